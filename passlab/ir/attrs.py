@@ -101,6 +101,10 @@ class Attrs(Immutable):
             self._unknown(name)
         return getattr(self, name)
 
+    def __getattr__(self, name: str) -> Any:
+        """Refuse a name that is no field. Its type tells type checkers that fields are attributes of any type."""
+        raise AttributeError(f"{self.type_key} has no attribute `{name}`", name=name, obj=self)
+
     def __contains__(self, name: object) -> bool:
         return name in self.keys()
 

@@ -24,7 +24,7 @@ from passlab.ir.adt import (
     TypeData,
     pattern_nodes,
     pattern_vars,
-)  # fmt: skip
+)
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Match, Tuple, TupleGetItem, Var
 from passlab.ir.forms import attrs_token, bytes_token, text_token, type_form, value_token
@@ -85,9 +85,12 @@ def _payload(node: Any, type_token: TypeToken, exact: bool = True) -> tuple[int,
         return (_KIND[kind], text_token(str(node.index)))
     if kind is Function:
         return (
-            _KIND[kind], len(node.params), attrs_token(node.attrs, _any_token, exact),
-            type_token(node.ret_type), *map(type_token, node.type_params),
-        )  # fmt: skip
+            _KIND[kind],
+            len(node.params),
+            attrs_token(node.attrs, _any_token, exact),
+            type_token(node.ret_type),
+            *map(type_token, node.type_params),
+        )
     if kind is Match:
         return (_KIND[kind], int(node.complete), *(pattern_token(c.lhs) for c in node.clauses))
     return (_KIND[kind],)

@@ -75,17 +75,28 @@ def _written(event: Event, places: dict[int, int], modules: dict[int, tuple[int,
 
     context = event.context
     return {
-        "name": event.name, "text": event.text, "kind": event.kind, "role": event.role, "opt_level": event.opt_level,
-        "status": event.status, "reason": event.reason, "seconds": event.seconds, "peak_bytes": event.peak_bytes,
+        "name": event.name,
+        "text": event.text,
+        "kind": event.kind,
+        "role": event.role,
+        "opt_level": event.opt_level,
+        "status": event.status,
+        "reason": event.reason,
+        "seconds": event.seconds,
+        "peak_bytes": event.peak_bytes,
         "parent": places.get(id(event.parent)) if event.parent is not None else None,
-        "before": module(event.before), "after": module(event.after), "log": event.log,
+        "before": module(event.before),
+        "after": module(event.after),
+        "log": event.log,
         "diagnostics": [d.render() for d in event.diagnostics],
         "error": None if event.error is None else [type(event.error).__name__, str(event.error)],
         "context": {
-            "opt_level": context.opt_level, "required_pass": list(context.required_pass),
-            "disabled_pass": list(context.disabled_pass), "config": context.config,
+            "opt_level": context.opt_level,
+            "required_pass": list(context.required_pass),
+            "disabled_pass": list(context.disabled_pass),
+            "config": context.config,
         },
-    }  # fmt: skip
+    }
 
 
 def _nodes(mod: IRModule) -> list[Expr]:

@@ -21,7 +21,7 @@ from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
 from passlab.op.relations import identity, refuse, tensor
 
 
-def same_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def same_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """The result has the type of the input, whatever that is: a tensor, a tuple, a function."""
     return None if isinstance(types[0], IncompleteType) else types[0]
 
@@ -30,7 +30,7 @@ def _pass_on(orig: OpCall, grad: Expr) -> list[Expr]:
     return [grad]
 
 
-def _unchanged(attrs: Any, data: Any) -> Any:
+def _unchanged(attrs: Attrs, data: Array) -> Any:
     return data
 
 
@@ -150,14 +150,14 @@ def _debug_builder(expr: Any, debug_func: Callable[[Any], object] | None = None)
     source="Relay",
     example="debug(%x)",
 )
-def debug(attrs: Any, program: Any) -> Any:
+def debug(attrs: Attrs, program: Array) -> Any:
     """The same value, shown to a Python function on its way. A name without a function of this process is passed by."""
     if attrs.debug_func in LISTENERS:
         LISTENERS[attrs.debug_func](program)
     return program
 
 
-def _refuse_reference(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _refuse_reference(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     refuse(
         f"meta[{attrs.node_type_key}][{attrs.node_index}] still stands for an expression",
         hint="parse the program with its metadata section, which puts the expression here",
@@ -181,7 +181,7 @@ def _refuse_reference(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     source="Relay's parser",
     example='parser.MetaRef(node_type_key="relay.Constant", node_index=0)',
 )
-def meta_reference(attrs: Any) -> Any:
+def meta_reference(attrs: Attrs) -> Any:
     """A place for a node of the metadata section, until the parser puts the node there; programs hold none."""
     raise RunError(Diagnostic("a reference into the metadata section has no value"))
 
@@ -252,7 +252,7 @@ on_device = _mark(
     example="device_copy(%x, src_virtual_device=None, dst_virtual_device=None)",
     layout=layout_rules.elementwise,
 )
-def device_copy(attrs: Any, data: Array) -> Array:
+def device_copy(attrs: Attrs, data: Array) -> Array:
     """Copy a tensor from one device to another."""
     return data.copy()
 
@@ -266,7 +266,7 @@ SIMULATED = attrs(
 )
 
 
-def _simulated_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _simulated_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     for index, name in enumerate(("dom_scale", "clip_min", "clip_max"), start=1):
         bound = tensor(types, index, name)
@@ -293,7 +293,7 @@ def _simulated_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     ),
     example="relay.op.annotation.simulated_quantize(%x, %v, %v, %v, kind=1)",
 )
-def simulated_quantize(attrs: Any, data: Array, dom_scale: Array, clip_min: Array, clip_max: Array) -> Array:
+def simulated_quantize(attrs: Attrs, data: Array, dom_scale: Array, clip_min: Array, clip_max: Array) -> Array:
     """What is left of the data after it was divided by `dom_scale`, rounded, clipped, and multiplied again."""
     if attrs.kind == 0:
         return data

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import Type
@@ -28,7 +29,7 @@ Kernel = Callable[..., Any]
 def binary_kernel(ufunc: Callable[..., Any], on_bool: Callable[..., Any] | None = None) -> Kernel:
     """Return the kernel of a ufunc; `on_bool` computes on bools where the ufunc has no loop or another meaning."""
 
-    def kernel(attrs: Any, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
+    def kernel(attrs: Attrs, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
         if on_bool is not None and lhs.dtype.kind == "b":
             return as_array(on_bool(lhs, rhs, out=out))
         return as_array(ufunc(lhs, rhs, out=out))
@@ -39,7 +40,7 @@ def binary_kernel(ufunc: Callable[..., Any], on_bool: Callable[..., Any] | None 
 def dividing_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., Any]) -> Kernel:
     """Return the kernel of a division or remainder, which refuses to divide an integer by zero."""
 
-    def kernel(attrs: Any, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
+    def kernel(attrs: Attrs, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
         if lhs.dtype.kind not in "iub":
             return as_array(on_floats(lhs, rhs, out=out))
         refuse_zero(rhs, lhs.size)
@@ -240,7 +241,7 @@ minimum = binary(
 
 
 # ---------------------------------------------------------------- bits
-def broadcast_bits(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def broadcast_bits(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """Two tensors of one integer or bool dtype, broadcast."""
     for index in (0, 1):
         data = tensor(types, index)
@@ -301,7 +302,7 @@ right_shift = _bits(
 
 # ---------------------------------------------------------------- logic
 def _logical(name: str, ufunc: Callable[..., Any], doc: str, traits: Trait) -> Op:
-    def kernel(attrs: Any, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
+    def kernel(attrs: Attrs, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
         if lhs.dtype.kind == "b":
             return as_array(ufunc(lhs, rhs, out=out))
         made = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)

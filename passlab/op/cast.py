@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
@@ -17,7 +17,7 @@ from passlab.op.relations import refuse, tensor
 CAST = attrs("CastAttrs", dtype("dtype", doc="the dtype to convert to"))
 
 
-def _cast_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _cast_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(data.shape, attrs.dtype)
 
@@ -49,7 +49,7 @@ def _cast_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
     traits=Trait.KEEPS_WHOLE,
 )
-def cast(attrs: Any, data: Array) -> Array:
+def cast(attrs: Attrs, data: Array) -> Array:
     """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero.
 
     A float that the integer type cannot hold wraps around too; NaN and what does not fit 64 bits become 0.
@@ -57,7 +57,7 @@ def cast(attrs: Any, data: Array) -> Array:
     return convert(data, array_dtype(attrs.dtype))
 
 
-def _cast_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _cast_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, like = tensor(types, 0, "data"), tensor(types, 1, "dtype_like")
     return None if data is None or like is None else TensorType(data.shape, like.dtype)
 
@@ -87,12 +87,12 @@ def _cast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
 )
-def cast_like(attrs: Any, data: Array, dtype_like: Array) -> Array:
+def cast_like(attrs: Attrs, data: Array, dtype_like: Array) -> Array:
     """Convert each element of `data` to the dtype of `dtype_like`."""
     return convert(data, dtype_like.dtype)
 
 
-def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -125,7 +125,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     example='reinterpret(%x, dtype="int32")',
     layout=layout_rules.elementwise,
 )
-def reinterpret(attrs: Any, data: Array) -> Array:
+def reinterpret(attrs: Attrs, data: Array) -> Array:
     """Read the bits of each element as another dtype of the same size."""
     wanted = array_dtype(attrs.dtype)
     if wanted.kind == "b":  # any bits other than 0 are true: a bool array must hold only 0 and 1

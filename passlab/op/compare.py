@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
@@ -53,7 +54,7 @@ greater_equal = _comparison(
 )
 
 
-def _where_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _where_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     condition, x, y = tensor(types, 0, "condition"), tensor(types, 1, "x"), tensor(types, 2, "y")
     if condition is None or x is None or y is None:
         return None
@@ -94,6 +95,6 @@ def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.broadcast,
     precision=Precision.FOLLOW,
 )
-def where(attrs: Any, condition: Array, x: Array, y: Array) -> Array:
+def where(attrs: Attrs, condition: Array, x: Array, y: Array) -> Array:
     """The element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast."""
     return np.where(condition if condition.dtype.kind == "b" else condition != 0, x, y)

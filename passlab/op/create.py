@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
@@ -32,7 +33,7 @@ def shape_argument(shape: Any) -> tuple[Any, ...] | Expr:
     return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
 
 
-def _init_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _init_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     if attrs.shape is None:
         refuse("the shape is missing", hint="give `shape=[...]`")
     if not attrs.dtype:
@@ -54,7 +55,7 @@ def _init(name: str, value: int, doc: str) -> Op:
     builder.__name__ = builder.__qualname__ = name
     builder.__doc__ = doc
 
-    def kernel(attrs: Any) -> Array:
+    def kernel(attrs: Attrs) -> Array:
         return filled_array(attrs.shape, array_dtype(attrs.dtype), value, name)
 
     return operator(
@@ -81,7 +82,7 @@ ones = _init("ones", 1, "A tensor of ones of the given shape and dtype.")
 
 
 def _like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
-    def kernel(attrs: Any, data: Array) -> Array:
+    def kernel(attrs: Attrs, data: Array) -> Array:
         return fill(data)
 
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -114,7 +115,7 @@ def scalar(types: Sequence[Type], index: int, name: str) -> TensorType | None:
     return value
 
 
-def _full_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _full_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     value = scalar(types, 0, "fill_value")
     if value is None:
         return None
@@ -156,13 +157,13 @@ def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example='full(%v, shape=[2, 3], dtype="float32")',
     precision=Precision.FOLLOW,
 )
-def full(attrs: Any, fill_value: Array) -> Array:
+def full(attrs: Attrs, fill_value: Array) -> Array:
     """A tensor of the given shape filled with one value."""
     wanted = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
     return filled_array(attrs.shape, wanted, convert(fill_value, wanted), "full")
 
 
-def _full_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _full_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     scalar(types, 1, "fill_value")
     return tensor(types, 0, "data")
 
@@ -191,6 +192,6 @@ def _full_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="full_like(%x, %v)",
     layout=layout_rules.elementwise,
 )
-def full_like(attrs: Any, data: Array, fill_value: Array) -> Array:
+def full_like(attrs: Attrs, data: Array, fill_value: Array) -> Array:
     """A tensor in the shape and dtype of `data` filled with one value."""
     return np.full(data.shape, convert(fill_value, data.dtype))

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integers, number, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling, sampling_gradients
@@ -21,7 +23,7 @@ from passlab.op.nn.windows import check_lengths, check_positive
 from passlab.op.relations import refuse, tensor
 
 
-def _crop_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, boxes, indices = (tensor(types, i, name) for i, name in enumerate(("data", "boxes", "box_indices")))
     if data is None or boxes is None or indices is None:
         return None
@@ -72,7 +74,7 @@ def _crop_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
     layout=layout_rules.OneLayout(ends=True),
 )
-def crop_and_resize(attrs: Any, data: Any, boxes: Any, box_indices: Any, *, out: Any = None) -> Any:
+def crop_and_resize(attrs: Attrs, data: Array, boxes: Array, box_indices: Array, *, out: Array | None = None) -> Any:
     """Cut boxes (in units of the image's size) out of images and resize each."""
     way = conversion(attrs.layout, "NHWC", "layout")
     images, kind = way.forward(data), result_dtype(attrs.out_dtype, data.dtype)
@@ -102,7 +104,7 @@ def _crop_positions(start: Any, end: Any, length: int, count: int) -> Any:
     return start * reach + (end - start) * reach / np.float32(count - 1) * np.arange(count, dtype=np.float32)
 
 
-def _crop(images: Any, indices: Any, rows: Any, columns: Any, attrs: Any) -> Any:
+def _crop(images: Any, indices: Any, rows: Any, columns: Any, attrs: Attrs) -> Any:
     """Return crops (boxes, height, width, channels) of images of that layout, read at `rows` and `columns`."""
     scheme = Scheme(
         "linear" if attrs.method == "bilinear" else attrs.method,

@@ -28,6 +28,7 @@ from passlab.ir.expr import Expr, Tuple, TupleGetItem, TupleWrapper
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op
 from passlab.op.copying import copy_into
+from passlab.op.dtypes import Array
 from passlab.op.edge_cases import family
 
 _set = object.__setattr__
@@ -93,7 +94,7 @@ def documentation(spec: OpSpec, what: str) -> str:
 def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Return the kernel with NumPy's floating-point warnings off: NaN and infinity are values here, not accidents."""
 
-    def run(attrs: Any, *arrays: Any, out: Any = None) -> Any:
+    def run(attrs: Attrs, *arrays: Any, out: Array | None = None) -> Any:
         with np.errstate(all="ignore"):
             return kernel(attrs, *arrays, out=out)
 
@@ -103,7 +104,7 @@ def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Give a kernel that makes its own arrays the `out` parameter. NumPy scalars become arrays."""
 
-    def run(attrs: Any, *arrays: Any, out: Any = None) -> Any:
+    def run(attrs: Attrs, *arrays: Any, out: Array | None = None) -> Any:
         made = kernel(attrs, *arrays)
         if out is not None:
             return deliver(made, out)

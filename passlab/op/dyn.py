@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
@@ -56,7 +57,7 @@ def _sizes(vector: Array) -> tuple[int, ...]:
 
 
 # ---------------------------------------------------------------- zeros, ones, full
-def _shape_only_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _shape_only_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     rank = shape_length(types, 0, "shape")
     if not attrs.dtype:
         refuse("the dtype is missing", hint='give `dtype="float32"`')
@@ -64,10 +65,10 @@ def _shape_only_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
 
 
 def _init(name: str, value: int, doc: str) -> Op:
-    def kernel(attrs: Any, shape: Array) -> Array:
+    def kernel(attrs: Attrs, shape: Array) -> Array:
         return filled_array(_sizes(shape), array_dtype(attrs.dtype), value, name)
 
-    def shape_function(attrs: Any, shape: Array) -> Type:
+    def shape_function(attrs: Attrs, shape: Array) -> Type:
         return TensorType(_sizes(shape), attrs.dtype)
 
     return operator(
@@ -91,12 +92,12 @@ zeros = _init("dyn.zeros", 0, "A tensor of zeros of the shape that a vector hold
 ones = _init("dyn.ones", 1, "A tensor of ones of the shape that a vector holds.")
 
 
-def _full_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _full_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     value, rank = scalar(types, 0, "fill_value"), shape_length(types, 1, "shape")
     return None if value is None or rank is None else TensorType((ANY,) * rank, attrs.dtype or value.dtype)
 
 
-def _full_shape(attrs: Any, fill_value: Array, shape: Array) -> Type:
+def _full_shape(attrs: Attrs, fill_value: Array, shape: Array) -> Type:
     return TensorType(_sizes(shape), attrs.dtype or fill_value.dtype)
 
 
@@ -114,7 +115,7 @@ def _full_shape(attrs: Any, fill_value: Array, shape: Array) -> Type:
     example='dyn.full(%v, %shape, shape=None, dtype="float32")',
     precision=Precision.FOLLOW,
 )  # fmt: skip
-def full(attrs: Any, fill_value: Array, shape: Array) -> Array:
+def full(attrs: Attrs, fill_value: Array, shape: Array) -> Array:
     """A tensor filled with one value, of the shape that a vector holds."""
     wanted = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
     return filled_array(_sizes(shape), wanted, fill_value.astype(wanted), "dyn.full")
@@ -140,7 +141,7 @@ def _data_and_vector(
 ) -> Op:  # fmt: skip
     """Declare an operator on data and a vector: `rule` gives the shape at run time, `rank` its length before."""
 
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, length = tensor(types, 0, "data"), shape_length(types, 1, vector, floats=floats)
         if data is None or length is None:
             return None
@@ -151,10 +152,10 @@ def _data_and_vector(
             refuse(f"{vector} has {length} entries for {len(data.shape)} dimensions", 1)
         return TensorType((ANY,) * dims, data.dtype)
 
-    def shape_function(attrs: Any, data: Array, values: Array) -> Type:
+    def shape_function(attrs: Attrs, data: Array, values: Array) -> Type:
         return TensorType(rule(data.shape, _entries(values, vector), attrs), data.dtype)
 
-    def kernel(attrs: Any, data: Array, values: Array) -> Array:
+    def kernel(attrs: Attrs, data: Array, values: Array) -> Array:
         made = concrete(rule(data.shape, _entries(values, vector), attrs))
         guard_size(made, data.dtype, name)
         return work(attrs, data, made)
@@ -165,7 +166,7 @@ def _data_and_vector(
     )(kernel)  # fmt: skip
 
 
-def _reshaped(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
+def _reshaped(attrs: Attrs, data: Array, shape: tuple[int, ...]) -> Array:
     return data.reshape(shape)
 
 
@@ -203,7 +204,7 @@ squeeze = _data_and_vector(
 )  # fmt: skip
 
 
-def _broadcast_shape(shape: Shape, values: Sequence[int], attrs: Any) -> Shape:
+def _broadcast_shape(shape: Shape, values: Sequence[int], attrs: Attrs) -> Shape:
     check_broadcast(shape, tuple(values))
     return tuple(values)
 
@@ -223,14 +224,14 @@ broadcast_to = _data_and_vector(
 )  # fmt: skip
 
 
-def _more_dimensions(rank: int, length: int, attrs: Any) -> int:
+def _more_dimensions(rank: int, length: int, attrs: Attrs) -> int:
     if attrs.num_newaxis < 0:
         refuse(f"num_newaxis is {attrs.num_newaxis}", 0, expected="a number of new dimensions")
     added: int = attrs.num_newaxis
     return rank + added
 
 
-def _expanded(shape: Shape, values: Sequence[int], attrs: Any) -> Shape:
+def _expanded(shape: Shape, values: Sequence[int], attrs: Attrs) -> Shape:
     if len(values) != 1 or not -len(shape) - 1 <= values[0] <= len(shape):
         refuse(f"axis {list(values)} is outside the rank {len(shape)} of the data and its end", 1)
     at = values[0] + (len(shape) + 1 if values[0] < 0 else 0)
@@ -254,7 +255,7 @@ expand_dims = _data_and_vector(
 )  # fmt: skip
 
 
-def _tile(attrs: Any, data: Array, shape: tuple[int, ...]) -> Array:
+def _tile(attrs: Attrs, data: Array, shape: tuple[int, ...]) -> Array:
     long = (1,) * (len(shape) - data.ndim) + data.shape
     return np.tile(data, [new // old if old else 0 for new, old in zip(shape, long, strict=True)])
 
@@ -275,7 +276,7 @@ tile = _data_and_vector(
 
 
 # ---------------------------------------------------------------- strided_slice
-def _slice_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _slice_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     lengths: list[Dim] = []
     for index, name in enumerate(("begin", "end", "strides"), start=1):
@@ -291,12 +292,12 @@ def _slice_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType(tuple([ANY if at in cut else dim for at, dim in enumerate(data.shape)]), data.dtype)
 
 
-def _cuts(attrs: Any, data: Array, bounds: Sequence[Array]) -> list[slice]:
+def _cuts(attrs: Attrs, data: Array, bounds: Sequence[Array]) -> list[slice]:
     begin, end, strides = (bound.tolist() for bound in bounds)
     return slices_of(data.ndim, begin, end, strides, attrs.slice_mode, attrs.axes)
 
 
-def _slice_shape(attrs: Any, data: Array, *bounds: Array) -> Type:
+def _slice_shape(attrs: Attrs, data: Array, *bounds: Array) -> Type:
     cuts = _cuts(attrs, data, bounds)
     return TensorType(tuple([sliced_dim(dim, cut) for dim, cut in zip(data.shape, cuts, strict=True)]), data.dtype)
 
@@ -316,20 +317,20 @@ def _slice_shape(attrs: Any, data: Array, *bounds: Array) -> Type:
     example="dyn.strided_slice(%x, %begin, %end, %strides, begin=None, end=None, strides=None, axes=None)",
     precision=Precision.FOLLOW,
 )  # fmt: skip
-def strided_slice(attrs: Any, data: Array, begin: Array, end: Array, strides: Array) -> Array:
+def strided_slice(attrs: Attrs, data: Array, begin: Array, end: Array, strides: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do, at bounds that vectors hold."""
     return data[tuple(_cuts(attrs, data, (begin, end, strides)))]
 
 
 # ---------------------------------------------------------------- topk
-def _topk_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _topk_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, k = tensor(types, 0, "data"), tensor(types, 1, "k")
     if k is not None and k.shape not in ((), (1,), (ANY,)):
         refuse("k must be a scalar", 1, found=k)
     return None if data is None or k is None else topk_type(data, attrs, ANY)
 
 
-def _topk_shape(attrs: Any, data: Array, k: Array) -> Type:
+def _topk_shape(attrs: Attrs, data: Array, k: Array) -> Type:
     return topk_type(TensorType(data.shape, data.dtype), attrs, int(k.item()))
 
 
@@ -346,13 +347,13 @@ def _topk_shape(attrs: Any, data: Array, k: Array) -> Type:
     ),
     example='dyn.topk(%x, %k, k=None, dtype="int32")',
 )  # fmt: skip
-def topk(attrs: Any, data: Array, k: Array) -> Any:
+def topk(attrs: Attrs, data: Array, k: Array) -> Any:
     """The k largest elements along one dimension in sorted order, with their positions; k is a scalar tensor."""
     return topk_arrays(data, attrs, int(k.item()))
 
 
 # ---------------------------------------------------------------- one_hot
-def _one_hot_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     indices, on, off = index_tensor(types, 0), scalar(types, 1, "on_value"), scalar(types, 2, "off_value")
     index_tensor(types, 3, "depth")
     if indices is None or on is None or off is None:
@@ -360,7 +361,7 @@ def _one_hot_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     return TensorType(one_hot_shape(indices.shape, attrs.axis, ANY), attrs.dtype or on.dtype)
 
 
-def _one_hot_result(attrs: Any, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Type:
+def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Type:
     return TensorType(one_hot_shape(indices.shape, attrs.axis, int(depth.item())), attrs.dtype or on_value.dtype)
 
 
@@ -376,14 +377,14 @@ def _one_hot_result(attrs: Any, indices: Array, on_value: Array, off_value: Arra
     ),
     example='dyn.one_hot(%i, %v, %v, %k, depth=0, dtype="float32")',
 )  # fmt: skip
-def one_hot(attrs: Any, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
+def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
     """A vector for each index, `on_value` at the index and `off_value` elsewhere; their size is a scalar tensor."""
     wanted = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
     return one_hot_array(indices, on_value, off_value, attrs.axis, int(depth.item()), wanted)
 
 
 # ---------------------------------------------------------------- sparse_to_dense
-def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     indices, values = index_tensor(types, 0, "sparse_indices"), tensor(types, 1, "sparse_values")
     default, rank = scalar(types, 2, "default_value"), shape_length(types, 3, "output_shape")
     if indices is None or values is None or default is None or rank is None:
@@ -391,7 +392,7 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType((ANY,) * rank, values.dtype)
 
 
-def _dense_shape(attrs: Any, indices: Array, values: Array, default: Array, output_shape: Array) -> Type:
+def _dense_shape(attrs: Attrs, indices: Array, values: Array, default: Array, output_shape: Array) -> Type:
     return TensorType(_sizes(output_shape), values.dtype)
 
 
@@ -411,7 +412,7 @@ def _dense_shape(attrs: Any, indices: Array, values: Array, default: Array, outp
     example="dyn.sparse_to_dense(%i, %v3, %v, %n1)",
 )  # fmt: skip
 def sparse_to_dense(
-    attrs: Any, sparse_indices: Array, sparse_values: Array, default_value: Array, output_shape: Array
+    attrs: Attrs, sparse_indices: Array, sparse_values: Array, default_value: Array, output_shape: Array
 ) -> Array:
     """A tensor, of the shape that a vector holds, that is `default_value` everywhere but at the sparse indices."""
     return dense_of(sparse_indices, sparse_values, default_value, _sizes(output_shape))

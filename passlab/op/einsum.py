@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from string import ascii_letters
-from typing import Any
 
 import numpy as np
 
 from passlab import limits
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
@@ -72,7 +72,7 @@ def einsum_shape(equation: str, shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, .
     return tuple(sizes[letter] for letter in wanted)
 
 
-def _einsum_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _einsum_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     fields = tensor_fields(types, 0)
     if fields is None:
         return None
@@ -181,7 +181,7 @@ def _fitted(
     ),
     example='einsum((%x, %t), equation="ij,jk->ik")',
 )
-def einsum(attrs: Any, data: tuple[Array, ...]) -> Array:
+def einsum(attrs: Attrs, data: tuple[Array, ...]) -> Array:
     """Sums of products of tensors along named dimensions."""
     dtype = data[0].dtype
     parts = [part.astype(np.float32) for part in data] if dtype.kind == "V" else data  # NumPy's takes no bfloat16

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import TensorType
@@ -38,7 +39,7 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -> Callable[..., Any]:
     """Return the kernel of a function of calculus given as a ufunc or `function(data, out=None)` on float arrays."""
 
-    def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    def kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         dtype = data.dtype
         if dtype.kind == "f" and not (widen_half and dtype == F16):
             return as_array(function(data, out=out))
@@ -51,7 +52,7 @@ def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -
 def _rounding_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the kernel of a rounding function, which leaves integers as they are."""
 
-    def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    def kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         if is_float(data.dtype):
             return as_array(function(data, out=out))
         return data if out is None else deliver(data, out)
@@ -293,23 +294,23 @@ round_ = elementwise(
 )
 
 
-def _negative_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+def _negative_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     if data.dtype.kind == "b":  # in arithmetic modulo 2, -1 is 1
         return data if out is None else deliver(data, out)
     return as_array(np.negative(data, out=out))
 
 
-def _abs_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+def _abs_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     return as_array(np.absolute(data, out=out))
 
 
-def _sign_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+def _sign_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     if data.dtype.kind == "b":
         return data if out is None else deliver(data, out)
     return as_array(np.sign(data, out=out))
 
 
-def _copy_kernel(attrs: Any, data: Array) -> Array:
+def _copy_kernel(attrs: Attrs, data: Array) -> Array:
     return data.copy()
 
 
@@ -392,7 +393,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
-def clip(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+def clip(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Limit each element to [a_min, a_max]; NaN stays NaN, and where the bounds cross, a_max wins."""
     low, high = _bound(attrs.a_min, data.dtype), _bound(attrs.a_max, data.dtype)
     return as_array(np.minimum(np.maximum(data, low, out=out), high, out=out))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Type
 from passlab.op import layout_rules
@@ -36,7 +37,7 @@ def _integers_only(types: Sequence[Type], index: int, name: str) -> Any:
     return data
 
 
-def _multiply_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _multiply_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     ty: Type | None = _integers_only(types, 0, "data")
     if not 0 < 31 - attrs.shift < 63 or attrs.shift > 31:
         refuse("the shift is too large", expected="-31..30", found=attrs.shift)
@@ -67,13 +68,13 @@ def _multiply_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     example="fixed_point_multiply(%i, multiplier=1073741824, shift=1)",
     layout=layout_rules.elementwise,
 )
-def fixed_point_multiply(attrs: Any, data: Array) -> Array:
+def fixed_point_multiply(attrs: Attrs, data: Array) -> Array:
     """`data * multiplier * 2^(shift - 31)`, rounded with halves up."""
     left, right = max(attrs.shift, 0), max(-attrs.shift, 0)
     return fixed_point_product(data, np.int64(attrs.multiplier), left, right).astype(data.dtype)
 
 
-def _per_axis_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = _integers_only(types, 0, "data")
     if data is None:
         return None
@@ -116,7 +117,7 @@ def _per_axis_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     example="fixed_point_multiply_per_axis(%ii, %m, %s, %s, is_rshift_required=True, axes=[0])",
 )
 def fixed_point_multiply_per_axis(
-    attrs: Any, data: Array, fp_multiplier: Array, left_shift: Array, right_shift: Array
+    attrs: Attrs, data: Array, fp_multiplier: Array, left_shift: Array, right_shift: Array
 ) -> Array:
     """`data * 2^left_shift * fp_multiplier * 2^-31 * 2^-right_shift`, rounded, each channel with factors of its own."""
     axes = [axis % data.ndim for axis in attrs.axes]

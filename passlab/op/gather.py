@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
@@ -46,14 +47,14 @@ def checked_indices(indices: Array, extent: int, what: str) -> Array:
 
 
 # ---------------------------------------------------------------- take
-def _batch_dims(attrs: Any, rank: int) -> int:
+def _batch_dims(attrs: Attrs, rank: int) -> int:
     found = attrs.batch_dims + rank if attrs.batch_dims < 0 else attrs.batch_dims
     if not 0 <= found <= rank:
         refuse(f"batch_dims {attrs.batch_dims} is outside the {rank} dimensions of indices", 1)
     return int(found)
 
 
-def _take_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, indices = tensor(types, 0, "data"), index_tensor(types, 1)
     if data is None or indices is None:
         return None
@@ -100,7 +101,7 @@ def _take_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     example="take(%x, %i, axis=0)",
     precision=Precision.FOLLOW,
 )
-def take(attrs: Any, data: Array, indices: Array) -> Array:
+def take(attrs: Attrs, data: Array, indices: Array) -> Array:
     """Pick elements or slices along one dimension. In mode "clip" negative indices mean 0."""
     extent = data.size if attrs.axis is None else data.shape[attrs.axis]
     if extent == 0 and indices.size:
@@ -123,7 +124,7 @@ def take(attrs: Any, data: Array, indices: Array) -> Array:
 
 
 # ---------------------------------------------------------------- gather
-def _gather_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _gather_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, indices = tensor(types, 0, "data"), index_tensor(types, 1)
     if data is None or indices is None:
         return None
@@ -164,14 +165,14 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
     ),
     example="gather(%x, %i, axis=0)",
 )
-def gather(attrs: Any, data: Array, indices: Array) -> Array:
+def gather(attrs: Attrs, data: Array, indices: Array) -> Array:
     """For each place of `indices`, the element of `data` there, with the index along `axis` replaced."""
     axis = attrs.axis % data.ndim
     return data[axis_grid(indices, axis, data.shape[axis], "gather")]
 
 
 # ---------------------------------------------------------------- gather_nd
-def _gather_nd_shape(data: Shape, indices: Shape, attrs: Any) -> Shape:
+def _gather_nd_shape(data: Shape, indices: Shape, attrs: Attrs) -> Shape:
     if not indices:
         refuse("indices must have at least one dimension", 1)
     depth = indices[0] if type(indices[0]) is int else attrs.index_rank
@@ -186,7 +187,7 @@ def _gather_nd_shape(data: Shape, indices: Shape, attrs: Any) -> Shape:
     return (*indices[1:], *data[batch + depth :])
 
 
-def _gather_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _gather_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, indices = tensor(types, 0, "data"), index_tensor(types, 1)
     if data is None or indices is None:
         return None
@@ -215,7 +216,7 @@ def _gather_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     ),
     example="gather_nd(%x, %n)",
 )
-def gather_nd(attrs: Any, data: Array, indices: Array) -> Array:
+def gather_nd(attrs: Attrs, data: Array, indices: Array) -> Array:
     """Pick elements or slices by indices of several dimensions: `indices[:, ...]` is one index into `data`."""
     batch = attrs.batch_dims
     parts = [checked_indices(part, data.shape[batch + at], "gather_nd") for at, part in enumerate(indices)]
@@ -230,7 +231,7 @@ def gather_nd(attrs: Any, data: Array, indices: Array) -> Array:
 
 
 # ---------------------------------------------------------------- adv_index
-def _adv_index_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _adv_index_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     fields = tensor_fields(types, 0, "inputs")
     if fields is None:
         return None
@@ -262,7 +263,7 @@ def _adv_index_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Ty
     ),
     example="adv_index((%x, %i, %i))",
 )
-def adv_index(attrs: Any, inputs: tuple[Array, ...]) -> Array:
+def adv_index(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
     """NumPy's advanced indexing: the first field at the indices that the others give in its first dimensions."""
     data, *indices = inputs
     return as_array(data[tuple(checked_indices(part, data.shape[at], "adv_index") for at, part in enumerate(indices))])
@@ -293,7 +294,7 @@ def one_hot_array(
     return np.where(np.expand_dims(indices, at) == places, on_value.astype(wanted), off_value.astype(wanted))
 
 
-def _one_hot_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     indices = index_tensor(types, 0)
     on = scalar(types, 1, "on_value")
     scalar(types, 2, "off_value")
@@ -331,19 +332,19 @@ def _one_hot_builder(indices: Any, on_value: Any, off_value: Any, depth: Any, ax
     ),
     example='one_hot(%i, %v, %v, depth=3, dtype="float32")',
 )
-def one_hot(attrs: Any, indices: Array, on_value: Array, off_value: Array) -> Array:
+def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array) -> Array:
     """A vector for each index, `on_value` at the index and `off_value` elsewhere (everywhere for an index outside)."""
     wanted = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
     return one_hot_array(indices, on_value, off_value, attrs.axis, attrs.depth, wanted)
 
 
 # ---------------------------------------------------------------- argwhere
-def _argwhere_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _argwhere_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     condition = tensor(types, 0, "condition")
     return None if condition is None else TensorType((ANY, len(condition.shape)), "int32")
 
 
-def _argwhere_shape(attrs: Any, condition: Array) -> Type:
+def _argwhere_shape(attrs: Attrs, condition: Array) -> Type:
     return TensorType((int(np.count_nonzero(condition)), condition.ndim), "int32")
 
 
@@ -366,13 +367,13 @@ def _argwhere_shape(attrs: Any, condition: Array) -> Type:
     ),
     example="argwhere(%c)",
 )
-def argwhere(attrs: Any, condition: Array) -> Array:
+def argwhere(attrs: Attrs, condition: Array) -> Array:
     """The indices of the elements that are not zero, one row for each, in order."""
     return np.argwhere(condition).astype(np.int32)
 
 
 # ---------------------------------------------------------------- unravel_index
-def _unravel_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _unravel_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, shape = index_tensor(types, 0, "data"), index_tensor(types, 1, "shape")
     if data is None or shape is None:
         return None
@@ -401,7 +402,7 @@ def _unravel_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     ),
     example="unravel_index(%i, %shape)",
 )
-def unravel_index(attrs: Any, data: Array, shape: Array) -> Array:
+def unravel_index(attrs: Attrs, data: Array, shape: Array) -> Array:
     """The indices, in a tensor of `shape`, of the elements that stand at `data` when they are counted in order."""
     flat = checked_indices(data, math.prod(shape.tolist()), "unravel_index")
     return np.array(np.unravel_index(flat, tuple(shape.tolist()))).astype(data.dtype).reshape((shape.size, *data.shape))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
 from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType, TupleType
@@ -56,7 +56,7 @@ def _numbered(shape: Sequence[int], axis: int) -> Constant:
     return Constant(np.broadcast_to(np.indices(shape, np.int64, sparse=True)[axis], shape))
 
 
-def _batched_take(attrs: Any, data: Expr, indices: Expr) -> Expr:
+def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
     """The elements of each sample of a batch, as those at indices that begin with the number of the sample."""
     shape, used = sizes_of(data, "take"), sizes_of(indices, "take")
     axis, batch = normal_axis(attrs.axis, len(shape)), attrs.batch_dims % len(used)
@@ -102,7 +102,7 @@ def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("scatter_nd", call("zeros_like", data), places, grad, mode="add"), call("zeros_like", indices)]
 
 
-def _indexed(attrs: Any, inputs: Expr) -> Expr:
+def _indexed(attrs: Attrs, inputs: Expr) -> Expr:
     """The elements at indices of several dimensions, the parts of which broadcast."""
     ty = inputs.checked_type
     assert isinstance(ty, TupleType)

@@ -15,7 +15,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, make_call, operator
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
 from passlab.op.nn import resize_gradients, sampling, sampling_gradients, window_gradients
@@ -56,7 +56,7 @@ def _resize_attrs(rank: int) -> type[Attrs]:
 RESIZE = {rank: _resize_attrs(rank) for rank in DATA_LAYOUTS}
 
 
-def _resize_type(rank: int, types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _resize_type(rank: int, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -80,13 +80,13 @@ def check_resize(name: str, length: Dim, size: Dim) -> None:
         refuse(f"{name}: an image without pixels cannot be resized", 0)
 
 
-def scheme_of(attrs: Any) -> Scheme:
+def scheme_of(attrs: Attrs) -> Scheme:
     """Return how a resize operator finds and mixes elements."""
     mode, rounding = attrs.coordinate_transformation_mode, attrs.rounding_method
     return Scheme(attrs.method, mode, rounding, attrs.cubic_alpha, bool(attrs.cubic_exclude), attrs.extrapolation_value)
 
 
-def resize(rank: int, attrs: Any, data: Any, sizes: Sequence[int], roi: Sequence[float] | None, out: Any) -> Any:
+def resize(rank: int, attrs: Attrs, data: Any, sizes: Sequence[int], roi: Sequence[float] | None, out: Any) -> Any:
     """Resize `data` along the spatial axes of its layout to `sizes`."""
     axes = layout_axes(attrs.layout, data.shape, rank, f"image.resize{rank}d")
     kind = result_dtype(attrs.out_dtype, data.dtype)
@@ -95,12 +95,12 @@ def resize(rank: int, attrs: Any, data: Any, sizes: Sequence[int], roi: Sequence
     return finish(np.ascontiguousarray(made), kind, out)
 
 
-def _resize_plan(rank: int, attrs: Any, shape: Any) -> Any:
+def _resize_plan(rank: int, attrs: Attrs, shape: Any) -> Any:
     """Return the axes, the sizes, the scheme and the region of a resize."""
     return layout_axes(attrs.layout, shape, rank, f"image.resize{rank}d"), attrs.size, scheme_of(attrs), attrs.roi
 
 
-def _resize_kernel(rank: int, attrs: Any, data: Any, *, out: Any = None) -> Any:
+def _resize_kernel(rank: int, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
     return resize(rank, attrs, data, attrs.size, attrs.roi, out)
 
 
@@ -182,7 +182,7 @@ resize1d, resize2d, resize3d = (_declare_resize(rank) for rank in (1, 2, 3))
 
 
 # ---------------------------------------------------------------- dilation2d
-def _dilation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
     if data is None or weight is None:
         return None
@@ -238,7 +238,7 @@ def _dilation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     ),
     example="image.dilation2d(%x, %w)",
 )
-def dilation2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def dilation2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Greyscale dilation: the maximum over a window of data plus weight, channel by channel."""
     way = conversion(attrs.data_layout, "NCHW", "data_layout")
     kind = result_dtype(attrs.out_dtype, data.dtype)
@@ -258,7 +258,7 @@ def dilation2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- grids
-def _affine_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _affine_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -292,7 +292,7 @@ def affine_grid_builder(data: Any, target_shape: Any = None) -> Any:
     ),
     example="image.affine_grid(%theta, target_shape=[8, 8])",
 )
-def affine_grid(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def affine_grid(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """The places (x, y) in -1..1 to which affine matrices map the corners-aligned pixels of an image."""
     height, width = attrs.target_shape
     kind = data.dtype if is_float(data.dtype) else np.dtype(np.float64)
@@ -307,7 +307,7 @@ def affine_grid(attrs: Any, data: Any, *, out: Any = None) -> Any:
 _GRIDS = {"NCHW": 2, "NCDHW": 3}
 
 
-def _grid_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, grid = tensor(types, 0, "data"), tensor(types, 1, "grid")
     if data is None or grid is None:
         return None
@@ -356,7 +356,7 @@ def _grid_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     ),
     example="image.grid_sample(%x, %grid)",
 )
-def grid_sample(attrs: Any, data: Any, grid: Any, *, out: Any = None) -> Any:
+def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = None) -> Any:
     """Samples of images at places (x, y[, z]) in -1..1, as PyTorch's grid_sample takes them."""
     kind = data.dtype if data.dtype.itemsize >= 4 and data.dtype.kind == "f" else np.dtype("float32")
     made = np.empty((*data.shape[:2], *grid.shape[2:]), kind)

@@ -10,6 +10,7 @@ import numpy as np
 
 from passlab import limits
 from passlab.errors import Diagnostic, RelationError, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple, TupleGetItem, TupleWrapper, set_checked_type
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
@@ -50,7 +51,7 @@ def joined_dim(dims: Sequence[Dim], at: int) -> Dim:
     return found
 
 
-def concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """Tensors of a tuple that agree but along one axis, joined along it."""
     fields = tensor_fields(types, 0)
     if fields is None:
@@ -118,13 +119,13 @@ def _concatenate_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.joined,
     precision=Precision.FOLLOW,
 )
-def concatenate(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
+def concatenate(attrs: Attrs, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
     """Join the tensors of a tuple along one dimension; all others must agree."""
     return np.concatenate(data, axis=attrs.axis, out=out)
 
 
 # ---------------------------------------------------------------- stack
-def _stack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _stack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     fields = tensor_fields(types, 0)
     if fields is None:
         return None
@@ -159,13 +160,13 @@ def _stack_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="stack((%x, %x), axis=0)",
 )
-def stack(attrs: Any, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
+def stack(attrs: Attrs, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
     """Put tensors of one shape side by side along a new dimension."""
     return np.stack(data, axis=attrs.axis, out=out)
 
 
 # ---------------------------------------------------------------- split
-def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -231,7 +232,7 @@ def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.split,
     precision=Precision.FOLLOW,
 )
-def split(attrs: Any, data: Array) -> tuple[Array, ...]:
+def split(attrs: Attrs, data: Array) -> tuple[Array, ...]:
     """Part a tensor along one dimension; the result is a tuple."""
     sections, axis = attrs.indices_or_sections, attrs.axis % data.ndim
     length = data.shape[axis]
@@ -244,7 +245,7 @@ def split(attrs: Any, data: Array) -> tuple[Array, ...]:
 
 
 # ---------------------------------------------------------------- meshgrid
-def _meshgrid_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _meshgrid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     fields = tensor_fields(types, 0)
     if fields is None:
         return None
@@ -305,6 +306,6 @@ def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="meshgrid((%v, %v))",
 )
-def meshgrid(attrs: Any, data: tuple[Array, ...]) -> tuple[Array, ...]:
+def meshgrid(attrs: Attrs, data: tuple[Array, ...]) -> tuple[Array, ...]:
     """Coordinate grids: one tensor for each vector of the tuple, each varying along its own dimension."""
     return tuple(np.meshgrid(*data, indexing=attrs.indexing))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
@@ -18,7 +18,7 @@ from passlab.op.layout_names import Conversion, conversion, forward_shape, parse
 from passlab.op.relations import refuse, tensor
 
 
-def _ways(attrs: Any) -> tuple[Conversion, Conversion]:
+def _ways(attrs: Attrs) -> tuple[Conversion, Conversion]:
     """Return the ways from both layouts to the plain one with the same axes, in alphabetical order."""
     source = parse_layout(attrs.src_layout)
     if source is None:
@@ -27,7 +27,7 @@ def _ways(attrs: Any) -> tuple[Conversion, Conversion]:
     return conversion(attrs.src_layout, plain, "src_layout"), conversion(attrs.dst_layout, plain, "dst_layout")
 
 
-def _layout_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _layout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -64,7 +64,7 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example='layout_transform(%im, src_layout="NCHW", dst_layout="NHWC")',
     layout=layout_rules.laid_out,
 )
-def layout_transform(attrs: Any, data: Array) -> Array:
+def layout_transform(attrs: Attrs, data: Array) -> Array:
     """Bring a tensor from one data layout into another."""
     there, back = _ways(attrs)
     return np.asarray(back.backward(there.forward(data)))

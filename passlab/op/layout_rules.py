@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.ir.types import TensorType, TupleType, tensor_types
@@ -34,7 +35,7 @@ def _with(call: OpCall, given: Arguments, attrs: Any = None, data: Expr | None =
     return _again(call, (first, *map(given.plain, call.args[1:])), call.attrs if attrs is None else attrs)
 
 
-def _again(call: OpCall, args: tuple[Expr, ...], attrs: Any) -> OpCall:
+def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
     """Return a call with other arguments and attributes, the same object where they are the same."""
     args = call.args if args == call.args else args
     made: OpCall = call.with_fields(args=args, attrs=call.attrs if attrs == call.attrs else attrs)
@@ -352,7 +353,7 @@ def sliced(call: OpCall, given: Arguments) -> Result | None:
     return _with(call, given, attrs.with_fields(begin=begins, end=ends, strides=steps, **named)), arrangement
 
 
-def _bounds(attrs: Any, dim: Any) -> list[tuple[Any, int]]:
+def _bounds(attrs: Attrs, dim: Any) -> list[tuple[Any, int]]:
     """Return begin, end and strides, each with what it is where it is left out."""
     return [(attrs.begin, 0), (attrs.end, -1 if attrs.slice_mode == "size" else dim), (attrs.strides, 1)]
 

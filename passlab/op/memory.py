@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RunError
-from passlab.ir.attrs import DictAttrs
+from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import Dim, FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
@@ -29,7 +29,7 @@ NOTHING = TupleType(())
 STORAGE: Type = TypeCall(GlobalTypeVar("Storage"), ())
 
 
-def _only_in_the_machine(attrs: Any, *values: Any, out: Any = None) -> Any:
+def _only_in_the_machine(attrs: Attrs, *values: Any, out: Array | None = None) -> Any:
     raise RunError(
         Diagnostic(
             "this operator is an instruction of the virtual machine",
@@ -53,7 +53,7 @@ def _shape_vector(types: Sequence[Type], index: int) -> bool:
     return ty is not None
 
 
-def _alloc_storage_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _alloc_storage_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     known = [_scalar_integer(types, 0, "size"), _shape_vector(types, 1), _scalar_integer(types, 2, "alignment")]
     return STORAGE if all(known) else None
 
@@ -77,7 +77,7 @@ alloc_storage = operator(
 )(_only_in_the_machine)
 
 
-def _alloc_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _alloc_tensor_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     if isinstance(types[0], IncompleteType):
         return None
     if types[0] is not STORAGE:
@@ -127,12 +127,12 @@ alloc_tensor = operator(
 )(_only_in_the_machine)
 
 
-def _gone(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _gone(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """A statement: the result is the empty tuple."""
     return NOTHING
 
 
-def _nothing_to_free(attrs: Any, value: Any, out: Any = None) -> tuple[()]:
+def _nothing_to_free(attrs: Attrs, value: Array, out: Array | None = None) -> tuple[()]:
     """Outside the machine there are no registers to clear."""
     return ()
 
@@ -188,7 +188,7 @@ shape_of = operator(
 )(shape_of_array)
 
 
-def _reshape_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reshape_tensor_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -199,7 +199,7 @@ def _reshape_tensor_type(types: Sequence[Type], attrs: Any, reporter: Reporter) 
     return TensorType(attrs.newshape, data.dtype)
 
 
-def _reshape_tensor_shape(attrs: Any, data: Array, shape: Array) -> Type:
+def _reshape_tensor_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     return TensorType(tuple(shape.reshape(-1).tolist()), data.dtype)
 
 
@@ -226,7 +226,7 @@ def _reshape_tensor_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="vm.reshape_tensor(%x, %shape, newshape=[3, 2])",
 )
-def reshape_tensor(attrs: Any, data: Array, shape: Array) -> Array:
+def reshape_tensor(attrs: Attrs, data: Array, shape: Array) -> Array:
     """The same elements, in place, in the shape that a vector holds. Raises `RunError` when they do not fit."""
     wanted = shape.reshape(-1).tolist()
     if math.prod(wanted) != data.size or any(size < 0 for size in wanted):
@@ -234,7 +234,7 @@ def reshape_tensor(attrs: Any, data: Array, shape: Array) -> Array:
     return data.reshape(wanted)
 
 
-def _lowered_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _lowered_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     func, given = types[0], types[1]
     if isinstance(func, IncompleteType) or isinstance(given, IncompleteType):
         return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
@@ -20,7 +21,7 @@ from passlab.op.relations import identity, join_dim, normal_axes, normal_axis, r
 
 
 # ---------------------------------------------------------------- transpose
-def _transpose_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -69,20 +70,20 @@ def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
     traits=Trait.MOVES,
 )
-def transpose(attrs: Any, data: Array) -> Array:
+def transpose(attrs: Attrs, data: Array) -> Array:
     """Put the dimensions in another order."""
     return np.transpose(data, attrs.axes)
 
 
 # ---------------------------------------------------------------- reverse
-def _reverse_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reverse_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None:
         normal_axis(_axis_or_zero(attrs), len(data.shape))
     return data
 
 
-def _axis_or_zero(attrs: Any) -> int:
+def _axis_or_zero(attrs: Attrs) -> int:
     return attrs.axis if attrs.axis is not None else 0
 
 
@@ -111,13 +112,13 @@ def _reverse_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.along(),
     traits=Trait.MOVES,
 )
-def reverse(attrs: Any, data: Array) -> Array:
+def reverse(attrs: Attrs, data: Array) -> Array:
     """Turn the elements along one dimension round."""
     return np.flip(data, _axis_or_zero(attrs))
 
 
 # ---------------------------------------------------------------- reverse_sequence
-def _reverse_sequence_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reverse_sequence_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, lengths = tensor(types, 0, "data"), tensor(types, 1, "seq_lengths")
     if data is None or lengths is None:
         return None
@@ -160,7 +161,7 @@ def _reverse_sequence_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="reverse_sequence(%x, %lengths)",
 )
-def reverse_sequence(attrs: Any, data: Array, seq_lengths: Array) -> Array:
+def reverse_sequence(attrs: Attrs, data: Array, seq_lengths: Array) -> Array:
     """Turn the first `seq_lengths[b]` elements of each batch b round along one dimension; longer lengths mean all."""
     extent = data.shape[attrs.seq_axis]
     lengths = np.minimum(seq_lengths, extent).astype(np.int64)[:, None]
@@ -175,7 +176,7 @@ def reverse_sequence(attrs: Any, data: Array, seq_lengths: Array) -> Array:
 
 
 # ---------------------------------------------------------------- invert_permutation
-def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _permutation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = identity(types, attrs, reporter)
     if isinstance(data, TensorType) and (len(data.shape) != 1 or "int" not in data.dtype):
         refuse("a permutation is a vector of integers", 0, found=data)
@@ -199,7 +200,7 @@ def _permutation_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     ),
     example="invert_permutation(%p)",
 )
-def invert_permutation(attrs: Any, data: Array) -> Array:
+def invert_permutation(attrs: Attrs, data: Array) -> Array:
     """The permutation that undoes a permutation of 0..n-1. Raises `RunError` when `data` is none."""
     if not np.array_equal(np.sort(data), np.arange(data.size)):
         raise RunError(

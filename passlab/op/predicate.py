@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
@@ -18,13 +19,13 @@ from passlab.op.elementwise import FLAT, elementwise
 from passlab.op.relations import refuse, tensor
 
 
-def _to_bool(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _to_bool(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(data.shape, "bool")
 
 
 def _test_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..., Any]:
-    def kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+    def kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         if is_float(data.dtype):
             return as_array(function(data, out=out))
         made = np.full(data.shape, on_integers)
@@ -56,14 +57,14 @@ isinf = _test("isinf", np.isinf, False, "Whether each element is an infinity.")
 isfinite = _test("isfinite", np.isfinite, True, "Whether each element is neither infinite nor NaN.")
 
 
-def _logical_not_kernel(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+def _logical_not_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     if data.dtype.kind == "b":
         return as_array(np.logical_not(data, out=out))
     made = as_array(np.logical_not(data)).astype(data.dtype)
     return made if out is None else deliver(made, out)
 
 
-def _whole_numbers(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _whole_numbers(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None and "float" in data.dtype:
         refuse("bits are those of integers or bools", 0, expected="an integer or bool dtype", found=data.dtype)
@@ -92,6 +93,6 @@ logical_not = elementwise(
     example="bitwise_not(%x)",
     layout=layout_rules.elementwise,
 )
-def bitwise_not(attrs: Any, data: Array, *, out: Array | None = None) -> Array:
+def bitwise_not(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Each bit of each integer inverted."""
     return as_array(np.invert(data, out=out))

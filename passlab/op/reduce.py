@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
@@ -37,7 +38,7 @@ ARG_REDUCE = attrs(
 )
 
 
-def reduced_axes(rank: int, attrs: Any) -> tuple[int, ...]:
+def reduced_axes(rank: int, attrs: Attrs) -> tuple[int, ...]:
     """Return the dimensions that a reduction removes, ascending. Raises `RelationError` for axes outside the rank."""
     if attrs.axis is None:
         named: tuple[int, ...] = tuple(range(rank))
@@ -46,7 +47,7 @@ def reduced_axes(rank: int, attrs: Any) -> tuple[int, ...]:
     return tuple([at for at in range(rank) if (at in named) != attrs.exclude])
 
 
-def reduced_shape(shape: Shape, attrs: Any) -> Shape:
+def reduced_shape(shape: Shape, attrs: Attrs) -> Shape:
     """Return the shape that a reduction leaves."""
     axes = reduced_axes(len(shape), attrs)
     if attrs.keepdims:
@@ -54,12 +55,12 @@ def reduced_shape(shape: Shape, attrs: Any) -> Shape:
     return tuple([dim for at, dim in enumerate(shape) if at not in axes])
 
 
-def _reduce_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reduce_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(reduced_shape(data.shape, attrs), data.dtype)
 
 
-def _arg_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _arg_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(reduced_shape(data.shape, attrs), "int32")
 
@@ -116,7 +117,7 @@ def _any(data: Array, **where: Any) -> Any:
 
 
 def _kernel(function: Callable[..., Array]) -> Callable[..., Any]:
-    def kernel(attrs: Any, data: Array) -> Array:
+    def kernel(attrs: Attrs, data: Array) -> Array:
         made = function(data, axis=reduced_axes(data.ndim, attrs), keepdims=attrs.keepdims)
         return as_array(made).astype(data.dtype, copy=False)
 
@@ -227,7 +228,7 @@ any_ = _reduction("any", _any, "Whether some element is true, in their dtype.", 
 
 
 def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(attrs: Any, data: Array) -> Array:
+    def kernel(attrs: Attrs, data: Array) -> Array:
         axes = reduced_axes(data.ndim, attrs)
         kept = [at for at in range(data.ndim) if at not in axes]
         rows = data.transpose(*kept, *axes).reshape(
@@ -277,7 +278,7 @@ argmin = _position(
 
 
 # ---------------------------------------------------------------- variance
-def _variance_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _variance_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, center = tensor(types, 0, "data"), tensor(types, 1, "mean")
     if data is None:
         return None
@@ -305,7 +306,7 @@ def _variance_builder(
     return call("variance", data, center, axis=axis, keepdims=keepdims, exclude=exclude, unbiased=unbiased)
 
 
-def _divisor(count: int, attrs: Any) -> int:
+def _divisor(count: int, attrs: Attrs) -> int:
     return count - 1 if attrs.unbiased else count
 
 
@@ -340,7 +341,7 @@ def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="variance(%x, %m, axis=[1])",
 )
-def variance(attrs: Any, data: Array, mean: Array) -> Array:
+def variance(attrs: Attrs, data: Array, mean: Array) -> Array:
     """The mean square distances of elements from `mean`, which broadcasts against `data`."""
     axes = reduced_axes(data.ndim, attrs)
     dtype = data.dtype

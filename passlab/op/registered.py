@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, OpNotFoundError, RelationError, did_you_mean
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, OpSpec, Relation, Reporter, declare_op, find_op, remove_op
 from passlab.ir.types import IncompleteType, Type
 from passlab.op.declare import OpBuilder, with_out
@@ -50,7 +51,7 @@ def named_relation(name: str, function: Callable[..., Type | None] | None) -> Re
 
 
 def _relation_of(function: Callable[..., Type | None]) -> Relation:
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         if any(isinstance(ty, IncompleteType) for ty in types):
             return None
         try:
@@ -61,7 +62,7 @@ def _relation_of(function: Callable[..., Type | None]) -> Relation:
     return relation
 
 
-def _no_relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _no_relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     hint = "`relay.op.get(name).add_type_rel(name, function)` gives it one"
     raise RelationError(Diagnostic("the operator has no type relation", hint=hint))
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn, cast
 
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import Reporter
 from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleType, Type
 
@@ -162,12 +163,12 @@ def broadcast_shape(a: TensorType, b: TensorType) -> Shape:
     return tuple(out)
 
 
-def identity(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def identity(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """The result has the type of the first input."""
     return tensor(types, 0)
 
 
-def broadcast(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def broadcast(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """Two tensors of one dtype, broadcast."""
     a, b = tensor(types, 0), tensor(types, 1)
     if a is None or b is None:
@@ -178,7 +179,7 @@ def broadcast(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return TensorType(broadcast_shape(a, b), a.dtype)
 
 
-def broadcast_compare(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def broadcast_compare(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """Two tensors of one dtype, broadcast to a tensor of bool."""
     a, b = tensor(types, 0), tensor(types, 1)
     if a is None or b is None:

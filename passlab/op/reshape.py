@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
@@ -148,7 +149,7 @@ def infer_newshape(shape: Shape, newshape: Sequence[Dim], allowzero: bool = Fals
     return out[::-1] if reverse else out
 
 
-def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(infer_newshape(data.shape, attrs.newshape, attrs.allowzero), data.dtype)
 
@@ -191,12 +192,12 @@ def _reshape_builder(data: Any, newshape: Any, allowzero: bool = False) -> Call:
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )
-def reshape(attrs: Any, data: Array) -> Array:
+def reshape(attrs: Attrs, data: Array) -> Array:
     """The elements in a new shape; see `newshape` for its codes."""
     return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero)))
 
 
-def _reverse_reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reverse_reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return (
         None
@@ -225,13 +226,13 @@ def _reverse_reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter)
     example="contrib_reverse_reshape(%x, newshape=[-1, 0])",
     traits=Trait.RESHAPES | Trait.MOVES,
 )
-def reverse_reshape(attrs: Any, data: Array) -> Array:
+def reverse_reshape(attrs: Attrs, data: Array) -> Array:
     """The elements in a new shape whose codes are read from the right."""
     return data.reshape(concrete(infer_newshape(data.shape, attrs.newshape, attrs.allowzero, reverse=True)))
 
 
 # ---------------------------------------------------------------- reshape_like
-def _reshape_like_shape(shape: Shape, like: Shape, attrs: Any) -> Shape:
+def _reshape_like_shape(shape: Shape, like: Shape, attrs: Attrs) -> Shape:
     def span(rank: int, begin: int, end: int | None, side: str) -> tuple[int, int]:
         first = begin + rank if begin < 0 else begin
         last = rank if end is None else end + rank if end < 0 else end
@@ -244,7 +245,7 @@ def _reshape_like_shape(shape: Shape, like: Shape, attrs: Any) -> Shape:
     return shape[:left] + like[first:last] + shape[right:]
 
 
-def _reshape_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reshape_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, like = tensor(types, 0, "data"), tensor(types, 1, "shape_like")
     if data is None or like is None:
         return None
@@ -290,13 +291,13 @@ def _reshape_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="reshape_like(%x, %y)",
 )
-def reshape_like(attrs: Any, data: Array, shape_like: Array) -> Array:
+def reshape_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
     """`data` with the dimensions [lhs_begin, lhs_end) replaced by those [rhs_begin, rhs_end) of `shape_like`."""
     return data.reshape(concrete(_reshape_like_shape(data.shape, shape_like.shape, attrs)))
 
 
 # ---------------------------------------------------------------- dimensions of size 1
-def _expand_dims_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _expand_dims_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(_expanded(data.shape, attrs), data.dtype)
 
@@ -304,7 +305,7 @@ def _expand_dims_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
 MOST_DIMENSIONS = 64  # what NumPy's arrays may have
 
 
-def _expanded(shape: Shape, attrs: Any) -> Shape:
+def _expanded(shape: Shape, attrs: Attrs) -> Shape:
     rank, axis, count = len(shape), attrs.axis, attrs.num_newaxis
     if not -rank - 1 <= axis <= rank:
         refuse(
@@ -351,7 +352,7 @@ def _expand_dims_builder(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )
-def expand_dims(attrs: Any, data: Array) -> Array:
+def expand_dims(attrs: Attrs, data: Array) -> Array:
     """Put dimensions of size 1 in at one place."""
     return data.reshape(concrete(_expanded(data.shape, attrs)))
 
@@ -374,7 +375,7 @@ def squeezed(shape: Shape, axis: Sequence[int] | None) -> Shape:
     return tuple([dim for at, dim in enumerate(shape) if at not in gone])
 
 
-def _squeeze_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _squeeze_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(squeezed(data.shape, attrs.axis), data.dtype)
 
@@ -416,6 +417,6 @@ def _squeeze_builder(data: Any, axis: Any = None) -> Call:
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )
-def squeeze(attrs: Any, data: Array) -> Array:
+def squeeze(attrs: Attrs, data: Array) -> Array:
     """Drop dimensions of size 1."""
     return data.reshape(concrete(squeezed(data.shape, attrs.axis)))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
@@ -24,7 +25,7 @@ SCAN = attrs(
 )
 
 
-def _scan_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _scan_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -40,7 +41,7 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
 
     builder.__name__, builder.__doc__ = name, doc
 
-    def kernel(attrs: Any, data: Array) -> Array:
+    def kernel(attrs: Attrs, data: Array) -> Array:
         made_in = array_dtype(attrs.dtype) if attrs.dtype else data.dtype
         rows = data.reshape(-1) if attrs.axis is None else data
         axis = attrs.axis if attrs.axis is not None else 0
@@ -52,18 +53,29 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         return made
 
     return operator(
-        name, ("data",),
+        name,
+        ("data",),
         layout=layout_rules.along(),
-        attrs=SCAN, relation=_scan_type, pattern=OpPattern.OPAQUE, level=3, out=False, warns=True,
+        attrs=SCAN,
+        relation=_scan_type,
+        pattern=OpPattern.OPAQUE,
+        level=3,
+        out=False,
+        warns=True,
         builder=builder,
-        doc=doc, gradient=gradient,
-        shapes="S -> S, or (size of S) without axis", source=f"np.{name}",
+        doc=doc,
+        gradient=gradient,
+        shapes="S -> S, or (size of S) without axis",
+        source=f"np.{name}",
         edges=(
-            f"{name}(%x: (2, 3), axis=-1)", f"{name}(%x: (2, 3))", f"{name}(%x: (2, 3), axis=0, exclusive=True)",
-            f"{name}(%x: (0, 3), axis=0)", f'{name}(%x: (3), axis=0, dtype="int64")',
+            f"{name}(%x: (2, 3), axis=-1)",
+            f"{name}(%x: (2, 3))",
+            f"{name}(%x: (2, 3), axis=0, exclusive=True)",
+            f"{name}(%x: (0, 3), axis=0)",
+            f'{name}(%x: (3), axis=0, dtype="int64")',
         ),
         example=f"{name}(%x, axis=1)",
-    )(kernel)  # fmt: skip
+    )(kernel)
 
 
 def _cumsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:

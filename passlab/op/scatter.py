@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
@@ -43,7 +44,7 @@ def _running_mean(target: Array, places: tuple[Array, ...], updates: Array) -> N
 
 
 # ---------------------------------------------------------------- scatter_elements
-def _scatter_elements_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _scatter_elements_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, indices, updates = tensor(types, 0, "data"), index_tensor(types, 1), tensor(types, 2, "updates")
     if data is None:
         return None
@@ -99,7 +100,7 @@ def _scatter_elements_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="scatter_elements(%x, %ii, %x, axis=0)",
     precision=Precision.FOLLOW,
 )
-def scatter_elements(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
+def scatter_elements(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
     """Write each update where its index along `axis` says; of two in one place the last wins, or they combine.
 
     Updates beyond the shape of `indices` have no index and are not used. Raises `RunError` when there are too few.
@@ -143,13 +144,13 @@ def _scatter_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="scatter(%x, %ii, %x, axis=0)",
     precision=Precision.FOLLOW,
 )
-def scatter(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
+def scatter(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
     """Write each update where its index along `axis` says: the name `scatter_elements` had before TVM 0.9."""
     return _scattered(data, indices, updates, attrs.axis % data.ndim, "update")
 
 
 # ---------------------------------------------------------------- scatter_nd
-def _scatter_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, indices, updates = tensor(types, 0, "data"), index_tensor(types, 1), tensor(types, 2, "updates")
     if data is None:
         return None
@@ -192,7 +193,7 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     example="scatter_nd(%v, %ii, %r)",
     precision=Precision.FOLLOW,
 )
-def scatter_nd(attrs: Any, data: Array, indices: Array, updates: Array) -> Array:
+def scatter_nd(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
     """Write elements or slices at indices of several dimensions: `indices[:, ...]` is one index into `data`."""
     made = data.copy()
     places = tuple(checked_indices(part, data.shape[at], "scatter_nd") for at, part in enumerate(indices))
@@ -226,7 +227,7 @@ def _sparse_type(types: Sequence[Type]) -> str | None:
     return values.dtype if values is not None and indices is not None else None
 
 
-def _sparse_to_dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _sparse_to_dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     found = _sparse_type(types)
     return None if found is None else TensorType(attrs.output_shape, found)
 
@@ -274,13 +275,13 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
     ),
     example="sparse_to_dense(%i, %v3, %v, output_shape=[5])",
 )
-def sparse_to_dense(attrs: Any, sparse_indices: Array, sparse_values: Array, default_value: Array) -> Array:
+def sparse_to_dense(attrs: Attrs, sparse_indices: Array, sparse_values: Array, default_value: Array) -> Array:
     """A tensor that is `default_value` everywhere but at the sparse indices."""
     return dense_of(sparse_indices, sparse_values, default_value, attrs.output_shape)
 
 
 # ---------------------------------------------------------------- sequence_mask
-def _sequence_mask_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _sequence_mask_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, lengths = tensor(types, 0, "data"), tensor(types, 1, "valid_length")
     if data is None:
         return None
@@ -322,7 +323,7 @@ def _sequence_mask_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="sequence_mask(%x, %lengths, axis=1)",
 )
-def sequence_mask(attrs: Any, data: Array, valid_length: Array) -> Array:
+def sequence_mask(attrs: Attrs, data: Array, valid_length: Array) -> Array:
     """Replace the elements of each sequence beyond its valid length by `mask_value`."""
     time, batch = attrs.axis, 1 - attrs.axis
     steps = np.arange(data.shape[time]).reshape([-1 if at == time else 1 for at in range(data.ndim)])
@@ -331,7 +332,7 @@ def sequence_mask(attrs: Any, data: Array, valid_length: Array) -> Array:
 
 
 # ---------------------------------------------------------------- matrix_set_diag
-def _set_diag_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _set_diag_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, diagonal = tensor(types, 0, "input"), tensor(types, 1, "diagonal")
     if data is None:
         return None
@@ -390,7 +391,7 @@ def _set_diag_builder(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_
     ),
     example="matrix_set_diag(%x, %d)",
 )
-def matrix_set_diag(attrs: Any, data: Array, diagonal: Array) -> Array:
+def matrix_set_diag(attrs: Attrs, data: Array, diagonal: Array) -> Array:
     """Replace diagonals of the matrices in the last two dimensions; a band holds its highest diagonal first."""
     made = data.copy()
     rows, columns = data.shape[-2:]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, TensorType, Type
@@ -22,13 +23,13 @@ from passlab.op.relations import tensor
 SHAPE_OF = attrs("ShapeOfAttrs", dtype("dtype", "", doc="the dtype of the sizes, int32 when left out"))
 
 
-def shape_of_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def shape_of_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """A vector with one size for each dimension."""
     data = tensor(types, 0, "data")
     return None if data is None else TensorType((len(data.shape),), attrs.dtype or "int32")
 
 
-def shape_of_array(attrs: Any, data: Array) -> Array:
+def shape_of_array(attrs: Attrs, data: Array) -> Array:
     """Return the shape of an array as a vector."""
     return np.array(data.shape, array_dtype(attrs.dtype or "int32"))
 
@@ -53,12 +54,12 @@ def shape_of_array(attrs: Any, data: Array) -> Array:
     example='shape_of(%x, dtype="int32")',
     precision=Precision.FOLLOW,
 )
-def shape_of(attrs: Any, data: Array) -> Array:
+def shape_of(attrs: Attrs, data: Array) -> Array:
     """The shape of a tensor as a vector."""
     return shape_of_array(attrs, data)
 
 
-def _size_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _size_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType((), attrs.dtype or "int32")
 
@@ -82,7 +83,7 @@ def _size_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     ),
     example='ndarray_size(%x, dtype="int32")',
 )
-def ndarray_size(attrs: Any, data: Array) -> Array:
+def ndarray_size(attrs: Attrs, data: Array) -> Array:
     """The number of elements of a tensor."""
     return np.array(data.size, array_dtype(attrs.dtype or "int32"))
 
@@ -101,7 +102,7 @@ def _arange_count(start: Any, stop: Any, step: Any) -> int:
     return int(max(0, math.ceil((stop - start) / step)))
 
 
-def _arange_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _arange_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     for index, name in enumerate(("start", "stop", "step")):
         if scalar(types, index, name) is None:
             return None
@@ -112,7 +113,7 @@ def _arange_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType((ANY if None in bounds else _arange_count(*bounds),), attrs.dtype)
 
 
-def _arange_length(attrs: Any, start: Any, stop: Any, step: Any) -> int:
+def _arange_length(attrs: Attrs, start: Array, stop: Array, step: Array) -> int:
     """The number of elements for bounds that are known now.
 
     Relay counts in whole numbers where the type does not tell the size: it cuts bounds and step off before it divides.
@@ -125,7 +126,7 @@ def _arange_length(attrs: Any, start: Any, stop: Any, step: Any) -> int:
     return _arange_count(*map(int, bounds))
 
 
-def _arange_shape(attrs: Any, start: Array, stop: Array, step: Array) -> Type:
+def _arange_shape(attrs: Attrs, start: Array, stop: Array, step: Array) -> Type:
     return TensorType((_arange_length(attrs, start.item(), stop.item(), step.item()),), attrs.dtype)
 
 
@@ -175,7 +176,7 @@ def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example='arange(0f, 6f, 2f, start=None, stop=None, step=None, dtype="float32")',
 )
-def arange(attrs: Any, start: Array, end: Array, step: Array) -> Array:
+def arange(attrs: Attrs, start: Array, end: Array, step: Array) -> Array:
     """The numbers `start + i * step` below `end` (above, for a negative step)."""
     wanted = array_dtype(attrs.dtype)
     count = _arange_length(attrs, start.item(), end.item(), step.item())

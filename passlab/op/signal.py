@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
@@ -20,7 +21,7 @@ from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
 # ---------------------------------------------------------------- stft
-def _stft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _stft_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, window = tensor(types, 0, "data"), tensor(types, 1, "window")
     if data is None:
         return None
@@ -84,7 +85,7 @@ def _stft_builder(
     ),
     example="stft(%x, %w, n_fft=3, hop_length=1, win_length=3)",
 )
-def stft(attrs: Any, data: Array, window: Array) -> Array:
+def stft(attrs: Attrs, data: Array, window: Array) -> Array:
     """The Fourier transforms of short overlapping windows of a signal: (batch, frequencies, frames, 2)."""
     rows = np.atleast_2d(data)
     frames = (rows.shape[1] - attrs.n_fft) // attrs.hop_length + 1
@@ -100,7 +101,7 @@ def stft(attrs: Any, data: Array, window: Array) -> Array:
 
 
 # ---------------------------------------------------------------- dft
-def _dft_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dft_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     real, imaginary = tensor(types, 0, "re_data"), tensor(types, 1, "im_data")
     if real is None or imaginary is None:
         return None
@@ -147,7 +148,7 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="dft(%x, %x)",
 )
-def dft(attrs: Any, re_data: Array, im_data: Array) -> tuple[Array, Array]:
+def dft(attrs: Attrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:
     """The discrete Fourier transform along the last dimension, as real and imaginary parts."""
     if re_data.shape[-1] == 0:
         return re_data, im_data

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
@@ -80,7 +81,7 @@ def sliced_dim(dim: Dim, cut: slice) -> Dim:
     return dim if whole else ANY
 
 
-def _slice_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _slice_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -88,7 +89,7 @@ def _slice_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     return TensorType(tuple([sliced_dim(dim, cut) for dim, cut in zip(data.shape, cuts, strict=True)]), data.dtype)
 
 
-def _cuts(rank: int, attrs: Any) -> list[slice]:
+def _cuts(rank: int, attrs: Attrs) -> list[slice]:
     if attrs.begin is None or attrs.end is None:
         refuse("begin and end are missing", hint="give `begin=[...]` and `end=[...]`")
     return slices_of(rank, attrs.begin, attrs.end, attrs.strides or (), attrs.slice_mode, attrs.axes)
@@ -166,7 +167,7 @@ def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
     traits=Trait.MOVES,
 )
-def strided_slice(attrs: Any, data: Array) -> Array:
+def strided_slice(attrs: Attrs, data: Array) -> Array:
     """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are cut back to it."""
     return data[tuple(_cuts(data.ndim, attrs))]
 
@@ -180,7 +181,7 @@ def _index_vector(types: Sequence[Type], index: int, name: str) -> TensorType | 
     return ty
 
 
-def _strided_set_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _strided_set_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, v = tensor(types, 0, "data"), tensor(types, 1, "v")
     if data is None:
         return None
@@ -228,7 +229,7 @@ def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
     ),
     example="strided_set(%x, %v, %begin, %end, %strides)",
 )
-def strided_set(attrs: Any, data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
+def strided_set(attrs: Attrs, data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     """A copy of `data` with the box [begin, end), in steps of `strides`, replaced by `v`.
 
     Raises `RunError` when `v` does not fit the box.
@@ -261,7 +262,7 @@ def _sliced_axes(rank: int, like_rank: int, axes: Sequence[int] | None) -> tuple
     return found
 
 
-def _slice_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _slice_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, like = tensor(types, 0, "data"), tensor(types, 1, "shape_like")
     if data is None or like is None:
         return None
@@ -313,7 +314,7 @@ def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="slice_like(%x, %y, axes=None)",
 )
-def slice_like(attrs: Any, data: Array, shape_like: Array) -> Array:
+def slice_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
     """The beginning of `data` along each dimension, as long as `shape_like` is there."""
     cuts = [slice(None)] * data.ndim
     for axis in _sliced_axes(data.ndim, shape_like.ndim, attrs.axes):

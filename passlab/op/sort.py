@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, TupleWrapper
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
@@ -37,7 +38,7 @@ def stable_order(data: Array, axis: int, upwards: bool) -> Array:
 
 
 # ---------------------------------------------------------------- sort, argsort
-def _sort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _sort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None:
         normal_axis(attrs.axis, len(data.shape))
@@ -79,14 +80,14 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="sort(%x, axis=1)",
     layout=layout_rules.along(),
 )
-def sort(attrs: Any, data: Array) -> Array:
+def sort(attrs: Attrs, data: Array) -> Array:
     """The elements in sorted order along one dimension."""
     if attrs.is_ascend and data.dtype.kind != "V":
         return np.sort(data, axis=attrs.axis, kind="stable")
     return np.take_along_axis(data, stable_order(data, attrs.axis, attrs.is_ascend), attrs.axis)
 
 
-def _argsort_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = _sort_type(types, attrs, reporter)
     return TensorType(data.shape, attrs.dtype or "int32") if isinstance(data, TensorType) else None
 
@@ -116,7 +117,7 @@ def _argsort_builder(data: Any, axis: int = -1, is_ascend: bool = True, dtype: s
     example='argsort(%x, axis=1, dtype="int32")',
     layout=layout_rules.along(),
 )
-def argsort(attrs: Any, data: Array) -> Array:
+def argsort(attrs: Attrs, data: Array) -> Array:
     """The positions of the elements in sorted order along one dimension."""
     return stable_order(data, attrs.axis, attrs.is_ascend).astype(array_dtype(attrs.dtype or "int32"))
 
@@ -132,7 +133,7 @@ TOPK = attrs(
 )
 
 
-def topk_type(data: TensorType, attrs: Any, k: Any) -> Type:
+def topk_type(data: TensorType, attrs: Attrs, k: Any) -> Type:
     """Return the type of the `k` top elements (a number, or `?`)."""
     axis = normal_axis(attrs.axis, len(data.shape))
     extent = data.shape[axis]
@@ -146,7 +147,7 @@ def topk_type(data: TensorType, attrs: Any, k: Any) -> Type:
     )
 
 
-def topk_arrays(data: Array, attrs: Any, k: int) -> Any:
+def topk_arrays(data: Array, attrs: Attrs, k: int) -> Any:
     """Return the values, the positions, or both, of the `k` top elements."""
     count = k if k >= 1 else data.shape[attrs.axis]
     order = stable_order(data, attrs.axis, attrs.is_ascend)
@@ -158,7 +159,7 @@ def topk_arrays(data: Array, attrs: Any, k: int) -> Any:
     return values if attrs.ret_type == "values" else (values, indices)
 
 
-def _topk_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _topk_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -219,13 +220,13 @@ def _topk_laid_out(call: OpCall, given: Arguments) -> Result | None:
     ),
     example='topk(%x, k=2, dtype="int32")',
 )
-def topk(attrs: Any, data: Array) -> Any:
+def topk(attrs: Attrs, data: Array) -> Any:
     """The k largest elements along one dimension in sorted order, with their positions."""
     return topk_arrays(data, attrs, attrs.k)
 
 
 # ---------------------------------------------------------------- searchsorted
-def _search_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     rows, values = tensor(types, 0, "sorted_sequence"), tensor(types, 1, "values")
     if rows is None or values is None:
         return None
@@ -267,7 +268,7 @@ def _search_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     ),
     example="searchsorted(%x, %y)",
 )
-def searchsorted(attrs: Any, sorted_sequence: Array, values: Array) -> Array:
+def searchsorted(attrs: Attrs, sorted_sequence: Array, values: Array) -> Array:
     """The places where values would go into the sorted rows of the last dimension to keep them sorted."""
     side: Any = "right" if attrs.right else "left"
     wanted = array_dtype(attrs.dtype)
@@ -280,7 +281,7 @@ def searchsorted(attrs: Any, sorted_sequence: Array, values: Array) -> Array:
 
 
 # ---------------------------------------------------------------- unique
-def _unique_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _unique_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -319,7 +320,7 @@ def _unique_builder(data: Any, is_sorted: bool = True, return_counts: bool = Fal
     ),
     example="unique(%i)",
 )
-def unique(attrs: Any, data: Array) -> tuple[Array, ...]:
+def unique(attrs: Attrs, data: Array) -> tuple[Array, ...]:
     """One of each element; with it first positions, for each element its index among them, and how many there are.
 
     The size of the results does not depend on the values: what comes after the elements that were found is zero.

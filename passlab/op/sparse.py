@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Tuple, TupleGetItem
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
@@ -36,7 +37,7 @@ def _matrix_and_vectors(types: Sequence[Type], vectors: Sequence[str]) -> tuple[
 
 
 # ---------------------------------------------------------------- sparse_reshape
-def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     known = _matrix_and_vectors(types, ("prev_shape", "new_shape"))
     if known is None:
         return None
@@ -61,7 +62,7 @@ def _reshape_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     ),
     example="sparse_reshape(%ii, %shape, %shape)",
 )
-def sparse_reshape(attrs: Any, sparse_indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
+def sparse_reshape(attrs: Attrs, sparse_indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The indices of a sparse tensor in another shape, and that shape with its -1 filled in."""
     before, wanted = prev_shape.reshape(-1).tolist(), new_shape.reshape(-1).tolist()
     if before == wanted:
@@ -82,7 +83,7 @@ def sparse_reshape(attrs: Any, sparse_indices: Array, prev_shape: Array, new_sha
 
 
 # ---------------------------------------------------------------- sparse_fill_empty_rows
-def _fill_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _fill_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     known = _matrix_and_vectors(types, ("sparse_values", "dense_shape", "default_value"))
     return None if known is None else _fill_result(known[0], known[1], ANY, ANY)
 
@@ -95,7 +96,7 @@ def _fill_result(indices: TensorType, values: TensorType, count: Any, rows: Any)
 
 
 def _fill_shape(
-    attrs: Any, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array
+    attrs: Attrs, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array
 ) -> Type:
     rows = int(dense_shape.reshape(-1)[0])
     empty = rows - np.unique(sparse_indices[:, 0]).size
@@ -135,7 +136,7 @@ def _fill_builder(sparse_indices: Any, sparse_values: Any, dense_shape: Any, def
     example="sparse_fill_empty_rows(%ii, %v3, %shape, %v1)",
 )
 def sparse_fill_empty_rows(
-    attrs: Any, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array
+    attrs: Attrs, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array
 ) -> tuple[Array, Array, Array]:
     """Give each row of a sparse tensor that has no element one at column 0; also tells which rows were empty."""
     rows = int(dense_shape.reshape(-1)[0])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
@@ -34,7 +35,7 @@ def check_broadcast(data: Shape, wanted: Shape) -> None:
             refuse(f"a dimension of {have} cannot be broadcast to {want}", 0, expected=list(wanted), found=list(data))
 
 
-def _broadcast_to_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -78,13 +79,13 @@ def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.permuted("shape"),
     traits=Trait.MOVES,
 )
-def broadcast_to(attrs: Any, data: Array) -> Array:
+def broadcast_to(attrs: Attrs, data: Array) -> Array:
     """Say the elements again along dimensions of size 1, and new ones in front, up to the given shape."""
     guard_size(attrs.shape, data.dtype, "broadcast_to")
     return np.array(np.broadcast_to(data, attrs.shape))
 
 
-def _broadcast_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _broadcast_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, like = tensor(types, 0, "data"), tensor(types, 1, "broadcast_type")
     if data is None or like is None:
         return None
@@ -115,7 +116,7 @@ def _broadcast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="broadcast_to_like(%x, %y)",
     precision=Precision.FOLLOW,
 )
-def broadcast_to_like(attrs: Any, data: Array, broadcast_type: Array) -> Array:
+def broadcast_to_like(attrs: Attrs, data: Array, broadcast_type: Array) -> Array:
     """Say the elements of `data` again up to the shape of `broadcast_type`."""
     return np.array(np.broadcast_to(data, broadcast_type.shape))
 
@@ -133,7 +134,7 @@ def collapsed(data: Array, shape: Sequence[int]) -> Array:
     return as_array(np.add.reduce(data, axis=axes, dtype=data.dtype, keepdims=True)).reshape(tuple(shape))
 
 
-def _collapse_like_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _collapse_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, like = tensor(types, 0, "data"), tensor(types, 1, "collapse_type")
     if data is None or like is None:
         return None
@@ -164,12 +165,12 @@ def _collapse_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="collapse_sum_like(%y, %x)",
 )
-def collapse_sum_like(attrs: Any, data: Array, collapse_type: Array) -> Array:
+def collapse_sum_like(attrs: Attrs, data: Array, collapse_type: Array) -> Array:
     """Sum `data` down to the shape of `collapse_type`, which broadcasts to it."""
     return collapsed(data, collapse_type.shape)
 
 
-def _collapse_to_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _collapse_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, shape = tensor(types, 0, "data"), tensor(types, 1, "shape")
     if data is None or shape is None:
         return None
@@ -197,13 +198,13 @@ def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("broadcast_to_like", grad, data), call("zeros_like", shape)]
 
 
-def _sizes(attrs: Any, shape: Array) -> Sequence[int]:
+def _sizes(attrs: Attrs, shape: Array) -> Sequence[int]:
     """The shape to sum down to: the one that the attributes say, where they say one."""
     said: Sequence[int] = () if attrs.shape is None else attrs.shape
     return said if attrs.shape is not None and all(type(n) is int for n in said) else shape.tolist()
 
 
-def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
+def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     return TensorType(tuple(_sizes(attrs, shape)), data.dtype)
 
 
@@ -228,7 +229,7 @@ def _collapse_to_shape(attrs: Any, data: Array, shape: Array) -> Type:
     ),
     example="collapse_sum_to(%x, %row)",
 )
-def collapse_sum_to(attrs: Any, data: Array, shape: Array) -> Array:
+def collapse_sum_to(attrs: Attrs, data: Array, shape: Array) -> Array:
     """Sum `data` down to `shape`, which broadcasts to its shape; where the attributes say it too, the type knows it."""
     return collapsed(data, _sizes(attrs, shape))
 
@@ -251,7 +252,7 @@ def tiled(shape: Shape, reps: Sequence[int]) -> Shape:
     )
 
 
-def _tile_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _tile_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TensorType(tiled(data.shape, attrs.reps), data.dtype)
 
@@ -301,14 +302,14 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
     traits=Trait.MOVES,
 )
-def tile(attrs: Any, data: Array) -> Array:
+def tile(attrs: Attrs, data: Array) -> Array:
     """Repeat a tensor as a whole along its dimensions."""
     guard_size(concrete(tiled(data.shape, attrs.reps)), data.dtype, "tile")
     return np.tile(data, attrs.reps)
 
 
 # ---------------------------------------------------------------- repeat
-def _repeat_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _repeat_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -357,7 +358,7 @@ def _repeat_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.along(),
     traits=Trait.MOVES,
 )
-def repeat(attrs: Any, data: Array) -> Array:
+def repeat(attrs: Attrs, data: Array) -> Array:
     """Repeat each element in place along one dimension."""
     guard_size((data.size, attrs.repeats), data.dtype, "repeat")
     return np.repeat(data, attrs.repeats, attrs.axis)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, TupleWrapper
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
@@ -116,11 +117,11 @@ def _key(types: Sequence[Type]) -> bool:
     return ty is not None
 
 
-def _generate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _generate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     return TupleType([KEY, TensorType(attrs.out_shape, "uint64")]) if _key(types) else None
 
 
-def _concrete(attrs: Any, dtype: str, what: str) -> tuple[int, ...]:
+def _concrete(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
     shape: tuple[int, ...] = attrs.out_shape
     if any(type(dim) is not int for dim in shape):
         raise RunError(Diagnostic(f"{what} needs a known shape", found=str(list(shape))))
@@ -147,14 +148,14 @@ def _concrete(attrs: Any, dtype: str, what: str) -> tuple[int, ...]:
     ),
     example="random.threefry_generate(%key, out_shape=[4])",
 )
-def threefry_generate(attrs: Any, key: Array) -> tuple[Array, Array]:
+def threefry_generate(attrs: Attrs, key: Array) -> tuple[Array, Array]:
     """The key for what comes next, and random 64-bit words."""
     shape = _concrete(attrs, "uint64", "threefry_generate")
     after, words = next_words(key, math.prod(shape))
     return after, words.reshape(shape)
 
 
-def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     return TupleType([KEY, KEY]) if _key(types) else None
 
 
@@ -172,13 +173,13 @@ def _split_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     edges=("random.threefry_split(%key: (10) uint64)",),
     example="random.threefry_split(%key)",
 )
-def threefry_split(attrs: Any, key: Array) -> tuple[Array, Array]:
+def threefry_split(attrs: Attrs, key: Array) -> tuple[Array, Array]:
     """Two keys whose numbers have nothing to do with each other."""
     return split_key(key)
 
 
 def _draw_type(names: tuple[str, str]) -> Any:
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         bounds = [scalar(types, index, name) for index, name in enumerate(names, start=1)]
         if not _key(types) or None in bounds:
             return None
@@ -251,7 +252,7 @@ def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example='random.uniform(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
 )
-def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
+def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """The key for what comes next, and numbers drawn evenly from [low, high)."""
     wanted = attrs.out_dtype or "float32"
     after, numbers = _unit_numbers(key, _concrete(attrs, wanted, "uniform"), wanted)
@@ -279,7 +280,7 @@ def uniform(attrs: Any, key: Array, low: Array, high: Array) -> tuple[Array, Arr
     ),
     example='random.normal(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
 )
-def normal(attrs: Any, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
+def normal(attrs: Attrs, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
     """The key for what comes next, and numbers of a normal distribution, by the method of Box and Muller (1958)."""
     wanted = attrs.out_dtype or "float32"
     shape = _concrete(attrs, wanted, "normal")
@@ -289,7 +290,7 @@ def normal(attrs: Any, key: Array, mean: Array, scale: Array) -> tuple[Array, Ar
     return after, np.asarray(radius * np.sin(two_pi * pair[1]) * scale + mean).astype(pair.dtype, copy=False)
 
 
-def _multinomial_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     probs = tensor(types, 1, "probs")
     if probs is None or not _key(types):
         return None
@@ -320,7 +321,7 @@ def _multinomial_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     ),
     example="random.multinomial(%key, %x, num_samples=2)",
 )
-def multinomial(attrs: Any, key: Array, probs: Array) -> tuple[Array, Array]:
+def multinomial(attrs: Attrs, key: Array, probs: Array) -> tuple[Array, Array]:
     """The key for what comes next, and positions drawn with the given probabilities (negative ones count as 0)."""
     guard_size((*probs.shape, attrs.num_samples), np.dtype(np.float32), "multinomial")
     if probs.shape[-1] == 0:

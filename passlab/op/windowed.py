@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
@@ -18,7 +19,7 @@ from passlab.op.relations import normal_axis, refuse, tensor
 
 
 # ---------------------------------------------------------------- sliding_window
-def _window_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _window_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -64,7 +65,7 @@ def _window_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     ),
     example="sliding_window(%x, axis=0, window_shape=[1, 2], strides=[1, 1])",
 )
-def sliding_window(attrs: Any, data: Array) -> Array:
+def sliding_window(attrs: Attrs, data: Array) -> Array:
     """All places of a window on a tensor: the places first, then what the window shows there."""
     axis = attrs.axis % data.ndim
     moving = tuple(range(axis, data.ndim))
@@ -73,7 +74,7 @@ def sliding_window(attrs: Any, data: Array) -> Array:
 
 
 # ---------------------------------------------------------------- trilu
-def _trilu_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _trilu_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, k = tensor(types, 0, "data"), tensor(types, 1, "k")
     if data is not None and len(data.shape) < 2:
         refuse("trilu needs at least two dimensions", 0, found=data)
@@ -112,6 +113,6 @@ def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ),
     example="trilu(%x, 0)",
 )
-def trilu(attrs: Any, data: Array, k: Array) -> Array:
+def trilu(attrs: Attrs, data: Array, k: Array) -> Array:
     """The upper or lower triangle of the matrices in the last two dimensions, up to diagonal `k`; zero elsewhere."""
     return np.triu(data, int(k.item())) if attrs.upper else np.tril(data, int(k.item()))

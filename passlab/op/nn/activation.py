@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import TupleWrapper
 from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, make_call, operator
-from passlab.op.dtypes import as_array, is_float
+from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import BLAS
@@ -42,7 +43,7 @@ _ROW = 8192  # elements; as many as NumPy buffers, so that it goes over such row
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
 )
-def relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Replace negative elements by zero."""
     made = np.empty_like(data) if out is None else out
     if data.size < _ROW or made.dtype != data.dtype or not (data.flags.c_contiguous and made.flags.c_contiguous):
@@ -84,7 +85,7 @@ def _zeros(dtype: Any) -> Any:
     precision=Precision.FOLLOW,
     traits=Trait.HOMOGENEOUS,
 )
-def leaky_relu(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def leaky_relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Multiply negative elements by `alpha`."""
     return _scaled_below_zero(data, np.asarray(attrs.alpha).astype(data.dtype), out)
 
@@ -104,7 +105,7 @@ def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
 def channel_vector(name: str, inputs: Sequence[str]) -> Any:
     """Make the relation of an operator on data and vectors along its `axis`, whose result is like the data."""
 
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data = tensor(types, 0, "data")
         if data is None:
             return None
@@ -150,7 +151,7 @@ def along(vector: Any, axis: int, rank: int) -> Any:
     layout=layout_rules.along(),
     precision=Precision.FOLLOW,
 )
-def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
+def bias_add(attrs: Attrs, data: Array, bias: Array, *, out: Array | None = None) -> Any:
     """Add a vector along one axis."""
     return np.add(data, along(bias, attrs.axis, data.ndim), out=out)
 
@@ -175,7 +176,7 @@ def bias_add(attrs: Any, data: Any, bias: Any, *, out: Any = None) -> Any:
     layout=layout_rules.along(),
     precision=Precision.FOLLOW,
 )
-def prelu(attrs: Any, data: Any, alpha: Any, *, out: Any = None) -> Any:
+def prelu(attrs: Attrs, data: Array, alpha: Array, *, out: Array | None = None) -> Any:
     """Multiply negative elements by the `alpha` of their channel."""
     return _scaled_below_zero(data, along(alpha, attrs.axis, data.ndim), out)
 
@@ -183,7 +184,7 @@ def prelu(attrs: Any, data: Any, alpha: Any, *, out: Any = None) -> Any:
 SoftmaxAttrs = attrs("SoftmaxAttrs", integer("axis", -1, "the axis that sums to one"))
 
 
-def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None:
         normal_axis(attrs.axis, len(data.shape))
@@ -202,7 +203,7 @@ def _work(data: Any) -> Any:
 _BLOCK = 256 << 10  # bytes of samples whose exponentials stay in cache until they have been summed and divided
 
 
-def _softmax(attrs: Any, data: Any, out: Any) -> Any:
+def _softmax(attrs: Attrs, data: Array, out: Any) -> Any:
     work = _work(data)
     if not data.size:
         return data.copy() if out is None else out
@@ -256,7 +257,7 @@ def finish(made: Any, dtype: Any, out: Any) -> Any:
     example="nn.softmax(%x, axis=1)",
     layout=layout_rules.along(),
 )
-def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """exp(x) / sum(exp(x)) along one axis, computed from x less its maximum."""
     return _softmax(attrs, data, out)
 
@@ -282,7 +283,7 @@ def softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     example="nn.fast_softmax(%x, axis=1)",
     layout=layout_rules.along(),
 )
-def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """The softmax that FastMath puts in: here the exact one, since NumPy's `exp` is as fast as the approximation."""
     return _softmax(attrs, data, out)
 
@@ -308,7 +309,7 @@ def fast_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     example="nn.log_softmax(%x, axis=1)",
     layout=layout_rules.along(),
 )
-def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def log_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """X - log(sum(exp(x))) along one axis, computed from x less its maximum."""
     work = _work(data)
     if not data.size:
@@ -318,7 +319,7 @@ def log_softmax(attrs: Any, data: Any, *, out: Any = None) -> Any:
     return finish(made, data.dtype, out)
 
 
-def _dropout_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dropout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return None if data is None else TupleType((data, data))
 
@@ -351,6 +352,6 @@ def dropout_builder(data: Any, rate: float = 0.5) -> Any:
     layout=layout_rules.dropped,
     precision=Precision.FOLLOW,
 )
-def dropout(attrs: Any, data: Any) -> Any:
+def dropout(attrs: Attrs, data: Array) -> Any:
     """At inference the data unchanged, with a mask of ones."""
     return data.copy(), np.ones_like(data)

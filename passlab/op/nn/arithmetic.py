@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from passlab.op.dtypes import array_dtype, is_float
+from passlab.ir.attrs import Attrs
+from passlab.op.dtypes import Array, array_dtype, is_float
 
 BLAS = (np.dtype("float32"), np.dtype("float64"))
 _SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16"))
@@ -54,7 +55,7 @@ def deliver(result: Any, dtype: Any, out: Any) -> Any:
 def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Let a kernel of real numbers see float32 and float64 only: other formats are widened, and cut back at the end."""
 
-    def run(attrs: Any, data: Any, *rest: Any, out: Any = None) -> Any:
+    def run(attrs: Attrs, data: Array, *rest: Any, out: Array | None = None) -> Any:
         dtype = data.dtype
         if dtype in BLAS:
             return kernel(attrs, data, *rest, out=out)

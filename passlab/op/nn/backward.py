@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import Python, operator
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import Array, is_float
 from passlab.op.nn import conv_gradients, pool_gradients, pooling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
@@ -26,7 +27,7 @@ from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
 # ---------------------------------------------------------------- pooling
-def _pool_grad_type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     """The inputs are the gradient of the result and the data, in this order; the result is like the data."""
     grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
     if data is None:
@@ -64,7 +65,7 @@ def _at(plan: Plan, rank: int, place: tuple[slice, ...]) -> tuple[Any, ...]:
     return tuple(index)
 
 
-def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
+def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Any:
     plan = plan_of(attrs, data.shape, 2, "nn.max_pool2d_grad")
     padded = pooling.pad_axes(data, plan.axes, plan.before, plan.after, pooling.lowest(data.dtype))
     windows = [(size, s, d, 0) for size, s, d in zip(plan.window, plan.strides, plan.dilation, strict=True)]
@@ -81,7 +82,7 @@ def _max_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> An
     return finish(_unpadded(whole, plan, data), data.dtype, out)
 
 
-def _avg_pool2d_grad(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
+def _avg_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Any:
     plan = plan_of(attrs, data.shape, 2, "nn.avg_pool2d_grad")
     count: Any = math.prod(plan.window) if plan.full else plan.divisors
     wide = grad if is_float(grad.dtype) else grad.astype(np.float64)
@@ -136,7 +137,7 @@ max_pool2d_grad, avg_pool2d_grad = _declare_pool_grad(False), _declare_pool_grad
 
 
 # ---------------------------------------------------------------- conv2d
-def _layouts(attrs: Any) -> tuple[str, str, str]:
+def _layouts(attrs: Attrs) -> tuple[str, str, str]:
     """Return the layouts of gradient, data and weight, for which Relay uses those of data, weight and result."""
     found = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     for layout, axes in zip(found, ("NCHW", "NCHW", "OIHW"), strict=True):
@@ -150,7 +151,7 @@ def _layouts(attrs: Any) -> tuple[str, str, str]:
     return found
 
 
-def _backward_weight_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _backward_weight_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
     if grad is None or data is None:
         return None
@@ -173,7 +174,7 @@ def _backward_weight_type(types: Sequence[Type], attrs: Any, reporter: Reporter)
     return TensorType(tuple(parts[a] for a in kernel_layout), attrs.out_dtype or data.dtype)
 
 
-def _check_windows(grad: TensorType, data: TensorType, attrs: Any) -> None:
+def _check_windows(grad: TensorType, data: TensorType, attrs: Attrs) -> None:
     """Raise `RelationError` unless the gradient has the size of the convolution's result, or as many samples."""
     before, after = split_padding(attrs.padding, 2)
     grad_layout, data_layout, _ = _layouts(attrs)
@@ -220,7 +221,7 @@ def _check_windows(grad: TensorType, data: TensorType, attrs: Any) -> None:
     ),
     example='nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], kernel_layout="NCHW", out_layout="OIHW")',
 )
-def conv2d_backward_weight(attrs: Any, grad: Any, data: Any, *, out: Any = None) -> Any:
+def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Any:
     """The gradient of nn.conv2d for its weight: the product of the gradient and the patches of the data."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, grad.dtype, data.dtype)

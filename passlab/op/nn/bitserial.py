@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.chain import flat
@@ -52,7 +53,7 @@ def _small(data: Array, bits: int) -> Any:
 
 
 # ---------------------------------------------------------------- bitpack
-def _packed_shape(shape: Sequence[Dim], attrs: Any) -> tuple[Any, ...]:
+def _packed_shape(shape: Sequence[Dim], attrs: Attrs) -> tuple[Any, ...]:
     """The shape of packed data; `attrs.bit_axis` is a place in it."""
     width = np.dtype(attrs.pack_type).itemsize * 8
     made: list[Any] = list(shape)
@@ -64,7 +65,7 @@ def _packed_shape(shape: Sequence[Dim], attrs: Any) -> tuple[Any, ...]:
     return tuple(made)
 
 
-def _pack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = _whole(types, 0, "data", _PACK)
     if data is None:
         return None
@@ -103,7 +104,7 @@ def _pack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     ),
     example='nn.bitpack(%levels, bits=1, pack_axis=1, bit_axis=2, pack_type="uint32")',
 )
-def bitpack(attrs: Any, data: Array) -> Array:
+def bitpack(attrs: Attrs, data: Array) -> Array:
     """Gather bit 0 of the elements along one axis into words, then bit 1, and so on: one index of a new axis each."""
     word = array_dtype(attrs.pack_type)
     width = word.itemsize * 8
@@ -118,7 +119,7 @@ def bitpack(attrs: Any, data: Array) -> Array:
 
 
 # ---------------------------------------------------------------- bitserial_dense
-def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, weight = _whole(types, 0, "data", _DENSE), _whole(types, 1, "weight", _DENSE)
     if data is None:
         return None
@@ -172,7 +173,7 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     ),
     example='nn.bitserial_dense(%levels, %levels, units=2, data_bits=2, pack_dtype="uint8", out_dtype="int16")',
 )
-def bitserial_dense(attrs: Any, data: Array, weight: Array) -> Any:
+def bitserial_dense(attrs: Attrs, data: Array, weight: Array) -> Any:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), both of few bits."""
     signed = _signed(weight, attrs.weight_bits, attrs.unipolar)
     made = _small(data, attrs.data_bits) @ signed.T
@@ -180,14 +181,14 @@ def bitserial_dense(attrs: Any, data: Array, weight: Array) -> Any:
 
 
 # ---------------------------------------------------------------- bitserial_conv2d
-def _window(attrs: Any) -> Window:
+def _window(attrs: Attrs) -> Window:
     check_lengths(2, strides=attrs.strides, kernel_size=attrs.kernel_size)
     check_positive(strides=attrs.strides, kernel_size=attrs.kernel_size)
     before, after = split_padding(attrs.padding, 2)
     return Window(attrs.strides, before, after, (1, 1))
 
 
-def _conv_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, weight = _whole(types, 0, "data", _CONV), _whole(types, 1, "weight", _CONV)
     if data is None:
         return None
@@ -257,7 +258,7 @@ def _conv_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
         'pack_dtype="uint8", out_dtype="int16")'
     ),
 )
-def bitserial_conv2d(attrs: Any, data: Array, weight: Array) -> Array:
+def bitserial_conv2d(attrs: Attrs, data: Array, weight: Array) -> Array:
     """Slide windows over two axes; each result is the sum of a window's elements times the weight, all of few bits."""
     way = conversion(attrs.data_layout, "NCHW", "data_layout")
     kernel = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight)

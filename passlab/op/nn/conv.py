@@ -12,6 +12,7 @@ from passlab.ir.op import OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import conv_gradients
@@ -55,7 +56,7 @@ def conv_relation(rank: int, name: str) -> Relation:
     """Make the type relation of a convolution over `rank` spatial axes."""
     standard, kernel_standard = DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
 
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
         if data is None:
             return None
@@ -90,7 +91,7 @@ def conv_relation(rank: int, name: str) -> Relation:
     return relation
 
 
-def check_window(attrs: Any, rank: int) -> Window:
+def check_window(attrs: Attrs, rank: int) -> Window:
     """Return how the window of a convolution slides. Raises `RelationError` for numbers of wrong count or sign."""
     sizes = (attrs.kernel_size, attrs.groups, attrs.channels)
     return _window(rank, attrs.strides, attrs.padding, attrs.dilation, *sizes)
@@ -113,7 +114,7 @@ def _window(
     return Window(strides, before, after, dilation)
 
 
-def _weight_shape(data: Shape, attrs: Any, name: str) -> Shape | None:
+def _weight_shape(data: Shape, attrs: Attrs, name: str) -> Shape | None:
     """The weight's shape (O, I, *K) as the attributes and the data give it, None when they do not."""
     if attrs.groups > 1:
         raise RelationError(
@@ -129,7 +130,7 @@ def _weight_shape(data: Shape, attrs: Any, name: str) -> Shape | None:
     return (attrs.channels, data[1], *attrs.kernel_size)
 
 
-def check_weight(data: Shape, kernel: Shape, attrs: Any, name: str, index: int = 1) -> Any:
+def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int = 1) -> Any:
     """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
     groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
     wanted = attrs.kernel_size or kernel[2:]
@@ -167,7 +168,7 @@ def _may_be(dim: Dim, size: int) -> bool:
     return dim == size or not isinstance(dim, int)
 
 
-def conv_kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
+def conv_kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> Any:
     """Compute a convolution in any layout."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     window = check_window(attrs, rank)
@@ -224,7 +225,7 @@ def conv_kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
     example="nn.conv1d(%x, %w, padding=[1, 1], channels=8, kernel_size=[3])",
     layout=layout_rules.TwoLayouts({"NCW": "OIW", "NWC": "WIO"}),
 )
-def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def conv1d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Slide windows along one axis; each result is the sum of a window's elements times the weight."""
     return conv_kernel(1, attrs, data, weight, out)
 
@@ -264,7 +265,7 @@ def conv1d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
     layout=layout_rules.TwoLayouts({"NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI"}),
 )
-def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def conv2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Slide windows over two axes; each result is the sum of a window's elements times the weight.
 
     `out[n, o, y, x] = sum(data[n, i, y * stride + ky * dilation, x * stride + kx * dilation] * weight[o, i, ky, kx])`
@@ -302,6 +303,6 @@ def conv2d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
     example="nn.conv3d(%x, %w, padding=[1, 1, 1, 1, 1, 1], channels=8, kernel_size=[3, 3, 3])",
     layout=layout_rules.TwoLayouts({"NCDHW": "OIDHW", "NDHWC": "DHWIO"}),
 )
-def conv3d(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def conv3d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Slide windows over three axes; each result is the sum of a window's elements times the weight."""
     return conv_kernel(3, attrs, data, weight, out)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import laid_out, reshaped
@@ -47,7 +48,7 @@ class _Form:
         return {"strides": self.strides, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
 
 
-def _form(attrs: Any, data: Sequence[int], kernel: Sequence[int], made: Sequence[int]) -> _Form:
+def _form(attrs: Attrs, data: Sequence[int], kernel: Sequence[int], made: Sequence[int]) -> _Form:
     """The form of (N, I, *size) and (N, O, *made) with windows of size `kernel`."""
     (batch, inputs, *size), (_, outputs, *windows) = data, made
     padding = full_padding(attrs.padding, len(size))
@@ -121,7 +122,7 @@ def _cast(expr: Expr, have: str, want: str) -> Expr:
 
 
 # ---------------------------------------------------------------- convolutions
-def _plain(attrs: Any, weights: str, rank: int) -> bool:
+def _plain(attrs: Attrs, weights: str, rank: int) -> bool:
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or attrs.data_layout)
     return layouts == (DATA_LAYOUTS[rank], weights, DATA_LAYOUTS[rank])
 
@@ -130,7 +131,7 @@ def _in_plain_layouts(name: str, weights: str, rank: int) -> Gradient:
     """Make the gradient of a convolution in other layouts, of what it is in plain ones."""
     plain = DATA_LAYOUTS[rank]
 
-    def define(attrs: Any, data: Expr, weight: Expr) -> Expr:
+    def define(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         x, w = laid_out(data, attrs.data_layout, plain), laid_out(weight, attrs.kernel_layout, weights)
         layouts = {"data_layout": plain, "kernel_layout": weights, "out_layout": ""}
         made = call(name, x, w, **{**dict(attrs.items()), **layouts, "kernel_size": None, "channels": None})
@@ -142,7 +143,7 @@ def _in_plain_layouts(name: str, weights: str, rank: int) -> Gradient:
 def _one_channel_each(name: str) -> Gradient:
     """Make the gradient of a depthwise convolution whose weight is written (channels, multiplier, window)."""
 
-    def define(attrs: Any, data: Expr, weight: Expr) -> Expr:
+    def define(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         channels, multiplier, *window = sizes_of(weight, name)
         plain = reshaped(weight, (channels * multiplier, 1, *window))
         return call(name, data, plain, **dict(attrs.items()))
@@ -191,7 +192,7 @@ def conv_transpose(rank: int) -> Gradient:
 _BACKWARD = ("NCHW", "NCHW", "OIHW")
 
 
-def _backward_elsewhere(attrs: Any, grad: Expr, data: Expr) -> Expr:
+def _backward_elsewhere(attrs: Attrs, grad: Expr, data: Expr) -> Expr:
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     named = dict(zip(("data_layout", "kernel_layout", "out_layout"), _BACKWARD, strict=True))
     g, x = laid_out(grad, layouts[0], "NCHW"), laid_out(data, layouts[1], "NCHW")

@@ -11,6 +11,7 @@ from passlab.ir.op import OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
 from passlab.op.nn import conv_gradients
@@ -51,7 +52,7 @@ def _attrs(rank: int) -> type[Attrs]:
 def _relation(rank: int, name: str) -> Relation:
     standard, kernel_standard = DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
 
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
         if data is None:
             return None
@@ -79,7 +80,7 @@ def _relation(rank: int, name: str) -> Relation:
     return relation
 
 
-def _size(axis: int, size: Dim, kernel: Dim, attrs: Any, padding: int, name: str) -> Dim:
+def _size(axis: int, size: Dim, kernel: Dim, attrs: Attrs, padding: int, name: str) -> Dim:
     if not isinstance(kernel, int):
         return ANY
     more = (kernel - 1) * attrs.dilation[axis] + attrs.output_padding[axis] - padding
@@ -96,7 +97,7 @@ def _size(axis: int, size: Dim, kernel: Dim, attrs: Any, padding: int, name: str
     return made
 
 
-def _check_weight(data: Shape, kernel: Shape, attrs: Any, name: str) -> Dim:
+def _check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str) -> Dim:
     """Check the weight (I, O / groups, *K) against data and attributes; return the number of output channels."""
     if attrs.kernel_size is not None and any(
         isinstance(k, int) and k != want for want, k in zip(attrs.kernel_size, kernel[2:], strict=True)
@@ -136,7 +137,7 @@ def _check_weight(data: Shape, kernel: Shape, attrs: Any, name: str) -> Dim:
     return int(attrs.channels)
 
 
-def _kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
+def _kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> Any:
     window = check_window(attrs, rank)
     into = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
     way = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout")
@@ -187,7 +188,7 @@ def _kernel(rank: int, attrs: Any, data: Any, weight: Any, out: Any) -> Any:
     example="nn.conv1d_transpose(%x, %w, channels=8, kernel_size=[3], strides=[2])",
     layout=layout_rules.TwoLayouts({"NCW": "IOW", "NWC": "WIO"}),
 )
-def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def conv1d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, along one axis."""
     return _kernel(1, attrs, data, weight, out)
 
@@ -222,7 +223,7 @@ def conv1d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
     example="nn.conv2d_transpose(%x, %w, channels=8, kernel_size=[4, 4], strides=[2, 2], padding=[1, 1, 1, 1])",
     layout=layout_rules.TwoLayouts({"NCHW": "IOHW", "NHWC": "HWIO"}),
 )
-def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def conv2d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, over two axes."""
     return _kernel(2, attrs, data, weight, out)
 
@@ -256,6 +257,6 @@ def conv2d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> 
     example="nn.conv3d_transpose(%x, %w, channels=8, kernel_size=[2, 2, 2], strides=[2, 2, 2])",
     layout=layout_rules.TwoLayouts({"NCDHW": "IODHW", "NDHWC": "DHWIO"}),
 )
-def conv3d_transpose(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def conv3d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Add each element times the weight's window into the result, windows `strides` apart, over three axes."""
     return _kernel(3, attrs, data, weight, out)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import Python, operator
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, integer, integers, text
 from passlab.op.nn import window_gradients
 from passlab.op.nn.activation import finish
@@ -19,7 +20,7 @@ from passlab.op.nn.windows import on_axes, split_padding
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 
-def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     a, b = tensor(types, 0, "data1"), tensor(types, 1, "data2")
     if a is None or b is None:
         return None
@@ -81,7 +82,7 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     ),
     example="nn.correlation(%x, %y, max_displacement=2, padding=[2, 2])",
 )
-def correlation(attrs: Any, data1: Any, data2: Any, *, out: Any = None) -> Any:
+def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None = None) -> Any:
     """For each place of data1 and each displacement: the mean product (or distance) of two windows."""
     (top, left), (bottom, right) = split_padding(attrs.padding, 2)
     widths = ((0, 0), (0, 0), (top, bottom), (left, right))

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling_gradients
@@ -23,7 +25,7 @@ from passlab.op.relations import join_dim, refuse, tensor
 NAME = "nn.deformable_conv2d"
 
 
-def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, offset, weight = (tensor(types, i, name) for i, name in enumerate(("data", "offset", "weight")))
     if data is None:
         return None
@@ -57,7 +59,7 @@ def _check_offset(
     data: Sequence[Dim],
     kernel: Sequence[Dim],
     size: Sequence[Dim],
-    attrs: Any,
+    attrs: Attrs,
     reporter: Reporter,
     dtype: str,
 ) -> None:
@@ -79,7 +81,7 @@ def _check_offset(
         refuse(f"{NAME}: the offsets do not fit the windows", 1, expected=want, found=offset)
 
 
-def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, before: Sequence[int]) -> Any:
+def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, before: Sequence[int]) -> Any:
     """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved places; offset is (G, taps, 2, H, W)."""
     parts, taps, _, height, width = offset.shape
     each = image.shape[0] // parts
@@ -144,7 +146,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Any, befor
     ),
     example="nn.deformable_conv2d(%x, %offset, %w, channels=8, kernel_size=[3, 3])",
 )
-def deformable_conv2d(attrs: Any, data: Any, offset: Any, weight: Any, *, out: Any = None) -> Any:
+def deformable_conv2d(attrs: Attrs, data: Array, offset: Array, weight: Array, *, out: Array | None = None) -> Any:
     """A convolution that reads each tap at a place moved by an offset (row, column), between pixels; zero outside."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, np.dtype("float32"), weight.dtype)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
@@ -16,7 +18,7 @@ from passlab.op.nn.matmul import check_inner, check_units
 from passlab.op.relations import tensor
 
 
-def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
     if data is None:
         return None
@@ -64,6 +66,6 @@ def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     ),
     example="nn.dense(%x, %w, units=16)",
 )
-def dense(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def dense(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), giving (..., units)."""
     return matmul(data, weight.T, result_dtype(attrs.out_dtype, data.dtype), out)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import dyn_gradients, layout_rules
 from passlab.op.declare import operator
+from passlab.op.dtypes import Array
 from passlab.op.image import RESIZE, check_resize, resize
 from passlab.op.layout_names import layout_axes
 from passlab.op.nn.pad import PadAttrs, check_number, padded_type, with_border
@@ -17,7 +19,7 @@ from passlab.op.relations import refuse, tensor
 
 
 # ---------------------------------------------------------------- dyn.nn.pad
-def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, width = tensor(types, 0, "data"), tensor(types, 1, "pad_width")
     check_number(types, 2, "dyn.nn.pad: pad_val")
     if data is None or width is None:
@@ -29,7 +31,7 @@ def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     return TensorType((ANY,) * len(data.shape), data.dtype)
 
 
-def _pad_shape(attrs: Any, data: Any, pad_width: Any, pad_val: Any) -> Type:
+def _pad_shape(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array) -> Type:
     return padded_type("dyn.nn.pad", TensorType(data.shape, data.dtype.name), pad_width.tolist(), attrs.pad_mode)
 
 
@@ -50,14 +52,14 @@ def _pad_shape(attrs: Any, data: Any, pad_width: Any, pad_val: Any) -> Type:
     ),
     example="dyn.nn.pad(%x, %widths, 0f, pad_width=[])",
 )
-def pad(attrs: Any, data: Any, pad_width: Any, pad_val: Any, *, out: Any = None) -> Any:
+def pad(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array, *, out: Array | None = None) -> Any:
     """`nn.pad` with the widths of the border in a tensor."""
     _pad_shape(attrs, data, pad_width, pad_val)  # refuses widths that are too large
     return with_border(data, pad_width.tolist(), pad_val, attrs.pad_mode, out)
 
 
 # ---------------------------------------------------------------- dyn.nn.upsampling
-def _upsampling_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _upsampling_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -73,7 +75,7 @@ def _scales(scales: Sequence[Any]) -> tuple[float, ...]:
     return tuple(float(scale.reshape(())) for scale in scales)
 
 
-def _upsampling_shape(attrs: Any, data: Any, *scales: Any) -> Type:
+def _upsampling_shape(attrs: Attrs, data: Array, *scales: Any) -> Type:
     axes = layout_axes(attrs.layout, data.shape, len(scales), "dyn.nn.upsampling")
     return TensorType(scaled_shape(data.shape, axes, _scales(scales), "dyn.nn.upsampling"), data.dtype.name)
 
@@ -93,7 +95,7 @@ def _upsampling_shape(attrs: Any, data: Any, *scales: Any) -> Type:
     layout=layout_rules.OneLayout(split=True, still="DHW"),
     example="dyn.nn.upsampling(%x, %h, %w, scale_h=0f, scale_w=0f)",
 )
-def upsampling(attrs: Any, data: Any, scale_h: Any, scale_w: Any, *, out: Any = None) -> Any:
+def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out: Array | None = None) -> Any:
     """`nn.upsampling` with the scales as inputs."""
     return upsample(attrs, data, _scales((scale_h, scale_w)), "dyn.nn.upsampling", out)
 
@@ -118,13 +120,15 @@ def upsampling(attrs: Any, data: Any, scale_h: Any, scale_w: Any, *, out: Any = 
     layout=layout_rules.OneLayout(split=True, still="DHW"),
     example="dyn.nn.upsampling3d(%x, %d, %h, %w, scale_d=0f, scale_h=0f, scale_w=0f)",
 )
-def upsampling3d(attrs: Any, data: Any, scale_d: Any, scale_h: Any, scale_w: Any, *, out: Any = None) -> Any:
+def upsampling3d(
+    attrs: Attrs, data: Array, scale_d: Array, scale_h: Array, scale_w: Array, *, out: Array | None = None
+) -> Any:
     """`nn.upsampling3d` with the scales as inputs."""
     return upsample(attrs, data, _scales((scale_d, scale_h, scale_w)), "dyn.nn.upsampling3d", out)
 
 
 # ---------------------------------------------------------------- dyn.image.resize2d
-def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _resize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -137,7 +141,7 @@ def _resize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     return TensorType(tuple(shape), attrs.out_dtype or data.dtype)
 
 
-def _resize_shape(attrs: Any, data: Any, size: Any, roi: Any) -> Type:
+def _resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) -> Type:
     shape = list(data.shape)
     axes = layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d")
     for axis, wanted in zip(axes, size.astype("int64").tolist(), strict=True):
@@ -165,7 +169,7 @@ def _resize_shape(attrs: Any, data: Any, size: Any, roi: Any) -> Type:
     ),
     example="dyn.image.resize2d(%x, %size, %roi)",
 )
-def resize2d(attrs: Any, data: Any, size: Any, roi: Any, *, out: Any = None) -> Any:
+def resize2d(attrs: Attrs, data: Array, size: Array, roi: Array, *, out: Array | None = None) -> Any:
     """`image.resize2d` with size and region as inputs."""
     _resize_shape(attrs, data, size, roi)  # refuses a bad size
     region = roi.tolist() if roi.size == 4 else None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, TupleGetItem
 from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType
@@ -197,7 +198,7 @@ def pad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [inside, call("cast", border, dtype=_type(value).dtype) * call("ones_like", value)]
 
 
-def _bordered(attrs: Any, data: Expr, value: Expr | None = None) -> Expr:
+def _bordered(attrs: Attrs, data: Expr, value: Expr | None = None) -> Expr:
     """A border of elements of the data, as picks along each axis."""
     mode = attrs.mode.lower() if value is None else attrs.pad_mode
     made = data
@@ -261,7 +262,7 @@ def instance_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     return _normed(orig, grad, [i for i in range(1, rank) if i != _attrs(orig).axis % rank])
 
 
-def _grouped(attrs: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+def _grouped(attrs: Attrs, data: Expr, gamma: Expr, beta: Expr) -> Expr:
     """Group normalisation: with the mean and variance of each group of channels and the axes behind them."""
     shape, dtype = sizes_of(data, "nn.group_norm"), _type(data).dtype
     rank, axis = len(shape), attrs.axis % len(shape)
@@ -279,7 +280,7 @@ def _grouped(attrs: Any, data: Expr, gamma: Expr, beta: Expr) -> Expr:
 group_norm = by_definition(_grouped)
 
 
-def _over_length(attrs: Any, data: Expr) -> Expr:
+def _over_length(attrs: Attrs, data: Expr) -> Expr:
     """The data over its Euclidean norm, or over that of the least sum of squares."""
     total = call("sum", data * data, axis=attrs.axis, keepdims=True)
     return data / call("sqrt", call("maximum", total, number(attrs.eps, _type(data).dtype)))
@@ -288,7 +289,7 @@ def _over_length(attrs: Any, data: Expr) -> Expr:
 l2_normalize = by_definition(_over_length)
 
 
-def _over_neighbours(attrs: Any, data: Expr) -> Expr:
+def _over_neighbours(attrs: Attrs, data: Expr) -> Expr:
     """The data over a power of the sum of squares of its neighbours: a product with a band of ones."""
     dtype, rank = _type(data).dtype, len(_type(data).shape)
     length, half = sizes_of(data, "nn.lrn")[attrs.axis], attrs.size // 2

@@ -7,20 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op.along_axis import number
 from passlab.op.chain import by_definition, dtype_of, sizes_of
 from passlab.op.declare import Python, call, operator
-from passlab.op.dtypes import is_float_name
+from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, text
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import in_float
 from passlab.op.relations import refuse, same_dtype, tensor
 
 
-def _entropy_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _entropy_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     x, y = tensor(types, 0, "x"), tensor(types, 1, "y")
     if x is None or y is None:
         return None
@@ -85,7 +86,7 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     example="nn.cross_entropy(%p, %y)",
 )
 @in_float
-def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
+def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Any:
     """The mean over the batch of -sum(y * log(x)): predicted probabilities `x` against the wanted ones `y`."""
     return _mean_product(np.log(x), y, out)
 
@@ -108,12 +109,12 @@ def cross_entropy(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
     example="nn.cross_entropy_with_logits(%logp, %y)",
 )
 @in_float
-def cross_entropy_with_logits(attrs: Any, x: Any, y: Any, *, out: Any = None) -> Any:
+def cross_entropy_with_logits(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Any:
     """The mean over the batch of -sum(y * x): logarithms of probabilities `x` against the wanted probabilities `y`."""
     return _mean_product(x, y, out)
 
 
-def _nll_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _nll_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     predictions, targets = tensor(types, 0, "predictions"), tensor(types, 1, "targets")
     weights = tensor(types, 2, "weights")
     if predictions is None or targets is None or weights is None:
@@ -142,7 +143,7 @@ def _picked(data: Any, targets: Any) -> Any:
     return np.take_along_axis(data, np.expand_dims(targets, 1), axis=1).squeeze(1)
 
 
-def _weighted(attrs: Any, predictions: Expr, targets: Expr, weights: Expr) -> Expr:
+def _weighted(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) -> Expr:
     """The loss in simpler operators: a row of the identity matrix picks the prediction and the weight of a target."""
     shape, dtype = sizes_of(predictions, "nn.nll_loss"), dtype_of(predictions)
     classes = shape[1]
@@ -184,7 +185,7 @@ def _weighted(attrs: Any, predictions: Expr, targets: Expr, weights: Expr) -> Ex
     ),
     example='nn.nll_loss(%logp, %t, %w, reduction="sum", ignore_index=-100)',
 )
-def nll_loss(attrs: Any, predictions: Any, targets: Any, weights: Any, *, out: Any = None) -> Any:
+def nll_loss(attrs: Attrs, predictions: Array, targets: Array, weights: Array, *, out: Array | None = None) -> Any:
     """Minus the weighted logarithm of the probability of each target: their mean by weight, their sum, or each."""
     counts = targets != attrs.ignore_index
     legal = np.where(counts, targets, 0)

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, dtype, integer
 from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import matmul as multiply
@@ -35,7 +37,7 @@ def check_units(name: str, units: int | None) -> None:
         refuse(f"{name}: units must not be negative", found=units)
 
 
-def _matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     a, b = tensor(types, 0, "tensor_a"), tensor(types, 1, "tensor_b")
     if a is None:
         return None
@@ -89,7 +91,7 @@ def _turned(array: Any, turn: bool) -> Any:
     ),
     example="nn.matmul(%x, %w, units=16)",
 )
-def matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:
+def matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Any:
     """Multiply (..., m, k) by (k, n), giving (..., m, n); either may be given transposed."""
     return multiply(
         _turned(tensor_a, attrs.transpose_a),
@@ -99,7 +101,7 @@ def matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:
     )
 
 
-def _batch_matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     a, b = tensor(types, 0, "tensor_a"), tensor(types, 1, "tensor_b")
     if a is None or b is None:
         return None
@@ -144,7 +146,7 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Any, reporter: Reporter) ->
     ),
     example="nn.batch_matmul(%x, %y, transpose_b=True)",
 )
-def batch_matmul(attrs: Any, tensor_a: Any, tensor_b: Any, *, out: Any = None) -> Any:
+def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Any:
     """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 serves all samples."""
     return multiply(
         _turned(tensor_a, attrs.transpose_a),

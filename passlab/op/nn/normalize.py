@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, deliver, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers, number
 from passlab.op.nn import gradients
 from passlab.op.nn.activation import along, channel_vector, check_vectors, finish
@@ -33,7 +35,7 @@ def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> Any:
     )
 
 
-def _batch_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _batch_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -66,7 +68,14 @@ def _batch_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
 )
 @in_float
 def batch_norm(
-    attrs: Any, data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, *, out: Any = None
+    attrs: Attrs,
+    data: Array,
+    gamma: Array,
+    beta: Array,
+    moving_mean: Array,
+    moving_var: Array,
+    *,
+    out: Array | None = None,
 ) -> Any:
     """Normalise each channel with the moving mean and variance: a tuple of the result and the two, unchanged."""
     one = data.dtype.type(1)
@@ -94,7 +103,7 @@ def _centred(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     return centred
 
 
-def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
+def _affine(made: Any, attrs: Attrs, gamma: Any, beta: Any, out: Any) -> Any:
     if attrs.scale:
         made *= along(gamma, attrs.axis, made.ndim)
     if attrs.center:
@@ -122,12 +131,12 @@ def _affine(made: Any, attrs: Any, gamma: Any, beta: Any, out: Any) -> Any:
     layout=layout_rules.along(),
 )
 @in_float
-def layer_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
+def layer_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Any:
     """Normalise along `axis` with the data's own mean and variance (Ba et al., 2016)."""
     return _affine(_centred(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
 
 
-def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _instance_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None and len(data.shape) < 3:
         raise RelationError(
@@ -156,13 +165,13 @@ def _instance_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -
     layout=layout_rules.batch_first,
 )
 @in_float
-def instance_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
+def instance_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Any:
     """Normalise each channel of each sample with its own mean and variance (Ulyanov et al., 2016)."""
     axes = tuple(i for i in range(1, data.ndim) if i != attrs.axis % data.ndim)
     return _affine(_centred(data, axes, attrs.epsilon), attrs, gamma, beta, out)
 
 
-def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     made = channel_vector("nn.group_norm", ("gamma", "beta"))(types, attrs, reporter)
     if made is None:
         return None
@@ -194,7 +203,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     layout=layout_rules.behind_axis,
 )
 @in_float
-def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None) -> Any:
+def group_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Any:
     """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
     axis, shape = attrs.axis % data.ndim, data.shape
     grouped = data.reshape(*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
@@ -202,7 +211,7 @@ def group_norm(attrs: Any, data: Any, gamma: Any, beta: Any, *, out: Any = None)
     return _affine(made.reshape(shape), attrs, gamma, beta, out)
 
 
-def _l2_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None and attrs.axis is not None:
         normal_axes(attrs.axis, len(data.shape), "nn.l2_normalize: axis")
@@ -235,13 +244,13 @@ def _l2_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | No
     layout=layout_rules.normalized,
 )
 @in_float
-def l2_normalize(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def l2_normalize(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """X / sqrt(max(sum(x * x), eps)) along `axis`."""
     total = np.square(data).sum(axis=attrs.axis, keepdims=True, dtype=data.dtype)
     return np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
 
 
-def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _lrn_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None:
         normal_axis(attrs.axis, len(data.shape), "nn.lrn: axis")
@@ -277,7 +286,7 @@ def _lrn_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | N
     layout=layout_rules.along(),
 )
 @in_float
-def lrn(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def lrn(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Local response normalisation: x / (bias + alpha / size * (sum of squares of `size` neighbours)) ** beta.
 
     See Krizhevsky et al., "ImageNet classification with deep convolutional neural networks" (2012).

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
@@ -16,6 +17,7 @@ from passlab.op import layout_rules
 from passlab.op.along_axis import laid_out
 from passlab.op.chain import by_definition
 from passlab.op.declare import Python, call, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import conv_gradients
@@ -69,7 +71,7 @@ _PYTHON = Python(
     ),
     layout=layout_rules.TwoLayouts({}),
 )
-def contrib_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """`nn.conv2d` on data and weights whose channels are in blocks."""
     return conv_kernel(2, attrs, data, weight, out)
 
@@ -103,13 +105,13 @@ def contrib_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None)
     ),
     layout=layout_rules.TwoLayouts({}),
 )
-def contrib_depthwise_conv2d_nchwc(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def contrib_depthwise_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """`nn.conv2d` with as many groups as channels, on data and weights whose channels are in blocks."""
     return conv_kernel(2, attrs, data, weight, out)
 
 
 # ---------------------------------------------------------------- contrib_dense_pack
-def _pack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
     if data is None or weight is None:
         return None
@@ -123,7 +125,7 @@ def _pack_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     return TensorType((data.shape[0], rows), attrs.out_dtype or data.dtype)
 
 
-def _plain(attrs: Any, data: Expr, weight: Expr) -> Expr:
+def _plain(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     """The product with the weight unpacked."""
     return call("nn.dense", data, laid_out(weight, attrs.weight_layout, "NC"), units=None, out_dtype=attrs.out_dtype)
 
@@ -153,7 +155,7 @@ def _plain(attrs: Any, data: Expr, weight: Expr) -> Expr:
     ),
     example='nn.contrib_dense_pack(%x, %w, units=16, weight_layout="NC8n")',
 )
-def contrib_dense_pack(attrs: Any, data: Any, weight: Any, *, out: Any = None) -> Any:
+def contrib_dense_pack(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
     """Multiply `data` (m, k) by the transpose of a weight (units, k) that is packed in blocks of rows."""
     whole = conversion(attrs.weight_layout, "NC", "weight_layout").forward(weight)
     return matmul(data, whole.T, result_dtype(attrs.out_dtype, data.dtype), out)

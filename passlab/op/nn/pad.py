@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, pairs, text
 from passlab.op.nn import gradients
 from passlab.op.relations import refuse, tensor
@@ -75,7 +77,7 @@ def padded_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], mo
     return _padded(name, data, widths, 1 if mode == "reflect" else None)
 
 
-def _pad_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     check_number(types, 1, "nn.pad: pad_val")
     if data is None:
@@ -141,7 +143,7 @@ PadAttrs = attrs(
     layout=layout_rules.permuted("pad_width"),
     precision=Precision.FOLLOW,
 )
-def pad(attrs: Any, data: Any, pad_val: Any, *, out: Any = None) -> Any:
+def pad(attrs: Attrs, data: Array, pad_val: Array, *, out: Array | None = None) -> Any:
     """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths cut off."""
     return with_border(data, attrs.pad_width, pad_val, attrs.pad_mode, out)
 
@@ -168,7 +170,7 @@ def given(made: Any, out: Any) -> Any:
     return out
 
 
-def _mirror_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     return (
         None if data is None else _padded("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
@@ -204,12 +206,12 @@ def mirror_pad_builder(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> An
     example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
     layout=layout_rules.permuted("pad_width"),
 )
-def mirror_pad(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def mirror_pad(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
     return _mirrored(data, attrs.pad_width, attrs.mode.lower(), out)
 
 
-def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -240,6 +242,6 @@ def _flatten_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )
-def batch_flatten(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def batch_flatten(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Join all dimensions after the first."""
     return given(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)

@@ -16,6 +16,7 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import Gradient
 from passlab.op.declare import Python, make_call, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS as _LAYOUTS
 from passlab.op.layout_names import layout_axes, spatial_axes
@@ -53,7 +54,7 @@ def pool_attrs(rank: int, mean: bool) -> type[Attrs]:
 def pool_relation(rank: int, name: str) -> Relation:
     """Make the type relation of pooling over `rank` spatial axes."""
 
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data = tensor(types, 0, "data")
         if data is None:
             return None
@@ -72,7 +73,7 @@ def pool_relation(rank: int, name: str) -> Relation:
 class Plan:
     """The numbers of one pooling of one array: axes, padding with what `ceil_mode` adds, and the windows per axis."""
 
-    def __init__(self, attrs: Any, shape: Sequence[int], rank: int, name: str) -> None:
+    def __init__(self, attrs: Attrs, shape: Sequence[int], rank: int, name: str) -> None:
         self.axes = layout_axes(attrs.layout, shape, rank, name)
         self.before, after = split_padding(attrs.padding, rank)
         self._padded = after
@@ -125,7 +126,7 @@ class Plan:
 
 
 @lru_cache(maxsize=1024)
-def plan_of(attrs: Any, shape: tuple[int, ...], rank: int, name: str) -> Plan:
+def plan_of(attrs: Attrs, shape: tuple[int, ...], rank: int, name: str) -> Plan:
     """Return the plan of one pooling; a network asks for the same few at every run."""
     return Plan(attrs, shape, rank, name)
 
@@ -135,7 +136,7 @@ _SLAB = 400 << 10  # bytes of data pooled at once: what is made between one axis
 _LONG_ROW = 64  # elements: where the last axis is divided, loops along it should not be shorter
 
 
-def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Any, data: Any, out: Any) -> Any:
+def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data: Any, out: Any) -> Any:
     """Pool samples or channels a few at a time, so that what is made in between stays in cache."""
     plan = plan_of(attrs, data.shape, rank, name)
     counts = dict(zip(layout_axes(attrs.layout, data.shape, rank, name), plan.counts, strict=True))
@@ -156,21 +157,21 @@ def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Any, data: 
     return result
 
 
-def _max_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
+def _max_kernel(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
     return _in_slabs(_max_pool, rank, name, attrs, data, out)
 
 
-def _avg_kernel(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
+def _avg_kernel(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
     return _in_slabs(_avg_pool, rank, name, attrs, data, out)
 
 
-def _max_pool(plan: Plan, attrs: Any, data: Any, out: Any) -> None:
+def _max_pool(plan: Plan, attrs: Attrs, data: Any, out: Any) -> None:
     made = plan.sweep(data, pooling.lowest(data.dtype), np.maximum, out)
     if made is not out:
         np.copyto(out, made)
 
 
-def _avg_pool(plan: Plan, attrs: Any, data: Any, out: Any) -> None:
+def _avg_pool(plan: Plan, attrs: Attrs, data: Any, out: Any) -> None:
     work = pooling.sum_dtype(data.dtype)
     total = plan.sweep(data.astype(work, copy=False), 0, np.add, out)
     count: Any = math.prod(plan.window)
@@ -254,7 +255,7 @@ avg_pool1d, avg_pool2d, avg_pool3d = (_declare_pool(rank, True) for rank in (1, 
 
 
 # ---------------------------------------------------------------- the whole image
-def _global_type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _global_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -262,14 +263,14 @@ def _global_type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporte
     return TensorType(tuple(1 if i in axes else d for i, d in enumerate(data.shape)), data.dtype)
 
 
-def global_avg(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """The mean of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_avg_pool2d")
     total = data.sum(axis=axes, keepdims=True, dtype=pooling.sum_dtype(data.dtype))
     return _store(pooling.divided(total, max(1, data.shape[axes[0]] * data.shape[axes[1]]), data.dtype), data, out)
 
 
-def global_max(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """The maximum of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_max_pool2d")
     return _store(data.max(axis=axes, keepdims=True, initial=pooling.lowest(data.dtype)), data, out)
@@ -309,7 +310,7 @@ global_max_pool2d = _declare_global(
 
 
 # ---------------------------------------------------------------- a given number of windows
-def _adaptive_counts(attrs: Any, lengths: Sequence[Any], rank: int, name: str) -> tuple[Any, ...]:
+def _adaptive_counts(attrs: Attrs, lengths: Sequence[Any], rank: int, name: str) -> tuple[Any, ...]:
     if not attrs.output_size:
         return tuple(lengths)
     counts = attrs.output_size * rank if len(attrs.output_size) == 1 else attrs.output_size
@@ -321,7 +322,7 @@ def _adaptive_counts(attrs: Any, lengths: Sequence[Any], rank: int, name: str) -
     return tuple(counts)
 
 
-def _adaptive_type(rank: int, name: str, types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _adaptive_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -332,7 +333,7 @@ def _adaptive_type(rank: int, name: str, types: Sequence[Type], attrs: Any, repo
     return TensorType(tuple(shape), data.dtype)
 
 
-def _adaptive_max(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
+def _adaptive_max(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
     axes = layout_axes(attrs.layout, data.shape, rank, name)
     return _store(
         pooling.adaptive(data, axes, _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name), np.maximum),
@@ -341,7 +342,7 @@ def _adaptive_max(rank: int, name: str, attrs: Any, data: Any, *, out: Any = Non
     )
 
 
-def _adaptive_avg(rank: int, name: str, attrs: Any, data: Any, *, out: Any = None) -> Any:
+def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
     axes = layout_axes(attrs.layout, data.shape, rank, name)
     counts = _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name)
     total = pooling.adaptive(data.astype(pooling.sum_dtype(data.dtype), copy=False), axes, counts, np.add)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import laid_out, number, picked, reshaped, through_matrix
@@ -31,12 +32,12 @@ def pool2d(name: str) -> Gradient:
     return gradient
 
 
-def _flags(attrs: Any) -> dict[str, Any]:
+def _flags(attrs: Attrs) -> dict[str, Any]:
     flags = {"ceil_mode": attrs.ceil_mode}
     return flags | {"count_include_pad": attrs.count_include_pad} if "count_include_pad" in attrs else flags
 
 
-def _over(data: Expr, name: str, attrs: Any, axes: Sequence[int | None]) -> Expr:
+def _over(data: Expr, name: str, attrs: Attrs, axes: Sequence[int | None]) -> Expr:
     """Pool images by the window that `attrs` has along some of its axes; None is an axis without one."""
     rank = len(attrs.pool_size)
     padding = full_padding(attrs.padding, rank)
@@ -56,7 +57,7 @@ def _over(data: Expr, name: str, attrs: Any, axes: Sequence[int | None]) -> Expr
 def pool1d(name: str) -> Gradient:
     """Make the gradient of pooling along one axis: an image of one row."""
 
-    def define(attrs: Any, data: Expr) -> Expr:
+    def define(attrs: Attrs, data: Expr) -> Expr:
         image = call("expand_dims", laid_out(data, attrs.layout, "NCW"), axis=2)
         made = call("squeeze", _over(image, name, attrs, (None, 0)), axis=[2])
         return laid_out(made, "NCW", attrs.layout)
@@ -71,7 +72,7 @@ def pool3d(name: str) -> Gradient:
     the product of those along its axes.
     """
 
-    def define(attrs: Any, data: Expr) -> Expr:
+    def define(attrs: Attrs, data: Expr) -> Expr:
         volume = typed(laid_out(data, attrs.layout, "NCDHW"))
         n, c, d, h, w = sizes_of(volume, name)
         slices = reshaped(volume, (n, c * d, h, w))
@@ -104,7 +105,7 @@ def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [laid_out(call("squeeze", found, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
 
 
-def _windows(attrs: Any, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:
+def _windows(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:
     """The elements (N, C, OH, OW, KH KW) of each window of an image of that shape in NCHW."""
     before, after = full_padding(attrs.padding, 2)[:2], full_padding(attrs.padding, 2)[2:]
     widths = [(0, 0), (0, 0)]
@@ -138,7 +139,7 @@ def global_max_pool2d(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 # ---------------------------------------------------------------- a given number of windows
-def _spans(attrs: Any, data: Expr, name: str) -> list[tuple[int, list[tuple[int, int]]]]:
+def _spans(attrs: Attrs, data: Expr, name: str) -> list[tuple[int, list[tuple[int, int]]]]:
     """For each spatial axis the (start, end) of its windows; none where the size is kept."""
     shape = shape_of(data)
     rank = len(DATA_LAYOUTS[int(name[-2])]) - 2
@@ -151,7 +152,7 @@ def _spans(attrs: Any, data: Expr, name: str) -> list[tuple[int, list[tuple[int,
 def adaptive_avg(name: str) -> Gradient:
     """Make the gradient of the means over a given number of windows: along each axis a product with a matrix."""
 
-    def define(attrs: Any, data: Expr) -> Expr:
+    def define(attrs: Attrs, data: Expr) -> Expr:
         made, rank = data, len(shape_of(data))
         for axis, spans in _spans(attrs, data, name):
             places = np.arange(sizes_of(data, name)[axis])
@@ -168,7 +169,7 @@ def adaptive_max(name: str) -> Gradient:
     Windows shorter than the longest one repeat their last element; what the maximum gets is shared by its copies.
     """
 
-    def define(attrs: Any, data: Expr) -> Expr:
+    def define(attrs: Attrs, data: Expr) -> Expr:
         made, shape = data, list(shape_of(data))
         for axis, spans in _spans(attrs, data, name):
             longest = max(b - a for a, b in spans)

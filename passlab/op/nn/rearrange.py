@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, make_call, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import rearrange_gradients
@@ -33,7 +35,7 @@ def _check_blocks(
         refuse(f"{name}: data needs a batch dimension and {len(blocks)} more", 0, found=data)
 
 
-def _to_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -84,7 +86,7 @@ def space_to_batch_nd_builder(data: Any, block_shape: Any, paddings: Any, pad_va
     ),
     example="nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
 )
-def space_to_batch_nd(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Cut padded data into blocks; each place in a block becomes a sample of its own, the batch varying fastest."""
     blocks = attrs.block_shape
     rank = len(blocks)
@@ -100,7 +102,7 @@ def space_to_batch_nd(attrs: Any, data: Any, *, out: Any = None) -> Any:
     )
 
 
-def _from_batch_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -152,7 +154,7 @@ def batch_to_space_nd_builder(data: Any, block_shape: Any, crops: Any) -> Any:
     ),
     example="nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
 )
-def batch_to_space_nd(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Put the samples of a batch together as blocks, and cut the result: the inverse of `nn.space_to_batch_nd`."""
     blocks = attrs.block_shape
     rank = len(blocks)
@@ -177,13 +179,13 @@ _SubPixel = attrs(
 )
 
 
-def _check_block_size(name: str, attrs: Any) -> int:
+def _check_block_size(name: str, attrs: Attrs) -> int:
     if attrs.block_size < 1:
         refuse(f"{name}: block_size must be positive", 0, found=attrs.block_size)
     return int(attrs.block_size)
 
 
-def _to_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -225,7 +227,7 @@ def space_to_depth_builder(data: Any, block_size: int, layout: str = "NCHW") -> 
     example="nn.space_to_depth(%x, block_size=2)",
     layout=layout_rules.OneLayout(ends=True),
 )
-def space_to_depth(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Move blocks of pixels into the channels, the place in the block before the channel."""
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
@@ -233,7 +235,7 @@ def space_to_depth(attrs: Any, data: Any, *, out: Any = None) -> Any:
     return given(np.ascontiguousarray(way.backward(made)), out)
 
 
-def _from_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -265,7 +267,7 @@ def _from_depth_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     layout=layout_rules.OneLayout(ends=True),
     precision=Precision.FOLLOW,
 )
-def depth_to_space(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def depth_to_space(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Spread the channels over blocks of pixels; `mode` tells whether a channel's place in the block is outer."""
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
@@ -279,7 +281,7 @@ def depth_to_space(attrs: Any, data: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- dilate
-def _dilate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -319,7 +321,7 @@ def _dilate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type 
     example="nn.dilate(%x, strides=[1, 2])",
     layout=layout_rules.permuted("strides"),
 )
-def dilate(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def dilate(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Put elements apart, with a value between them."""
     shape = tuple(max(0, (n - 1) * s + 1) for n, s in zip(data.shape, attrs.strides, strict=True))
     made = np.empty(shape, data.dtype) if out is None else out
@@ -329,7 +331,7 @@ def dilate(attrs: Any, data: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- fifo_buffer
-def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _fifo_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, buffer = tensor(types, 0, "data"), tensor(types, 1, "buffer")
     if data is None or buffer is None:
         return None
@@ -361,7 +363,7 @@ def _fifo_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     ),
     example="nn.fifo_buffer(%x, %buffer, axis=0)",
 )
-def fifo_buffer(attrs: Any, data: Any, buffer: Any, *, out: Any = None) -> Any:
+def fifo_buffer(attrs: Attrs, data: Array, buffer: Array, *, out: Array | None = None) -> Any:
     """Push data into a queue: the buffer moved on by the length of the data, with the data at its end."""
     axis = attrs.axis % buffer.ndim
     kept = buffer[(slice(None),) * axis + (slice(data.shape[axis], None),)]

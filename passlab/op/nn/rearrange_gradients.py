@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import laid_out, number, part, reshaped
@@ -38,7 +38,7 @@ def space_to_depth(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("nn.depth_to_space", grad, block_size=size, layout=layout, mode="DCR")]
 
 
-def _spread(attrs: Any, data: Expr) -> Expr:
+def _spread(attrs: Attrs, data: Expr) -> Expr:
     """Channels spread over blocks of pixels, step by step."""
     b, layout = attrs.block_size, attrs.layout
     x = laid_out(data, layout, "NCHW")
@@ -57,7 +57,7 @@ def _spread(attrs: Any, data: Expr) -> Expr:
 depth_to_space = by_definition(_spread)
 
 
-def _reorganised(attrs: Any, data: Expr) -> Expr:
+def _reorganised(attrs: Attrs, data: Expr) -> Expr:
     """Pixels moved into channels by Darknet's rule, step by step."""
     n, c, h, w = sizes_of(data, "vision.yolo_reorg")
     s = attrs.stride
@@ -77,7 +77,7 @@ def dilate(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("strided_slice", grad, **bounds, axes=None)]
 
 
-def _pushed(attrs: Any, data: Expr, buffer: Expr) -> Expr:
+def _pushed(attrs: Attrs, data: Expr, buffer: Expr) -> Expr:
     """What is left of the buffer, then the data."""
     axis = attrs.axis % len(shape_of(buffer))
     count, length = sizes_of(data, "nn.fifo_buffer")[axis], sizes_of(buffer, "nn.fifo_buffer")[axis]

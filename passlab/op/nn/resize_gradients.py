@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.op.along_axis import number, reshaped, through_matrix
 from passlab.op.chain import Gradient, by_definition, dtype_of, shape_of, sizes_of
@@ -34,7 +35,7 @@ def _resampled(
 def resampling(name: str, plan: Any) -> Gradient:
     """Make the gradient of a resampling operator; `plan(attrs, shape)` gives axes, sizes, scheme and region."""
 
-    def define(attrs: Any, data: Expr) -> Expr:
+    def define(attrs: Attrs, data: Expr) -> Expr:
         axes, sizes, scheme, roi = plan(attrs, shape_of(data))
         made = _resampled(data, axes, sizes, scheme, roi, name)
         wanted = attrs.out_dtype if "out_dtype" in attrs else ""
@@ -43,7 +44,7 @@ def resampling(name: str, plan: Any) -> Gradient:
     return by_definition(define)
 
 
-def _grid(attrs: Any, data: Expr) -> Expr:
+def _grid(attrs: Attrs, data: Expr) -> Expr:
     """Affine matrices times the places of an image's pixels in -1..1."""
     batch, dtype = shape_of(data)[0], dtype_of(data)
     height, width = attrs.target_shape

@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import indices, laid_out, number, part, reshaped
@@ -109,7 +109,7 @@ def _cubic_taps(image: _Image, place: Expr, size: int, mode: str, aligned: bool)
     return list(zip(spots, weights, strict=True))
 
 
-def _grid_sample(attrs: Any, data: Expr, grid: Expr) -> Expr:
+def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
     shape, dtype = sizes_of(data, "image.grid_sample"), dtype_of(data)
     size, made = shape[2:], sizes_of(grid, "image.grid_sample")[2:]
     count, aligned, mode = int(np.prod(made)), attrs.align_corners, attrs.padding_mode
@@ -144,7 +144,7 @@ grid_sample = by_definition(_grid_sample)
 
 
 # ---------------------------------------------------------------- deformable_conv2d
-def _deformable(attrs: Any, data: Expr, offset: Expr, weight: Expr) -> Expr:
+def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     """Patches read at moved places, times the weight."""
     x, moved = (laid_out(e, attrs.data_layout, "NCHW") for e in (data, offset))
     w, dtype = laid_out(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
@@ -207,7 +207,7 @@ def _column(boxes: Expr, index: int) -> Expr:
     return part(boxes, 1, index, index + 1)
 
 
-def _crop(attrs: Any, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
+def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
     """Boxes of images, each resized by a product along each axis; what lies outside has no gradient."""
     x, dtype = typed(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "image.crop_and_resize")
@@ -233,7 +233,7 @@ def _crop(attrs: Any, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
 crop_and_resize = by_definition(_crop)
 
 
-def _align(attrs: Any, data: Expr, rois: Expr) -> Expr:
+def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     """Regions read at samples of each bin, of which the mean or the maximum is taken."""
     x, dtype = typed(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "vision.roi_align")

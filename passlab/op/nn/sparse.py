@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import TupleWrapper
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op.declare import make_call, operator
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.nn import sparse_gradients
 from passlab.op.nn.pad import given
@@ -84,7 +85,7 @@ def _parts(types: Sequence[Type]) -> tuple[TensorType, TensorType, TensorType] |
 _SparseDense = attrs("SparseDenseAttrs", boolean("sparse_lhs", False, "whether the sparse matrix is the left factor"))
 
 
-def _dense_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     parts = _parts(types)
     if parts is None:
         return None
@@ -109,7 +110,9 @@ def _matrix_parts(matrix: Any) -> tuple[Any, Any, Any]:
     return data, indices, pointers
 
 
-def _sparse_dense(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
+def _sparse_dense(
+    attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None
+) -> Any:
     matrix = sparse_matrix(data, indices, pointers, dense.shape[1])
     right = _wide(dense).T
     product = np.asarray((matrix @ right) if attrs.sparse_lhs else (matrix @ right).T)
@@ -159,7 +162,7 @@ sparse_dense_padded = operator(
 
 
 # ---------------------------------------------------------------- sparse_transpose, sparse_add
-def _transpose_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     parts = [tensor(types, i, name) for i, name in enumerate(("sparse_data", "sparse_indices", "sparse_indptr"))]
     data, indices, pointers = parts
     if data is None or indices is None or pointers is None:
@@ -193,14 +196,14 @@ def sparse_transpose_builder(x: Any) -> TupleWrapper:
     edges=("nn.sparse_transpose(%d: (3), %i: (3) int32 = [0, 2, 1], %p: (4) int32 = [0, 2, 2, 3])",),
     example="nn.sparse_transpose(%data, %indices, %indptr)",
 )
-def sparse_transpose(attrs: Any, data: Any, indices: Any, pointers: Any) -> Any:
+def sparse_transpose(attrs: Attrs, data: Array, indices: Array, pointers: Array) -> Any:
     """Transpose a square matrix in compressed rows."""
     turned = sparse_matrix(data, indices, pointers, len(pointers) - 1).T.tocsr()
     turned.sort_indices()
     return turned.data.astype(data.dtype), turned.indices.astype(indices.dtype), turned.indptr.astype(pointers.dtype)
 
 
-def _add_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     parts = _parts(types)
     if parts is None:
         return None
@@ -235,14 +238,16 @@ def sparse_add_builder(dense_mat: Any, sparse_mat: Any) -> Any:
     ),
     example="nn.sparse_add(%x, %data, %indices, %indptr)",
 )
-def sparse_add(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
+def sparse_add(
+    attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None
+) -> Any:
     """Add a matrix and one in compressed rows."""
     matrix = sparse_matrix(data.astype(dense.dtype, copy=False), indices, pointers, dense.shape[1])
     return given(np.asarray(_wide(dense) + matrix).astype(dense.dtype, copy=False), out)
 
 
 # ---------------------------------------------------------------- sparse_conv2d
-def _conv_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     parts = _parts(types)
     if parts is None:
         return None
@@ -285,7 +290,9 @@ def sparse_conv2d_builder(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC",
     edges=("nn.sparse_conv2d(%x: (1, 2, 2, 2), %d: (2, 1, 1), %i: (2) int32 = [0, 1], %p: (3) int32 = [0, 1, 2])",),
     example="nn.sparse_conv2d(%x, %data, %indices, %indptr)",
 )
-def sparse_conv2d(attrs: Any, dense: Any, data: Any, indices: Any, pointers: Any, *, out: Any = None) -> Any:
+def sparse_conv2d(
+    attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None
+) -> Any:
     """A convolution whose weight is a sparse matrix of outputs by (tap, input channel); the image keeps its size."""
     x = dense if attrs.layout == "NHWC" else dense.transpose(0, 2, 3, 1)
     n, h, w, _ = x.shape

@@ -5,10 +5,9 @@ A matrix in compressed rows is one in blocks of one by one. Elements behind the 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.op.along_axis import indices, number, reshaped
@@ -42,7 +41,7 @@ def _product(dense: Expr, shape: tuple[int, int], data: Expr, columns: Expr, poi
     return reshaped(call("transpose", total, axes=[1, 0, 2]), (many, rows * height))
 
 
-def _dense_product(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
+def _dense_product(attrs: Attrs, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
     many, inner = sizes_of(dense, "nn.sparse_dense")
     made = _product(dense, (many, inner), data, columns, pointers)
     return call("transpose", made, axes=[1, 0]) if attrs.sparse_lhs else made
@@ -51,7 +50,7 @@ def _dense_product(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers:
 sparse_dense = by_definition(_dense_product)
 
 
-def _sum(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
+def _sum(attrs: Attrs, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
     count = sizes_of(data, "nn.sparse_add")[0]
     row, inside = _row_of_each(pointers, count)
     kept = call("cast", inside, dtype=dtype_of(dense))
@@ -63,7 +62,7 @@ def _sum(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> 
 sparse_add = by_definition(_sum)
 
 
-def _convolution(attrs: Any, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
+def _convolution(attrs: Attrs, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
     """Patches of the image, as rows, times the sparse weight."""
     x = dense if attrs.layout == "NHWC" else call("transpose", dense, axes=[0, 2, 3, 1])
     shape = sizes_of(dense, "nn.sparse_conv2d")

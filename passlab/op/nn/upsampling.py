@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import make_call, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, text
 from passlab.op.layout_names import layout_axes
 from passlab.op.nn.activation import finish
@@ -44,12 +46,12 @@ def scaled_shape(shape: Shape, axes: Sequence[int], scales: Sequence[float], nam
     return tuple(made)
 
 
-def _scales(attrs: Any) -> tuple[float, ...]:
+def _scales(attrs: Attrs) -> tuple[float, ...]:
     names = ("scale_d", "scale_h", "scale_w")
     return tuple(attrs[name] for name in names if name in attrs)
 
 
-def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -59,14 +61,14 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     return TensorType(scaled_shape(data.shape, axes, scales, name), data.dtype)
 
 
-def upsampling_scheme(attrs: Any) -> Scheme:
+def upsampling_scheme(attrs: Attrs) -> Scheme:
     """Return how an upsampling operator finds and mixes elements."""
     if "align_corners" in attrs:
         return Scheme(_METHOD[attrs.method], "align_corners" if attrs.align_corners else "asymmetric")
     return Scheme(_METHOD[attrs.method], attrs.coordinate_transformation_mode)
 
 
-def _plan(attrs: Any, shape: Shape) -> Any:
+def _plan(attrs: Attrs, shape: Shape) -> Any:
     """Return the axes, the sizes, the scheme and the region (none) of an upsampling."""
     scales = _scales(attrs)
     axes = layout_axes(attrs.layout, shape, len(scales), "nn.upsampling")
@@ -74,7 +76,7 @@ def _plan(attrs: Any, shape: Shape) -> Any:
     return axes, [made[axis] for axis in axes], upsampling_scheme(attrs), None
 
 
-def upsample(attrs: Any, data: Any, scales: Sequence[float], name: str, out: Any) -> Any:
+def upsample(attrs: Attrs, data: Array, scales: Sequence[float], name: str, out: Any) -> Any:
     """Enlarge `data` along the spatial axes of its layout."""
     axes = layout_axes(attrs.layout, data.shape, len(scales), name)
     shape = scaled_shape(data.shape, axes, scales, name)
@@ -142,7 +144,7 @@ def upsampling_builder(
     example="nn.upsampling(%x, scale_h=2f, scale_w=2f)",
     layout=layout_rules.OneLayout(split=True, still="DHW"),
 )
-def upsampling(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Enlarge images, repeating elements or interpolating between them."""
     return upsample(attrs, data, (attrs.scale_h, attrs.scale_w), "nn.upsampling", out)
 
@@ -181,6 +183,6 @@ def upsampling3d_builder(
     example="nn.upsampling3d(%x, scale_d=2f, scale_h=2f, scale_w=2f)",
     layout=layout_rules.OneLayout(split=True, still="DHW"),
 )
-def upsampling3d(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def upsampling3d(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Enlarge volumes, repeating elements or interpolating between them."""
     return upsample(attrs, data, (attrs.scale_d, attrs.scale_h, attrs.scale_w), "nn.upsampling3d", out)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.op.along_axis import indices, laid_out, number, part, picked, reshaped
 from passlab.op.chain import by_definition, dtype_of, sizes_of, typed
@@ -29,7 +29,7 @@ def _box(image: Expr, starts: Sequence[int], sizes: Sequence[int], steps: Sequen
 
 
 # ---------------------------------------------------------------- correlation
-def _correlated(attrs: Any, data1: Expr, data2: Expr) -> Expr:
+def _correlated(attrs: Attrs, data1: Expr, data2: Expr) -> Expr:
     """For each displacement the means, over channels and windows, of products or distances."""
     a, b = (typed(_bordered(x, attrs.padding)) for x in (data1, data2))
     far, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
@@ -50,7 +50,7 @@ correlation = by_definition(_correlated)
 
 
 # ---------------------------------------------------------------- dilation2d
-def _dilated(attrs: Any, data: Expr, weight: Expr) -> Expr:
+def _dilated(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     """The maximum, tap by tap, of shifted data plus what the weight has there."""
     w = typed(laid_out(weight, attrs.kernel_layout, "IHW"))
     x = typed(_bordered(typed(laid_out(data, attrs.data_layout, "NCHW")), attrs.padding))
@@ -71,7 +71,7 @@ dilation2d = by_definition(_dilated)
 
 
 # ---------------------------------------------------------------- sliding_window
-def _seen(attrs: Any, data: Expr) -> Expr:
+def _seen(attrs: Attrs, data: Expr) -> Expr:
     """What each window shows, as picks along one axis after the other."""
     shape = sizes_of(data, "sliding_window")
     axis, made = attrs.axis % len(shape), data
@@ -91,7 +91,7 @@ sliding_window = by_definition(_seen)
 
 
 # ---------------------------------------------------------------- stft
-def _transformed(attrs: Any, data: Expr, window: Expr) -> Expr:
+def _transformed(attrs: Attrs, data: Expr, window: Expr) -> Expr:
     """Pieces of the signal times the window, times the cosines and sines of each frequency."""
     shape, dtype = sizes_of(data, "stft"), dtype_of(data)
     batch, length = (1, *shape) if len(shape) == 1 else shape

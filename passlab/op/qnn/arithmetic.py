@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
@@ -36,7 +37,7 @@ INPUTS = (
 Combine = Callable[[Array, Array, tuple[Array, ...], Any], Array]
 
 
-def _binary_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _binary_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     lhs, rhs = tensor(types, 0, "lhs"), tensor(types, 1, "rhs")  # of any dtype, as in Relay; the kernel is stricter
     sides = (lhs, lhs, rhs, rhs, None, None)
     axes = (attrs.lhs_axis, attrs.lhs_axis, attrs.rhs_axis, attrs.rhs_axis, -1, -1)
@@ -53,7 +54,7 @@ def _pairs(facts: tuple[Array, ...]) -> list[tuple[Array, Array]]:
 
 
 def _sum(sign: int) -> Combine:
-    def combine(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Any) -> Array:
+    def combine(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Attrs) -> Array:
         left, right, target = _pairs(facts)
         parts = (
             requantized(lhs, left, target, "int32", attrs.lhs_axis),
@@ -64,7 +65,7 @@ def _sum(sign: int) -> Combine:
     return combine
 
 
-def _product(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Any) -> Array:
+def _product(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Attrs) -> Array:
     left, right, target = _pairs(facts)
     centered = (lhs.astype(np.int64) - along(left[1], attrs.lhs_axis, lhs.ndim)) * (
         rhs.astype(np.int64) - along(right[1], attrs.rhs_axis, rhs.ndim)
@@ -91,7 +92,7 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
 
     builder.__name__, builder.__doc__ = name.rpartition(".")[2], doc
 
-    def kernel(attrs: Any, lhs: Array, rhs: Array, *facts: Array) -> Array:
+    def kernel(attrs: Attrs, lhs: Array, rhs: Array, *facts: Array) -> Array:
         if lhs.dtype.kind not in "iu":
             refuse("lhs must be quantized", 0, expected="an integer dtype", found=lhs.dtype)
         return saturate(combine(lhs, rhs, facts, attrs), lhs.dtype.name)
@@ -125,7 +126,7 @@ mul = _binary("qnn.mul", _product, "The products of quantized tensors that broad
 
 
 # ---------------------------------------------------------------- concatenate
-def _concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     made = concatenate_type(types, attrs, reporter)
     count = len(types[0].fields) if isinstance(types[0], TupleType) else None
     for index, name in ((1, "input_scales"), (2, "input_zero_points")):
@@ -158,7 +159,7 @@ def _concatenate_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> 
     layout=layout_rules.joined,
 )
 def concatenate(
-    attrs: Any,
+    attrs: Attrs,
     data: tuple[Array, ...],
     input_scales: tuple[Array, ...],
     input_zero_points: tuple[Array, ...],

@@ -31,13 +31,13 @@ def _known_parameters(types: Sequence[Type], names: Sequence[str]) -> bool:
     return all(known)
 
 
-def _same_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _same_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = quantized(types, 0)
     return data if _known_parameters(types, _SHORT) else None
 
 
 def _kernel(function: Function) -> Callable[..., Any]:
-    def kernel(attrs: Any, data: Array, *facts: Array) -> Array:
+    def kernel(attrs: Attrs, data: Array, *facts: Array) -> Array:
         scale, zero_point, output_scale, output_zero_point = facts
         made = as_array(function(real(data, scale, zero_point), attrs)).astype(np.float32)
         return quantize_real(made, output_scale, output_zero_point, data.dtype.name)
@@ -75,7 +75,7 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
 def _of(name: str) -> Function:
     """The function that the operator `name` computes on floats."""
 
-    def function(data: Array, attrs: Any) -> Any:
+    def function(data: Array, attrs: Attrs) -> Any:
         raw = Op.get(name).spec.raw
         assert raw is not None
         return raw(attrs, data)
@@ -101,7 +101,7 @@ hardswish = _pointwise(
 
 
 # ---------------------------------------------------------------- functions with attributes
-def _leaky_relu_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _leaky_relu_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = quantized(types, 0)
     return data if _known_parameters(types, _LONG) else None
 
@@ -138,7 +138,7 @@ leaky_relu = operator(
 )(_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))
 
 
-def _softmax_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = quantized(types, 0)
     if data is not None:
         normal_axis(attrs.axis, len(data.shape))
@@ -170,7 +170,7 @@ softmax = operator(
 
 
 # ---------------------------------------------------------------- avg_pool2d
-def _pool_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = quantized(types, 0)
     if data is None or not _known_parameters(types, _LONG):
         return None
@@ -205,7 +205,12 @@ def _pool_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | 
     layout=layout_rules.OneLayout(),
 )
 def avg_pool2d(
-    attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array
+    attrs: Attrs,
+    data: Array,
+    input_scale: Array,
+    input_zero_point: Array,
+    output_scale: Array,
+    output_zero_point: Array,
 ) -> Array:
     """The means of windows of a quantized tensor, cut to integers, in the scale of the result."""
     raw = Op.get("nn.avg_pool2d").spec.raw

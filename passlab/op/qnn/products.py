@@ -35,7 +35,7 @@ def _wide(attrs: Attrs) -> Any:
 def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -> Any:
     """Make the relation from that of the operator `plain` on floats; `channel` is the weight's axis of channels."""
 
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, weight = quantized(types, 0), quantized(types, 1, "weight")
         axes = (-1, channel(attrs), -1, channel(attrs))
         sides = (None, weight, None, weight)
@@ -51,7 +51,7 @@ def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -
 
 
 def _kernel(plain: str, channel: Callable[[Any], int]) -> Callable[..., Any]:
-    def kernel(attrs: Any, data: Array, weight: Array, data_zero: Array, weight_zero: Array, *scales: Array) -> Array:
+    def kernel(attrs: Attrs, data: Array, weight: Array, data_zero: Array, weight_zero: Array, *scales: Array) -> Array:
         raw = Op.get(plain).spec.raw
         assert raw is not None
         left = data.astype(np.float64) - along(data_zero, -1, data.ndim)
@@ -151,7 +151,7 @@ batch_matmul = operator(
 
 
 # ---------------------------------------------------------------- conv2d
-def _output_channel(attrs: Any) -> int:
+def _output_channel(attrs: Attrs) -> int:
     """The place of axis O in the layout of the weight."""
     return int(attrs.kernel_layout.index("O")) if "O" in attrs.kernel_layout else 0
 

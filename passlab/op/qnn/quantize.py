@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
@@ -27,7 +28,7 @@ COMPUTE = ("None", "int64", "float32", "float64")
 
 
 # ---------------------------------------------------------------- quantize
-def _quantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -65,13 +66,13 @@ def _quantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Typ
     example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
 )
-def quantize(attrs: Any, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
+def quantize(attrs: Attrs, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
     """Numbers as integers: divided by the scale, moved by the zero point, rounded, and held in the dtype's range."""
     return quantize_real(data, output_scale, output_zero_point, attrs.out_dtype, attrs.axis)
 
 
 # ---------------------------------------------------------------- dequantize
-def _dequantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _dequantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = quantized(types, 0)
     if data is None:
         return None
@@ -92,7 +93,7 @@ def _spread(value: Expr, axis: int, rank: int) -> Expr:
     return reshaped(value, [-1 if at == axis % rank else 1 for at in range(rank)])
 
 
-def _dequantized(attrs: Any, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
+def _dequantized(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
     """`(data - zero_point) * scale` in simpler operators."""
     rank = len(shape_of(data))
     zero = call("cast", _spread(zero_point, attrs.axis, rank), dtype="int32")
@@ -126,13 +127,13 @@ def _dequantized(attrs: Any, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
     example='qnn.dequantize(%q, 0.5f, 0, out_dtype="float32")',
     layout=layout_rules.along(),
 )
-def dequantize(attrs: Any, data: Array, input_scale: Array, input_zero_point: Array) -> Array:
+def dequantize(attrs: Attrs, data: Array, input_scale: Array, input_zero_point: Array) -> Array:
     """The numbers that integers stand for: moved by the zero point, multiplied by the scale."""
     return real(data, input_scale, input_zero_point, attrs.axis).astype(array_dtype(attrs.out_dtype), copy=False)
 
 
 # ---------------------------------------------------------------- requantize
-def _requantize_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _requantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = quantized(types, 0)
     if data is None:
         return None
@@ -215,7 +216,12 @@ def _requantize_builder(
     layout=layout_rules.along(),
 )
 def requantize(
-    attrs: Any, data: Array, input_scale: Array, input_zero_point: Array, output_scale: Array, output_zero_point: Array
+    attrs: Attrs,
+    data: Array,
+    input_scale: Array,
+    input_zero_point: Array,
+    output_scale: Array,
+    output_zero_point: Array,
 ) -> Array:
     """Integers for another scale and zero point, computed in integers."""
     rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
@@ -230,7 +236,7 @@ _RANGES = {code: np.iinfo(name) for name, code in CODES.items() if code}
 
 
 def _simulated_type(names: tuple[str, str, str]) -> Any:
-    def relation(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, code = tensor(types, 0, "data"), tensor(types, 1, names[0])
         if data is not None and not is_float_name(data.dtype):
             refuse("a simulation works on floats", 0, expected="float32", found=data.dtype)
@@ -271,7 +277,11 @@ def _code(dtype: Any) -> Any:
     example="qnn.simulated_quantize(%x, 2, 0.5f, 0)",
 )
 def simulated_quantize(
-    attrs: Any, data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array
+    attrs: Attrs,
+    data: Array,
+    out_dtype: Array,
+    output_scale: Array,
+    output_zero_point: Array,
 ) -> Array:
     """Numbers as the integers they would become, in floats; the dtype is a code: 0 none, 1 int8, 2 uint8, 3 int32."""
     bounds = _RANGES.get(int(out_dtype.item()))
@@ -291,7 +301,7 @@ def _simulated_dequantize_builder(
     )
 
 
-def _simulated(attrs: Any, data: Expr, in_dtype: Expr, scale: Expr, zero_point: Expr) -> Expr:
+def _simulated(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point: Expr) -> Expr:
     """`(data - zero_point) * scale`, or the data where the code says so, in simpler operators."""
     rank, dtype = len(shape_of(data)), dtype_of(data)
     by, zero = (call("cast", _spread(v, attrs.axis, rank), dtype=dtype) for v in (scale, zero_point))
@@ -320,7 +330,7 @@ def _simulated(attrs: Any, data: Expr, in_dtype: Expr, scale: Expr, zero_point: 
     example='qnn.simulated_dequantize(%x, 2, 0.5f, 0, out_dtype="float32")',
 )
 def simulated_dequantize(
-    attrs: Any, data: Array, in_dtype: Array, input_scale: Array, input_zero_point: Array
+    attrs: Attrs, data: Array, in_dtype: Array, input_scale: Array, input_zero_point: Array
 ) -> Array:
     """The numbers that simulated integers stand for; code 0 leaves the data as it is."""
     if int(in_dtype.item()) == 0:

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import flat
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, numbers
 from passlab.op.nn.activation import finish
 from passlab.op.relations import product, refuse, tensor
@@ -19,7 +21,7 @@ _F32 = np.float32
 
 
 # ---------------------------------------------------------------- multibox_prior
-def _prior_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -58,7 +60,7 @@ def _prior_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type |
     ),
     example="vision.multibox_prior(%x, sizes=[0.5f], ratios=[1f, 2f])",
 )
-def multibox_prior(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def multibox_prior(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Boxes (left, top, right, bottom) around each pixel: all sizes, then the first size in the other ratios."""
     height, width = data.shape[2:]
     aspect = _F32(height) / _F32(width)
@@ -76,7 +78,7 @@ def multibox_prior(attrs: Any, data: Any, *, out: Any = None) -> Any:
 
 
 # ---------------------------------------------------------------- multibox_transform_loc
-def _loc_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _loc_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     probabilities, places, anchor = (tensor(types, i, n) for i, n in enumerate(("cls_prob", "loc_pred", "anchor")))
     if probabilities is None or places is None or anchor is None:
         return None
@@ -139,7 +141,7 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds 
     ),
     example="vision.multibox_transform_loc(%p, %loc, %anchor)",
 )
-def multibox_transform_loc(attrs: Any, cls_prob: Any, loc_pred: Any, anchor: Any) -> Any:
+def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, anchor: Array) -> Any:
     """Turn class probabilities and predicted moves of anchors into detections: first those that count, then -1."""
     first = 0 if attrs.keep_background else 1
     count = cls_prob.shape[2]

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, TupleWrapper
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op.declare import Python, make_call, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
 from passlab.op.relations import join_dim, product, refuse, tensor
@@ -38,7 +40,7 @@ def _check_columns(name: str, width: Dim, last: int, score: int, kind: int) -> N
 
 
 # ---------------------------------------------------------------- get_valid_counts
-def _counts_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = _detections(types, 0, "data")
     check_number(types, 1, "vision.get_valid_counts: score_threshold")
     if data is None:
@@ -80,7 +82,7 @@ def get_valid_counts_builder(data: Any, score_threshold: Any, id_index: int = 0,
     ),
     example="vision.get_valid_counts(%x, 0.5f)",
 )
-def get_valid_counts(attrs: Any, data: Any, score_threshold: Any) -> Any:
+def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> Any:
     """Move detections that have a class and score above a threshold to the front; the rest becomes -1."""
     valid = data[:, :, attrs.score_index] > score_threshold.reshape(())
     if attrs.id_index >= 0:
@@ -104,7 +106,7 @@ def _check_numbers(name: str, data: TensorType, indices: TensorType | None) -> N
         refuse(f"{name}: indices does not fit the data", 2, expected=data.shape[:2], found=indices)
 
 
-def _nms_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _nms_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, count = _detections(types, 0, "data"), tensor(types, 1, "valid_count")
     if data is None or count is None:
         return None
@@ -155,7 +157,7 @@ def non_max_suppression_builder(
     return TupleWrapper(made, 2) if return_indices else made
 
 
-def _suppress(attrs: Any, data: Any, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
+def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
     """Return the detections of one sample by score, those removed as -1, and the former place of each or -1."""
     made, places = np.full_like(data, -1), np.full(len(data), -1, np.int64)
     if threshold <= 0:
@@ -219,7 +221,7 @@ def _suppress(attrs: Any, data: Any, count: int, limit: int, threshold: float) -
     example="vision.non_max_suppression(%x, %count, %indices, -1, 0.5f)",
 )
 def non_max_suppression(
-    attrs: Any, data: Any, valid_count: Any, indices: Any, max_output_size: Any, iou_threshold: Any
+    attrs: Attrs, data: Array, valid_count: Array, indices: Array, max_output_size: Array, iou_threshold: Array
 ) -> Any:
     """Keep, from the best score down, the detections that do not overlap one already kept."""
     limit, threshold = int(max_output_size.reshape(())), float(iou_threshold.reshape(()))
@@ -255,7 +257,7 @@ def _check_count(name: str, boxes: TensorType, count: Dim) -> None:
         refuse(f"{name}: there is not a score for each box", 1, expected=boxes.shape[1], found=count)
 
 
-def _all_class_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _all_class_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     found = _check_scores(types, "vision.all_class_non_max_suppression")
     if found is None:
         return None
@@ -320,7 +322,12 @@ def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float)
     example="vision.all_class_non_max_suppression(%boxes, %scores, 2, 0.5f, 0.1f)",
 )
 def all_class_non_max_suppression(
-    attrs: Any, boxes: Any, scores: Any, max_output_boxes_per_class: Any, iou_threshold: Any, score_threshold: Any
+    attrs: Attrs,
+    boxes: Array,
+    scores: Array,
+    max_output_boxes_per_class: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
 ) -> Any:
     """Suppress class by class: rows (batch, class, box) for "onnx"; (class, box) and scores of each sample otherwise.
 
@@ -348,7 +355,7 @@ def all_class_non_max_suppression(
 
 
 # ---------------------------------------------------------------- regular_non_max_suppression
-def _regular_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     found = _check_scores(types, "vision.regular_non_max_suppression")
     if found is None:
         return None
@@ -410,7 +417,7 @@ def _regular_type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type
         "num_classes=3, iou_threshold=0.5f, score_threshold=0.1f)"
     ),
 )
-def regular_non_max_suppression(attrs: Any, boxes: Any, scores: Any) -> Any:
+def regular_non_max_suppression(attrs: Attrs, boxes: Array, scores: Array) -> Any:
     """Suppress class by class and keep the best of all, as TensorFlow Lite's detection postprocessing does."""
     batch, limit, first = len(boxes), attrs.max_detections, scores.shape[2] - attrs.num_classes
     kept = np.zeros((batch, limit, 4), boxes.dtype)

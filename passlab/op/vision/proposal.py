@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, number, numbers
 from passlab.op.nn.activation import finish
 from passlab.op.relations import product, refuse, tensor
@@ -19,7 +21,7 @@ from passlab.op.vision.boxes import descending, overlaps
 NAME = "vision.proposal"
 
 
-def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     parts = [tensor(types, i, name) for i, name in enumerate(("cls_prob", "bbox_pred", "im_info"))]
     scores, moves, info = parts
     if scores is None or moves is None or info is None:
@@ -61,7 +63,7 @@ def _moved(anchors: Any, moves: Any, iou_loss: bool) -> Any:
     return np.concatenate((centre - half, centre + half), axis=1)
 
 
-def _candidates(attrs: Any, scores: Any, moves: Any, info: Any) -> tuple[Any, Any]:
+def _candidates(attrs: Attrs, scores: Array, moves: Array, info: Array) -> tuple[Any, Any]:
     """Return boxes (n, 4) and scores (n,) of one image, place by place and anchor by anchor."""
     height, width = scores.shape[1:]
     stride = attrs.feature_stride
@@ -125,7 +127,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
     ),
     example="vision.proposal(%p, %moves, %info, scales=[8f], ratios=[1f])",
 )
-def proposal(attrs: Any, cls_prob: Any, bbox_pred: Any, im_info: Any, *, out: Any = None) -> Any:
+def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *, out: Array | None = None) -> Any:
     """Rows (image, left, top, right, bottom) of the best regions; they repeat when there are too few."""
     limit = attrs.rpn_post_nms_top_n
     made = np.zeros((len(cls_prob) * limit, 5), cls_prob.dtype)

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers, number, text
 from passlab.op.nn.activation import finish
 from passlab.op.nn.sampling import check_batch, linear, nearest_index
@@ -23,7 +25,7 @@ from passlab.op.relations import refuse, tensor
 _LAYOUTS = ("NCHW", "NHWC")
 
 
-def _type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data, rois = tensor(types, 0, "data"), tensor(types, 1, "rois")
     if data is None or rois is None:
         return None
@@ -40,7 +42,7 @@ def _type(name: str, types: Sequence[Type], attrs: Any, reporter: Reporter) -> T
     return TensorType((rois.shape[0], *attrs.pooled_size, data.shape[3]), data.dtype)
 
 
-def _pool(name: str, attrs: Any, data: Any, rois: Any, out: Any, region: Any) -> Any:
+def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, region: Any) -> Any:
     """Pool each region with `region(image, roi)`, which gives (C, *pooled_size)."""
     images = data if attrs.layout == "NCHW" else data.transpose(0, 3, 1, 2)
     batch = rois[:, 0].astype(np.int64)
@@ -52,7 +54,7 @@ def _pool(name: str, attrs: Any, data: Any, rois: Any, out: Any, region: Any) ->
 
 
 # ---------------------------------------------------------------- roi_align
-def _align(attrs: Any, image: Any, roi: Any) -> Any:
+def _align(attrs: Attrs, image: Array, roi: Array) -> Any:
     kind = roi.dtype.type
     left, top, right, bottom = (roi * kind(attrs.spatial_scale)).tolist()
     sides = [max(bottom - top, 1.0), max(right - left, 1.0)]
@@ -108,7 +110,7 @@ def _align(attrs: Any, image: Any, roi: Any) -> Any:
     example="vision.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
     layout=layout_rules.OneLayout(follows=False),
 )
-def roi_align(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
+def roi_align(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Any:
     """Pool regions over samples between the pixels (He et al., "Mask R-CNN", 2017)."""
     return _pool("vision.roi_align", attrs, data, rois, out, partial(_align, attrs))
 
@@ -121,7 +123,7 @@ def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]
     return [(min(max(a + start, 0), length), min(max(b + start, 0), length)) for a, b in edges]
 
 
-def _maxima(attrs: Any, image: Any, roi: Any) -> Any:
+def _maxima(attrs: Attrs, image: Array, roi: Array) -> Any:
     left, top, right, bottom = nearest_index(roi * roi.dtype.type(attrs.spatial_scale)).tolist()
     rows = _bins(top, bottom, attrs.pooled_size[0], image.shape[1])
     columns = _bins(left, right, attrs.pooled_size[1], image.shape[2])
@@ -158,6 +160,6 @@ def _maxima(attrs: Any, image: Any, roi: Any) -> Any:
     example="vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
     layout=layout_rules.OneLayout(follows=False),
 )
-def roi_pool(attrs: Any, data: Any, rois: Any, *, out: Any = None) -> Any:
+def roi_pool(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Any:
     """The maximum of the pixels of each bin of a region, 0 for a bin without pixels (Girshick, "Fast R-CNN", 2015)."""
     return _pool("vision.roi_pool", attrs, data, rois, out, partial(_maxima, attrs))

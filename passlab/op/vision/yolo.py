@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, Type
 from passlab.op.declare import Python, operator
+from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer
 from passlab.op.nn.pad import given
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
 from passlab.op.relations import refuse, tensor, times
 
 
-def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
+def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is None:
         return None
@@ -53,7 +55,7 @@ def _type(types: Sequence[Type], attrs: Any, reporter: Reporter) -> Type | None:
     ),
     example="vision.yolo_reorg(%x, stride=2)",
 )
-def yolo_reorg(attrs: Any, data: Any, *, out: Any = None) -> Any:
+def yolo_reorg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Move pixels into channels by Darknet's rule, which reads the data as if it had fewer channels and larger rows."""
     n, c, h, w = data.shape
     s = attrs.stride
