@@ -28,19 +28,33 @@ CONSTANTS = 64  # numbers of a program that are tried as inputs
 SPECIAL = 0.25  # of the elements of a tensor are NaN, infinite or -0 where such values are tried
 
 
-@dataclass(frozen=True)
 class Draw:
     """Arguments of one function. `kind` says what they are, `special` whether NaN and infinities are among them.
 
     `extreme` draws hold the largest and smallest numbers of their dtypes, on which only exact programs agree; `typical`
-    ones are drawn so that values keep their size through a network.
+    ones are drawn so that values keep their size through a network. Arguments are drawn when they are first asked for.
     """
 
-    kind: str
-    arguments: tuple[Any, ...]
-    special: bool = False
-    extreme: bool = False
-    typical: bool = False
+    def __init__(
+        self,
+        kind: str,
+        arguments: tuple[Any, ...] | Callable[[], tuple[Any, ...]],
+        special: bool = False,
+        extreme: bool = False,
+        typical: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.special = special
+        self.extreme = extreme
+        self.typical = typical
+        self._arguments = arguments
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The arguments. Raises `RunError` where a parameter has no values."""
+        if callable(self._arguments):
+            self._arguments = self._arguments()
+        return self._arguments
 
     def __str__(self) -> str:
         return self.kind
@@ -162,15 +176,20 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
     """Yield arguments for a function, of every kind. Raises `RunError` for parameters without values (functions)."""
     function = mod[entry]
     numbers = tuple(numbers_of(function))
+    plain = not _is_dynamic(function)
     for position, kind in enumerate(DRAWS):
-        if kind.make is None and not _is_dynamic(function):
-            arguments = random_arguments(function, seed + position, "give it: inputs=[...]")
-        else:
-            arguments = [
-                _value(p, mod, np.random.default_rng((seed, position, number)), kind, Sizes(kind.size, numbers))
-                for number, p in enumerate(function.params)
-            ]
-        yield Draw(kind.name, tuple(arguments), kind.special, kind.extreme, kind.make is None)
+
+        def arguments(position: int = position, kind: _Kind = kind) -> tuple[Any, ...]:
+            if kind.make is None and plain:
+                return tuple(random_arguments(function, seed + position, "give it: inputs=[...]"))
+            sizes = Sizes(kind.size, numbers)
+            sources = [np.random.default_rng((seed, position, number)) for number, _ in enumerate(function.params)]
+            return tuple([_value(p, mod, rng, kind, sizes) for p, rng in zip(function.params, sources, strict=True)])
+
+        draw = Draw(kind.name, arguments, kind.special, kind.extreme, kind.make is None)
+        if not position:
+            _ = draw.arguments  # a parameter without values is told at once
+        yield draw
 
 
 def numbers_of(function: Function) -> list[float]:

@@ -14,7 +14,8 @@ from typing import Any
 from passlab.diffing.diff import Change, Diff, diff, node_name
 from passlab.errors import PasslabError
 from passlab.evaluate.agreement import Disagreement, disagreement
-from passlab.instrument.tolerance import beyond
+from passlab.instrument.tolerance import FEW_RUNS, RUNS, beyond
+from passlab.instrument.unpromised import lengthened
 from passlab.instrument.watched import Watched, noisy_values
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, Tuple, TupleGetItem, Var
@@ -23,6 +24,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import children, post_order
 from passlab.transform.numeric_contract import Promise
 
+SHORTENING = 1000.0  # noise from which on a pass is one that shortens floats
 Values = dict[Expr, Any]
 Sources = dict[Expr, tuple[Expr, str]]
 _CARRIERS = (Var, Let, Tuple, TupleGetItem, If, Match, Function, Op, GlobalVar, Constructor)
@@ -98,7 +100,7 @@ class _Search:
         self.promise = promise
         self.old, self.new, self.sources = old_values, new_values, sources
         self._noise = (before, entry, arguments, noise)
-        self._noisy: list[Values] | None = None
+        self._noisy: list[Values] = []
 
     def wrong(self, node: Expr) -> WrongNode | None:
         """Return what is wrong with a new node; None where nothing is, or no older node is values."""
@@ -115,17 +117,27 @@ class _Search:
 
     def _disagreement(self, old: Expr, node: Expr) -> Disagreement | None:
         before, after = self.old[old], self.new[node]
+        if self._noise[3] > SHORTENING:
+            after = lengthened(after, before)
         difference = disagreement(before, after, self.promise.ulps, self.promise.finite_only)
         if difference is None or not self._noise[3]:
             return difference
-        noisy = [values[old] for values in self._noisy_values() if old in values]
-        return beyond(difference, before, after, noisy, self.promise.finite_only)
+        rest: Disagreement | None = difference
+        for count in FEW_RUNS:
+            noisy = [values[old] for values in self._noisy_values(count) if old in values]
+            far = beyond(difference, before, after, noisy, self.promise.finite_only, overall=count < RUNS)
+            if far is not None:
+                return far
+            rest = beyond(difference, before, after, noisy, self.promise.finite_only)
+            if rest is None:
+                return None
+        return rest
 
-    def _noisy_values(self) -> list[Values]:
-        if self._noisy is None:
+    def _noisy_values(self, count: int) -> list[Values]:
+        if len(self._noisy) < count:
             mod, entry, arguments, noise = self._noise
-            self._noisy = noisy_values(mod, entry, arguments, noise)
-        return self._noisy
+            self._noisy += noisy_values(mod, entry, arguments, noise, count, len(self._noisy))
+        return self._noisy[:count]
 
     def gone(self, changes: Diff, wrong: WrongNode) -> WrongNode:
         """Say which operator is gone whose value a node had, or was given, before, if there is one."""

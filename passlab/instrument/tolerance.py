@@ -20,6 +20,7 @@ from passlab.op.dtypes import is_float
 
 Array = np.ndarray[Any, Any]
 MARGIN = 8.0  # times the largest move that noise makes may be explained by rounding
+FEW_RUNS = (2, 4, 8)  # noises that are tried: two tell what is far off, or not off at all
 RUNS = 8  # noises by which each element is moved: by chance one or two may hardly move it
 LEAST_NOISE = 2.0  # units in the last place by which each operator may be off
 
@@ -148,4 +149,4 @@ def _without_arrays(value: Value) -> Value:
     return tuple(names)
 
 
-__all__ = ["LEAST_NOISE", "MARGIN", "RUNS", "beyond", "special_disagreement"]
+__all__ = ["FEW_RUNS", "LEAST_NOISE", "MARGIN", "RUNS", "beyond", "special_disagreement"]

@@ -13,13 +13,15 @@ from time import perf_counter
 from typing import Any, Literal
 
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, RunError, counted, did_you_mean
+from passlab.evaluate import Evaluator
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.values import Value
 from passlab.instrument.deadline import Deadline
 from passlab.instrument.draws import Draw, draws
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode, first_wrong
-from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond, special_disagreement
+from passlab.instrument.tolerance import FEW_RUNS, LEAST_NOISE, RUNS, beyond, special_disagreement
+from passlab.instrument.unpromised import MILD, Purpose, derivative_disagreement, lengthened, purpose_of
 from passlab.instrument.watched import Branch, Watched, branches_of, noisy_runs
 from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
@@ -169,7 +171,10 @@ class Trial:
             self._noisy = (mod, {})
         results = self._noisy[1]
         if key not in results:
-            results[key] = noisy_runs(mod, self.entry, self.draws(mod)[number].arguments, noise, count)
+            fewer = max((c for n, x, c in results if (n, x) == (number, noise) and c < count), default=0)
+            made = results.get((number, noise, fewer), [])
+            arguments = self.draws(mod)[number].arguments
+            results[key] = [*made, *noisy_runs(mod, self.entry, arguments, noise, count, fewer)]
         return results[key]
 
     def _run(self, mod: IRModule, draw: Draw) -> Run:
@@ -266,7 +271,10 @@ def examine(
     if check.finding is None or not locate:
         return check
     held, finding = promise or UNDECLARED, check.finding
-    noise = 0.0 if held.exact else max(LEAST_NOISE, held.ulps)
+    purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
+    if purpose.derivative:
+        return check
+    noise = 0.0 if held.exact else max(LEAST_NOISE, held.ulps, purpose.noise)
     noted = list(rewrites)
     node = first_wrong(before, after, held, trial.entry, check.arguments, noted, noise)
     return replace(check, finding=finding, node=node)
@@ -284,6 +292,7 @@ class _Comparison:
         self.trial = trial
         self.compared: list[str] = []
         self.left_out: list[str] = []
+        self.purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
 
     def check(self) -> Check:
         failure: PasslabError | None = None
@@ -322,6 +331,10 @@ class _Comparison:
             return f"the program does not run on them: {run.error.diagnostics[0].message}"
         if self.held.exact:
             return ""
+        if self.purpose.noise and not draw.kind.startswith((*MILD, GIVEN)):
+            return "shorter floats do not hold such numbers"
+        if self.purpose.derivative and not (draw.typical or draw.kind == GIVEN):
+            return "derivatives are compared on typical numbers"
         if draw.extreme:
             return "the contract allows rounding, which has no bound there"
         if draw.special:
@@ -336,25 +349,52 @@ class _Comparison:
         later = self.trial.run(self.after, number)
         if later.error is not None:
             return self._check("broken", error=later.error, **where)
+        value = later.value
+        if self.purpose.derivative:
+            return self._derivatives(number, draw, run.value, value)
+        if self.purpose.noise:
+            value = lengthened(value, run.value)
         if draw.special and not self.held.exact:
-            difference = special_disagreement(run.value, later.value)
+            difference = special_disagreement(run.value, value)
         else:
-            difference = disagreement(run.value, later.value, self.held.ulps, self.held.finite_only)
+            difference = disagreement(run.value, value, self.held.ulps, self.held.finite_only)
         if difference is not None and not self.held.exact and not draw.special:
-            difference = self._beyond_noise(number, difference, run.value, later.value)
+            difference = self._beyond_noise(number, difference, run.value, value)
         if difference is None:
             return None
         return self._check("broken" if self.promise is not None else "not promised", finding=difference, **where)
 
+    def _derivatives(self, number: int, draw: Draw, before: Value, after: Value) -> Check | None:
+        """Hold a program of (value, derivatives) to the value before, and to finite differences."""
+        entry = self.trial.entry
+        difference = disagreement(before, after[0], self.held.ulps, self.held.finite_only)
+        if difference is not None:
+            difference = self._beyond_noise(number, difference, before, after[0])
+        if difference is None:
+            try:
+                difference = derivative_disagreement(
+                    lambda arguments: Evaluator(self.before).run(entry, arguments), draw.arguments, after[1]
+                )
+            except PasslabError:
+                return None
+        if difference is None:
+            return None
+        return self._check("not promised", finding=difference, inputs=draw.kind, arguments=draw.arguments)
+
     def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
         """Return a difference that rounding does not explain; few noisy runs tell where it is far larger."""
-        noise = max(LEAST_NOISE, self.held.ulps)
-        for count in (2, RUNS):
+        noise = max(LEAST_NOISE, self.held.ulps, self.purpose.noise)
+        rest: Disagreement | None = difference
+        for count in FEW_RUNS:
             try:
                 noisy = self.trial.noisy(self.before, number, noise, count)
             except PasslabError:
                 return None  # it fails when it rounds otherwise: nothing can be said
-            rest = beyond(difference, before, after, noisy, self.held.finite_only, overall=count < RUNS)
-            if rest is not None:
-                return rest
-        return None
+            if count < RUNS:
+                far = beyond(difference, before, after, noisy, self.held.finite_only, overall=True)
+                if far is not None:
+                    return far
+            rest = beyond(difference, before, after, noisy, self.held.finite_only)
+            if rest is None:
+                return None
+        return rest

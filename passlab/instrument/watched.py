@@ -22,6 +22,7 @@ from passlab.ir.walk import post_order
 from passlab.op.dtypes import float_info, is_float
 
 Array = np.ndarray[Any, Any]
+SAMPLE = 64  # elements that are looked at first
 FRACTION = 64.0  # multiples of one over it count as exact
 Branch = tuple[Expr, int]  # an `if` or `match`, and the number of the branch
 
@@ -61,12 +62,23 @@ class Watched(Evaluator):
 
     def _perturbed_array(self, value: Array) -> Array:
         """Move numbers as rounding might have; whole numbers and short binary fractions are exact, and stay."""
-        wide = value.astype(np.float64)
-        if np.array_equal(wide * FRACTION, np.rint(wide * FRACTION), equal_nan=True):
+        if _is_short(value.reshape(-1)[:SAMPLE]) and _is_short(value):
             return value
         eps = float(float_info(value.dtype).eps)
+        if value.dtype in (np.float32, np.float64):  # infinities and NaN stay what they are under a factor near one
+            factor = self._rng.random(value.shape, np.float32)
+            factor *= 2.0 * eps * self.noise
+            factor += 1.0 - eps * self.noise
+            return np.asarray(value * factor, value.dtype)
+        wide = value.astype(np.float64)
         moved = wide * (1.0 + eps * self.noise * self._rng.uniform(-1.0, 1.0, value.shape))
         return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
+
+
+def _is_short(value: Array) -> bool:
+    """Whether all numbers are whole ones or short binary fractions, which arithmetic keeps exact."""
+    wide = value.astype(np.float64) * FRACTION
+    return bool(np.array_equal(wide, np.rint(wide), equal_nan=True))
 
 
 def _watched_call(ev: Any, node: Call, act: Any) -> Any:
@@ -109,21 +121,23 @@ def branches_of(mod: IRModule, entry: str) -> set[Branch]:
     return branches
 
 
-def noisy_runs(mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8) -> list[Value]:
-    """Return the results of a function under several noises."""
+def noisy_runs(
+    mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8, first: int = 0
+) -> list[Value]:
+    """Return the results of a function under several noises, those from `first` on."""
     results = []
-    for seed in range(count):
+    for seed in range(first, count):
         evaluator = Watched(mod, noise, seed)
         results.append(evaluator.run(entry, [evaluator.noisy(value) for value in arguments]))
     return results
 
 
 def noisy_values(
-    mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8
+    mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8, first: int = 0
 ) -> list[dict[Expr, Value]]:
-    """Return the values of the nodes of a function under several noises."""
+    """Return the values of the nodes of a function under several noises, those from `first` on."""
     values = []
-    for seed in range(count):
+    for seed in range(first, count):
         evaluator = Watched(mod, noise, seed)
         values.append(evaluator.values(entry, [evaluator.noisy(value) for value in arguments]))
     return values

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from passlab.diffing.diff import node_name
+from passlab.diffing.diff import count_operators, node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, counted
 from passlab.infer import infer_module
 from passlab.instrument.deadline import Deadline, check_seconds
@@ -40,6 +40,7 @@ from passlab.transform.numeric_contract import Promise
 
 Progress = Callable[[str, str, float], Any]
 CLEAR_SECONDS = 1.0
+FEW = 3  # operators of the smallest program that are named where the wrong one is not known
 SHARE = 0.5  # of the time that is left is spent on recording and comparing; the rest on rewrites and on reduction
 
 
@@ -92,6 +93,9 @@ class Culprit:
             parts.append(node_name(self.rewrite.node))
         if self.node is not None:
             parts.append(node_name(self.node.old if self.node.removed else self.node.node))
+        elif self.event is not None and self.check is not None and self.check.finding is not None:
+            names = list(count_operators(self.module))
+            parts += names if len(names) <= FEW else []
         return "; ".join(parts)
 
     @property

@@ -27,12 +27,11 @@ from passlab.infer import infer_module
 from passlab.instrument.deadline import Deadline
 from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond
 from passlab.instrument.validation import Trial
-from passlab.instrument.watched import Watched
 from passlab.ir.expr import Call, Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import float_info, is_float
 from passlab.testing.programs.registry import templates
 
 LARGEST = 4096  # elements of a result, up to which a definition is computed
@@ -50,6 +49,7 @@ COARSE = (
     "nn.deformable",
     "nn.correlation",
 )
+LEAST = 0.05  # of the largest element: what is smaller may have lost digits by cancellation
 EDGE_DRAWS = 5
 
 
@@ -126,16 +126,24 @@ def kernel_disagreement(op: Op, attrs: Any, args: Sequence[Any], value: Any) -> 
         return None  # what becomes of NaN and infinities in sums depends on their order
     noisy = []
     for seed in range(RUNS):
-        noise = Watched(IRModule(), 2 * LEAST_NOISE, seed)
+        rng = np.random.default_rng(seed)
         try:
-            noisy.append(defined_value(op, attrs, [_moved(noise, arg) for arg in args]))
+            noisy.append(defined_value(op, attrs, [_moved(rng, arg) for arg in args]))
         except PasslabError:
             return None
     return beyond(difference, expected, value, noisy, finite_only=False, overall=True)
 
 
-def _moved(noise: Watched, arg: Any) -> Any:
-    return tuple(noise.noisy(field) for field in arg) if isinstance(arg, tuple) else noise.noisy(arg)
+def _moved(rng: np.random.Generator, arg: Any) -> Any:
+    """Return an argument with each number moved by a few units in the last place."""
+    arrays = arg if isinstance(arg, tuple) else (arg,)
+    moved = tuple([_noisy(rng, array) if is_float(array.dtype) else array for array in arrays])
+    return moved if isinstance(arg, tuple) else moved[0]
+
+
+def _noisy(rng: np.random.Generator, array: Any) -> Any:
+    noise = 2 * LEAST_NOISE * float(float_info(array.dtype).eps) * rng.uniform(-1.0, 1.0, array.shape)
+    return (array.astype(np.float64) * (1.0 + noise)).astype(array.dtype)
 
 
 def _beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreement | None:
@@ -158,7 +166,8 @@ def _array_beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreemen
     a, b = expected.astype(np.float64), value.astype(np.float64)
     tolerance = TOLERANCE.get(value.dtype.itemsize, 0.1) * (50.0 if coarse else 1.0)
     with np.errstate(all="ignore"):
-        size = np.max(np.abs(a[np.isfinite(a)]), initial=0.0) if coarse else np.abs(a)
+        largest = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
+        size = largest if coarse else np.maximum(np.abs(a), LEAST * largest)
         close = (np.abs(a - b) <= tolerance * np.maximum(size, 1e-30)) | (a == b) | (np.isnan(a) & np.isnan(b))
     return None if close.all() else disagreement(expected, np.where(close, expected, value))
 

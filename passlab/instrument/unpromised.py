@@ -1,0 +1,132 @@
+"""What passes are held to that promise nothing about values, because they change what a program computes on purpose.
+
+A pass that differentiates leaves a program of (value, derivatives): the value must stay, and derivatives must be
+finite differences. A pass that shortens floats leaves a program that may round as the shorter dtype does, and no more.
+Any other pass is held to what a pass without a promise is held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.errors import PasslabError
+from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.evaluate.values import Value
+from passlab.infer import infer_module
+from passlab.ir.module import IRModule
+from passlab.ir.types import FuncType, TensorType, TupleType, Type
+from passlab.ir.walk import post_order
+from passlab.op.dtypes import array_dtype, float_info, is_float
+
+Array = np.ndarray[Any, Any]
+DIRECTIONS = 4  # in which the derivative by each parameter is compared
+STEP = 2.0**-5  # of finite differences; where half of it tells another slope, nothing is said
+CLOSE = 0.03  # of the size of the slope
+MILD = ("typical", "small whole", "positive", "more typical", "ones")  # kinds of draws that shorter floats can hold
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """What a pass did on purpose: `derivative`, or `shorter` floats, by how much `noise` in units of the longer."""
+
+    derivative: bool = False
+    noise: float = 0.0
+
+
+def purpose_of(before: IRModule, after: IRModule, entry: str) -> Purpose:
+    """Return what a pass did on purpose to the results of a function, as far as the types tell."""
+    try:
+        before, after = infer_module(before.snapshot()), infer_module(after.snapshot())
+    except PasslabError:
+        return Purpose()
+    old, new = _result_type(before, entry), _result_type(after, entry)
+    if old is None or new is None:
+        return Purpose()
+    if isinstance(new, TupleType) and len(new.fields) == 2 and new.fields[0] is old:
+        params = TupleType([p.checked_type_ for p in before[entry].params if p.checked_type_ is not None])
+        return Purpose(derivative=new.fields[1] is params)
+    was, now = _float_dtypes(before), _float_dtypes(after)
+    shorter = [d for d in now - was if array_dtype(d).itemsize < max((array_dtype(w).itemsize for w in was), default=0)]
+    if not shorter:
+        return Purpose()
+    least = min(float(float_info(array_dtype(d)).eps) for d in was)
+    return Purpose(noise=4 * max(float(float_info(array_dtype(d)).eps) for d in shorter) / least)
+
+
+def _result_type(mod: IRModule, entry: str) -> Type | None:
+    ty = mod[entry].checked_type_ if entry in mod else None
+    return ty.ret_type if isinstance(ty, FuncType) else None
+
+
+def _float_dtypes(mod: IRModule) -> set[str]:
+    types = {n.checked_type_ for f in mod.functions.values() for n in post_order(f)}
+    return {ty.dtype for ty in types if isinstance(ty, TensorType) and ty.dtype.startswith(("float", "bfloat"))}
+
+
+def lengthened(value: Value, like: Value) -> Value:
+    """Return a value with floats in the dtype that another one has at the same place."""
+    if isinstance(value, np.ndarray) and isinstance(like, np.ndarray):
+        both = is_float(value.dtype) and is_float(like.dtype)
+        return value.astype(like.dtype) if both and value.dtype != like.dtype else value
+    if not isinstance(value, tuple) or not isinstance(like, tuple) or len(value) != len(like):
+        return value
+    fields = zip(value, like, strict=True)
+    return tuple(lengthened(a, b) if isinstance(a, np.ndarray) else a for a, b in fields)
+
+
+def derivative_disagreement(
+    compute: Callable[[Sequence[Any]], Value], arguments: Sequence[Any], derivatives: Value
+) -> Disagreement | None:
+    """Return how derivatives of the sum of a result differ from finite differences; None where they do not.
+
+    They are compared along a few directions for each parameter. At a kink, where the differences of two steps do not
+    agree, nothing is said. `compute` may raise `PasslabError`.
+    """
+    rng = np.random.default_rng(0)
+    for place, argument in enumerate(arguments):
+        slope = derivatives[place] if isinstance(derivatives, tuple) and place < len(derivatives) else None
+        if not isinstance(argument, np.ndarray) or not is_float(argument.dtype) or not isinstance(slope, np.ndarray):
+            continue
+        for turn in range(DIRECTIONS):
+            direction: Array = np.asarray(rng.standard_normal(argument.shape))
+            if turn < DIRECTIONS - 1 and direction.size:  # one element; all of them at last
+                only = int(rng.integers(direction.size))
+                direction = (np.arange(direction.size) == only).astype(np.float64).reshape(argument.shape)
+            told = float(np.sum(slope.astype(np.float64) * direction))
+            whole, half = (_difference(compute, arguments, place, direction, step) for step in (STEP, STEP / 2))
+            size = max(abs(whole), abs(half), abs(told), 0.05)
+            if abs(whole - half) > CLOSE * size / 2 or abs(told - half) <= 2 * CLOSE * size:
+                continue
+            found = disagreement(np.asarray(half), np.asarray(told))
+            if found is not None:
+                return found
+    return None
+
+
+def _difference(
+    compute: Callable[[Sequence[Any]], Value], arguments: Sequence[Any], place: int, direction: Array, step: float
+) -> float:
+    ends = []
+    for sign in (step, -step):
+        moved = list(arguments)
+        moved[place] = (arguments[place].astype(np.float64) + sign * direction).astype(arguments[place].dtype)
+        ends.append(_total(compute(moved)))
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+def _total(value: Value) -> float:
+    total, waiting = 0.0, [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting.extend(part)
+        elif isinstance(part, np.ndarray) and is_float(part.dtype):
+            total += float(np.sum(part.astype(np.float64)))
+    return total
+
+
+__all__ = ["MILD", "Purpose", "derivative_disagreement", "lengthened", "purpose_of"]
