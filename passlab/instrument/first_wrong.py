@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from passlab.diffing.diff import Change, Diff, diff, node_name
 from passlab.errors import PasslabError
 from passlab.evaluate.agreement import Disagreement, disagreement
@@ -24,6 +26,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import children, post_order
 from passlab.transform.numeric_contract import Promise
 
+GROSS = 0.01  # of the largest element
 SHORTENING = 1000.0  # noise from which on a pass is one that shortens floats
 Values = dict[Expr, Any]
 Sources = dict[Expr, tuple[Expr, str]]
@@ -122,6 +125,8 @@ class _Search:
         difference = disagreement(before, after, self.promise.ulps, self.promise.finite_only)
         if difference is None or not self._noise[3]:
             return difference
+        if self._is_gross(old, node, before, after):
+            return difference
         rest: Disagreement | None = difference
         for count in FEW_RUNS:
             noisy = [values[old] for values in self._noisy_values(count) if old in values]
@@ -132,6 +137,18 @@ class _Search:
             if rest is None:
                 return None
         return rest
+
+    def _is_gross(self, old: Expr, node: Expr, before: Any, after: Any) -> bool:
+        """Whether an operator is far off on the very operands that the old one had: no noise explains that."""
+        if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray) or before.shape != after.shape:
+            return False
+        new_operands, old_operands = _values_of(node, self.new), _values_of(old, self.old)
+        if len(new_operands) != len(old_operands) or not all(map(_identical, new_operands, old_operands)):
+            return False
+        with np.errstate(all="ignore"):
+            a, b = before.astype(np.float64), after.astype(np.float64)
+            size = float(np.max(np.abs(a), initial=0.0))
+            return bool(np.isfinite(size)) and bool(np.max(np.abs(a - b), initial=0.0) > GROSS * size)
 
     def _noisy_values(self, count: int) -> list[Values]:
         if len(self._noisy) < count:
@@ -171,6 +188,14 @@ def _sources(changes: Diff, rewrites: Iterable[tuple[Expr, Expr, str]]) -> Sourc
             sources[change.after] = (change.before, "")
     sources.update(rewritten)
     return sources
+
+
+def _values_of(node: Expr, values: Values) -> list[Any]:
+    return [values[child] for child in children(node) if child in values and not isinstance(child, Op)]
+
+
+def _identical(a: Any, b: Any) -> bool:
+    return a is b or (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.array_equal(a, b, equal_nan=True))
 
 
 def _operands(node: Expr) -> list[Expr]:

@@ -132,7 +132,7 @@ class Trial:
         self._first: IRModule | None = None
         self._draws: tuple[Draw, ...] | None = None
         self._known: list[tuple[IRModule, dict[int, Run]]] = []
-        self._noisy: tuple[IRModule, dict[tuple[int, float, int], list[Value]]] | None = None
+        self._noisy: list[tuple[IRModule, dict[tuple[int, float, int], list[Value]]]] = []
 
     def draws(self, mod: IRModule) -> tuple[Draw, ...]:
         """Return the arguments, which are those for the first program asked about. Raises `RunError`."""
@@ -153,7 +153,7 @@ class Trial:
         """Run a program on one of the draws."""
         runs: dict[int, Run] = next((stored for program, stored in self._known if program.same_contents(mod)), {})
         others = [pair for pair in self._known if pair[1] is not runs]
-        self._known = [*others[-1:], (mod, runs)]
+        self._known = [*(pair for pair in others[:-1] if self._is_first(pair[0])), *others[-1:], (mod, runs)]
         if number in self._endless:
             return self._endless[number]
         if number not in runs:
@@ -167,15 +167,35 @@ class Trial:
     def noisy(self, mod: IRModule, number: int, noise: float, count: int) -> list[Value]:
         """Return results of a program on one of the draws under noise. Raises `PasslabError` where it fails then."""
         key = (number, noise, count)
-        if self._noisy is None or self._noisy[0] is not mod:
-            self._noisy = (mod, {})
-        results = self._noisy[1]
+        results = next((known for program, known in self._noisy if program.same_contents(mod)), {})
+        others = [pair for pair in self._noisy if pair[1] is not results]
+        self._noisy = [*(pair for pair in others if self._is_first(pair[0])), (mod, results)]
         if key not in results:
             fewer = max((c for n, x, c in results if (n, x) == (number, noise) and c < count), default=0)
             made = results.get((number, noise, fewer), [])
             arguments = self.draws(mod)[number].arguments
             results[key] = [*made, *noisy_runs(mod, self.entry, arguments, noise, count, fewer)]
         return results[key]
+
+    def _is_first(self, mod: IRModule) -> bool:
+        """Whether a program is the first one asked about: its runs are remembered, for it may be asked about again."""
+        return self._first is not None and mod.same_contents(self._first)
+
+    def about(self, kind: str, mod: IRModule) -> Trial | None:
+        """Return a trial on one kind of draws with what is known of a program; None where that is nothing."""
+        if self._draws is None or not any(program.same_contents(mod) for program, _ in self._known):
+            return None
+        number = next((n for n, draw in enumerate(self._draws) if draw.kind == kind), None)
+        if number is None:
+            return None
+        made = Trial(self.inputs, self.entry, self.seed, self.seconds, self.unpromised, self.patience, (kind,))
+        made._draws, made._first, made._slowest = (self._draws[number],), mod, self._slowest
+        made._known = [(p, {0: runs[number]}) for p, runs in self._known if number in runs and p.same_contents(mod)]
+        made._noisy = [
+            (p, {(0, noise, count): values for (n, noise, count), values in known.items() if n == number})
+            for p, known in self._noisy
+        ]
+        return made
 
     def _run(self, mod: IRModule, draw: Draw) -> Run:
         evaluator = Watched(mod)

@@ -214,18 +214,37 @@ class Bisection:
         """Find the first wrong one of the rewrites that can be limited in number."""
         assert self.event is not None
         start = self.event.before
-        whole, rules = limited(self._again, self.event, start, None)
-        if not rules or not self._is_broken(start, whole):
+        _, rules = limited(self._again, self.event, start, None)
+        if not rules:
             return None
-        if self._is_broken(start, limited(self._again, self.event, start, 0)[0]):
+        likely = self._likely(len(rules))
+        if likely and self._broken_by(limited, likely) and not self._broken_by(limited, likely - 1):
+            good, bad = likely - 1, likely
+        elif self._broken_by(limited, 0) or not self._broken_by(limited, len(rules)):
             return None
-        good, bad = 0, len(rules)
+        else:
+            good, bad = 0, len(rules)
         while bad - good > 1:
             middle = (good + bad) // 2
-            broken = self._is_broken(start, limited(self._again, self.event, start, middle)[0])
+            broken = self._broken_by(limited, middle)
             good, bad = (good, middle) if broken else (middle, bad)
         before, after = (limited(self._again, self.event, start, count)[0].last for count in (good, bad))
         return GuiltyRewrite(bad, len(rules), rules[bad - 1], before, after)
+
+    def _broken_by(self, limited: Limiter, count: int) -> bool:
+        """Whether the first rewrites of the guilty pass, so many of them, break its program."""
+        assert self.event is not None
+        return self._is_broken(self.event.before, limited(self._again, self.event, self.event.before, count)[0])
+
+    def _likely(self, count: int) -> int:
+        """Return the number of the rewrite that made the first wrong node, 0 where that is not known."""
+        node = self.check.node if self.check is not None else None
+        if node is None or self.event is None:
+            return 0
+        noted = [pair for n, pair in enumerate(self.event.rewrites) if self.event.rewrites.rule(n) or node.rule == ""]
+        noted = [(old, new) for old, new in noted if old is not new]
+        found = [n for n, (old, new) in enumerate(noted, 1) if new is node.node or old is node.old]
+        return found[0] if found and len(noted) == count else 0
 
     @cached_property
     def needed(self) -> tuple[Event, ...]:
@@ -238,10 +257,10 @@ class Bisection:
         if self.event is None:
             return ()
         earlier = [e for e in self._earlier() if e.status == "ran" and e.changed]
-        if not self._happens_after(earlier):
-            return ()
         if self._happens_after([]):
             return (self.event,)
+        if not self._happens_after(earlier):
+            return ()
         size = len(earlier)
         while size:
             start = 0
@@ -326,7 +345,10 @@ class Bisection:
     def _trial_of(self, mod: IRModule) -> Trial:
         """Return a trial for a program: the one of the last question, if that was about the same program."""
         if self._last_trial is None or self._last_trial[0] is not mod:
-            self._last_trial = (mod, self.criterion.small_trial(self.check, mod))
+            known = self.coverage.trial if self.coverage is not None else None
+            kind = self.check.inputs if self.check is not None and self.criterion.inputs is None else ""
+            trial = known.about(kind, mod) if known is not None and kind else None
+            self._last_trial = (mod, trial or self.criterion.small_trial(self.check, mod))
         return self._last_trial[1]
 
     def _still(self, mod: IRModule) -> bool:

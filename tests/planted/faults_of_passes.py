@@ -6,7 +6,6 @@ from tests.planted.fault import Fault
 from tests.planted.programs import (
     BRANCHES,
     CLOSURES,
-    CONV,
     LISTS,
     PARALLEL,
     PARALLEL_CONV,
