@@ -96,14 +96,14 @@ def derivative_disagreement(
             if turn < DIRECTIONS - 1 and direction.size:  # one element; all of them at last
                 only = int(rng.integers(direction.size))
                 direction = (np.arange(direction.size) == only).astype(np.float64).reshape(argument.shape)
-            told = float(np.sum(slope.astype(np.float64) * direction))
+            slope_there = float(np.sum(slope.astype(np.float64) * direction))
             whole, half = (_difference(compute, arguments, place, direction, step) for step in (STEP, STEP / 2))
-            size = max(abs(whole), abs(half), abs(told), 0.05)
-            if abs(whole - half) > CLOSE * size / 2 or abs(told - half) <= 2 * CLOSE * size:
+            size = max(abs(whole), abs(half), abs(slope_there), 0.05)
+            if abs(whole - half) > CLOSE * size / 2 or abs(slope_there - half) <= 2 * CLOSE * size:
                 continue
-            found = disagreement(np.asarray(half), np.asarray(told))
-            if found is not None:
-                return found
+            difference = disagreement(np.asarray(half), np.asarray(slope_there))
+            if difference is not None:
+                return difference
     return None
 
 

@@ -172,9 +172,9 @@ class Trial:
         self._noisy = [*(pair for pair in others if self._is_first(pair[0])), (mod, results)]
         if key not in results:
             fewer = max((c for n, x, c in results if (n, x) == (number, noise) and c < count), default=0)
-            made = results.get((number, noise, fewer), [])
+            earlier = results.get((number, noise, fewer), [])
             arguments = self.draws(mod)[number].arguments
-            results[key] = [*made, *noisy_runs(mod, self.entry, arguments, noise, count, fewer)]
+            results[key] = [*earlier, *noisy_runs(mod, self.entry, arguments, noise, count, fewer)]
         return results[key]
 
     def _is_first(self, mod: IRModule) -> bool:
@@ -188,14 +188,14 @@ class Trial:
         number = next((n for n, draw in enumerate(self._draws) if draw.kind == kind), None)
         if number is None:
             return None
-        made = Trial(self.inputs, self.entry, self.seed, self.seconds, self.unpromised, self.patience, (kind,))
-        made._draws, made._first, made._slowest = (self._draws[number],), mod, self._slowest
-        made._known = [(p, {0: runs[number]}) for p, runs in self._known if number in runs and p.same_contents(mod)]
-        made._noisy = [
+        trial = Trial(self.inputs, self.entry, self.seed, self.seconds, self.unpromised, self.patience, (kind,))
+        trial._draws, trial._first, trial._slowest = (self._draws[number],), mod, self._slowest
+        trial._known = [(p, {0: runs[number]}) for p, runs in self._known if number in runs and p.same_contents(mod)]
+        trial._noisy = [
             (p, {(0, noise, count): values for (n, noise, count), values in known.items() if n == number})
             for p, known in self._noisy
         ]
-        return made
+        return trial
 
     def _run(self, mod: IRModule, draw: Draw) -> Run:
         evaluator = Watched(mod)
