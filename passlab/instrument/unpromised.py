@@ -69,13 +69,27 @@ def _float_dtypes(mod: IRModule) -> set[str]:
 
 def lengthened(value: Value, like: Value) -> Value:
     """Return a value with floats in the dtype that another one has at the same place."""
-    if isinstance(value, np.ndarray) and isinstance(like, np.ndarray):
-        both = is_float(value.dtype) and is_float(like.dtype)
-        return value.astype(like.dtype) if both and value.dtype != like.dtype else value
-    if not isinstance(value, tuple) or not isinstance(like, tuple) or len(value) != len(like):
-        return value
-    fields = zip(value, like, strict=True)
-    return tuple(lengthened(a, b) if isinstance(a, np.ndarray) else a for a, b in fields)
+    results: list[Value] = []
+    waiting: list[tuple[Any, Any, int]] = [
+        (value, like, -1)
+    ]  # pairs, and tuples with the number of fields that are done
+    while waiting:
+        part, other, count = waiting.pop()
+        if count >= 0:
+            fields = tuple(results[len(results) - count :])
+            results[len(results) - count :] = [fields]
+        elif isinstance(part, tuple) and isinstance(other, tuple) and len(part) == len(other):
+            waiting.append((part, other, len(part)))
+            waiting += [(a, b, -1) for a, b in zip(part[::-1], other[::-1], strict=True)]
+        else:
+            results.append(_as_long(part, other))
+    return results[0]
+
+
+def _as_long(part: Value, like: Value) -> Value:
+    if not isinstance(part, np.ndarray) or not isinstance(like, np.ndarray) or part.dtype == like.dtype:
+        return part
+    return part.astype(like.dtype) if is_float(part.dtype) and is_float(like.dtype) else part
 
 
 def derivative_disagreement(
