@@ -225,12 +225,15 @@ def _magic_blocks(doc: str) -> Iterator[str]:
 
 def _magics() -> dict[str, tuple[Any, list[str]]]:
     """Return the magics that loading the extension registers: function, and marks (`%`, `%%` or both), by name."""
-    from passlab.notebook.extension import MAGICS, DumpMagics, FaultMagics, RelayMagics
+    from IPython.core.magic import Magics
+
+    from passlab.notebook import extension
 
     found: dict[str, tuple[Any, list[str]]] = {}
-    for cls in (RelayMagics, FaultMagics, DumpMagics):
+    registered = [value for value in vars(extension).values() if inspect.isclass(value) and issubclass(value, Magics)]
+    for cls in registered:
         for kind, mark in (("line", "%"), ("cell", "%%")):
-            for name in MAGICS[kind]:
+            for name in extension.MAGICS[kind]:
                 if name in cls.magics[kind]:
                     # `%run` hands scripts on to IPython; its options for programs are those of a method of their own.
                     attribute = "run_program" if name == "run" else cls.magics[kind][name]
