@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _ROOMS = (
     "adt", "analysis", "annotation", "backend", "base", "build_module", "data_dep_optimization", "dataflow_pattern",
     "debug_executor", "expr", "expr_functor", "frontend", "function", "graph_executor", "image", "loops", "memory",
-    "nn", "op", "prelude", "qnn", "random", "runtime", "scope_builder", "testing",
+    "nn", "op", "prelude", "qnn", "quantize", "random", "runtime", "scope_builder", "testing",
     "transform", "ty", "type_functor", "vision", "vm",
 )  # fmt: skip
 _EXPRESSIONS = (
