@@ -6,6 +6,8 @@ names it has besides. What stands below a module and is not listed here is looke
 
 from __future__ import annotations
 
+from passlab.compat.source_addresses import FURTHER, SOURCES
+
 OWN = "passlab.compat"
 Entry = str | tuple[dict[str, str], tuple[str, ...]]
 
@@ -69,7 +71,7 @@ _TARGET = {
 _TESTING = f"{OWN}.testing"
 _INSTRUMENTS = _of("passlab.instrument", PrintAfterAll="PrintIRAfter", PrintBeforeAll="PrintIRBefore")
 
-MODULES: dict[str, Entry] = {
+_LISTED: dict[str, Entry] = {
     "tvm": (
         {
             "IRModule": "passlab.ir.module:IRModule",
@@ -167,3 +169,14 @@ MODULES: dict[str, Entry] = {
     "tvm.tir.expr": ({**_NUMBERS, **_DIMENSIONS}, ()),
     "tvm.transform": ({}, ("passlab.transform",)),
 }
+
+
+def _with_further(address: str, entry: Entry) -> Entry:
+    """Return an entry with the names of `FURTHER` besides."""
+    more = FURTHER.get(address)
+    if more is None or isinstance(entry, str):
+        return entry
+    return {**entry[0], **more}, entry[1]
+
+
+MODULES: dict[str, Entry] = {address: _with_further(address, entry) for address, entry in (_LISTED | SOURCES).items()}

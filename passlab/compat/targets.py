@@ -27,6 +27,9 @@ rocm = _maker("rocm")
 vulkan = _maker("vulkan")
 arm_cpu = _maker("llvm")
 llvm = _maker("llvm")
+bifrost = mali = intel_graphics = _maker("opencl")
+hexagon = _maker("hexagon")
+rasp = riscv_cpu = _maker("llvm")
 
 
 def _device_maker(kind: str) -> Callable[..., Device]:
@@ -42,6 +45,9 @@ metal_device = _device_maker("metal")
 opencl_device = _device_maker("opencl")
 rocm_device = _device_maker("rocm")
 vulkan_device = _device_maker("vulkan")
+ext_dev_device = _device_maker("ext_dev")
+hexagon_device = _device_maker("hexagon")
+webgpu_device = _device_maker("webgpu")
 
 
 def create(target: Any, host: Any = None) -> Target:

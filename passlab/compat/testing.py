@@ -45,6 +45,16 @@ def enabled_targets() -> list[tuple[str, Device]]:
     return [("llvm", cpu(0))]
 
 
+def ctx_list() -> list[tuple[str, Device]]:
+    """Return the targets that tests run on: (name, device)."""
+    return enabled_targets()
+
+
+def strtobool(text: str) -> bool:
+    """Return what a word such as `yes` or `0` says."""
+    return str(text).lower() in ("1", "on", "t", "true", "y", "yes")
+
+
 def parametrize_targets(*targets: Any) -> Any:
     """Return a decorator that runs a test on each of some targets; of those there is one here."""
     mark = _pytest().mark.parametrize(("target", "dev"), enabled_targets())
@@ -114,6 +124,9 @@ def _skips(name: str, what: str) -> Decorator:
 _RUN = (
     "requires_llvm",
     "uses_gpu",
+    "skip_if_32bit",
+    "slow",
+    "requires_x86",
     "known_failing_targets",
     "exclude_targets",
     "skip_parameterizations",
@@ -136,6 +149,9 @@ _SKIP = {
     "requires_opencl": "code for OpenCL",
     "requires_rocm": "code for ROCm",
     "requires_rpc": "remote calls",
+    "requires_arm_dot": "code for Arm",
+    "requires_x86_avx512": "machine code",
+    "requires_x86_vnni": "machine code",
     "requires_tensorcore": "code for CUDA",
     "requires_vulkan": "code for Vulkan",
 }

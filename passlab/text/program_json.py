@@ -21,6 +21,7 @@ from passlab.ir.walk import post_order
 from passlab.text.cursor import Parse, drive
 from passlab.text.meta_writer import UNCONSTRAINED, Graph
 from passlab.text.metadata import Section
+from passlab.text.old_json import upgrade_json
 from passlab.text.program_objects import KINDS
 from passlab.text.records import MetaObject
 
@@ -34,12 +35,14 @@ def save_json(node: Any) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """Return the object that TVM's or passlab's `save_json` wrote; programs are untyped, as after parsing.
+    """Return the object that `save_json` of TVM (0.6 or newer) or passlab wrote; programs are untyped as after parsing.
 
     Raises `ParseError` for what is no such JSON, and for operators and objects that passlab does not know.
     """
     if not isinstance(json_str, str):
         raise NodeTypeError(f"JSON is a string, not a {type(json_str).__name__}")
+    if '"tvm_version"' in json_str and '"tvm_version": "0.14' not in json_str:
+        json_str = upgrade_json(json_str)
     source = Source("json", json_str)
     try:
         section = Section(source, 0, deepest=None)

@@ -163,6 +163,11 @@ def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") ->
         _config.reset(before)
 
 
+def current_rounding() -> tuple[str, str]:
+    """Return how calls of `requantize` that are written now round and compute, unless they say it themselves."""
+    return _config.get()
+
+
 def _requantize_builder(
     data: Any,
     input_scale: Any,

@@ -1,0 +1,171 @@
+"""More of the table of addresses: files of TVM's source tree, whose names most programs take from the packages above.
+
+The form is that of `addresses`.
+"""
+
+from __future__ import annotations
+
+OWN = "passlab.compat"
+Entry = str | tuple[dict[str, str], tuple[str, ...]]
+
+
+def _of(module: str, *names: str, **renamed: str) -> dict[str, str]:
+    """Return targets of names in a module; `renamed` maps names of TVM to those of the module."""
+    return {**{name: f"{module}:{name}" for name in names}, **{name: f"{module}:{to}" for name, to in renamed.items()}}
+
+
+def _same(package: str, *addresses: str) -> dict[str, Entry]:
+    """Return entries of addresses whose names are those of one package."""
+    return {address: ({}, (package,)) for address in addresses}
+
+
+_STAND_INS = f"{OWN}.stand_ins"
+
+# Packages of TVM that are single modules here: they need an address of their own to have modules below them.
+_PACKAGES = {
+    f"tvm.relay.{name}": f"passlab.relay.{name}"
+    for name in (
+        "analysis",
+        "backend",
+        "op.annotation",
+        "op.image",
+        "op.nn",
+        "op.random",
+        "op.vision",
+        "qnn",
+        "transform",
+    )
+}
+
+SOURCES: dict[str, Entry] = {
+    **{address: ({}, (package,)) for address, package in _PACKAGES.items()},
+    "tvm.relay.qnn.op": (_of("passlab.transform.registering", "register_qnn_legalize"), ("passlab.relay.qnn.op",)),
+    "tvm.relay.op.op_attrs": ({}, ("passlab.ir.attrs",)),
+    **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis"),
+    **_same("passlab.analysis.annotated_regions", "tvm.relay.analysis.annotated_regions"),
+    **_same("passlab.analysis.call_graph", "tvm.relay.analysis.call_graph"),
+    **_same("passlab.analysis.features", "tvm.relay.analysis.feature"),
+    **_same("passlab.analysis.state", "tvm.relay.analysis.count_layers"),
+    **_same("passlab.relay.op.nn", "tvm.relay.op.nn.nn"),
+    **_same("passlab.relay.op.annotation", "tvm.relay.op.annotation.annotation"),
+    **_same("passlab.relay.op.image", "tvm.relay.op.image.image"),
+    **_same("passlab.relay.op.random", "tvm.relay.op.random.kernel"),
+    **_same(
+        "passlab.relay.op.vision",
+        "tvm.relay.op.vision.nms",
+        "tvm.relay.op.vision.multibox",
+        "tvm.relay.op.vision.rcnn",
+        "tvm.relay.op.vision.yolo",
+    ),
+    **_same("passlab.relay.memory", "tvm.relay.op.memory", "tvm.relay.op.memory.memory"),
+    **_same("passlab.relay.qnn.op", "tvm.relay.qnn.op.op"),
+    **_same("passlab.relay.parsing", "tvm.relay.parser"),
+    **_same(
+        "passlab.relay.transform",
+        "tvm.relay.transform.transform",
+        "tvm.relay.transform.flexible_shape",
+        "tvm.relay.transform.mixed_precision",
+    ),
+    **_same("passlab.relay.op.nn", "tvm.relay.op.nn._make"),
+    **_same("passlab.relay.op._make", "tvm.relay._make"),
+    **_same("passlab.relay", "tvm.relay._ffi_api", "tvm.relay.ir_pass"),
+    **_same("passlab.relay.build_module", "tvm.relay._build_module"),
+    **_same("passlab.relay.analysis", "tvm.relay.analysis._ffi_api"),
+    **_same("passlab.transform", "tvm.relay.transform._ffi_api"),
+    **_same("passlab.errors", "tvm.relay.error"),
+    **_same("passlab.ir", "tvm.ir.function", "tvm.ir.type", "tvm.ir.tensor_type", "tvm.ir.type_relation"),
+    "tvm.relay.type_relation": ({"TypeCall": "passlab.ir.types:TypeCall"}, ("passlab.ir.types",)),
+    "tvm.ir.attrs": (_of("passlab.ir", "Attrs", "DictAttrs", "make_node"), ()),
+    "tvm.ir.json_compact": (_of("passlab.text.old_json", "create_updater", "upgrade_json"), ()),
+    "tvm.ir.memory_pools": (
+        _of(
+            _STAND_INS,
+            "ConstantMemoryPools",
+            "ConstantPoolInfo",
+            "PoolInfo",
+            "PoolInfoProperties",
+            "WorkspaceMemoryPools",
+            "WorkspacePoolInfo",
+        ),
+        (),
+    ),
+    "tvm.relay.base": (_of(f"{OWN}.functions", register_relay_node="ignore"), ("passlab.relay.base",)),
+    "tvm.relay.backend.te_compiler": (_of(_STAND_INS, "TECompiler", "get"), ()),
+    "tvm.relay.backend.compile_engine": (_of(_STAND_INS, "get", CompileEngine="TECompiler"), ()),
+    "tvm.relay.backend.interpreter": (
+        {"Interpreter": "passlab.executor.create:DebugExecutor"},
+        ("passlab.relay.backend.interpreter",),
+    ),
+    "tvm.relay.backend.vm": (
+        {"VMExecutor": "passlab.executor.create:VMExecutor"},
+        ("passlab.relay.vm", "passlab.vm"),
+    ),
+    "tvm.relay.backend.utils": (_of(_STAND_INS, "mangle_module_name"), ()),
+    "tvm.relay.backend.name_transforms": (
+        _of(
+            _STAND_INS,
+            "prefix_generated_name",
+            "prefix_name",
+            "sanitize_name",
+            "to_c_constant_style",
+            "to_c_function_style",
+            "to_c_variable_style",
+        ),
+        (),
+    ),
+    "tvm.relay.backend.executor_factory": (
+        _of(
+            "passlab.executor.factories",
+            AOTExecutorFactoryModule="AOTExecutorFactory",
+            ExecutorFactoryModule="Factory",
+            GraphExecutorFactoryModule="GraphExecutorFactory",
+        ),
+        ("passlab.executor",),
+    ),
+    "tvm.relay.backend.graph_executor_factory": (
+        _of("passlab.executor.factories", GraphExecutorFactoryModule="GraphExecutorFactory"),
+        ("passlab.executor",),
+    ),
+    "tvm.relay.frontend.common": (_of(_STAND_INS, "ExprTable", "StrAttrsDict", "infer_shape", "infer_type"), ()),
+    "tvm.relay.qnn.op.qnn": (
+        _of(_STAND_INS, "RequantizeConfig", "current_requantize_config"),
+        ("passlab.relay.qnn.op",),
+    ),
+    "tvm.relay.testing.config": (_of(f"{OWN}.testing", "ctx_list"), ()),
+    "tvm.runtime.executor": ({}, ()),
+    "tvm.runtime.executor.aot_executor": (_of("passlab.executor.aot", "AotModule"), ()),
+    "tvm.runtime.object_generic": (
+        {**_of(f"{OWN}.scalars", "convert", convert_to_object="convert"), "ObjectGeneric": "builtins:object"},
+        (),
+    ),
+    "tvm.runtime.object_path": ({"ObjectPath": "builtins:str"}, ()),
+    "tvm.contrib.nvcc": (
+        _of(_STAND_INS, "have_bf16", "have_fp16", "have_int8", "have_tensorcore", "parse_compute_version"),
+        (),
+    ),
+    "tvm.contrib.thrust": (_of(_STAND_INS, "can_use_rocthrust", "can_use_thrust"), ()),
+    "tvm.contrib.pickle_memoize": (_of(_STAND_INS, "memoize"), ()),
+    "tvm.support": (_of(_STAND_INS, "describe", "libinfo"), ()),
+    "tvm.target.codegen": (_of(_STAND_INS, "llvm_lookup_intrinsic_id", "llvm_version_major"), ()),
+    "tvm.target.x86": (_of(_STAND_INS, "target_has_amx", "target_has_avx512", "target_has_vnni"), ()),
+}
+# Names that modules of `addresses` have besides.
+FURTHER: dict[str, dict[str, str]] = {
+    "tvm": {
+        **{kind: f"{OWN}.targets:{kind}_device" for kind in ("ext_dev", "hexagon", "webgpu")},
+        "support": "tvm.support",
+    },
+    "tvm.error": _of(
+        "passlab.errors", OpAttributeInvalid="AttrsError", OpAttributeRequired="AttrsError", RPCError="PasslabError"
+    )
+    | _of(_STAND_INS, "register_error"),
+    "tvm.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
+    "tvm.ir": _of(_STAND_INS, "Range"),
+    "tvm.ir.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
+    "tvm.runtime": {"ShapeTuple": "builtins:tuple", **_of(_STAND_INS, "num_threads")},
+    "tvm.runtime.container": {"ShapeTuple": "builtins:tuple", **_of(_STAND_INS, "getitem_helper")},
+    "tvm.runtime.module": {"Module": "passlab.executor.outputs:CallableByName"},
+    "tvm.runtime.packed_func": _of(f"{OWN}.scalars", "convert"),
+    "tvm.target": _of(f"{OWN}.targets", "bifrost", "hexagon", "intel_graphics", "mali", "rasp", "riscv_cpu"),
+    "tvm.target.target": _of(f"{OWN}.targets", "bifrost", "hexagon", "intel_graphics", "mali", "rasp", "riscv_cpu"),
+}

@@ -1,0 +1,274 @@
+"""Small things that programs for TVM mention and that mean little on this machine, each with what it means here."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from passlab import instrument
+from passlab.infer import infer_expr
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType, Type
+from passlab.op.qnn.quantize import current_rounding
+
+
+# ------------------------------------------------------------ caches of compiled functions
+class TECompiler:
+    """TVM's cache of compiled operators. Kernels are kept by passlab itself; there is nothing to clear."""
+
+    def clear(self) -> None:
+        """Do nothing."""
+
+    def items(self) -> list[Any]:
+        """Return nothing."""
+        return []
+
+
+_COMPILER = TECompiler()
+
+
+def get() -> TECompiler:
+    """Return the one cache."""
+    return _COMPILER
+
+
+def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that keeps results while the program runs. Nothing is written to disk."""
+    return functools.lru_cache(maxsize=None)
+
+
+# ------------------------------------------------------------ names in generated code
+def mangle_module_name(name: str | None) -> str:
+    """Return the name of a module in TVM's form."""
+    return f"tvmgen_{name}" if name else "tvmgen"
+
+
+def sanitize_name(name: str) -> str:
+    """Return a name of letters, digits and underscores."""
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+
+
+def prefix_name(names: str | Sequence[str]) -> str:
+    """Return names joined behind TVM's prefix."""
+    return "_".join(["TVM", *([names] if isinstance(names, str) else names)])
+
+
+def prefix_generated_name(names: str | Sequence[str]) -> str:
+    """Return names joined behind the prefix of generated code."""
+    return "_".join(["TVMGen", *([names] if isinstance(names, str) else names)])
+
+
+def to_c_function_style(name: str) -> str:
+    """Return a name with TVM's prefix in the style of functions: `TVM_my_func` is `TVMMyFunc`."""
+    head, *words = sanitize_name(name).split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def to_c_variable_style(name: str) -> str:
+    """Return a name with TVM's prefix in the style of variables."""
+    return sanitize_name(name).lower()
+
+
+def to_c_constant_style(name: str) -> str:
+    """Return a name with TVM's prefix in the style of constants."""
+    return sanitize_name(name).upper()
+
+
+# ------------------------------------------------------------ machines
+def _never(*args: Any, **kwargs: Any) -> bool:
+    """Return False: there is no such hardware or library."""
+    return False
+
+
+have_bf16 = have_fp16 = have_int8 = have_tensorcore = _never
+can_use_rocthrust = can_use_thrust = _never
+target_has_amx = target_has_avx512 = target_has_vnni = _never
+
+
+def parse_compute_version(version: str) -> tuple[int, int]:
+    """Return the two numbers of a version `7.5`."""
+    major, _, minor = version.partition(".")
+    return int(major), int(minor or 0)
+
+
+def llvm_version_major(allow_none: bool = False) -> int | None:
+    """Return None, or 0 where a number is asked for: LLVM is not used."""
+    return None if allow_none else 0
+
+
+def llvm_lookup_intrinsic_id(name: str) -> int:
+    """Return 0: LLVM is not used."""
+    return 0
+
+
+def num_threads() -> int:
+    """Return how many threads run a program: one, besides those of NumPy's own products."""
+    return 1
+
+
+def libinfo() -> dict[str, str]:
+    """Return facts about the build of TVM whose interface this is: it has nothing but this CPU."""
+    return {"USE_LLVM": "OFF", "USE_CUDA": "OFF", "LLVM_VERSION": "NOT-FOUND", "TVM_VERSION": "0.14.0"}
+
+
+def describe() -> None:
+    """Say nothing."""
+
+
+# ------------------------------------------------------------ memory pools of microcontrollers
+@dataclass(frozen=True)
+class PoolInfoProperties:
+    """Properties of a pool of memory. They change nothing here."""
+
+    size_hint_bytes: int = -1
+    clock_frequency_hz: int = -1
+    read_bandwidth_bytes_per_cycle: int = -1
+    write_bandwidth_bytes_per_cycle: int = -1
+    read_latency_cycles: int = 0
+    write_latency_cycles: int = 0
+    target_burst_bytes: Any = None
+
+
+@dataclass(frozen=True)
+class PoolInfo:
+    """A pool of memory by name. It changes nothing here."""
+
+    pool_name: str
+    targets: Any = ()
+    pool_info_properties: PoolInfoProperties = PoolInfoProperties()
+
+
+class WorkspacePoolInfo(PoolInfo):
+    """A pool for what is computed."""
+
+
+class ConstantPoolInfo(PoolInfo):
+    """A pool for constants."""
+
+
+class WorkspaceMemoryPools:
+    """Pools of memory. They change nothing here."""
+
+    def __init__(self, pools: Sequence[PoolInfo]) -> None:
+        self.pools = tuple(pools)
+
+
+class ConstantMemoryPools(WorkspaceMemoryPools):
+    """Pools of memory for constants."""
+
+
+# ------------------------------------------------------------ programs and values
+def infer_type(node: Expr, mod: IRModule | None = None) -> Expr:
+    """Return an expression with its type."""
+    return infer_expr(node) if mod is None else infer_expr(node, mod)
+
+
+def infer_shape(inputs: Expr, mod: IRModule | None = None) -> tuple[Any, ...]:
+    """Return the shape of a tensor."""
+    ty: Type = infer_type(inputs, mod).checked_type
+    return ty.shape if isinstance(ty, TensorType) else ()
+
+
+class ExprTable:
+    """Expressions by name, as importers keep them."""
+
+    def __init__(self) -> None:
+        self.exprs: dict[str, Expr] = {}
+        self.params: dict[str, Any] = {}
+
+    def get_expr(self, name: str) -> Expr:
+        """Return the expression of a name."""
+        return self.exprs[name]
+
+    def set_expr(self, name: str, expr: Expr, force_override: bool = False) -> None:
+        """Enter an expression, unless the name is taken."""
+        if force_override or name not in self.exprs:
+            self.exprs[name] = expr
+
+    def has_expr(self, name: str) -> bool:
+        """Whether a name has an expression."""
+        return name in self.exprs
+
+
+class StrAttrsDict:
+    """Attributes that are texts, read as numbers."""
+
+    def __init__(self, attrs: dict[str, str]) -> None:
+        self.attrs = attrs
+
+    def get_str(self, key: str, default: str = "") -> str:
+        """Return an attribute."""
+        return self.attrs.get(key, default)
+
+    def get_int(self, key: str, default: int = 0) -> int:
+        """Return an attribute as a whole number."""
+        return int(self.attrs[key]) if key in self.attrs else default
+
+    def get_float(self, key: str, default: float = 0.0) -> float:
+        """Return an attribute as a number."""
+        return float(self.attrs[key]) if key in self.attrs else default
+
+    def get_bool(self, key: str, default: bool = False) -> bool:
+        """Return an attribute as yes or no."""
+        return self.attrs[key] in ("True", "true", "1") if key in self.attrs else default
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from `min` on, `extent` of them: `Range(4)` or `Range(1, 5)`."""
+
+    min: int
+    extent: int
+
+    def __init__(self, begin: int, end: int | None = None, span: Any = None) -> None:
+        object.__setattr__(self, "min", 0 if end is None else begin)
+        object.__setattr__(self, "extent", begin if end is None else end - begin)
+
+
+def getitem_helper(values: Any, getter: Callable[[Any, int], Any], length: int, index: int | slice) -> Any:
+    """Return one value, or those of a slice."""
+    if isinstance(index, slice):
+        return [getter(values, at) for at in range(*index.indices(length))]
+    if not -length <= index < length:
+        raise IndexError(f"index {index} of {length} values")
+    return getter(values, index % length)
+
+
+def register_error(func_name: Any = None, cls: Any = None) -> Any:
+    """Return the class of an error as it is: errors of Python keep their class here."""
+    return func_name if isinstance(func_name, type) else cls if cls is not None else lambda value: value
+
+
+class PassPrintingInstrument(instrument.PassInstrument):
+    """Print the program before and after some passes, by name."""
+
+    def __init__(self, print_before_pass_names: Sequence[str] = (), print_after_pass_names: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._parts = [
+            instrument.PrintIRBefore(list(print_before_pass_names)) if print_before_pass_names else None,
+            instrument.PrintIRAfter(list(print_after_pass_names)) if print_after_pass_names else None,
+        ]
+
+    def run_before_pass(self, mod: Any, info: Any) -> None:
+        if self._parts[0] is not None:
+            self._parts[0].run_before_pass(mod, info)
+
+    def run_after_pass(self, mod: Any, info: Any) -> None:
+        if self._parts[1] is not None:
+            self._parts[1].run_after_pass(mod, info)
+
+
+@dataclass(frozen=True)
+class RequantizeConfig:
+    """How `qnn.requantize` rounds: `with requantize_config(rounding=...)` sets it."""
+
+    rounding: str
+    compute_dtype: str
+
+
+def current_requantize_config() -> RequantizeConfig:
+    """Return the rounding and the dtype in force."""
+    return RequantizeConfig(*current_rounding())
