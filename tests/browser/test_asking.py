@@ -180,3 +180,30 @@ def test_the_rewrites_of_a_pass_are_played_one_by_one_and_lit(chrome):
         )
         press(page, "j", "k", " ")
         expect(page.locator(".pl-rewrite-row.pl-chosen")).to_contain_text("2", timeout=4000)
+
+
+def test_the_graphs_before_and_after_move_together_and_a_neighbourhood_is_seen_alone(asked, rec):
+    page, _ = asked
+    press(page, "G", "3")
+    expect(page.locator(".pl-box", has_text="dense")).to_have_count(1)
+    press(page, "v")
+    sides = page.locator(".pl-graph-side:visible")
+    expect(sides).to_have_count(2)
+    expect(sides.first.locator(".pl-box", has_text="dense")).to_be_visible()
+    sides.last.locator(".pl-box", has_text="dense").click()
+    expect(page.locator(".pl-box.pl-picked:visible")).to_have_count(2)
+    tops = [side.locator(".pl-box.pl-picked").bounding_box() for side in sides.all()]
+    assert abs(tops[0]["y"] - tops[1]["y"]) < 8
+    page.locator(".passlab").focus()
+    press(page, "+")
+    scales = page.locator(".pl-graph-side .pl-canvas > g").evaluate_all(
+        "all => all.map(g => g.getAttribute('transform').match(/scale\\((.*)\\)/)[1])"
+    )
+    assert scales[0] == scales[1]
+    press(page, "v", "r")
+    beyond = page.locator(".pl-graph-side:visible .pl-box.pl-beyond")
+    near = page.locator(".pl-graph-side:visible .pl-box:not(.pl-beyond)")
+    first = near.count()
+    assert beyond.count() > 0
+    press(page, "r")
+    assert near.count() > first

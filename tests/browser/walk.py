@@ -20,7 +20,7 @@ _SEEN = """root => {
   const state = { title: told(".pl-step-name"), above: root.querySelector(".pl-above:not([hidden])")?.textContent ?? "",
     note: root.querySelector(".pl-body > .pl-empty:not([hidden])")?.textContent ?? "",
     tab: told(".pl-tabs [aria-selected=true]"), chosen: told(".pl-chosen .pl-pass-name"), at: Number(root.querySelector(".pl-step").dataset.step), kind: "", rows: [], covered: true };
-  const graph = root.querySelector(".pl-body > .pl-graph:not([hidden])");
+  const graph = root.querySelector(".pl-body > .pl-graph-pair:not([hidden]) > .pl-graph-side:last-child > .pl-graph");
   if (graph) return { ...state, kind: "graph", rows: [["", "", graph.querySelector(".pl-canvas").getAttribute("aria-label")]] };
   if (!shown) {
     const table = root.querySelector(".pl-numbers:not([hidden])");

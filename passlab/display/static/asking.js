@@ -64,7 +64,11 @@ export class Asking {
     this.pane.passes.hidden = this.mode === "what if";
     this.compare.setAttribute("aria-pressed", String(this.mode === "compare"));
     this.whatIf.setAttribute("aria-pressed", String(this.mode === "what if"));
-    if (!asked) return true;
+    if (!asked) {
+      this.pane.element.remove();
+      return true;
+    }
+    this.columns.after(this.pane.element);
     this.send({ others: true });
     if (this.mode === "compare") this.send({ compare: this.other.value || OWN });
     else {

@@ -8,7 +8,7 @@ const LEAST = 160, MOST = 475, LARGE = 620, MARGINS = 56; // pixels: of a pictur
 const KEYS = /** @type {[string, string][]} */ ([
   ["drag", "move the graph"], ["+ −", "larger, smaller (or Ctrl and wheel)"], ["0", "see everything"], ["c", "the selected box in the middle"],
   ["click", "select; on a stack, unfold it"], ["↑ ↓", "walk along the arrows"], ["← →", "the box beside"], ["/", "find"],
-  ["f", "unfold every repeat, or fold all"],
+  ["r", "only what lies within 1, 2, 3 or 4 arrows of the selected box"], ["f", "unfold every repeat, or fold all"],
 ]);
 
 /** @param {number} count */

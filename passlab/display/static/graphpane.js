@@ -2,6 +2,7 @@
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
 import { drawArrow, drawBox, drawCover, drawFrame, drawGroup, drawJoint, fitName } from "./graphdraw.js";
+import { graphKeys, Radius } from "./graphkeys.js";
 import { Minimap } from "./graphmap.js";
 import { saveDrawing } from "./graphsave.js";
 import { pack, repeatOf, repeats } from "./graphsheet.js";
@@ -22,6 +23,7 @@ export class GraphPane {
     this.path = /** @type {number[]} */ ([]); // boxes one came by, walking along arrows
     [this.x, this.y, this.scale] = [0, 0, 1];
     this.fitted = false;
+    this.radius = new Radius(this);
     this.build();
     this.listen();
   }
@@ -227,6 +229,7 @@ export class GraphPane {
       made.classList.toggle("pl-in", chosen.has(target));
       made.classList.toggle("pl-out", chosen.has(source));
     }
+    this.radius.update();
     const bodies = new Set((this.sheet?.frames || []).filter((frame) => frame.boxes.some((box) => chosen.has(box))).map((frame) => frame.path));
     this.frames?.forEach((made) => made.classList.toggle("pl-alike", bodies.has(made.getAttribute("data-path") || "")));
     for (const frame of this.sheet?.frames || []) if (frame.folded && frame.boxes.some((box) => lit(box))) bodies.add(frame.path);
@@ -347,6 +350,7 @@ export class GraphPane {
   /** Show everything if it can be read then, else from the top left corner. */
   start() {
     this.fit();
+    if (this.radius.arrows) return this.radius.fit();
     if (!this.fitted || this.scale >= READABLE || !this.sheet) return;
     if (this.data.boxes.length > 60) return; // blocks and their names tell more than a corner
     const [x, y] = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
@@ -394,12 +398,7 @@ export class GraphPane {
 
   /** What the keys do. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
   keys() {
-    return {
-      "+": () => this.zoom(1.25), "=": () => this.zoom(1.25), "-": () => this.zoom(0.8), 0: () => this.fit(), f: () => this.toggleAll(),
-      c: () => this.centre(Math.max(0, this.selectedBox()), true),
-      ArrowDown: () => this.walk("out"), ArrowUp: () => this.walk("into"), ArrowLeft: () => this.beside(-1), ArrowRight: () => this.beside(1),
-      Escape: () => this.pick(-1),
-    };
+    return graphKeys(this);
   }
 
   close() {

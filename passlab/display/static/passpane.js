@@ -4,6 +4,7 @@ import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
 import { button, el, many } from "./dom.js";
+import { GraphPair } from "./graphpair.js";
 import { GraphPane } from "./graphpane.js";
 import { passName, time } from "./passlist.js";
 import { RewritePane } from "./rewritepane.js";
@@ -22,6 +23,14 @@ export class Step {
     this.code = new CodePane(root, selection);
     this.diff = new DiffPane(root, () => this.press(), selection);
     this.graph = new GraphPane(undefined, selection);
+    this.graphs = new GraphPair(this.graph, selection);
+    this.both = button("before | after", () => {
+      this.paired = !this.paired;
+      this.press();
+      this.show(this.step);
+    });
+    this.both.title = "the graphs before and after the pass, side by side (v)";
+    this.paired = false; // whether two graphs are shown
     this.life = new Biography(selection, go);
     this.rewrites = new RewritePane(model, root, selection);
     this.build();
@@ -58,9 +67,9 @@ export class Step {
       this.show(this.step);
     });
     this.blame.title = "at the left the pass that made each line; a click goes there (b)";
-    this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graph.element, this.table, this.error, this.rewrites.element, this.note);
+    this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element, this.note);
     const head = el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.chips);
-    const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.unified, this.all);
+    const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.both, this.unified, this.all);
     this.element = el("div", "pl-step", head, bar, this.life.element, this.body);
   }
 
@@ -96,12 +105,13 @@ export class Step {
     else this.rewritesTab.remove();
     for (const button of this.tabs.children) button.setAttribute("aria-selected", String(button.textContent === tab));
     const { pane, note, above } = this.contents(data, step, diff, tab);
-    for (const element of [this.code.element, this.diff.element, this.graph.element, this.table, this.error, this.rewrites.element]) element.hidden = element !== pane || note !== "";
+    for (const element of [this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element]) element.hidden = element !== pane || note !== "";
     this.above.hidden = !above;
     this.above.textContent = above;
     this.note.hidden = !note;
     this.note.textContent = note;
     this.unified.hidden = this.all.hidden = pane !== this.diff.element;
+    this.both.hidden = pane !== this.graphs.element || !step.diff && step.diff !== 0;
     this.blame.hidden = this.code.element.hidden || !data.makers;
     if (pane === this.diff.element) this.diff.mapSoon();
     this.showLife(data);
@@ -135,7 +145,7 @@ export class Step {
       this.diff.show(data, data.modules[step.before], data.modules[step.after], diff, data.nodes[step.before], data.nodes[step.after]);
       return { pane: this.diff.element, note, above };
     }
-    if (tab === "Graph") return { pane: this.graph.element, note: this.showGraph(step), above };
+    if (tab === "Graph") return { pane: this.graphs.element, note: this.showGraph(step), above };
     if (tab === "Rewrites") {
       this.rewrites.show(step);
       return { pane: this.rewrites.element, note, above };
@@ -152,6 +162,7 @@ export class Step {
     this.unified.setAttribute("aria-pressed", String(this.diff.unified));
     this.all.setAttribute("aria-pressed", String(this.diff.all));
     this.blame.setAttribute("aria-pressed", String(this.blamed));
+    this.both.setAttribute("aria-pressed", String(this.paired));
   }
 
   /** The program of a step, with the passes that made its lines. @param {any} data @param {any} step */
@@ -164,17 +175,19 @@ export class Step {
 
   /** @param {any} step @returns {string} what to say in place of a graph */
   showGraph(step) {
+    const { steps } = this.model.get("data"), before = this.paired && step.diff !== undefined ? steps.slice(0, steps.indexOf(step)).reverse().find((/** @type {any} */ one) => one.after === step.before) : null;
+    const graphs = (before ? [before, step] : [step]).map((one) => this.drawn(one));
+    if (graphs.includes(null)) return typeof this.model.send === "function" ? "Drawing the graph (this needs the running kernel) ..." : "No graph of this step was drawn before the page was saved.";
+    this.graphs.show(before ? graphs[0] : null);
+    this.graph.show(graphs[graphs.length - 1]);
+    return "";
+  }
+
+  /** The graph of a step, null where it is not there yet: then the kernel is asked for it. @param {any} step */
+  drawn(step) {
     const key = graphKey(step), graph = (this.model.get("graphs") || {})[key];
-    if (graph) {
-      this.graph.show(graph);
-      return "";
-    }
-    try {
-      this.model.send({ graph: key, id: step.id });
-    } catch {
-      return "No graph of this step was drawn before the page was saved.";
-    }
-    return "Drawing the graph (this needs the running kernel) ...";
+    if (!graph && typeof this.model.send === "function") this.model.send({ graph: key, id: step.id });
+    return graph || null;
   }
 
   /** @param {any} step */
@@ -218,6 +231,7 @@ export class Step {
     this.code.updateSelection();
     this.diff.updateSelection();
     this.graph.updateSelection();
+    this.graphs.before.updateSelection();
     this.showLife(data);
   }
 
@@ -247,6 +261,7 @@ export class Step {
     this.code.close();
     this.diff.close();
     this.graph.close();
+    this.graphs.close();
     this.rewrites.close();
   }
 }

@@ -10,7 +10,7 @@ const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that touched the selected node"],
   ["s S", "select the next line, the previous one"], ["/", "search the passes, by name or by an operator they touched"],
   ["c", "only passes that changed something"], ["i", "passes inside passes"], ["1 2 3 4 5", "program, diff, graph, table, error"], ["6", "the rewrites of the pass; [ ] go through them, space plays"],
-  ["t f", "types beside lines; fold all"], ["b", "which pass made each line"], ["x w", "compare with another recording or step; what if"], ...DIFF_KEYS.slice(0, 3),
+  ["t f", "types beside lines; fold all"], ["r v", "in the graph: the neighbourhood of the selected box; before and after side by side"], ["b", "which pass made each line"], ["x w", "compare with another recording or step; what if"], ...DIFF_KEYS.slice(0, 3),
   ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "let go of both"],
   ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"], ...DIFF_KEYS.slice(5),
 ]);
@@ -26,7 +26,7 @@ function longest(data) {
 /** What the keys do. @param {HTMLElement} root @param {Passes} passes @param {Step} step @param {Selection} selection @param {() => unknown} showHelp */
 function actions(root, passes, step, selection, showHelp) {
   const inDiff = (/** @type {() => unknown} */ run) => () => (step.tab === "Diff" ? run() : false);
-  const inGraph = () => step.tab === "Graph" && !step.graph.element.hidden;
+  const inGraph = () => step.tab === "Graph" && !step.graphs.element.hidden;
   const along = (/** @type {number} */ way) => {
     const event = step.life.next(passes.at, way);
     return event === undefined ? false : passes.go(event);
@@ -43,7 +43,7 @@ function actions(root, passes, step, selection, showHelp) {
     "[": () => (step.tab === "Rewrites" ? step.rewrites.go(-1) : false), "]": () => (step.tab === "Rewrites" ? step.rewrites.go(1) : false), " ": () => (step.tab === "Rewrites" ? step.rewrites.toggle() : false),
     n: inDiff(() => step.diff.next(1)), p: inDiff(() => step.diff.next(-1)), u: inDiff(() => step.unified.click()), a: inDiff(() => step.all.click()),
     "+": () => (inGraph() ? step.graph.zoom(1.25) : false), "-": () => (inGraph() ? step.graph.zoom(0.8) : false), 0: () => (inGraph() ? step.graph.fit() : false),
-    b: () => step.blame.click(), t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
+    b: () => step.blame.click(), v: () => (inGraph() ? step.both.click() : false), r: () => (inGraph() ? step.graph.radius.turn() : false), t: () => (step.tab === "IR" ? step.code.toggleTypes() : false),
     f: () => (step.tab === "IR" ? step.code.toggleAll() : step.tab === "Graph" && step.graph.data ? step.graph.toggleAll() : false),
     Enter: () => root.focus(),
     Escape: () => {
@@ -67,7 +67,7 @@ export function explorer({ model, el: host }) {
     model.save_changes();
   });
   const columns = el("div", "pl-columns", passes.element, step.element), asking = new Asking(model, root, selection, columns, () => passes.at);
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...asking.buttons, button("?", () => keyHelp())), columns, asking.pane.element);
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...asking.buttons, button("?", () => keyHelp())), columns);
   step.code.asked = (at) => passes.go(at);
   const usual = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => asking.toggle("compare"), w: () => asking.toggle("what if") };
   keys(root, usual, () => (asking.mode ? { "?": () => keyHelp(), ...asking.keys() } : usual));

@@ -26,7 +26,7 @@ export class RewritePane {
       if (item) this.choose(Number(item.getAttribute("data-at")));
     });
     this.count = el("span", "pl-facts");
-    this.rule = el("span", "pl-step-name");
+    this.rule = el("span", "pl-rewrite-rule");
     this.why = el("div", "pl-step-said");
     this.kept = el("div", "pl-kept");
     this.play = button("play", () => this.toggle());

@@ -1,0 +1,50 @@
+// The graph before a pass beside the one after it: they move together, and what corresponds stands at one height.
+import { el } from "./dom.js";
+import { GraphPane } from "./graphpane.js";
+
+export class GraphPair {
+  /** @param {GraphPane} after the pane that is always there @param {import("./selection.js").Selection} selection */
+  constructor(after, selection) {
+    this.after = after;
+    this.before = new GraphPane(undefined, selection);
+    this.shown = false;
+    this.busy = false; // while one follows the other
+    this.element = el("div", "pl-graph-pair", el("div", "pl-graph-side", el("div", "pl-graph-when", "before"), this.before.element), el("div", "pl-graph-side", el("div", "pl-graph-when", "after"), after.element));
+    this.join(this.before, after);
+    this.join(after, this.before);
+    selection.listen(() => this.shown && this.align());
+  }
+
+  /** Move one pane when the other is moved. @param {GraphPane} one @param {GraphPane} other */
+  join(one, other) {
+    const { place } = one;
+    one.place = (x, y, scale) => {
+      const [dx, dy, by] = [x - one.x, y - one.y, scale / one.scale];
+      place.call(one, x, y, scale);
+      if (!this.shown || this.busy || !other.sheet || one.sheet === null || !one.fitted || !other.fitted) return;
+      this.busy = true;
+      if (by === 1) other.place(other.x + dx, other.y + dy, other.scale);
+      else other.place(x + (other.x - (x - dx)) * by, y + (other.y - (y - dy)) * by, other.scale * by);
+      this.busy = false;
+    };
+  }
+
+  /** Show both graphs, or the one after alone. @param {any} before its data, null for none */
+  show(before) {
+    this.shown = before !== null;
+    this.element.classList.toggle("pl-both", this.shown);
+    if (before) this.before.show(before);
+  }
+
+  /** Let the selected boxes of both stand at one height. */
+  align() {
+    const { before, after } = this, offset = after.selectedOffset(), box = before.selectedBox(), at = box < 0 ? undefined : before.places.get(box);
+    this.busy = true;
+    if (offset && at) before.place(offset[0] - at[0] * after.scale, offset[1] - at[1] * after.scale, after.scale);
+    this.busy = false;
+  }
+
+  close() {
+    this.before.close();
+  }
+}
