@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from passlab.lab.bisection import Bisection
-    from passlab.lab.what_if import WhatIf
+    from passlab.lab.pipeline_variants import WhatIf
 
 Predicate = Callable[[IRModule], Any]
 DEFAULT_LEVEL = 3  # of a pipeline that is recorded outside of any PassContext
@@ -240,7 +240,7 @@ class Recording:
     @property
     def what_if(self) -> WhatIf:
         """The pipeline, to be changed: its methods switch passes off, move, repeat, insert and configure them."""
-        from passlab.lab.what_if import WhatIf
+        from passlab.lab.pipeline_variants import WhatIf
 
         return WhatIf(self)
 

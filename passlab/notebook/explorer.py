@@ -19,9 +19,9 @@ from passlab.display.scripts import script
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.lab.comparison import compare
+from passlab.lab.pipeline_variants import WhatIf
 from passlab.lab.recording import Recording
 from passlab.lab.rewrites import RewriteStep, rewrites_of, why_not
-from passlab.lab.what_if import WhatIf
 from passlab.notebook.pipelines import pass_names, passes_of
 from passlab.notebook.view_widget import ViewWidget, notebook_variables
 

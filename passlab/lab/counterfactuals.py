@@ -1,0 +1,404 @@
+"""`what_if` and `orders`: what a pipeline would do without each pass, with it twice, or in another order.
+
+    table = lab.what_if(mod, "InferType, FoldConstant, SimplifyExpr, FuseOps")
+    table.table(), table.laws()           # each pass skipped, repeated, moved: nodes, kernels, bytes, time, correctness
+    ways = lab.orders(mod, "FoldConstant, SimplifyExpr, EliminateCommonSubexpr")
+    ways.table(), ways.best               # the programs that orders lead to, equal ones merged, and the cheapest way
+
+Programs never change, so each variant costs what its passes cost; programs that are structurally equal are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+from time import monotonic
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError, PasslabError, counted
+from passlab.infer import infer_module
+from passlab.instrument.deadline import check_seconds
+from passlab.instrument.statistics import count_module
+from passlab.instrument.validation import UNDECLARED, Trial, examine, promise_of
+from passlab.ir.equal import structural_equal, structural_hash
+from passlab.ir.expr import Constant, Function
+from passlab.ir.module import IRModule
+from passlab.ir.types import tensor_types
+from passlab.ir.walk import post_order
+from passlab.lab.recording import record
+from passlab.table import Table
+from passlab.transform.base import Pass
+from passlab.transform.numeric_contract import Promise, combined
+from passlab.transform.pipeline import as_pass
+from passlab.transform.sequential import Sequential
+
+MOST_PROGRAMS = 200  # that `orders` goes through
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a program is made of: nodes, kernels (fused functions), bytes of constants, elements of all values."""
+
+    nodes: int
+    kernels: int
+    constant_bytes: int
+    elements: int
+
+    @classmethod
+    def of(cls, mod: IRModule) -> Cost:
+        """Measure a program."""
+        order = [n for f in mod.functions.values() for n in post_order(f)]
+        kernels = sum(isinstance(n, Function) and n.is_primitive for n in order)
+        constants = sum(n.data.nbytes for n in order if isinstance(n, Constant))
+        types = [t for n in order if n.checked_type_ is not None for t in _tensors(n.checked_type_)]
+        return cls(count_module(mod)[0], kernels, constants, sum(_size(t) for t in types))
+
+
+def _tensors(ty: Any) -> Sequence[Any]:
+    try:
+        return tensor_types(ty)
+    except PasslabError:
+        return ()
+
+
+def _size(ty: Any) -> int:
+    return prod(dim for dim in ty.shape if isinstance(dim, int))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One other pipeline: what was done to which pass, the program it leaves (None where it fails), and its cost."""
+
+    change: str
+    name: str
+    number: int
+    module: IRModule | None
+    cost: Cost | None
+    seconds: float
+    correct: str
+    same: bool
+
+
+class WhatIfTable:
+    """The variants of a pipeline, and the laws that they show."""
+
+    def __init__(self, passes: Sequence[Pass], base: Variant, variants: Sequence[Variant], stopped: str = "") -> None:
+        self.passes = tuple(passes)
+        self.base = base
+        self.variants = tuple(variants)
+        self.stopped = stopped
+
+    def variant(self, change: str, number: int) -> Variant | None:
+        """Return what became of the pipeline when something was done to a pass; passes count from 1."""
+        return next((v for v in self.variants if (v.change, v.number) == (change, number)), None)
+
+    def laws(self) -> list[str]:
+        """Return what holds of the passes on this program: never fires, idempotent, commutes, needed, breaks it."""
+        laws = []
+        for number, one in enumerate(self.passes, 1):
+            name = f"{number} {one.info.name}"
+            skipped, repeated, moved = (self.variant(c, number) for c in ("skipped", "repeated", "moved"))
+            if skipped is not None and skipped.same:
+                laws.append(f"{name} makes no difference to the result")
+            if repeated is not None and repeated.same:
+                laws.append(f"{name} is idempotent")
+            if moved is not None and moved.same and number < len(self.passes):
+                laws.append(f"{name} commutes with {number + 1} {self.passes[number].info.name}")
+            for variant in (skipped, repeated, moved):
+                if variant is not None and variant.module is None:
+                    laws.append(f"the pipeline fails with {name} {variant.change}: {variant.correct}")
+                elif variant is not None and not variant.same and _is_wrong(variant):
+                    laws.append(f"with {name} {variant.change} the program computes something else: {variant.correct}")
+        return laws
+
+    def table(self) -> Table:
+        """Return one row for each variant: the differences to the pipeline as it is, and whether values are kept."""
+        columns = ("pass", "change", "nodes", "kernels", "constant bytes", "elements", "result", "values")
+        return Table(columns, [_row(v, self.base) for v in (self.base, *self.variants)])
+
+    def heat_map(self) -> Table:
+        """Return the passes by rows and the changes by columns: how many nodes more or less the result has."""
+        changes = ("skipped", "repeated", "moved")
+        rows = []
+        for number, one in enumerate(self.passes, 1):
+            cells = [_difference(self.variant(change, number), self.base) for change in changes]
+            rows.append((f"{number} {one.info.name}", *cells))
+        return Table(("pass", *changes), rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame, with the seconds that each variant took."""
+        frame = self.table().frame()
+        frame["seconds"] = [v.seconds for v in (self.base, *self.variants)]
+        return frame
+
+    def text(self) -> str:
+        """Return the table and the laws."""
+        parts = [str(self.table()), *self.laws()]
+        return "\n".join([*parts, f"Stopped: {self.stopped}."] if self.stopped else parts)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def _difference(variant: Variant | None, base: Variant) -> str:
+    if variant is None:
+        return ""
+    if variant.cost is None or base.cost is None:
+        return "fails"
+    if not variant.same and _is_wrong(variant):
+        return "wrong"
+    return "=" if variant.same else f"{variant.cost.nodes - base.cost.nodes:+,}"
+
+
+def _is_wrong(variant: Variant) -> bool:
+    return variant.correct not in ("kept", "same") and not variant.correct.startswith("not compared")
+
+
+def _row(variant: Variant, base: Variant) -> tuple[Any, ...]:
+    name = f"{variant.number} {variant.name}" if variant.number else "all"
+    cost = variant.cost
+    numbers = ("", "", "", "") if cost is None else (cost.nodes, cost.kernels, cost.constant_bytes, cost.elements)
+    result = "fails" if cost is None else "same" if variant.same else "differs"
+    return (name, variant.change, *numbers, result, variant.correct)
+
+
+def what_if(
+    mod: IRModule,
+    pipeline: Any,
+    *,
+    opt_level: int = 4,
+    check: bool = True,
+    seed: int = 0,
+    seconds: float | None = 60.0,
+    executor: Executor | None = None,
+    tell: Callable[[str], Any] = lambda text: None,
+) -> WhatIfTable:
+    """Run a pipeline with each pass skipped, repeated, and exchanged with the next, and compare what comes out.
+
+    With `check` the results of each variant are held to those of the program before any pass. Variants run on an
+    `executor` (threads, of `concurrent.futures`) at once. What there is no time for after `seconds` is left out. Raises
+    `PassError` for passes that do not exist.
+    """
+    check_seconds(seconds)
+    passes = _passes(pipeline)
+    trial = Trial(seed=seed, unpromised=True) if check else None
+    end = None if seconds is None else monotonic() + seconds
+    base = _variant(mod, passes, "as it is", "", 0, opt_level, None, trial)
+    numbers = range(1, len(passes) + 1)
+    jobs = [(change, number, order) for number in numbers for change, order in _changes(passes, number)]
+    variants: list[Variant] = []
+    stopped = ""
+
+    def run(job: tuple[str, int, list[Pass]]) -> Variant | None:
+        if end is not None and monotonic() > end:
+            return None
+        change, number, order = job
+        tell(f"{number} {passes[number - 1].info.name} {change}")
+        own = Trial(seed=seed, unpromised=True) if check and executor is not None else trial
+        return _variant(mod, order, change, passes[number - 1].info.name, number, opt_level, base, own)
+
+    results = map(run, jobs) if executor is None else executor.map(run, jobs)
+    for result in results:
+        if result is None:
+            stopped = f"after {seconds:g} s"
+        else:
+            variants.append(result)
+    return WhatIfTable(passes, base, variants, stopped)
+
+
+def _passes(pipeline: Any) -> list[Pass]:
+    whole = as_pass(pipeline)
+    return list(whole.passes) if isinstance(whole, Sequential) else [whole]
+
+
+def _changes(passes: Sequence[Pass], number: int) -> list[tuple[str, list[Pass]]]:
+    at = number - 1
+    changes = [
+        ("skipped", [*passes[:at], *passes[number:]]),
+        ("repeated", [*passes[:number], passes[at], *passes[number:]]),
+    ]
+    if number < len(passes):
+        changes.append(("moved", [*passes[:at], passes[number], passes[at], *passes[number + 1 :]]))
+    return changes
+
+
+def _variant(
+    mod: IRModule,
+    passes: Sequence[Pass],
+    change: str,
+    name: str,
+    number: int,
+    opt_level: int,
+    base: Variant | None,
+    trial: Trial | None,
+) -> Variant:
+    """Run one pipeline and measure what it leaves."""
+    started = monotonic()
+    recording = record(mod, Sequential(list(passes)), opt_level)
+    seconds = monotonic() - started
+    if recording.error is not None:
+        first = getattr(recording.error, "diagnostics", None)
+        why = first[0].message if first else f"{type(recording.error).__name__}: {recording.error}"
+        return Variant(change, name, number, None, None, seconds, why, False)
+    try:
+        last = infer_module(recording.last.snapshot())
+    except PasslabError as error:
+        return Variant(change, name, number, None, None, seconds, error.diagnostics[0].message, False)
+    same = base is None or (base.module is not None and structural_equal(base.module, last))
+    correct = "not compared"
+    if base is not None and same:
+        correct = base.correct
+    elif trial is not None:
+        correct = _correct(mod, last, _promise(passes), trial)
+    return Variant(change, name, number, last, Cost.of(last), seconds, correct, same)
+
+
+def _promise(passes: Sequence[Pass]) -> Promise:
+    """Return what passes promise together; one that promises nothing is held to what is undeclared."""
+    return combined(promise_of(one) or UNDECLARED for one in passes) or UNDECLARED
+
+
+def _correct(before: IRModule, after: IRModule, promise: Promise, trial: Trial) -> str:
+    """Say whether a program computes what it did before any pass: "kept", or how it differs."""
+    try:
+        check = examine("the pipeline", infer_module(before), after, promise, trial, locate=False)
+    except PasslabError as error:
+        return f"not compared ({error.diagnostics[0].message})"
+    return check.why if check.outcome == "broken" else "kept" if check.compared else "same"
+
+
+# ---------------------------------------------------------------- orders
+@dataclass
+class Place:
+    """A program that some order of passes leads to: the shortest way there, and where each pass leads from here."""
+
+    number: int
+    module: IRModule
+    cost: Cost
+    way: tuple[str, ...]
+    leads_to: dict[str, int | str] = field(default_factory=dict)
+
+
+class OrderMap:
+    """The programs that orders of some passes lead to. Equal programs are one place; `leads_to` are the edges."""
+
+    def __init__(self, passes: Sequence[str], places: Sequence[Place], complete: bool) -> None:
+        self.passes = tuple(passes)
+        self.places = tuple(places)
+        self.complete = complete
+
+    @cached_property
+    def best(self) -> Place:
+        """The place with the fewest kernels and nodes, by the shortest way."""
+        return min(self.places, key=lambda p: (p.cost.nodes, p.cost.kernels, len(p.way), p.number))
+
+    @property
+    def ends(self) -> list[Place]:
+        """The places where no pass changes anything any more."""
+        return [p for p in self.places if all(to == p.number for to in p.leads_to.values())]
+
+    def meets(self) -> list[tuple[str, str]]:
+        """Return the pairs of passes that lead to one program in either order, wherever both orders were tried."""
+        pairs = []
+        for n, first in enumerate(self.passes):
+            for second in self.passes[n + 1 :]:
+                if self._commute(first, second):
+                    pairs.append((first, second))
+        return pairs
+
+    def _commute(self, first: str, second: str) -> bool:
+        tried = False
+        for place in self.places:
+            a, b = (self._then(place, one, other) for one, other in ((first, second), (second, first)))
+            if a is None or b is None:
+                continue
+            tried = True
+            if a != b:
+                return False
+        return tried
+
+    def _then(self, place: Place, first: str, second: str) -> int | None:
+        middle = place.leads_to.get(first)
+        end = self.places[middle].leads_to.get(second) if isinstance(middle, int) else None
+        return end if isinstance(end, int) else None
+
+    def table(self) -> Table:
+        """Return one row for each program: the shortest way to it, its cost, and where each pass leads from it."""
+        rows = []
+        for p in self.places:
+            leads = [p.leads_to.get(name, "") for name in self.passes]
+            rows.append((p.number, ", ".join(p.way) or "as it is", p.cost.nodes, p.cost.kernels, *leads))
+        return Table(("program", "shortest way", "nodes", "kernels", *self.passes), rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def text(self) -> str:
+        """Return the table, the cheapest program and where orders meet."""
+        best = self.best
+        lines = [str(self.table()), f"the cheapest is program {best.number}: {', '.join(best.way) or 'as it is'}"]
+        lines += [f"{a} and {b} commute here" for a, b in self.meets()]
+        if not self.complete:
+            lines.append(f"not all: {counted(len(self.places), 'program')} were looked at")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def orders(
+    mod: IRModule, passes: Any, *, opt_level: int = 4, most: int = MOST_PROGRAMS, seconds: float | None = 60.0
+) -> OrderMap:
+    """Run passes in all orders, as often as they change anything, and return the programs that they lead to.
+
+    Programs are told apart by structure, so that orders which meet again are one. After `most` programs or `seconds`
+    the map is not complete. Raises `PassError` where passes are missing, or two have one text.
+    """
+    check_seconds(seconds)
+    several = _passes(passes)
+    names = [one.as_text() for one in several]
+    if not several or len(set(names)) < len(names):
+        raise PassError(Diagnostic("orders are of several passes, each once", found=", ".join(names)))
+    end = None if seconds is None else monotonic() + seconds
+    start = infer_module(mod)
+    places = [Place(0, start, Cost.of(start), ())]
+    by_hash: dict[int, list[int]] = {structural_hash(start): [0]}
+    complete = True
+    number = -1
+    while (number := number + 1) < len(places):
+        if len(places) > most or (end is not None and monotonic() > end):
+            complete = False
+            break
+        for name, one in zip(names, several, strict=True):
+            places[number].leads_to[name] = _step(places, by_hash, number, name, one, opt_level)
+    return OrderMap(names, places, complete)
+
+
+def _step(
+    places: list[Place], by_hash: dict[int, list[int]], number: int, name: str, one: Pass, opt_level: int
+) -> int | str:
+    """Run a pass on a program and return the number of the one it leads to, or why it fails."""
+    here = places[number]
+    recording = record(here.module, one, opt_level)
+    if recording.error is not None:
+        return f"fails: {type(recording.error).__name__}"
+    try:
+        after = infer_module(recording.last.snapshot())
+    except PasslabError:
+        return "fails: no types"
+    if after.same_contents(here.module):
+        return number
+    alike = by_hash.setdefault(structural_hash(after), [])
+    for other in alike:
+        if structural_equal(places[other].module, after):
+            return other
+    places.append(Place(len(places), after, Cost.of(after), (*here.way, name)))
+    alike.append(len(places) - 1)
+    return len(places) - 1
+
+
+__all__ = ["Cost", "OrderMap", "Place", "Variant", "WhatIfTable", "orders", "what_if"]
