@@ -17,7 +17,7 @@ from passlab.debugger.node_code import NodeFunction, NodeInstruction, NodeProgra
 from passlab.debugger.node_trace import NodeTrace
 from passlab.diffing.diff import node_name
 from passlab.errors import PasslabError
-from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Step, Waits, _Return
+from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Return, Step, Waits
 from passlab.evaluate.values import RefValue, Value, value_text
 from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.expr import (
@@ -263,7 +263,7 @@ class _Evaluation(Evaluator):
             if not missing:
                 self._done(node, home)
                 return missing
-            if type(missing[-1][0]) is _Return:
+            if type(missing[-1][0]) is Return:
                 self._called(node, home, missing[0][1])
             elif isinstance(node, Match):
                 self._bound(node, home)
@@ -299,9 +299,9 @@ class _Evaluation(Evaluator):
                 self.names.setdefault(inner, called)
         return self.codes[function]
 
-    def _done(self, node: Expr, act: Activation) -> None:
-        if isinstance(node, _Return):
-            self._return(act, node.caller.known[node.call])  # type: ignore[attr-defined]
+    def _done(self, node: Expr | Return, act: Activation) -> None:
+        if isinstance(node, Return):
+            self._return(act, node.caller.known[node.call])
             return
         code = self.codes.get(act.function)
         if code is None or act not in self.frames:

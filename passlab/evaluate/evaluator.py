@@ -61,9 +61,9 @@ class Activation:
         self.killed: set[Expr] = set()
         self.depth = depth
 
-    def home(self, node: Expr) -> Activation:
+    def home(self, node: Task) -> Activation:
         """The activation that `node` belongs to: this one or one around it."""
-        if self.owners is None:
+        if self.owners is None or isinstance(node, Return):
             return self
         owner = self.owners.get(node, self.function)
         at = self
@@ -133,7 +133,7 @@ class Evaluator:
     # ------------------------------------------------------------ the machine
     def _loop(self, root: Expr, act: Activation) -> Value:
         """Evaluate `root` in `act`. A task that finds a part missing goes below that part and is tried again."""
-        stack: list[tuple[Expr, Activation]] = [(root, act)]
+        stack: list[tuple[Task, Activation]] = [(root, act)]
         steps = self._steps
         try:
             while stack:
@@ -209,8 +209,21 @@ def _owners(root: Function) -> Owners:
 
 
 # ---------------------------------------------------------------- one step per kind of node
+class Return:
+    """A task that is no node: hand the value of a function's body to the call that waits for it."""
+
+    __slots__ = ("body", "call", "caller", "span")
+
+    def __init__(self, call: Call, caller: Activation, body: Expr) -> None:
+        self.call = call
+        self.caller = caller
+        self.body = body
+        self.span = call.span
+
+
 # A step returns the tasks it waits for, or puts the node's value into `act.known` and returns none.
-Waits = list[tuple[Expr, Activation]]
+Task = Expr | Return
+Waits = list[tuple[Task, Activation]]
 _DONE: Waits = []
 
 
@@ -328,25 +341,14 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
     return _DONE
 
 
-class _Return(Expr):
-    """A marker on the stack: hand the value of a function's body to the call that waits for it."""
-
-    __slots__ = ("body", "call", "caller")
-
-    def __init__(self, call: Call, caller: Activation, body: Expr) -> None:
-        for name, value in (("call", call), ("caller", caller), ("body", body), ("span", call.span)):
-            object.__setattr__(self, name, value)
-
-
 def _call_closure(ev: Evaluator, node: Call, callee: Closure, args: list[Value], act: Activation) -> Waits:
     inner = ev._enter(callee, args, act.depth + 1, node)
     body = callee.function.body
-    return [(body, inner), (_Return(node, act, body), inner)]
+    return [(body, inner), (Return(node, act, body), inner)]
 
 
-def _return(ev: Evaluator, node: _Return, act: Activation) -> Waits:
-    node.caller.known[node.call] = _value(act, node.body)  # type: ignore[attr-defined]
-    act.known[node] = ()
+def _return(ev: Evaluator, node: Return, act: Activation) -> Waits:
+    node.caller.known[node.call] = _value(act, node.body)
     return _DONE
 
 
@@ -413,7 +415,7 @@ Step = Callable[[Evaluator, Any, Activation], Waits]
 STEPS: dict[type, Step] = {
     Constant: _constant, Var: _var, GlobalVar: _global_var, Op: _itself, Constructor: _itself, Function: _function,
     Tuple: _tuple, TupleGetItem: _projection, Let: _let, If: _if, Call: _call, RefCreate: _ref_create,
-    RefRead: _ref_read, RefWrite: _ref_write, Match: _match, _Return: _return,
+    RefRead: _ref_read, RefWrite: _ref_write, Match: _match, Return: _return,
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from passlab.diffing.diff import count_operators, node_name
 from passlab.diffing.matching import Matching
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.evaluate.agreement import Disagreement, disagreement
-from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Waits, _Return
+from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Return, Waits
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Expr, Function, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -207,7 +207,7 @@ class _Watching(Evaluator):
         super().__init__(mod)
         self.run_values = run
         self.entered: dict[tuple[Expr, int], float] = {}
-        self._steps = {**STEPS, Call: _watched_call, TupleGetItem: _watched_projection, _Return: _watched_return}
+        self._steps = {**STEPS, Call: _watched_call, TupleGetItem: _watched_projection, Return: _watched_return}
 
 
 def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
@@ -215,7 +215,7 @@ def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
     waits = STEPS[Call](ev, node, act)
     if node in act.known:
         ev.run_values.note(node, act.known[node], perf_counter() - start)
-    elif waits and isinstance(waits[-1][0], _Return):
+    elif waits and isinstance(waits[-1][0], Return):
         ev.entered[node, id(act)] = start
     return waits
 
@@ -228,7 +228,7 @@ def _watched_projection(ev: Any, node: TupleGetItem, act: Activation) -> Waits:
 
 
 def _watched_return(ev: Any, node: Any, act: Activation) -> Waits:
-    waits = STEPS[_Return](ev, node, act)
+    waits = STEPS[Return](ev, node, act)
     call, caller = node.call, node.caller
     start = ev.entered.pop((call, id(caller)), None)
     ev.run_values.note(call, caller.known[call], 0.0 if start is None else perf_counter() - start)

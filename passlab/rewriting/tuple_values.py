@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from passlab.ir.expr import Expr, Tuple, TupleGetItem
+from passlab.ir.expr import Expr, Tuple
 from passlab.ir.types import TupleType, Type
+from passlab.op.declare import field_of
 
 Values = tuple[Expr, ...]
-
-
-def field_of(expr: Expr, index: int) -> Expr:
-    """Return a field of a tuple: of a literal the expression itself, else a projection."""
-    return expr.fields[index] if type(expr) is Tuple else TupleGetItem(expr, index)
 
 
 def fieldwise(

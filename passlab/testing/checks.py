@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from passlab import transform
+from passlab.diffing.diff import count_operators
 from passlab.executor import create_executor
 from passlab.infer import infer_module
-from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import is_op_call
 from passlab.ir.types import TensorType
-from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype
 
 Array = np.ndarray[Any, Any]
@@ -38,9 +36,7 @@ def run_infer_type(expr: Expr) -> Expr:
 
 def count_ops(program: Expr | IRModule) -> Counter[str]:
     """Return how often each operator is called in an expression or a module, every node counted once."""
-    if isinstance(program, IRModule):
-        return count_module(program)[1]
-    return Counter(node.op.name for node in post_order(program) if is_op_call(node))
+    return count_operators(program)
 
 
 def rand(dtype: str, *shape: int) -> Array:

@@ -23,7 +23,7 @@ from benchmarks.anchors import (
 
 # What is counted in passlab/, and the most that is allowed.
 AT_MOST = {
-    "type ignores": 104,
+    "type ignores": 102,
     "fmt: skip": 57,
     "global statements": 1,
 }

@@ -22,14 +22,14 @@ from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
 from passlab.evaluate.agreement import disagreement
 from passlab.infer import infer_module
-from passlab.ir import Constant, Expr, IRModule
+from passlab.ir import IRModule
 from passlab.ir.equal import structural_equal, structural_hash
-from passlab.ir.walk import post_order, rewrite
 from passlab.testing import programs
 from passlab.testing.programs import Program
 from passlab.text.parser import parse
 from passlab.transform.numeric_contract import Promise, combined
 from passlab.transform.registering import register_op_attr, unregister_op_attr
+from tests.passes.executor_law import nudged
 from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, GROWS, NEEDS_DATAFLOW, REORDERS_EFFECTS, make_pass
 
 TOY = ("add", "multiply", "nn.relu", "nn.dense", "nn.conv2d", "tanh", "concatenate", "split")
@@ -103,28 +103,6 @@ def subject(seed: int, smooth: bool) -> Subject:
 def run(names: Sequence[str], mod: IRModule) -> IRModule:
     with transform.PassContext(opt_level=4):
         return transform.Sequential([make_pass(name) for name in names])(mod)
-
-
-def nudged(given: Program, ulps: float) -> Any:
-    """Return what a program gives when all its numbers are a little different: what rounding may do to it."""
-    signs = np.random.default_rng(1)
-
-    def moved(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(map(moved, value))
-        if value.dtype.kind != "f":
-            return value
-        by = 1 + ulps * float(np.finfo(value.dtype).eps) * signs.choice((-1.0, 1.0), value.shape)
-        return np.asarray(value * by).astype(value.dtype)
-
-    changes: dict[Expr, Expr] = {
-        node: Constant(moved(node.data))
-        for _, f in given.mod.items()
-        for node in post_order(f)
-        if type(node) is Constant and node.data.dtype.kind == "f"
-    }
-    mod = given.mod.with_functions({name: rewrite(f, replace=dict(changes)) for name, f in given.mod.items()})
-    return Evaluator(infer_module(mod)).run("main", [moved(arg) for arg in given.args])
 
 
 def broken(subject: Subject, value: Any, promise: Promise) -> str:

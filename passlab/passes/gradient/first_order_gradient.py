@@ -28,9 +28,10 @@ from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.walk import make_lets, note_rewrite, post_order
 from passlab.op import make
+from passlab.op.declare import field_of
 from passlab.passes.gradient.reverse_mode import without_gradient
 from passlab.rewriting.beta_reduction import beta_reduced
-from passlab.rewriting.tuple_values import field_of, fieldwise
+from passlab.rewriting.tuple_values import fieldwise
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass

@@ -15,11 +15,11 @@ from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType
 from passlab.op import make
+from passlab.op.declare import field_of
 from passlab.op.dtypes import array_dtype
 from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.qnn.scales import along, fixed_point
 from passlab.rewriting.dimensions import expand_to_axis
-from passlab.rewriting.tuple_values import field_of
 
 Rule = Callable[[Any, Sequence[Expr], Sequence[Any]], Expr | None]
 Typed = tuple[Expr, Any]  # a scale or zero point, and its type
