@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab import __version__, instrument
-from passlab.errors import Diagnostic, PassError, PasslabError, RunError, visible
+from passlab.errors import Diagnostic, DumpError, PassError, PasslabError, RunError, visible
 from passlab.frontend import to_onnx
 from passlab.infer import infer_module
 from passlab.lab.recording import Recording, record
@@ -133,6 +133,7 @@ def _dump_arguments(commands: Any) -> None:
     dump.add_argument(
         "--unit", metavar="NAME", help="a function: its lines with who made them; with --step, of that step"
     )
+    dump.add_argument("--compare", type=Path, metavar="OTHER", help="print where the passes of two dumps part")
     dump.add_argument("--find", metavar="REGEX", help="print where text of the programs matches")
     dump.add_argument("--hide", default="", metavar="KINDS", help="noise to leave out, as in `debug info,metadata`")
     dump.add_argument(
@@ -373,6 +374,9 @@ def _dump(options: argparse.Namespace) -> int:
         if recording.advice:
             print(f"a dump that tells more: {recording.advice}", file=sys.stderr)
         return 0
+    if options.compare is not None:
+        print(recording.compare(read(options.compare, options.format)).text())
+        return 0
     if options.bisect is not None:
         culprit = recording.bisect(options.bisect, unit=options.unit)
         print(culprit)
@@ -382,7 +386,10 @@ def _dump(options: argparse.Namespace) -> int:
         for one in recording.find(options.find):
             print(f"{one.unit or 'module'}: after step {one.first} to {one.last}: {visible(one.line)}")
     elif options.step is not None:
-        step = recording[int(options.step) if options.step.lstrip("-").isdigit() else options.step]
+        try:
+            step = recording[int(options.step) if options.step.lstrip("-").isdigit() else options.step]
+        except IndexError as error:
+            raise DumpError(Diagnostic(f"there is no {error}")) from error
         print(f"{step}\n{visible(recording.diff(step, unit=options.unit, filters=hidden).text())}")
         if step.command:
             print(f"run just this pass: {step.command}")

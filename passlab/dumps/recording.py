@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+MACHINE = " (machine code)"  # behind the names of functions of machine code
 LARGE = 3000  # lines of a program above which a step shows only the units that it wrote
 MOST_HISTORIES = 64  # units whose versions and origins are kept
 StepLike = "Step | int | str"
@@ -147,6 +148,8 @@ class TextRecording:
         if at.scope == "module" and at.number > 1 and self.steps[at.number - 2].scope == "module" and not self.chains:
             last = self.steps[at.number - 2].after_body
             return last.text if last is not None else ""
+        if at.after_body is None and at.verdict in ("unchanged", "filtered", "ignored"):
+            return self._as_it_was(at)
         pieces = [unit.at(at.number - 1) for name in at.names if (unit := self.units.get(name)) is not None]
         if at.number == 1 and self._input is not None and at.names and (at.scope == "module" or not any(pieces)):
             return self._input.text
@@ -158,16 +161,20 @@ class TextRecording:
         if at.after_body is not None:
             return at.after_body.text
         if at.verdict in ("unchanged", "filtered", "ignored"):
-            return self.unit_text(at.number, self._unit_of(at))
+            return self._as_it_was(at)
         return ""
 
-    def _unit_of(self, step: Step) -> str:
-        if step.names:
-            return step.names[0]
-        for name in (step.unit, step.unit.strip("()"), step.unit.rpartition(" in function ")[2]):
-            if name in self.units:
-                return name
-        return WHOLE
+    def _as_it_was(self, step: Step) -> str:
+        """What a pass ran on that changed nothing and shows nothing: its functions, as they are after it."""
+        if step.kind == "module":
+            return self.program(step.number)
+        inside = step.unit.rpartition(" in function ")[2].strip("()")
+        texts = []
+        for name in dict.fromkeys((inside, *inside.split(", "))):
+            names = [f"{head}{name}{tail}" for tail in (MACHINE, "") for head in (f"{step.phase}: ", "")]
+            pieces = [self.units[one].at(step.number) for one in names if one in self.units]
+            texts += [piece.text for piece in pieces if piece is not None][:1]
+        return "\n".join(texts)
 
     def unit_text(self, step: Any, unit: str) -> str:
         """Return one unit after a step; empty where it is not there."""

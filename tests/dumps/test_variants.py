@@ -2,6 +2,7 @@
 
 import pytest
 
+from passlab.cli import main
 from passlab.dumps import read
 from tests.dumps import corpus, writer
 
@@ -367,3 +368,21 @@ def test_what_the_first_pass_ran_on_is_its_unit_and_not_the_whole_input():
     recording = read((text + function.replace("  %a = add i32 %x, 0\n", "").replace("%a", "%x")).encode())
     assert recording[1].before == function
     assert recording[1].diff().counts["removed"] == 1
+
+
+def test_a_pass_that_changed_nothing_is_shown_with_what_it_ran_on():
+    steps = writer.run(6)
+    recording = read(writer.llvm_dump(steps, "changed").encode())
+    for step, (_, unit, before, _, changed) in zip(recording.steps, steps, strict=True):
+        if not changed and unit is not None:
+            assert step.before == step.after == writer.llvm_function(unit, before.functions[unit])
+            assert not step.diff()
+
+
+def test_the_command_line_compares_dumps_and_refuses_steps_that_are_not_there(tmp_path, capsys):
+    for name, seed in (("a.txt", 1), ("b.txt", 2)):
+        (tmp_path / name).write_text(writer.llvm_dump(writer.run(seed), "both"))
+    assert main(["dump", str(tmp_path / "a.txt"), "--compare", str(tmp_path / "b.txt")]) == 0
+    assert "in both" in capsys.readouterr().out
+    assert main(["dump", str(tmp_path / "a.txt"), "--step", "999"]) != 0
+    assert "there is no step 999" in capsys.readouterr().err
