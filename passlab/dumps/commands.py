@@ -77,8 +77,30 @@ CoroSplitPass cgscc(coro-split)
 VerifierPass verify
 CoroAnnotationElidePass cgscc(coro-annotation-elide)
 RelLookupTableConverterPass rel-lookup-table-converter
+InstSimplifyPass instsimplify
+LoopLoadEliminationPass loop-load-elim
+MemProfRemoveInfo memprof-remove-attributes
+Annotation2MetadataPass annotation2metadata
+ForceFunctionAttrsPass forceattrs
+LowerExpectIntrinsicPass lower-expect
+AggressiveInstCombinePass aggressive-instcombine
+CallSiteSplittingPass callsite-splitting
+ControlHeightReductionPass chr
+MergeFunctionsPass mergefunc
+NewGVNPass newgvn
+SinkingPass sink
+LowerTypeTestsPass lowertypetests
+WholeProgramDevirtPass wholeprogramdevirt
+HotColdSplittingPass hotcoldsplit
+GlobalSplitPass globalsplit
+AssignmentTrackingPass declare-to-assign
+PGOMemOPSizeOpt pgo-memop-opt
+IRCEPass irce
+LoopFlattenPass loop(loop-flatten)
+DFAJumpThreadingPass dfa-jump-threading
 """.splitlines()
 )
+_ANALYSIS = re.compile(r"(?:Require|Invalidate)Analysis|PrintModulePass|BitcodeWriterPass")
 _FUNCTION_PASS = re.compile(r"(?:Pass)?$")
 
 
@@ -108,6 +130,8 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
         legacy = re.search(r"\(([\w-]+)\)\Z", step.name)
         if legacy:
             return f"llc {path}.ll -stop-after={legacy[1]} -o -"
+        if _ANALYSIS.match(step.name):
+            return ""  # no pass of its own: it computes or drops what others look up
         return f"opt -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
     if format_name in ("mlir", "mlir-tree", "iree-phases"):
         if format_name == "iree-phases":

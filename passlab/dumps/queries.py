@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -239,10 +240,14 @@ class Bisection:
 def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int, high: int | None) -> Bisection:
     """Search the steps for the one after which a predicate no longer holds, with as few questions as can be."""
     ask = _question(predicate, recording)
+    for_tools = recording.format.startswith("llvm") and not (
+        callable(predicate) or isinstance(predicate, (str, re.Pattern))
+    )
+    whole = partial(_llvm_program, recording) if for_tools else recording.program
     tried: list[tuple[int, bool]] = []
 
     def holds(number: int) -> bool:
-        text = recording.program(number) if unit is None else recording.unit_text(number, unit)
+        text = whole(number) if unit is None else recording.unit_text(number, unit)
         answer = ask(text)
         tried.append((number, answer))
         return answer
@@ -314,11 +319,33 @@ def _run(words: list[str], text: str, ending: str) -> bool:
 def save_before(recording: TextRecording, step: Step, path: str | os.PathLike[str]) -> str:
     """Write what a pass ran on; for a pass on a part of a program the whole program as it was."""
     text = recording.before(step)
-    if step.scope != "module" and recording.format.startswith("llvm") and step.language != "mir":
-        text = recording.program(step.number - 1) or text
+    if step.before_body is None or step.scope != "module":
+        if recording.format.startswith("llvm") and step.language != "mir":
+            text = _llvm_program(recording, step.number - 1) or text
+    if recording.language.name == "mlir" and step.scope != "module" and step.unit.partition(" ")[0] != "builtin.module":
+        own = step.unit.partition(" @")[2]
+        if any(name != own for name in _SYMBOL.findall(text)):  # it is verified only with what it refers to
+            text = recording.program(step.number - 1) or text
     target = Path(path)
     target.write_bytes((text + "\n").encode("utf-8", "surrogateescape"))
     return commands.command_for(step, recording.format, str(target.with_suffix("")))
+
+
+_SYMBOL = re.compile(r"@([\w.$-]+)")
+_ATTACHED = re.compile(r",? !(?!DIExpression|DIArgList)[A-Za-z_][\w.]* !\d+| #dbg_[^\n]*")
+_METADATA = re.compile(r"(?m)^!(?:\d+|[\w.]+) = [^\n]*\n?")
+
+
+def _llvm_program(recording: TextRecording, number: int) -> str:
+    """The IR after a step, as `opt` takes it.
+
+    Put together from dumps of single functions it has no metadata: each dump numbers that for itself.
+    """
+    last = recording.steps[number - 1] if number else None
+    text = recording.program(number)
+    if last is None or (last.scope == "module" and last.after_body is not None):
+        return text
+    return _METADATA.sub("", _ATTACHED.sub("", text))
 
 
 def nest(recording: TextRecording, number: int) -> str:

@@ -209,10 +209,18 @@ class TextRecording:
         if self.chains and self.steps:
             phase = self.steps[max(number, 1) - 1].phase
             units = [unit for unit in units if unit.name == phase or unit.name.startswith(f"{phase}: ")]
+        if self.language.name == "llvm":  # its layout, its types and its globals stand in front
+            units.sort(key=lambda unit: not self._is_rest(unit))
         pieces = [unit.at(number) for unit in units]
         nested = self.language.name == "mlir" and any("/" in name for name in self.units)
         texts = [piece.text for piece in pieces if piece is not None]
         return "\n".join(texts) if not nested else queries.nest(self, number)
+
+    @staticmethod
+    def _is_rest(unit: Unit) -> bool:
+        """Whether a unit is what stands between the functions of a program."""
+        piece = next((piece for piece in unit.pieces if piece is not None), None)
+        return piece is not None and not unit.name.endswith(MACHINE) and b"\ndefine " not in b"\n" + piece.data
 
     # ------------------------------------------------------------ asking
     def reader(self, language: str = "") -> LineReader:

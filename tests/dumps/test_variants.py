@@ -1,5 +1,9 @@
 """Dumps made with other options, by other versions, of several programs: what is read is what the compiler did."""
 
+import shlex
+import shutil
+import subprocess
+
 import pytest
 
 from passlab.cli import main
@@ -386,3 +390,53 @@ def test_the_command_line_compares_dumps_and_refuses_steps_that_are_not_there(tm
     assert "in both" in capsys.readouterr().out
     assert main(["dump", str(tmp_path / "a.txt"), "--step", "999"]) != 0
     assert "there is no step 999" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------- what a tool is given
+PIECES = """*** IR Dump At Start ***
+; ModuleID = 'm'
+target triple = "x86_64-pc-linux-gnu"
+
+%pair = type { i32, i32 }
+
+define i32 @f(ptr %p) {
+  %a = load i32, ptr %p, align 4, !tbaa !9
+  ret i32 %a
+}
+
+!9 = !{!"int", !10, i64 0}
+
+*** IR Dump After SROAPass on f ***
+define i32 @f(ptr %p) {
+  %b = getelementptr %pair, ptr %p, i32 0, i32 1
+  %a = load i32, ptr %b, align 4, !tbaa !3
+  ret i32 %a
+}
+
+*** IR Dump After GVNPass on f ***
+define i32 @f(ptr %p) {
+  ret i32 0
+}
+"""
+
+
+def test_a_program_put_together_for_a_tool_has_its_types_in_front_and_no_metadata(tmp_path):
+    recording = read(PIECES.encode())
+    command = recording.save_before("GVNPass", tmp_path / "before.ll")
+    text = (tmp_path / "before.ll").read_text()
+    assert text.index("target triple") < text.index("%pair = type") < text.index("define i32 @f")
+    assert "!tbaa" not in text
+    assert "!9 =" not in text
+    assert command == f"opt -S -passes='gvn' {tmp_path / 'before'}.ll -o -"
+    assert recording.bisect(["grep", "-q", "getelementptr"], low=1).step.name == "GVNPass"
+
+
+@pytest.mark.skipif(not shutil.which("opt"), reason="LLVM is not installed: apt-get install llvm")
+def test_the_command_of_a_step_runs(tmp_path):
+    plain = "define i32 @f(i32 %x) {\n  %a = add i32 %x, 0\n  %b = mul i32 %a, 1\n  ret i32 %b\n}\n"
+    start = f"*** IR Dump At Start ***\n; ModuleID = 'm'\nsource_filename = \"m\"\n\n{plain}\n"
+    recording = read(f"{start}*** IR Dump After InstCombinePass on f ***\n{plain.replace('%b', '%x')}".encode())
+    command = recording.save_before(1, tmp_path / "before.ll")
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ret i32 %x" in done.stdout
