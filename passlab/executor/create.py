@@ -28,7 +28,7 @@ from passlab.executor.specializing import specialized
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, TupleWrapper, Var, unwrapped
 from passlab.ir.module import IRModule
-from passlab.ir.types import FuncType, TensorType, TupleType, Type, fold_tuple
+from passlab.ir.types import FuncType, TensorType, TupleType, Type, fold_tuple, type_nodes
 from passlab.ir.variables import free_vars
 from passlab.rewriting.parameters import bind_params
 from passlab.vm.compiling.compiler import as_module
@@ -103,14 +103,8 @@ class Executor:
 def _may_keep_arguments(function: Function) -> bool:
     """Whether a result may hold functions, which keep what they captured."""
     ty = function.checked_type_
-    stack: list[Type | None] = [ty.ret_type if isinstance(ty, FuncType) else function.ret_type]
-    while stack:
-        part = stack.pop()
-        if isinstance(part, TupleType):
-            stack.extend(part.fields)
-        elif not isinstance(part, TensorType):
-            return True
-    return False
+    result = ty.ret_type if isinstance(ty, FuncType) else function.ret_type
+    return result is None or any(not isinstance(part, (TupleType, TensorType)) for part in type_nodes(result))
 
 
 class DebugExecutor(Executor):
@@ -244,13 +238,17 @@ class AOTExecutor(Executor):
 def callable_parts(root: Any, wrapped: Callable[[Any], Any]) -> Any:
     """Return a result, a tuple at any depth, with its functions wrapped; the same object where there are none."""
     made: list[Any] = []
+    done: dict[int, Any] = {}  # tuples by identity, which `root` keeps alive: they may be shared many times
     stack: list[tuple[Any, int]] = [(root, -1)]  # values, and tuples with the number of their fields that are made
     while stack:
         value, count = stack.pop()
         if count >= 0:
             fields = tuple(made[len(made) - count :])
             same = all(new is old for new, old in zip(fields, value, strict=True))
-            made[len(made) - count :] = [value if same else fields]
+            done[id(value)] = value if same else fields
+            made[len(made) - count :] = [done[id(value)]]
+        elif isinstance(value, tuple) and id(value) in done:
+            made.append(done[id(value)])
         elif isinstance(value, tuple):
             stack.append((value, len(value)))
             stack.extend((field, -1) for field in reversed(value))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab import limits
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.graph import COPY, NOP, Entry, Graph, GraphNode
@@ -121,7 +122,9 @@ class GraphCode:
         elif isinstance(node, Constant):
             self._constant(node, node, HOST)
         elif isinstance(node, Tuple):
-            self.entries[node] = [e for f in node.fields for e in self._entries(f)]
+            fields = [self._entries(f) for f in node.fields]
+            limits.check("tuple_fields", sum(map(len, fields)), "the number of tensors in a tuple")
+            self.entries[node] = [entry for field in fields for entry in field]
         elif isinstance(node, TupleGetItem):
             self._projection(node)
         elif isinstance(node, Let):

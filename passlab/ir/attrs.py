@@ -54,7 +54,7 @@ class Attrs(Immutable):
     _hash: int
     _token: int
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, /, **values: Any) -> None:
         for field in self.schema:
             value = values.pop(field.name, REQUIRED)
             _set(self, field.name, self._value(field, value))
@@ -108,7 +108,7 @@ class Attrs(Immutable):
     def __contains__(self, name: object) -> bool:
         return name in self.keys()
 
-    def with_fields(self, **changes: Any) -> Any:
+    def with_fields(self, /, **changes: Any) -> Any:
         """Return a copy with some fields changed."""
         return type(self)(**{**dict(self.items()), **changes})
 
@@ -173,7 +173,7 @@ class DictAttrs(Attrs):
     def __len__(self) -> int:
         return len(self._dict)
 
-    def with_fields(self, **changes: Any) -> DictAttrs:
+    def with_fields(self, /, **changes: Any) -> DictAttrs:
         return DictAttrs({**self._dict, **changes})
 
     def without(self, *names: str) -> DictAttrs:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
+from threading import RLock
 from typing import Any as PyAny
 from typing import ClassVar
 from typing import TypeVar as PyTypeVar
 
+from passlab import limits
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.dimensions import ANY as ANY
 from passlab.ir.dimensions import Any as Any
@@ -54,15 +56,25 @@ _GENERIC = 1 << 10  # in `Type._inside`: a function type with type parameters
 _table: dict[tuple[PyAny, ...], weakref.ref[PyAny]] = {}
 
 
+_lock = RLock()  # a collection that starts while a type is entered may run code that makes types
+_swept = [1024]  # the number of entries at which those of types that are gone are looked for
+
+
 def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
-    """Return the one type for `key`, made on first request. A key holds the ids of types, so it is never deep."""
+    """Return the one type for `key`, made on first request. A key holds the ids of types, so it is never deep.
 
-    def forget(ref: weakref.ref[Type]) -> None:
-        if _table.get(key) is ref:  # the key may already stand for a younger type
-            del _table[key]
-
-    made = make()
-    _table[key] = weakref.ref(made, forget)
+    An entry outlives its type until the next sweep, which no callback does: what interrupts a callback is lost.
+    """
+    with _lock:
+        ref = _table.get(key)
+        made: T | None = ref() if ref is not None else None
+        if made is None:
+            made = make()
+            _table[key] = weakref.ref(made)
+            if len(_table) >= _swept[0]:
+                for gone in [k for k, entry in list(_table.items()) if entry() is None]:
+                    del _table[gone]
+                _swept[0] = max(1024, 2 * len(_table))
     return made
 
 
@@ -390,8 +402,12 @@ def type_nodes(root: Type) -> list[Type]:
 
 
 def tensor_types(ty: Type | None) -> list[TensorType]:
-    """Return the tensors that a value of this type consists of, left to right through tuples."""
+    """Return the tensors that a value of this type consists of, left to right through tuples.
+
+    Raises `LimitError` for more than a tuple may have: a short program can share one tuple 2^60 times.
+    """
     found: list[TensorType] = []
+    cap = limits.current().tuple_fields
     stack = [ty]
     while stack:
         at = stack.pop()
@@ -399,6 +415,8 @@ def tensor_types(ty: Type | None) -> list[TensorType]:
             stack.extend(reversed(at.fields))
         elif isinstance(at, TensorType):
             found.append(at)
+            if len(found) > cap:
+                limits.check("tuple_fields", len(found), "the number of tensors in a tuple")
     return found
 
 
@@ -438,8 +456,9 @@ def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
 def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[PyAny]], PyAny]) -> PyAny:
     """Return `root` folded from the inside out: `make` of the parts of each tuple type, `leaf` of everything else.
 
-    Leaves are asked for from left to right.
+    Leaves are asked for from left to right. Raises `LimitError` where there are more than a tuple may have.
     """
+    left = limits.current().tuple_fields
     work: list[Type | int] = [root]
     values: list[PyAny] = []
     while work:
@@ -452,6 +471,10 @@ def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[P
             work.extend(reversed(item.fields))
         else:
             values.append(leaf(item))
+            left -= 1
+            if left < 0:
+                cap = limits.current().tuple_fields
+                limits.check("tuple_fields", cap + 1, "the number of values in a tuple")
     return values[0]
 
 

@@ -7,7 +7,9 @@ import pytest
 
 import passlab
 from passlab import relay
-from passlab.errors import RunError
+from passlab.errors import LimitError, RunError
+from passlab.infer import infer_module
+from passlab.text.parser import parse
 
 KINDS = ("debug", "vm", "graph", "aot")
 NET = "def @main(%x: Tensor[(2), float32], %w: Tensor[(2), float32]) { (%x + %w, %x) }"
@@ -86,3 +88,21 @@ def test_providers_are_the_virtual_machines(rng):
         relay.create_executor("vm", mod, providers="nunpy").evaluate()(x)
     with pytest.raises(RunError, match="`vm` executor has providers"):
         relay.create_executor("graph", mod, providers="torch")
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm", "aot", "graph"])
+def test_a_tuple_shared_sixty_times_costs_what_its_text_does(kind: str):
+    lets = "".join(f"let %t{i} = (%t{i - 1}, %t{i - 1});" for i in range(1, 60))
+    whole, part = (f"def @main(%x: int32) {{ let %t0 = (%x, %x); {lets} %t59{end} }}" for end in ("", ".0" * 60))
+    value = relay.create_executor(kind, infer_module(parse(part))).evaluate()(np.int32(7))
+    assert value == 7
+    run = relay.create_executor(kind, infer_module(parse(whole))).evaluate()
+    if kind == "graph":  # which has a node for each tensor of a tuple
+        with pytest.raises(LimitError, match="tuple_fields"):
+            run(np.int32(7))
+        return
+    value = run(np.int32(7))
+    for _ in range(59):
+        assert value[0] is value[1]
+        value = value[0]
+    assert value == (7, 7)

@@ -1,0 +1,48 @@
+"""Equal types are one object, in all threads; those that are gone leave the table; no interrupt is lost on the way."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from passlab.errors import LimitError
+from passlab.ir import TensorType, TupleType, types
+from passlab.ir.types import fold_tuple, tensor_types
+
+
+def test_threads_that_make_equal_types_at_once_get_one_object():
+    start = Barrier(8)
+
+    def make(number: int) -> list[TensorType]:
+        start.wait()
+        return [TensorType((i, 77), "float32") for i in range(2000)]
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(make, range(8)))
+    assert all(same is first for other in made for same, first in zip(other, made[0], strict=True))
+
+
+def test_types_that_are_gone_leave_the_table():
+    for i in range(20_000):
+        TensorType((i, 78), "float32")
+    alive = sum(ref() is not None for ref in list(types._table.values()))
+    assert len(types._table) <= max(1024, 2 * alive) + 1
+
+
+def test_nothing_runs_when_a_type_goes():
+    """Python prints what interrupts a callback of a weak reference, and goes on."""
+    held = TensorType((5, 79), "float32")
+    assert held is not None
+    assert all(ref.__callback__ is None for ref in types._table.values())
+
+
+def test_a_tuple_shared_many_times_ends_at_the_limit():
+    ty: TensorType | TupleType = TensorType((1,), "float32")
+    for _ in range(60):
+        ty = TupleType((ty, ty))
+    with pytest.raises(LimitError, match="tuple_fields"):
+        tensor_types(ty)
+    with pytest.raises(LimitError, match="tuple_fields"):
+        fold_tuple(ty, lambda leaf: 0, tuple)
