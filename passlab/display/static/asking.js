@@ -58,7 +58,8 @@ export class Asking {
     this.mode = this.mode === mode ? "" : mode;
     const asked = this.mode !== "";
     this.columns.hidden = asked;
-    this.pane.element.hidden = !asked || !this.pane.data;
+    this.pane.element.hidden = !asked || (this.mode === "compare" && !this.pane.data);
+    this.pane.step.hidden = !this.pane.data;
     this.with.hidden = this.mode !== "compare";
     this.editor.element.hidden = this.mode !== "what if";
     this.pane.passes.hidden = this.mode === "what if";
@@ -83,7 +84,7 @@ export class Asking {
     const data = this.model.get("comparison");
     this.root.classList.remove("pl-waiting");
     if (!this.mode || !data.rows) return;
-    this.pane.element.hidden = false;
+    this.pane.element.hidden = this.pane.step.hidden = false;
     if (this.mode === "compare") {
       const last = data.sides[1].steps.length - 1, own = data.other === OWN;
       const step = this.model.get("data").steps[this.here()], number = Number((step ? step.id : "0").split(".")[0]);
