@@ -81,6 +81,8 @@ def test_keys_pressed_in_a_view_are_not_commands_of_the_notebook(tour: LabPage) 
     for key in ("a", "b", "x", "d", "d", "m"):
         tour.page.keyboard.press(key)
     assert tour.count() == count
+    tour.page.keyboard.press("x")  # which compares, and the second time ends it
+    expect(explorer.locator(".pl-compare")).to_be_hidden()
 
 
 def test_every_tab_of_the_explorer_shows_the_chosen_pass(tour: LabPage) -> None:
