@@ -34,13 +34,13 @@ def check_argument(param: Var, argument: Any, callables: tuple[type, ...] = ()) 
             return argument  # most of the time there is nothing to decide
     try:
         return _fitted(argument, ty, callables)
-    except _MisfitError as misfit:
+    except _ArgumentError as refusal:
         finding = Diagnostic(
-            f"the argument for %{param.name_hint} does not fit: {misfit.what}",
+            f"the argument for %{param.name_hint} does not fit: {refusal.what}",
             param.span,
-            misfit.expected if ty is not None else None,
-            misfit.found,
-            hint=misfit.hint,
+            refusal.expected if ty is not None else None,
+            refusal.found,
+            hint=refusal.hint,
         )
     raise RunError(finding)
 
@@ -50,7 +50,7 @@ def is_no_number(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in NO_NUMBERS or issubclass(dtype.type, np.void)
 
 
-class _MisfitError(Exception):
+class _ArgumentError(Exception):
     def __init__(self, what: str, expected: str, found: str, hint: str | None = None) -> None:
         super().__init__(what)
         self.what, self.expected, self.found, self.hint = what, expected, found, hint
@@ -115,14 +115,14 @@ def _whole(value: Any, ty: Type | None) -> _Whole | None:
         return _Whole(value, value.fields, _field_types(value, ty))
     if isinstance(value, RefValue):
         if not isinstance(ty, RefType | TypeVar | None):
-            raise _MisfitError("it is a cell", str(ty), "a reference")
+            raise _ArgumentError("it is a cell", str(ty), "a reference")
         return _Whole(value, (value.value,), (ty.value if isinstance(ty, RefType) else None,))
     if isinstance(value, (tuple, list)) and isinstance(ty, TupleType | TypeVar | None):
         if isinstance(ty, TupleType) and len(ty.fields) != len(value):
-            raise _MisfitError("it has the wrong number of fields", str(ty), f"a tuple of {len(value)}")
+            raise _ArgumentError("it has the wrong number of fields", str(ty), f"a tuple of {len(value)}")
         return _Whole(value, tuple(value), ty.fields if isinstance(ty, TupleType) else (None,) * len(value))
     if isinstance(ty, TupleType):
-        raise _MisfitError("it is not a tuple", str(ty), type(value).__name__)
+        raise _ArgumentError("it is not a tuple", str(ty), type(value).__name__)
     return None
 
 
@@ -133,10 +133,10 @@ def _field_types(value: ADTValue, ty: Type | None) -> Sequence[Type | None]:
     if not isinstance(data, GlobalTypeVar | TypeVar | None) or (
         isinstance(data, GlobalTypeVar) and data.name_hint != made_by.belong_to.name_hint
     ):
-        raise _MisfitError("it is a value of another type", str(ty), f"{made_by} of {made_by.belong_to.name_hint}")
+        raise _ArgumentError("it is a value of another type", str(ty), f"{made_by} of {made_by.belong_to.name_hint}")
     if len(value.fields) != len(made_by.inputs):
         wanted, found = (f"{made_by} of {n} fields" for n in (len(made_by.inputs), len(value.fields)))
-        raise _MisfitError("it has the wrong number of fields", wanted, found)
+        raise _ArgumentError("it has the wrong number of fields", wanted, found)
     if isinstance(ty, TypeCall) and ty.args:
         return (None,) * len(made_by.inputs)
     return made_by.inputs
@@ -148,16 +148,16 @@ def _leaf(argument: Any, ty: Type | None, callables: tuple[type, ...]) -> Value:
         _check_count(argument, ty)
         return argument
     if isinstance(argument, (Closure, Constructor, Op)):
-        raise _MisfitError("it is a function that cannot be called here", str(ty), str(argument), _cure(callables))
+        raise _ArgumentError("it is a function that cannot be called here", str(ty), str(argument), _cure(callables))
     if isinstance(ty, FuncType):
-        raise _MisfitError("it is not a function of a program", str(ty), type(argument).__name__, _cure(callables))
+        raise _ArgumentError("it is not a function of a program", str(ty), type(argument).__name__, _cure(callables))
     if isinstance(argument, Constant):
         argument = argument.data
     array = _array(argument, ty)
     if isinstance(ty, TensorType):
         _check_tensor(array, ty)
     elif isinstance(ty, TypeCall | GlobalTypeVar | RefType):
-        raise _MisfitError("it is an array", str(ty), str(array.dtype))
+        raise _ArgumentError("it is an array", str(ty), str(array.dtype))
     return array
 
 
@@ -173,7 +173,7 @@ def _check_count(function: Any, ty: Type | None) -> None:
         return
     count = len(function.inputs if isinstance(function, Constructor) else function.function.params)
     if count != len(ty.arg_types):
-        raise _MisfitError("it takes another number of arguments", str(ty), f"a function of {count}")
+        raise _ArgumentError("it takes another number of arguments", str(ty), f"a function of {count}")
 
 
 def _array(argument: Any, ty: Type | None) -> Array:
@@ -187,7 +187,7 @@ def _array(argument: Any, ty: Type | None) -> Array:
         if isinstance(ty, TensorType) and isinstance(argument, (bool, int, float, list)) and array.dtype.kind in "biuf":
             array = _numbers(argument, array, ty)
     if is_no_number(array.dtype):
-        raise _MisfitError("it does not consist of numbers", str(ty), type(argument).__name__)
+        raise _ArgumentError("it does not consist of numbers", str(ty), type(argument).__name__)
     return array
 
 
@@ -196,7 +196,7 @@ def _converted(give: Callable[[], Any], argument: Any, ty: Type | None) -> Array
     try:
         return np.asarray(give())
     except Exception as error:
-        raise _MisfitError(str(error) or type(error).__name__, str(ty), type(argument).__name__) from error
+        raise _ArgumentError(str(error) or type(error).__name__, str(ty), type(argument).__name__) from error
 
 
 def _numbers(argument: Any, found: Array, ty: TensorType) -> Array:
@@ -206,14 +206,14 @@ def _numbers(argument: Any, found: Array, ty: TensorType) -> Array:
         made = found.astype(wanted)
         if wanted.kind in "biu" and not (made == found).all():
             what = f"{ty.dtype} cannot hold {'it' if found.ndim == 0 else 'one of its numbers'}"
-            raise _MisfitError(what, str(ty), repr(argument)[:60])
+            raise _ArgumentError(what, str(ty), repr(argument)[:60])
     return made
 
 
 def _plain(array: Array, ty: Type | None) -> Array:
     """Return an array without what its subclass adds, which kernels would stumble over."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        raise _MisfitError(
+        raise _ArgumentError(
             "some of its elements are masked", str(ty), "a masked array", "give them values: `.filled(0)`"
         )
     plain = np.asarray(array)
@@ -223,9 +223,9 @@ def _plain(array: Array, ty: Type | None) -> Array:
 def _check_tensor(array: np.ndarray[Any, Any], ty: TensorType) -> None:
     found = f"Tensor[({', '.join(map(str, array.shape))}), {array.dtype.name}]"
     if dtype_name(array.dtype) != ty.dtype:
-        raise _MisfitError("its dtype differs", str(ty), found, f'convert it with `.astype("{ty.dtype}")`')
+        raise _ArgumentError("its dtype differs", str(ty), found, f'convert it with `.astype("{ty.dtype}")`')
     fits = len(array.shape) == len(ty.shape) and all(
         not isinstance(d, int) or d == s for d, s in zip(ty.shape, array.shape, strict=True)
     )
     if not fits:
-        raise _MisfitError("its shape differs", str(ty), found)
+        raise _ArgumentError("its shape differs", str(ty), found)

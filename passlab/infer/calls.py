@@ -10,7 +10,7 @@ from functools import partial
 
 from passlab.errors import AttrsError, Diagnostic
 from passlab.infer import diagnose
-from passlab.infer.inference_state import Draft
+from passlab.infer.inference_state import InferenceState
 from passlab.infer.relations import Instance, OperatorRelation, RefusedError
 from passlab.infer.solver import MismatchError, brief
 from passlab.ir.attrs import Attrs
@@ -25,14 +25,14 @@ def default_attrs(op: Op) -> Attrs | None:
 
 
 class Calls:
-    """Types calls in a draft."""
+    """Types calls in a state."""
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
-        self.types = draft.types
-        self.solver = draft.solver
-        self.reporter = draft.reporter
-        self.of = draft.of
+    def __init__(self, state: InferenceState) -> None:
+        self.state = state
+        self.types = state.types
+        self.solver = state.solver
+        self.reporter = state.reporter
+        self.of = state.of
 
     def call(self, node: Call) -> None:
         """Type a call."""
@@ -43,7 +43,7 @@ class Calls:
         types, solver, spec = self.types, self.solver, op.spec
         args: list[Type] = [types.get(arg) or arg._checked_type for arg in node.args]  # type: ignore[misc]
         if len(args) != len(spec.inputs) and not (spec.variadic and len(args) >= len(spec.inputs)):
-            self.draft.error(diagnose.arity(node.span, len(spec.inputs), len(args), spec.variadic, op))
+            self.state.error(diagnose.arity(node.span, len(spec.inputs), len(args), spec.variadic, op))
             types[node] = solver.fresh()
             return
         attrs = node.attrs
@@ -67,10 +67,10 @@ class Calls:
         try:
             attrs = default_attrs(op)
         except AttrsError as error:
-            self.draft.errors += [Diagnostic(d.message, node.span, hint=d.hint) for d in error.diagnostics]
+            self.state.errors += [Diagnostic(d.message, node.span, hint=d.hint) for d in error.diagnostics]
             raise RefusedError from None
         if attrs is not None:
-            self.draft.attrs[node] = attrs
+            self.state.attrs[node] = attrs
         return attrs
 
     # ------------------------------------------------------------ functions
@@ -89,25 +89,25 @@ class Calls:
             known = assumed
         if not isinstance(known, FuncType):
             found = brief(solver.resolve(known))
-            self.draft.error(
+            self.state.error(
                 Diagnostic(
                     f"only expressions with function types can be called, found {found}",
                     diagnose.place_in(node.op, node),
-                    notes=tuple(self.draft.origin(node.op)[:1]),
+                    notes=tuple(self.state.origin(node.op)[:1]),
                 )
             )
             return solver.fresh()
         for ty in node.type_args:
-            self.draft.annotation(ty, node.span)
+            self.state.annotation(ty, node.span)
         if known.type_params or node.type_args or known.type_constraints:
             if len(node.type_args) > len(known.type_params):
                 counts = f"expected {len(known.type_params)}, found {len(node.type_args)}"
                 message = f"Incorrect number of type args in the call of {diagnose.name_of(node.op)}: {counts}"
-                self.draft.error(Diagnostic(message, node.span))
+                self.state.error(Diagnostic(message, node.span))
                 return solver.fresh()
             known, args = self.instantiate(known, 0, node.type_args, node)
             if args:
-                self.draft.type_args[node] = args
+                self.state.type_args[node] = args
         self._arguments(node, known)
         return known.ret_type
 
@@ -119,7 +119,7 @@ class Calls:
         try:
             solver.bind(callee, fn)
         except MismatchError as problem:
-            self.draft.error(diagnose.mismatch(problem, fn, callee, node.span))
+            self.state.error(diagnose.mismatch(problem, fn, callee, node.span))
             return None
         return fn
 
@@ -127,29 +127,29 @@ class Calls:
         """Hold the arguments of a call against the parameters."""
         args, params = node.args, fn.arg_types
         if len(args) != len(params):
-            self.draft.error(diagnose.arity(node.span, len(params), len(args), False, node.op))
+            self.state.error(diagnose.arity(node.span, len(params), len(args), False, node.op))
             return
         for i, (arg, param) in enumerate(zip(args, params, strict=True)):
             found = self.of(arg)
             if param is found:
                 continue
             notes = partial(self._argument_notes, node, i, param)
-            self.draft.same(param, found, diagnose.place_in(arg, node), notes, keep_right=True)
+            self.state.same(param, found, diagnose.place_in(arg, node), notes, keep_right=True)
 
     def _argument_notes(self, node: Call, index: int, expected: Type) -> list[diagnose.Note]:
         """Say which parameter an argument was held against, and where the argument comes from."""
         return [
             self._parameter_note(node.op, index, self.solver.resolve(expected)),
-            *self.draft.origin(node.args[index]),
+            *self.state.origin(node.args[index]),
         ]
 
     def _parameter_note(self, callee: Expr, index: int, ty: Type) -> diagnose.Note:
         name = diagnose.name_of(callee)
         fn: Expr | None = callee
         if isinstance(callee, Var):
-            fn = self.draft.values.get(callee)
+            fn = self.state.values.get(callee)
         elif isinstance(callee, GlobalVar):
-            fn = self.draft.world.functions.get(callee.name_hint)
+            fn = self.state.env.functions.get(callee.name_hint)
         if isinstance(fn, Function) and index < len(fn.params):
             param = fn.params[index]
             return f"parameter `%{param.name_hint}` of {name} is `{brief(ty)}`", param.span
@@ -171,7 +171,7 @@ class Calls:
         if solver.free_unknowns((fn.ret_type,)) and names:
             ret: Type = solver.fresh()  # the body is still being inferred: wait for it
             place = where.span if where is not None else None
-            solver.add(Instance(fn.ret_type, names, ret, place, solver, self.draft))
+            solver.add(Instance(fn.ret_type, names, ret, place, solver, self.state))
         else:
             ret = map_type(solver.resolve(fn.ret_type), names.get)
         for constraint in fn.type_constraints:

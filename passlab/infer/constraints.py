@@ -17,7 +17,7 @@ from passlab.errors import Diagnostic, LimitError, PasslabError, did_you_mean
 from passlab.infer import diagnose
 from passlab.infer.calls import Calls
 from passlab.infer.exhaustive import pattern_text, unmatched_cases
-from passlab.infer.inference_state import Draft
+from passlab.infer.inference_state import InferenceState
 from passlab.infer.patterns import Patterns
 from passlab.infer.relations import Projection, project
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step, schedule
@@ -46,20 +46,20 @@ UNIT = TupleType(())
 
 
 class Generator:
-    """Fills a draft. `order` lists the steps taken, for the second half to follow."""
+    """Fills a state. `order` lists the steps taken, for the second half to follow."""
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
-        self.types = draft.types
-        self.of = draft.of
-        self.solver = draft.solver
+    def __init__(self, state: InferenceState) -> None:
+        self.state = state
+        self.types = state.types
+        self.of = state.of
+        self.solver = state.solver
         self.order: list[Step] = []
-        self.calls = Calls(draft)
-        self.patterns = Patterns(draft)
-        draft.surplus = self.calls.instantiate_surplus
+        self.calls = Calls(state)
+        self.patterns = Patterns(state)
+        state.surplus = self.calls.instantiate_surplus
         self._seen: set[Expr] = set()
         self._steps: dict[type, Callable[[Any], object]] = {
-            Var: draft.var, Constant: self._constant, GlobalVar: self._global, Op: self._op,
+            Var: state.var, Constant: self._constant, GlobalVar: self._global, Op: self._op,
             Constructor: self._constructor, Call: self.calls.call, Tuple: self._tuple, TupleGetItem: self._projection,
             Let: self._let, Function: self._function, If: self._if, Match: self._match,
             RefCreate: self._ref_create, RefRead: self._ref_read, RefWrite: self._ref_write,
@@ -68,18 +68,18 @@ class Generator:
 
     def declare(self, name: str, fn: Function) -> None:
         """Announce a global function of this group, so that the others can mention it."""
-        self.draft.signatures[name] = self._provisional(fn)
+        self.state.signatures[name] = self._provisional(fn)
 
     def run(self, root: Expr) -> None:
-        """Type every node of `root`. Findings go to the draft."""
-        order = schedule(root, self.draft.known, self._seen)
+        """Type every node of `root`. Findings go to the state."""
+        order = schedule(root, self.state.known, self._seen)
         self.order += order
         steps = self._steps
         for step in order:
             steps[type(step)](step)
 
     def _origins(self, *exprs: Expr) -> list[diagnose.Note]:
-        return [note for expr in exprs for note in self.draft.origin(expr)]
+        return [note for expr in exprs for note in self.state.origin(expr)]
 
     # ------------------------------------------------------------ leaves
     def _constant(self, node: Constant) -> None:
@@ -90,25 +90,25 @@ class Generator:
 
     def _global(self, node: GlobalVar) -> None:
         name = node.name_hint
-        self.draft.globals.add(name)
-        world = self.draft.world
-        ty: Type | None = self.draft.signatures.get(name) or world.signature(name)
-        if ty is None and world.mod is None:
+        self.state.globals.add(name)
+        env = self.state.env
+        ty: Type | None = self.state.signatures.get(name) or env.signature(name)
+        if ty is None and env.mod is None:
             ty = node._checked_type
         if ty is None:
-            if name not in world.failed:
+            if name not in env.failed:
                 hint = (
-                    did_you_mean(name, world.functions)
-                    or f"the module has {', '.join(sorted(world.functions)[:8]) or 'no functions'}"
+                    did_you_mean(name, env.functions)
+                    or f"the module has {', '.join(sorted(env.functions)[:8]) or 'no functions'}"
                 )
-                self.draft.error(Diagnostic(f"there is no function `@{name}` in the module", node.span, hint=hint))
-            ty = self.draft.unknown_after_error()
+                self.state.error(Diagnostic(f"there is no function `@{name}` in the module", node.span, hint=hint))
+            ty = self.state.unknown_after_error()
         self.types[node] = ty
 
     def _constructor(self, node: Constructor) -> None:
-        self.draft.data.add(node.belong_to.name_hint)
+        self.state.data.add(node.belong_to.name_hint)
         ty = self.patterns.constructor_type(node, node.span)
-        self.types[node] = self.draft.unknown_after_error() if ty is None else ty
+        self.types[node] = self.state.unknown_after_error() if ty is None else ty
 
     # ------------------------------------------------------------ tuples, references
     def _tuple(self, node: Tuple) -> None:
@@ -124,12 +124,12 @@ class Generator:
             known = solver.head(whole)
         if type(known) is IncompleteType or (solver.exact and known is not whole):
             out = self.types[node] = solver.fresh()
-            solver.add(Projection(node, whole, out, solver, self.draft))
+            solver.add(Projection(node, whole, out, solver, self.state))
             return
         try:
             self.types[node] = project(node, known)
         except PasslabError as error:
-            self.draft.errors += error.diagnostics
+            self.state.errors += error.diagnostics
             self.types[node] = solver.fresh()
 
     def _ref_create(self, node: RefCreate) -> None:
@@ -143,7 +143,7 @@ class Generator:
         if isinstance(known, RefType):
             return known.value
         content = self.solver.fresh()
-        self.draft.same(RefType(content), ty, ref.span, lambda: self.draft.origin(ref))
+        self.state.same(RefType(content), ty, ref.span, lambda: self.state.origin(ref))
         return content
 
     def _ref_read(self, node: RefRead) -> None:
@@ -152,7 +152,7 @@ class Generator:
     def _ref_write(self, node: RefWrite) -> None:
         content = self._content(node.ref)
         notes = partial(self._origins, node.ref, node.value)
-        self.draft.same(content, self.of(node.value), diagnose.place_in(node.value, node), notes)
+        self.state.same(content, self.of(node.value), diagnose.place_in(node.value, node), notes)
         self.types[node] = UNIT
 
     # ------------------------------------------------------------ binding
@@ -166,8 +166,8 @@ class Generator:
         if var in self.types or var._checked_type is not None:
             return
         if var.type_annotation is not None:
-            self.draft.var(var)
-        elif fn in self.types or (fn._checked_type is not None and self.draft.known(fn)):
+            self.state.var(var)
+        elif fn in self.types or (fn._checked_type is not None and self.state.known(fn)):
             self.types[var] = self.of(fn)
         else:
             self.types[var] = self._provisional(fn)
@@ -176,33 +176,33 @@ class Generator:
         let = step.let
         var, value = let.var, let.value
         found = self.of(value)
-        self.draft.values[var] = value
+        self.state.values[var] = value
         if var.type_annotation is None and var not in self.types:
             self.types[var] = found
             return
         place = diagnose.place_in(value, let)
-        self.draft.same(self.draft.var(var), found, place, lambda: [*self.draft.origin(var)[:1], *self._origins(value)])
+        self.state.same(self.state.var(var), found, place, lambda: [*self.state.origin(var)[:1], *self._origins(value)])
 
     def _provisional(self, fn: Function) -> FuncType:
         """Return the type of a function from its annotations, with unknowns for what they leave open."""
-        known = self.draft.declared.get(fn)
+        known = self.state.declared.get(fn)
         if known is None:
             for param in fn.params:
-                self.draft.var(param)
+                self.state.var(param)
             ret = fn.ret_type if fn.ret_type is not None else self.solver.fresh()
             known = FuncType([self.of(p) for p in fn.params], ret, fn.type_params)
-            self.draft.declared[fn] = known
+            self.state.declared[fn] = known
         return known
 
     def _function(self, node: Function) -> None:
         body = self.of(node.body)
         if node.ret_type is not None:
-            self.draft.annotation(node.ret_type, node.span)
-        declared = self.draft.declared.get(node)
+            self.state.annotation(node.ret_type, node.span)
+        declared = self.state.declared.get(node)
         ret = declared.ret_type if declared is not None else node.ret_type
         if ret is not None:
             place = diagnose.place_in(node.body, node)
-            self.draft.same(
+            self.state.same(
                 ret,
                 body,
                 place,
@@ -218,15 +218,15 @@ class Generator:
     # ------------------------------------------------------------ choosing
     def _if(self, node: If) -> None:
         of = self.of
-        self.draft.same(
+        self.state.same(
             BOOL,
             of(node.cond),
             diagnose.place_in(node.cond, node),
-            lambda: [("a condition is a scalar bool", None), *self.draft.origin(node.cond)],
+            lambda: [("a condition is a scalar bool", None), *self.state.origin(node.cond)],
         )
         place = diagnose.place_in(node.false_branch, node)
         notes = partial(self._origins, node.true_branch, node.false_branch)
-        self.types[node] = self.draft.same(of(node.true_branch), of(node.false_branch), place, notes)
+        self.types[node] = self.state.same(of(node.true_branch), of(node.false_branch), place, notes)
 
     def _match(self, node: Match) -> None:
         result: Type | None = None
@@ -236,21 +236,21 @@ class Generator:
                 result, first = found, clause.rhs
                 continue
             place = diagnose.place_in(clause.rhs, node)
-            result = self.draft.same(result, found, place, partial(self._origins, first, clause.rhs))
+            result = self.state.same(result, found, place, partial(self._origins, first, clause.rhs))
         self.types[node] = self.solver.fresh() if result is None else result
-        if node.complete and not self.draft.errors:
+        if node.complete and not self.state.errors:
             self._check_complete(node)
 
     def _check_complete(self, node: Match) -> None:
         try:
-            missing = unmatched_cases(node, self.draft.world.mod)
+            missing = unmatched_cases(node, self.state.env.mod)
         except LimitError:
             raise
         except PasslabError as error:
-            self.draft.errors += error.diagnostics
+            self.state.errors += error.diagnostics
             return
         if missing:
-            self.draft.error(diagnose.inexhaustive([pattern_text(p) for p in missing], node.span))
+            self.state.error(diagnose.inexhaustive([pattern_text(p) for p in missing], node.span))
 
     def _enter_clause(self, step: EnterClause) -> None:
         self.patterns.pattern(step.clause.lhs, self.of(step.match.data), step.match)

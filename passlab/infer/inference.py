@@ -12,12 +12,12 @@ from weakref import WeakSet
 
 from passlab.errors import Diagnostic, TypeInferenceError
 from passlab.infer.constraints import Generator
-from passlab.infer.inference_state import Draft
+from passlab.infer.inference_state import InferenceState
 from passlab.infer.kinds import kind_problem
 from passlab.infer.order import groups
-from passlab.infer.solution import Finisher
+from passlab.infer.solution import Solution
 from passlab.infer.solver import WeakenedError
-from passlab.infer.type_env import World, reliance_of
+from passlab.infer.type_env import TypeEnv, reliance_of
 from passlab.ir.adt import TypeData
 from passlab.ir.diagnostics import rendered
 from passlab.ir.expr import Expr, ExprT, Function, GlobalVar
@@ -39,25 +39,25 @@ def infer_module(mod: IRModule) -> IRModule:
     """
     if not isinstance(mod, IRModule):
         raise not_a_node_error(mod, "a module")
-    world = World(mod)
-    todo = [name for name, fn in mod.items() if not _typed(fn, world)]
+    env = TypeEnv(mod)
+    todo = [name for name, fn in mod.items() if not _typed(fn, env)]
     if not todo:
         return mod
     with building(), rendered(mod):
-        return _typed_module(mod, world, todo)
+        return _typed_module(mod, env, todo)
 
 
-def _typed_module(mod: IRModule, world: World, todo: list[str]) -> IRModule:
+def _typed_module(mod: IRModule, env: TypeEnv, todo: list[str]) -> IRModule:
     """Return `mod` with the functions `todo` typed."""
     changes: dict[str, Function] = {}
     errors = _definition_errors(mod)
-    for group in [*_unsigned(world, todo), *([n] for n in todo if world.signature(n) is not None)]:
-        errors += _group(world, group, changes)
+    for group in [*_unsigned(env, todo), *([n] for n in todo if env.signature(n) is not None)]:
+        errors += _group(env, group, changes)
     if errors:
         raise TypeInferenceError(*_shown(errors))
-    for name, fn in world.functions.items():
-        world.global_var(mod.get_global_var(name), fn.checked_type)
-    return mod.with_functions(changes).with_global_vars(world.fresh_vars)
+    for name, fn in env.functions.items():
+        env.global_var(mod.get_global_var(name), fn.checked_type)
+    return mod.with_functions(changes).with_global_vars(env.fresh_vars)
 
 
 def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
@@ -67,21 +67,21 @@ def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     """
     if not isinstance(expr, Expr):
         raise not_a_node_error(expr)
-    world = World(mod)
-    if expr._checked_type is not None and not isinstance(expr, GlobalVar) and _typed(expr, world):
+    env = TypeEnv(mod)
+    if expr._checked_type is not None and not isinstance(expr, GlobalVar) and _typed(expr, env):
         return expr
     errors: list[Diagnostic] = []
-    for group in _unsigned(world, _mentioned(world, expr)):
-        errors += _group(world, group, {})
+    for group in _unsigned(env, _mentioned(env, expr)):
+        errors += _group(env, group, {})
     if not errors:
         exprs: list[Expr] = [expr]
-        roots, errors = _infer(world, exprs, [])
+        roots, errors = _infer(env, exprs, [])
         if not errors:
             return cast(ExprT, roots[0])  # a root is typed as a node of its class
     raise TypeInferenceError(*_shown(errors))
 
 
-def _mentioned(world: World, expr: Expr) -> list[str]:
+def _mentioned(env: TypeEnv, expr: Expr) -> list[str]:
     """Return the functions without a known signature that an expression mentions, directly or through each other.
 
     Passes type expressions by the thousand, so this looks at what is not typed yet and at nothing else of the module.
@@ -89,20 +89,20 @@ def _mentioned(world: World, expr: Expr) -> list[str]:
     found: dict[str, None] = {}
     todo, seen = [expr], set[Expr]()
     while todo:
-        for node in post_order(todo.pop(), enter=lambda n: not _typed(n, world), seen=seen):
-            if type(node) is GlobalVar and node.name_hint in world.functions and node.name_hint not in found:
-                if world.signature(node.name_hint) is None:
+        for node in post_order(todo.pop(), enter=lambda n: not _typed(n, env), seen=seen):
+            if type(node) is GlobalVar and node.name_hint in env.functions and node.name_hint not in found:
+                if env.signature(node.name_hint) is None:
                     found[node.name_hint] = None
-                    todo.append(world.functions[node.name_hint])
+                    todo.append(env.functions[node.name_hint])
     return list(found)
 
 
-def _typed(expr: Expr, world: World) -> bool:
+def _typed(expr: Expr, env: TypeEnv) -> bool:
     """Whether an expression has a type that stands in this module."""
     if expr._checked_type is None:
         return False
     reliance = reliance_of(expr)
-    return reliance is None or world.holds(reliance)
+    return reliance is None or env.holds(reliance)
 
 
 def _definition_errors(mod: IRModule) -> list[Diagnostic]:
@@ -118,66 +118,66 @@ def _definition_errors(mod: IRModule) -> list[Diagnostic]:
     return errors
 
 
-def _unsigned(world: World, names: Iterable[str]) -> list[list[str]]:
+def _unsigned(env: TypeEnv, names: Iterable[str]) -> list[list[str]]:
     """Return the functions without a known signature, in groups, callees first."""
-    unsigned = [n for n in names if world.signature(n) is None]
+    unsigned = [n for n in names if env.signature(n) is None]
     if not unsigned:
         return []
     wanted = set(unsigned)
     references = {}
     for name in unsigned:
-        met = (node.name_hint for node in post_order(world.functions[name]) if isinstance(node, GlobalVar))
+        met = (node.name_hint for node in post_order(env.functions[name]) if isinstance(node, GlobalVar))
         references[name] = list(dict.fromkeys(n for n in met if n in wanted))
     return groups(references)
 
 
-def _group(world: World, names: list[str], changes: dict[str, Function]) -> list[Diagnostic]:
+def _group(env: TypeEnv, names: list[str], changes: dict[str, Function]) -> list[Diagnostic]:
     """Infer a group of global functions together, noting in `changes` those that were replaced. Returns the errors."""
-    fns = [world.functions[n] for n in names]
-    recursive = [n for n in names if world.signature(n) is None]
-    roots, errors = _infer(world, fns, recursive)
+    fns = [env.functions[n] for n in names]
+    recursive = [n for n in names if env.signature(n) is None]
+    roots, errors = _infer(env, fns, recursive)
     if errors or not roots:
-        world.failed.update(names)
+        env.failed.update(names)
         return errors
     for name, fn, root in zip(names, fns, roots, strict=True):
         assert isinstance(root, Function)
-        world.solved(name, root)
+        env.solved(name, root)
         if root is not fn:
             changes[name] = root
     return []
 
 
-def _infer(world: World, roots: list[Expr] | list[Function], names: list[str]) -> tuple[list[Expr], list[Diagnostic]]:
+def _infer(env: TypeEnv, roots: list[Expr] | list[Function], names: list[str]) -> tuple[list[Expr], list[Diagnostic]]:
     """Infer some expressions together; `names` are those of the roots that are global functions without a signature.
 
     Returns the typed roots, or none and the errors; there are neither when all that is wrong was reported before.
     """
     try:
-        draft, generator = _generate(world, roots, names, exact=False)
+        state, generator = _generate(env, roots, names, exact=False)
     except WeakenedError:
-        draft, generator = _generate(world, roots, names, exact=True)
-    finisher = Finisher(draft, generator.order)
-    errors = [*draft.errors, *finisher.problems()]
-    if errors or draft.echo:
+        state, generator = _generate(env, roots, names, exact=True)
+    finisher = Solution(state, generator.order)
+    errors = [*state.errors, *finisher.problems()]
+    if errors or state.echo:
         return [], errors
     for name in names:
-        world.solved_type(name, finisher.final(draft.signatures[name]))
+        env.solved_type(name, finisher.final(state.signatures[name]))
     finisher.write()
     return [finisher.changed.get(root, root) for root in roots], []
 
 
 def _generate(
-    world: World, roots: list[Expr] | list[Function], names: list[str], exact: bool
-) -> tuple[Draft, Generator]:
-    draft = Draft(world, exact)
-    generator = Generator(draft)
+    env: TypeEnv, roots: list[Expr] | list[Function], names: list[str], exact: bool
+) -> tuple[InferenceState, Generator]:
+    state = InferenceState(env, exact)
+    generator = Generator(state)
     for name, root in zip(names, roots, strict=False):
         assert isinstance(root, Function)
         generator.declare(name, root)
     for root in roots:
         generator.run(root)
-    draft.solver.solve()
-    return draft, generator
+    state.solver.solve()
+    return state, generator
 
 
 def _shown(errors: list[Diagnostic]) -> list[Diagnostic]:

@@ -1,6 +1,6 @@
 """What inference holds while it types one group of functions: the types so far, the unknowns, the findings.
 
-Nothing is written on the nodes of the program: a draft that fails is dropped and leaves no trace.
+Nothing is written on the nodes of the program: a state that fails is dropped and leaves no trace.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from passlab.infer import diagnose
 from passlab.infer.kinds import kind_problem, undefined_type
 from passlab.infer.relations import OperatorReporter
 from passlab.infer.solver import MismatchError, Solver, brief
-from passlab.infer.type_env import World, reliance_of
+from passlab.infer.type_env import TypeEnv, reliance_of
 from passlab.infer.unify import Instantiate, unify
 from passlab.ir.adt import Constructor
 from passlab.ir.attrs import Attrs
@@ -22,11 +22,11 @@ from passlab.ir.types import FuncType, GlobalTypeVar, Kind, TensorType, Type
 Notes = Callable[[], Sequence[diagnose.Note]]
 
 
-class Draft:
+class InferenceState:
     """Types for the nodes of one group of functions. `types` may hold unknowns of `solver`."""
 
-    def __init__(self, world: World, exact: bool = False) -> None:
-        self.world = world
+    def __init__(self, env: TypeEnv, exact: bool = False) -> None:
+        self.env = env
         self.solver = Solver(exact)
         self.types: dict[Expr, Type] = {}
         self.errors: list[Diagnostic] = []
@@ -47,13 +47,13 @@ class Draft:
         if isinstance(node, GlobalVar):
             return False
         if isinstance(node, Constructor):
-            data = self.world.data(node.belong_to.name_hint)
+            data = self.env.data(node.belong_to.name_hint)
             self.data.add(node.belong_to.name_hint)
-            mod = self.world.mod
+            mod = self.env.mod
             return data is not None and mod is not None and mod.find_constructor(node.name_hint) is node
         reliance = reliance_of(node)
         if reliance is not None:
-            if not self.world.holds(reliance):
+            if not self.env.holds(reliance):
                 return False
             self.globals.update(reliance.signatures)
             self.data.update(reliance.data)
@@ -125,7 +125,7 @@ class Draft:
         if type(ty) is TensorType or ty in self._kinds_checked:
             return
         self.solver.is_open(ty)  # an annotation may hold unknowns; the solver has to hear of them
-        mod = self.world.mod
+        mod = self.env.mod
         problem = kind_problem(ty, mod, place, self._kinds_checked)
         if problem is None and isinstance(ty, GlobalTypeVar):
             if mod is not None and mod.find_type(ty.name_hint) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.errors import Diagnostic, Place
-from passlab.infer.inference_state import Draft
+from passlab.infer.inference_state import InferenceState
 from passlab.infer.kinds import undefined_type
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import Match, Var
@@ -13,11 +13,11 @@ from passlab.ir.types import FuncType, IncompleteType, TupleType, Type, TypeCall
 
 
 class Patterns:
-    """Types patterns and constructors in a draft."""
+    """Types patterns and constructors in a state."""
 
-    def __init__(self, draft: Draft) -> None:
-        self.draft = draft
-        self.solver = draft.solver
+    def __init__(self, state: InferenceState) -> None:
+        self.state = state
+        self.solver = state.solver
 
     def constructor_type(self, constructor: Constructor, place: Place | None) -> FuncType | None:
         """Return the polymorphic type of a constructor under the module's definitions; None, reported, without one."""
@@ -31,13 +31,13 @@ class Patterns:
         self, constructor: Constructor, place: Place | None
     ) -> tuple[Constructor, tuple[TypeVar, ...]] | None:
         head = constructor.belong_to
-        mod = self.draft.world.mod
-        data = self.draft.world.data(head.name_hint)
+        mod = self.state.env.mod
+        data = self.state.env.data(head.name_hint)
         if data is None:
             if mod is not None:
-                self.draft.error(undefined_type(head, mod, place))
+                self.state.error(undefined_type(head, mod, place))
             else:
-                self.draft.error(
+                self.state.error(
                     Diagnostic(
                         f"the type variable : `{head.name_hint}` is undefined", place, hint="infer it within its module"
                     )
@@ -47,7 +47,7 @@ class Patterns:
         if own is not None and own.belong_to is head:
             return own, data.type_vars
         known = ", ".join(f"`{c.name_hint}`" for c in data.constructors) or "none"
-        self.draft.error(
+        self.state.error(
             Diagnostic(
                 f"the type `{head.name_hint}` has no constructor `{constructor.name_hint}`",
                 place,
@@ -73,17 +73,17 @@ class Patterns:
     def _pattern_var(self, var: Var, ty: Type, pattern: Pattern, match: Match) -> None:
         place = pattern.span or var.span or match.span
         if var.type_annotation is not None:
-            self.draft.annotation(var.type_annotation, place)
-            self.draft.types[var] = var.type_annotation
-            self.draft.same(
-                var.type_annotation, ty, place, lambda: [*self.draft.origin(var), *self.draft.origin(match.data)]
+            self.state.annotation(var.type_annotation, place)
+            self.state.types[var] = var.type_annotation
+            self.state.same(
+                var.type_annotation, ty, place, lambda: [*self.state.origin(var), *self.state.origin(match.data)]
             )
-        elif var in self.draft.types:
-            self.draft.same(
-                self.draft.types[var], ty, place, lambda: [*self.draft.origin(var), *self.draft.origin(match.data)]
+        elif var in self.state.types:
+            self.state.same(
+                self.state.types[var], ty, place, lambda: [*self.state.origin(var), *self.state.origin(match.data)]
             )
         else:
-            self.draft.types[var] = ty
+            self.state.types[var] = ty
 
     def _unknowns(self, count: int) -> list[Type]:
         return [self.solver.fresh() for _ in range(count)]
@@ -92,7 +92,7 @@ class Patterns:
         """Return the types of the fields of a constructor pattern; unknowns after an error."""
         place = pattern.span or match.span
         constructor = pattern.constructor
-        self.draft.data.add(constructor.belong_to.name_hint)
+        self.state.data.add(constructor.belong_to.name_hint)
         found = self._definition(constructor, place)
         if found is None:
             return self._unknowns(len(pattern.patterns))
@@ -102,18 +102,18 @@ class Patterns:
             args: Sequence[Type] = known.args
         else:
             args = self._unknowns(len(type_vars))
-            self.draft.same(
+            self.state.same(
                 TypeCall(own.belong_to, args),
                 ty,
                 place,
                 lambda: [
                     (f"`{own.name_hint}` makes values of type `{own.belong_to.name_hint}`", own.span),
-                    *self.draft.origin(match.data),
+                    *self.state.origin(match.data),
                 ],
             )
         if len(pattern.patterns) != len(own.inputs):
             few = "Not enough" if len(pattern.patterns) < len(own.inputs) else "Too many"
-            self.draft.error(
+            self.state.error(
                 Diagnostic(
                     f"{few} inputs for the constructor; expected {len(own.inputs)}, got {len(pattern.patterns)}",
                     place,
@@ -133,7 +133,7 @@ class Patterns:
         if isinstance(known, TupleType) and len(known.fields) == size:
             return known.fields
         fields = self._unknowns(size)
-        self.draft.same(TupleType(fields), ty, pattern.span or match.span, lambda: self.draft.origin(match.data))
+        self.state.same(TupleType(fields), ty, pattern.span or match.span, lambda: self.state.origin(match.data))
         return fields
 
     def _head(self, ty: Type) -> Type:

@@ -11,9 +11,9 @@ from typing import Any
 
 from passlab.errors import Diagnostic
 from passlab.infer import diagnose
-from passlab.infer.inference_state import Draft
+from passlab.infer.inference_state import InferenceState
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
-from passlab.infer.type_env import Reliance, reliance_of
+from passlab.infer.type_env import TypeDependency, reliance_of
 from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type, set_reliance
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, holds, map_type
@@ -22,23 +22,23 @@ from passlab.ir.walk import CHILDREN, LEAVES, note_rewrite, rebuild
 _UNIT = TupleType(())
 
 
-class Finisher:
-    """Turns a solved draft into typed nodes. `changed` maps the nodes that were replaced."""
+class Solution:
+    """Turns a solved state into typed nodes. `changed` maps the nodes that were replaced."""
 
-    def __init__(self, draft: Draft, order: list[Step]) -> None:
-        self.draft = draft
+    def __init__(self, state: InferenceState, order: list[Step]) -> None:
+        self.state = state
         self.order = order
         self.changed: dict[Expr, Expr] = {}
         self._resolved: dict[Type, Type] = {}
-        self._reliance: Reliance | None = None
+        self._reliance: TypeDependency | None = None
         self._relying: set[Expr] = set()  # the nodes typed here that rely on the module
 
     def problems(self) -> list[Diagnostic]:
         """Return a finding for each expression whose type nothing determines, the causes only."""
-        draft, solver = self.draft, self.draft.solver
-        if not solver.used or draft.errors or draft.echo:
+        state, solver = self.state, self.state.solver
+        if not solver.used or state.errors or state.echo:
             return []
-        unknown = [node for node in self.draft.types if type(self._type(node)) is IncompleteType]
+        unknown = [node for node in self.state.types if type(self._type(node)) is IncompleteType]
         if not unknown:  # what is stuck all the same waits for a part of a type
             return [diagnose.stuck(pending.place) for pending in solver.unfinished()]
         causes: list[Expr] = [n for n in unknown if isinstance(n, Var)]
@@ -48,25 +48,25 @@ class Finisher:
         return [diagnose.unresolved(node, self._type(node)) for node in causes]
 
     def _type(self, node: Expr) -> Type:
-        ty = self.draft.types[node]
-        return ty if type(ty) is TensorType else self.draft.solver.resolve(ty, self._resolved)
+        ty = self.state.types[node]
+        return ty if type(ty) is TensorType else self.state.solver.resolve(ty, self._resolved)
 
     def final(self, ty: Type) -> Type:
         """Return a type with nothing unknown: what nothing depends on (the element type of an unused `Nil`) is `()`."""
-        if type(ty) is TensorType or not self.draft.solver.used:
+        if type(ty) is TensorType or not self.state.solver.used:
             return ty
-        done = self.draft.solver.resolve(ty, self._resolved)
-        if self.draft.solver.is_open(done):
+        done = self.state.solver.resolve(ty, self._resolved)
+        if self.state.solver.is_open(done):
             done = map_type(done, lambda part: _UNIT if type(part) is IncompleteType else None)
         return done
 
     def write(self) -> None:
         """Type every node."""
-        draft, types, changed = self.draft, self.draft.types, self.changed
-        functions, data = draft.relies_on()
+        state, types, changed = self.state, self.state.types, self.changed
+        functions, data = state.relies_on()
         if functions or data:
-            self._reliance = draft.world.reliance(functions, data)
-        plain = not draft.solver.used and self._reliance is None and not draft.attrs and not draft.type_args
+            self._reliance = state.env.reliance(functions, data)
+        plain = not state.solver.used and self._reliance is None and not state.attrs and not state.type_args
         for step in self.order:
             kind = type(step)
             if plain and not changed and kind in _PLAIN and step._checked_type is None:  # type: ignore[union-attr]
@@ -82,7 +82,7 @@ class Finisher:
     def _node(self, node: Expr) -> None:
         """Type one node, replacing it where that is needed."""
         changed = self.changed
-        ty = self.draft.types.get(node)
+        ty = self.state.types.get(node)
         if ty is None or node in changed:
             return
         if type(ty) is not TensorType:
@@ -108,7 +108,7 @@ class Finisher:
             known = node.type_annotation
             return node if known is ty else Var(node.name_hint, ty, node.span, node.virtual_device)
         if type(node) is GlobalVar:
-            return self.draft.world.global_var(node, ty)
+            return self.state.env.global_var(node, ty)
         if kind in _LEAVES:
             return node
         post = rebuild(node, self._now) if self.changed else node
@@ -122,9 +122,9 @@ class Finisher:
     def _call(self, node: Call) -> Call:
         """Return a call with its parts replaced, and attributes and type arguments filled in."""
         op, args, get = node.op, node.args, self.changed.get
-        attrs = self.draft.attrs.get(node, node.attrs)
+        attrs = self.state.attrs.get(node, node.attrs)
         type_args = node._type_args
-        given = self.draft.type_args.get(node)
+        given = self.state.type_args.get(node)
         if given is not None:
             type_args = tuple(map(self.final, given))
         if self.changed:
@@ -145,7 +145,7 @@ class Finisher:
         kids = CHILDREN[kind](node)
         if not self._relying.isdisjoint(kids):
             return True
-        types = self.draft.types
+        types = self.state.types
         if any(kid not in types and reliance_of(kid) is not None for kid in kids):
             return True
         return isinstance(node, Match) and any(

@@ -1,9 +1,9 @@
 """What inference knows of the module around an expression, and what typed nodes rely on.
 
 The type of an expression that mentions a global function or a data type depends on the module it stands in. So for
-each typed node that does, a `Reliance` is kept on the node: the signatures and definitions it was typed under. In a
-module where they are the same its type stands; in another it is inferred anew. Nodes that mention none (whole networks,
-mostly) have none, and their types stand everywhere.
+each typed node that does, a `TypeDependency` is kept on the node: the signatures and definitions it was typed under.
+In a module where they are the same its type stands; in another it is inferred anew. Nodes that mention none (whole
+networks, mostly) have none, and their types stand everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import FuncType, IncompleteType, Type, holds
 
 
-class Reliance:
+class TypeDependency:
     """The signatures and data type definitions under which nodes were typed."""
 
     __slots__ = ("signatures", "data")
@@ -26,7 +26,7 @@ class Reliance:
         self.data = data
 
 
-def reliance_of(node: Expr) -> Reliance | None:
+def reliance_of(node: Expr) -> TypeDependency | None:
     """Return what the type of a node relies on, None for the many that rely on nothing."""
     return getattr(node, "_reliance", None)
 
@@ -46,7 +46,7 @@ def signature_of(fn: Function) -> FuncType | None:
     return FuncType(args, fn.ret_type, fn.type_params)  # type: ignore[arg-type]
 
 
-class World:
+class TypeEnv:
     """The functions and data types an expression may mention. `mod` is None for an expression that stands alone."""
 
     def __init__(self, mod: IRModule | None) -> None:
@@ -56,7 +56,7 @@ class World:
         self.failed: set[str] = set()  # functions whose own errors are reported already
         self.fresh_vars: dict[str, GlobalVar] = {}  # new global variables, for signatures that changed
         self._signatures: dict[str, FuncType | None] = {}
-        self._holding: dict[Reliance, bool] = {}
+        self._holding: dict[TypeDependency, bool] = {}
 
     def signature(self, name: str) -> FuncType | None:
         """Return the type of a global function, None while it is not known."""
@@ -80,7 +80,7 @@ class World:
         """Return the definition of a data type, or None."""
         return self.mod.find_type(name) if self.mod is not None else None
 
-    def holds(self, reliance: Reliance) -> bool:
+    def holds(self, reliance: TypeDependency) -> bool:
         """Whether everything a typed node relies on is the same here."""
         known = self._holding.get(reliance)
         if known is None:
@@ -107,7 +107,7 @@ class World:
             self.fresh_vars[name] = own
         return own
 
-    def reliance(self, names: set[str], data: set[str]) -> Reliance:
+    def reliance(self, names: set[str], data: set[str]) -> TypeDependency:
         """Return what nodes that mention these functions and data types rely on."""
         signatures: dict[str, Type] = {n: ty for n in sorted(names) if (ty := self.signature(n)) is not None}
-        return Reliance(signatures, {n: self.data(n) for n in sorted(data)})
+        return TypeDependency(signatures, {n: self.data(n) for n in sorted(data)})

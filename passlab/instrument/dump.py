@@ -9,7 +9,7 @@ from typing import Any
 
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
-from passlab.instrument.per_run import Running
+from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
 from passlab.table import Table
 from passlab.transform.pass_info import PassInfo
@@ -39,7 +39,7 @@ class DumpIR(PassInstrument):
         self.refresh = refresh
         self.only_changed = only_changed
         self.show_meta_data = show_meta_data
-        self._running: Running[IRModule] = Running()
+        self._running: PerRun[IRModule] = PerRun()
         self._written: list[tuple[int, str, str]] = []
         self._next = 0
 

@@ -10,7 +10,7 @@ import tracemalloc
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
-from passlab.instrument.per_run import Running
+from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
 from passlab.table import Table
 from passlab.transform.pass_info import PassInfo
@@ -66,7 +66,7 @@ class MemoryInstrument(PassInstrument):
         super().__init__()
         self._meter = MemoryMeter()
         self._rows: list[list[Any]] = []
-        self._running: Running[tuple[list[Any], list[int]]] = Running()
+        self._running: PerRun[tuple[list[Any], list[int]]] = PerRun()
 
     def enter_pass_ctx(self) -> None:
         self._running.forget()

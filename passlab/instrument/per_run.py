@@ -14,7 +14,7 @@ from passlab.transform.base import PassRun, current_run
 T = TypeVar("T")
 
 
-class Running(Generic[T]):
+class PerRun(Generic[T]):
     """Values by run. Threads and tasks may share one: each sees the passes it runs itself."""
 
     def __init__(self) -> None:

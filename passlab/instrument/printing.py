@@ -17,7 +17,7 @@ from passlab.diffing.diff import diff
 from passlab.errors import did_you_mean, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import changed_functions, is_changed, only_functions
-from passlab.instrument.per_run import Running
+from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
 from passlab.table import Table
 from passlab.transform.pass_info import PassInfo, as_names
@@ -144,7 +144,7 @@ class PrintIRAfter(Printer):
         super().__init__(passes, functions, show_meta_data=show_meta_data, file=file)
         self.only_changed = only_changed
         self.diff = diff
-        self._running: Running[IRModule] = Running()
+        self._running: PerRun[IRModule] = PerRun()
 
     def enter_pass_ctx(self) -> None:
         super().enter_pass_ctx()

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from passlab.analysis.cost import costs
 from passlab.instrument.base import PassInstrument
-from passlab.instrument.per_run import Running
+from passlab.instrument.per_run import PerRun
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
@@ -100,7 +100,7 @@ class StatisticsInstrument(PassInstrument):
     def __init__(self) -> None:
         super().__init__()
         self._rows: list[_Row] = []
-        self._running: Running[tuple[_Row, IRModule]] = Running()
+        self._running: PerRun[tuple[_Row, IRModule]] = PerRun()
 
     def enter_pass_ctx(self) -> None:
         self._running.forget()

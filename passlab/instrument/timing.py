@@ -10,7 +10,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, PassError
 from passlab.instrument.base import PassInstrument
-from passlab.instrument.per_run import Running
+from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
 from passlab.table import Table
 from passlab.transform.pass_info import PassInfo
@@ -64,7 +64,7 @@ class PassTimingInstrument(PassInstrument):
     def __init__(self) -> None:
         super().__init__()
         self.passes: list[PassTime] = []
-        self._running: Running[PassTime] = Running()
+        self._running: PerRun[PassTime] = PerRun()
 
     def enter_pass_ctx(self) -> None:
         _latest.instrument = self

@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from passlab.instrument.base import PassInstrument
-from passlab.instrument.per_run import Running
+from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
 from passlab.table import Table
 from passlab.transform.base import current_run
@@ -26,7 +26,7 @@ class TraceInstrument(PassInstrument):
     def __init__(self) -> None:
         super().__init__()
         self._events: list[dict[str, Any]] = []
-        self._running: Running[dict[str, Any]] = Running()
+        self._running: PerRun[dict[str, Any]] = PerRun()
         self._origin = perf_counter_ns()
 
     def enter_pass_ctx(self) -> None:

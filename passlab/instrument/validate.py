@@ -14,7 +14,7 @@ from typing import Any
 from passlab.errors import Diagnostic, PassTypeError, ValidationError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import Rewrites
-from passlab.instrument.per_run import Running
+from passlab.instrument.per_run import PerRun
 from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -55,7 +55,7 @@ class Validate(PassInstrument):
         self.failures: list[ValidationError] = []
         self._options: tuple[Inputs, str, int] = (inputs, entry, seed)
         self._trial = Trial(*self._options)
-        self._running: Running[tuple[IRModule, Rewrites]] = Running()
+        self._running: PerRun[tuple[IRModule, Rewrites]] = PerRun()
 
     def enter_pass_ctx(self) -> None:
         self._running.forget()

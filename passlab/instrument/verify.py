@@ -9,7 +9,7 @@ from passlab.errors import Diagnostic, PasslabError, VerifyError
 from passlab.infer import infer_module
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
-from passlab.instrument.per_run import Running
+from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
 from passlab.table import Table
 from passlab.transform.base import PassRun, current_run
@@ -33,7 +33,7 @@ class VerifyInstrument(PassInstrument):
         self.deterministic = deterministic
         self.failures: list[VerifyError] = []
         self._rows: list[tuple[str, str, str]] = []
-        self._running: Running[tuple[IRModule, IRModule]] = Running()  # the module given, and what it held then
+        self._running: PerRun[tuple[IRModule, IRModule]] = PerRun()  # the module given, and what it held then
 
     def enter_pass_ctx(self) -> None:
         self._running.forget()

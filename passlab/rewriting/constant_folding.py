@@ -31,7 +31,7 @@ def folded(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> 
         return expr
     movable = Movable(mod)
 
-    def fate(let: Let, value: Expr) -> LetAction:
+    def choose(let: Let, value: Expr) -> LetAction:
         return LetAction.INLINE if type(without_place(value)) is Constant else LetAction.KEEP
 
     def rule(pre: Expr, post: Expr) -> Expr:
@@ -43,7 +43,7 @@ def folded(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> 
             return post.true_branch if cond.data else post.false_branch
         return post
 
-    return remove_lets(expr, fate, rule, _enter, name="folded", order=order)
+    return remove_lets(expr, choose, rule, _enter, name="folded", order=order)
 
 
 def _enter(node: Expr) -> bool:

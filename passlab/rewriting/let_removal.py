@@ -23,16 +23,16 @@ class LetAction(Enum):
 
 def remove_lets(
     root: ExprT,
-    fate: Callable[[Let, Expr], LetAction],
+    choose: Callable[[Let, Expr], LetAction],
     rule: Callable[[Expr, Expr], Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
     name: str = "",
     order: list[Expr] | None = None,
     let_name: Callable[[Let], str] | None = None,
 ) -> ExprT:
-    """Return `root` with lets removed as `fate(let, new value)` says; the same object when nothing changes.
+    """Return `root` with lets removed as `choose(let, new value)` says; the same object when nothing changes.
 
-    `fate` is asked when the value has been rewritten and before the uses are. `rule(pre, post)` may replace any other
+    `choose` is asked when the value has been rewritten and before the uses are. `rule(pre, post)` may replace any other
     node meanwhile, under `name`, as in `walk.rewrite`. A value that uses its own variable, as recursive functions do,
     is put in as `let f = value; f`. Values of lets that are dropped are rewritten all the same, to no effect.
     `let_name(let)` is the name under which the removal of a let is reported.
@@ -78,7 +78,7 @@ def remove_lets(
         for let in lets.get(pre, ()):
             pending.discard(let.var)
             value = new(let.value)
-            chosen = fate(let, value)
+            chosen = choose(let, value)
             if chosen is LetAction.KEEP or (
                 chosen is LetAction.INLINE and let.body is let.var and let.var in recursive
             ):

@@ -11,7 +11,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, SizeVar
 from passlab.text.literals import float_text, key_text, quote
-from passlab.text.marks import Ink
+from passlab.text.marks import Annotations
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.type_printer import TypePrinter
 
@@ -19,21 +19,21 @@ from passlab.text.type_printer import TypePrinter
 class AttrPrinter:
     """Prints attribute values for one text."""
 
-    def __init__(self, meta: MetaWriter, taken: Iterable[str], ink: Ink | None) -> None:
+    def __init__(self, meta: MetaWriter, taken: Iterable[str], annotations: Annotations | None) -> None:
         self.meta = meta
         self.types = TypePrinter(meta, taken)
-        self.ink = ink
+        self.annotations = annotations
         self._texts: dict[
             int, tuple[Attrs, list[str]]
         ] = {}  # by identity; the record is kept so that its id stays its own
 
     def mark(self, kind: str, node: Any, text: str) -> str:
         """Mark a stretch of text, when marks are wanted."""
-        return text if self.ink is None else self.ink.mark(kind, node, text)
+        return text if self.annotations is None else self.annotations.mark(kind, node, text)
 
     def word(self, text: str) -> str:
         """A keyword."""
-        return text if self.ink is None else self.ink.mark("keyword", None, text)
+        return text if self.annotations is None else self.annotations.mark("keyword", None, text)
 
     @staticmethod
     def key(name: str) -> str:
@@ -109,7 +109,7 @@ class AttrPrinter:
         """Return the `key=value` texts of a call."""
         attrs = call.attrs
         known = self._texts.get(id(attrs))
-        if known is not None and self.ink is None:
+        if known is not None and self.annotations is None:
             return known[1]
         assert attrs is not None
         declared = call.op.spec.attrs if type(call.op) is Op else None

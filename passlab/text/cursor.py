@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, ParseError, did_you_mean
 from passlab.ir.span import Source, Span
-from passlab.text.hints import cure, malformed, unclosed
+from passlab.text.hints import malformed, syntax_hint, unclosed
 from passlab.text.lexer import Tokens
 from passlab.text.literals import local_text, read_string
 
@@ -126,7 +126,9 @@ class Cursor:
             self.error(problem[0], hint=problem[1])
         opener = unclosed(self.texts, self.i, wanted)
         notes = () if opener is None else ((f"the `{self.texts[opener]}` is here", self.token_span(opener)),)
-        self.error(f"expected {wanted} found {describe(word)}", notes=notes, hint=cure(self.texts, self.i, wanted))
+        self.error(
+            f"expected {wanted} found {describe(word)}", notes=notes, hint=syntax_hint(self.texts, self.i, wanted)
+        )
 
 
 def describe(word: str) -> str:

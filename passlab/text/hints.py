@@ -55,7 +55,7 @@ _SLIPS = (
 )
 
 
-def cure(texts: Sequence[str], at: int, wanted: str) -> str | None:
+def syntax_hint(texts: Sequence[str], at: int, wanted: str) -> str | None:
     """Return what to try where `wanted` should stand instead of the token `at`, or None. Linear in the tokens."""
     word = texts[at]
     opened = [texts[i] for i in _still_open(texts, at)]

@@ -36,7 +36,7 @@ from passlab.ir.walk import CHILDREN
 from passlab.text.attr_printer import AttrPrinter, deep_attrs
 from passlab.text.cursor import Parse
 from passlab.text.literals import local_text, name_text, quote, scalar_text
-from passlab.text.marks import CLOSE, Ink, unmarked
+from passlab.text.marks import CLOSE, Annotations, unmarked
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.naming import Names
 
@@ -102,10 +102,10 @@ class Layout(AttrPrinter):
         taken: Iterable[str],
         constructors: Iterable[str],
         annotate: Callable[[Expr], str] | None,
-        ink: Ink | None,
+        annotations: Annotations | None,
         spans: bool,
     ) -> None:
-        super().__init__(meta, taken, ink)
+        super().__init__(meta, taken, annotations)
         self.shared = shared_nodes(roots)
         self.names = Names()
         self.hidden = frozenset(constructors)  # operators of these names must say that they are operators
@@ -131,7 +131,7 @@ class Layout(AttrPrinter):
         """What is written behind a node: its type, or what `annotate` says."""
         if self.annotate is not None:
             text = self.annotate(node) or ""
-            return text if self.ink is None else unmarked(text)
+            return text if self.annotations is None else unmarked(text)
         ty = node._checked_type
         span = node.span if self.spans else None
         if (ty is None and span is None) or type(node) not in _COMMENTED:
@@ -145,7 +145,7 @@ class Layout(AttrPrinter):
 
     def binder(self, var: Var) -> str:
         """A variable where it is bound: name, device, type, comment. Gives it its name."""
-        if var in self.ref and self.ink is None:
+        if var in self.ref and self.annotations is None:
             text = self.ref[var]
         else:
             text = f"%{local_text(self.names.unique(var.name_hint))}" if var not in self.ref else self._name_again(var)
@@ -161,8 +161,8 @@ class Layout(AttrPrinter):
         return self.ref.get(node) if type(node) is Var else None
 
     def _name_again(self, var: Var) -> str:
-        inked = self.ref[var]
-        return inked[inked.index("\x02") + 1 : -1]
+        annotated = self.ref[var]
+        return annotated[annotated.index("\x02") + 1 : -1]
 
     def _atom(self, node: Expr) -> str:
         """The text of an atom that is not a variable."""
@@ -199,11 +199,11 @@ class Layout(AttrPrinter):
             return self.ref[node]
         name = f"%{self.count}"
         self.count += 1
-        if self.ink is None:
+        if self.annotations is None:
             self.ref[node] = name
         else:
-            self.ref[node] = self.ink.mark("use", node, name)
-            name = self.ink.mark("temporary", node, name)
+            self.ref[node] = self.annotations.mark("use", node, name)
+            name = self.annotations.mark("temporary", node, name)
         if type(piece) is str:
             out.append(f"{indent}{name} = {piece}{self.info(node)};\n")
         else:
@@ -315,7 +315,7 @@ class Layout(AttrPrinter):
         else:
             callee = ref.get(op) or self.reference(op, out, indent)
         text = f"{callee}({', '.join(args)})"
-        return text if self.ink is None else self.ink.mark("call", node, text)
+        return text if self.annotations is None else self.annotations.mark("call", node, text)
 
     # ------------------------------------------------------------ what nests
     def scope(self, node: Expr, level: str) -> Parse:
@@ -423,7 +423,7 @@ class Layout(AttrPrinter):
 
     def spread(self, kind: str, node: Expr, rope: Rope) -> Rope:
         """Return a rope marked as a whole."""
-        return rope if self.ink is None else [self.ink.open(kind, node), rope, CLOSE]
+        return rope if self.annotations is None else [self.annotations.open(kind, node), rope, CLOSE]
 
 
 _FLAT = (Call, Tuple, TupleGetItem)

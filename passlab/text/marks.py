@@ -32,7 +32,7 @@ class Mark(NamedTuple):
     node: Any
 
 
-class Ink:
+class Annotations:
     """Collects what is marked while a program is printed."""
 
     def __init__(self) -> None:
@@ -60,14 +60,14 @@ def unmarked(text: str) -> str:
 class Printed:
     """A printed program: its `text` and its `marks`, outer before inner, in the order of the text."""
 
-    def __init__(self, inked: str, marked: list[tuple[str, Any]]) -> None:
-        self._inked = inked
+    def __init__(self, annotated: str, marked: list[tuple[str, Any]]) -> None:
+        self._annotated = annotated
         self._marked = marked
 
     @cached_property
     def _parts(self) -> list[str | None]:
-        """The inked text in pieces: text, number of an opening mark (None for a closing one), text, ..."""
-        return _PARTS.split(self._inked)
+        """The annotated text in pieces: text, number of an opening mark (None for a closing one), text, ..."""
+        return _PARTS.split(self._annotated)
 
     @cached_property
     def text(self) -> str:

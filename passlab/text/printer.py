@@ -18,7 +18,7 @@ from passlab.ir.types import GlobalTypeVar, Type
 from passlab.text.cursor import Parse, drive
 from passlab.text.layout import Layout, Rope, flatten
 from passlab.text.literals import local_text, name_text
-from passlab.text.marks import Ink, Printed
+from passlab.text.marks import Annotations, Printed
 from passlab.text.meta_writer import OMITTED, MetaWriter
 
 HEADER = '#[version = "0.0.5"]\n'
@@ -52,15 +52,15 @@ def text_with(meta: MetaWriter, node: Any) -> str:
 
 def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> Printed:
     """Return what `pretty` returns, with marks that say which stretch of the text stands for which node."""
-    ink = Ink()
-    inked = _print(node, MetaWriter(), annotate, ink, spans)
-    return Printed(inked, ink.marked)
+    annotations = Annotations()
+    annotated = _print(node, MetaWriter(), annotate, annotations, spans)
+    return Printed(annotated, annotations.marked)
 
 
-def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, ink: Ink | None, spans: bool) -> str:
+def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, annotations: Annotations | None, spans: bool) -> str:
     if isinstance(node, IRModule):
-        return _print_module(node, meta, annotate, ink, spans)
-    layout = Layout(meta, [node] if isinstance(node, Expr) else [], (), (), annotate, ink, spans)
+        return _print_module(node, meta, annotate, annotations, spans)
+    layout = Layout(meta, [node] if isinstance(node, Expr) else [], (), (), annotate, annotations, spans)
     if isinstance(node, Expr):
         text = flatten(drive(layout.scope(node, "")))
         return text[:-1]
@@ -73,12 +73,14 @@ def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, ink: Ink | No
     raise TypeError(f"a {type(node).__name__} has no Relay text")
 
 
-def _print_module(mod: IRModule, meta: MetaWriter, annotate: Annotate | None, ink: Ink | None, spans: bool) -> str:
+def _print_module(
+    mod: IRModule, meta: MetaWriter, annotate: Annotate | None, annotations: Annotations | None, spans: bool
+) -> str:
     types = sorted(mod.type_definitions.values(), key=lambda d: d.header.name_hint)
     functions = sorted(mod.functions_items(), key=lambda item: item[0].name_hint)
     constructors = [c.name_hint for data in types for c in data.constructors]
     roots = [f for _, f in functions]
-    layout = Layout(meta, roots, [d.header.name_hint for d in types], constructors, annotate, ink, spans)
+    layout = Layout(meta, roots, [d.header.name_hint for d in types], constructors, annotate, annotations, spans)
     items: list[Any] = [_type_definition(layout, data) for data in types]
     for var, function in functions:
         name = layout.mark("global", var, f"@{local_text(var.name_hint)}")

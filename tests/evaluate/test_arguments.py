@@ -180,7 +180,7 @@ def test_the_evaluator_takes_functions():
 @pytest.mark.parametrize("kind", DATA_KINDS)
 def test_a_function_of_elsewhere_is_refused(kind):
     for given in (lambda x: x, "f", None, X):
-        with pytest.raises(RunError, match="no function of a program"):
+        with pytest.raises(RunError, match="not a function of a program"):
             run(kind, APPLY, given)
     if kind != "debug":
         with pytest.raises(RunError, match="cannot be called here") as caught:

@@ -12,7 +12,7 @@ import passlab
 from passlab import relay
 from passlab.errors import PasslabError, RunError, VerifyError
 from passlab.executor.aot import PythonSource, python_source
-from passlab.executor.aot.outlying import Outlying
+from passlab.executor.aot.deep_blocks import DeepBlocks
 from passlab.executor.aot.program_source import DEEPEST
 from passlab.executor.aot.vendor import Library
 from passlab.ir.expr import Function, Var
@@ -257,7 +257,7 @@ def test_blocks_that_stand_too_deep_know_the_variables_they_need():
     lets = "".join(f"if (%n == {i}) {{ %v{i} }} else {{ let %v{i + 1} = add(%v{i}, %x); " for i in range(n))
     text = f"def @main(%x: float32, %n: int32) -> float32 {{ let %v0 = add(%x, %x); {lets} %v{n} {'}' * n} }}"
     mod = passlab.parse(text)
-    found = Outlying(mod["main"], 1, DEEPEST).found
+    found = DeepBlocks(mod["main"], 1, DEEPEST).found
     assert len(found) == n // DEEPEST
     assert all(set(variables) == set(free_vars(block)) for block, variables in found.items())
     run = relay.create_executor("aot", mod).evaluate()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from passlab.errors import Diagnostic, TypeInferenceError
 from passlab.infer import infer_expr, inference
-from passlab.infer.inference_state import Draft
+from passlab.infer.inference_state import InferenceState
 from passlab.ir import Expr, GlobalVar, Op, Var
 from passlab.ir.adt import Constructor
 from passlab.ir.equal import structural_equal
@@ -69,7 +69,7 @@ def test_the_exact_mode_finds_the_same_types(seed):
     writer = Writer(seed, annotated=0.1)
     program = writer.expr(writer.ty(), 12, {})
     quick = infer_expr(copied(program), LIBRARY)
-    with mock.patch.object(inference, "Draft", lambda world, exact: Draft(world, exact=True)):
+    with mock.patch.object(inference, "InferenceState", lambda world, exact: InferenceState(world, exact=True)):
         exact = infer_expr(copied(program), LIBRARY)
     assert types(exact) == types(quick)
 

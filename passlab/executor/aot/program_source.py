@@ -16,8 +16,8 @@ from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot import prelude
 from passlab.executor.aot.call_graph import CallGraph
 from passlab.executor.aot.constants import Constants
+from passlab.executor.aot.deep_blocks import DeepBlocks
 from passlab.executor.aot.kernel_source import Kernels
-from passlab.executor.aot.outlying import Outlying
 from passlab.executor.aot.vendor import Library
 from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar
 from passlab.ir.expr import (
@@ -74,15 +74,15 @@ class Program:
             (self.globals[n], f, n, _uses(f), self._outlying(n, f)) for n, f in reversed(self.functions.items())
         ]
         while self.waiting:  # a function may need others for the blocks that stand too deep in it
-            name, function, own, uses, outlying = self.waiting.pop()
-            text = FunctionText(self, Names(self.names), own, uses, outlying)
+            name, function, own, uses, deep_blocks = self.waiting.pop()
+            text = FunctionText(self, Names(self.names), own, uses, deep_blocks)
             drive(text.function(name, function, 0))
             self.blocks.append("\n".join(text.lines) + "\n")
 
     def _outlying(self, name: str, function: Function) -> dict[Expr, tuple[Var, ...]]:
         if self.calls.facts[name].nesting <= DEEPEST:
             return {}
-        return Outlying(function, 2 if name in self.calls.loops else 1, DEEPEST).found
+        return DeepBlocks(function, 2 if name in self.calls.loops else 1, DEEPEST).found
 
     def constructor(self, constructor: Constructor) -> str:
         """Return the class of a constructor."""
@@ -107,7 +107,7 @@ class FunctionText:
         names: Names,
         own: str | None,
         uses: Counter[Expr],
-        outlying: dict[Expr, tuple[Var, ...]],
+        deep_blocks: dict[Expr, tuple[Var, ...]],
     ) -> None:
         self.program = program
         self.names = names
@@ -115,7 +115,7 @@ class FunctionText:
         self.own = own
         self.lines: list[str] = []
         self.uses = uses
-        self.outlying = outlying  # blocks that stand too deep, with the variables they need
+        self.deep_blocks = deep_blocks  # blocks that stand too deep, with the variables they need
         self.pending: dict[Var, str] = {}
         self.spans: dict[Expr, Span | None] = {}  # where the values of variables that were written elsewhere stand
         self.loop: list[str] | None = None
@@ -156,12 +156,12 @@ class FunctionText:
 
     def _elsewhere(self, expr: Expr, sink: Sink, depth: int) -> None:
         """Write a block that stands too deep as a function of its own."""
-        free = self.outlying.get(expr)
+        free = self.deep_blocks.get(expr)
         if free is None:
             free = tuple(free_vars(expr))
         self._flush(depth)
         name = self.program.names.make("rest")
-        self.program.waiting.append((name, Function(free, expr), None, self.uses, self.outlying))
+        self.program.waiting.append((name, Function(free, expr), None, self.uses, self.deep_blocks))
         args = [self.texts[v] for v in free]
         if sink.variable is None:
             self._line(depth, f"return {self._driver('Call')}({', '.join([name, *args])})")

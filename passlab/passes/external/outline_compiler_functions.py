@@ -50,13 +50,13 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
                 continue
             names: dict[Expr, Expr] = {n: self._named(n, mod, made) for n in found}
 
-            def fate(let: Let, value: Expr, names: dict[Expr, Expr] = names) -> LetAction:
+            def choose(let: Let, value: Expr, names: dict[Expr, Expr] = names) -> LetAction:
                 return LetAction.INLINE if let.value in names else LetAction.KEEP
 
             def named(pre: Expr, post: Expr, names: dict[Expr, Expr] = names) -> Expr:
                 return names.get(pre, post)
 
-            changes[name] = remove_lets(function, fate, named)
+            changes[name] = remove_lets(function, choose, named)
         return mod.with_functions({**changes, **{_global_var(mod, n): f for n, f in made.items()}}) if changes else mod
 
     def _moves(self, function: Function) -> bool:

@@ -51,7 +51,7 @@ class DeadCodeElimination(ModulePass):
     def _function(self, function: Function, lets: list[Let], pure: Callable[[Expr], bool]) -> Function:
         uses = needed_uses(function, pure)
 
-        def fate(let: Let) -> LetAction:
+        def choose(let: Let) -> LetAction:
             used = uses.get(let.var, 0)
             if used > 1 or (used == 1 and not self.inline_once) or not pure(let.value):
                 return LetAction.KEEP
@@ -60,7 +60,7 @@ class DeadCodeElimination(ModulePass):
         actions: dict[Let, LetAction] = {}
         needed: set[Expr] = set()  # by lets that stay although nothing uses them, since an instrument refused
         for let in lets:  # the inner ones first
-            action = LetAction.KEEP if let.var in needed else fate(let)
+            action = LetAction.KEEP if let.var in needed else choose(let)
             if action is LetAction.KEEP:
                 continue
             if may_rewrite(_NAMES[action]):

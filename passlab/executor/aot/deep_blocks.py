@@ -18,7 +18,7 @@ Set = dict[Var, None]  # in the order of their finding, so that texts are reprod
 Work = Generator[Any, Set, Set]  # yields parts to be looked at, is sent their free variables, returns its own
 
 
-class Outlying:
+class DeepBlocks:
     """The free variables of the blocks below `function` that stand deeper than `deepest`, counted from `depth`."""
 
     def __init__(self, function: Function, depth: int, deepest: int) -> None:
