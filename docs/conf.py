@@ -17,6 +17,7 @@ for lesson in (Path(__file__).parents[1] / "notebooks").glob("*.ipynb"):
 
 project = "passlab"
 author = "The passlab authors"
+copyright = "the passlab authors"
 release = version = passlab.__version__
 
 extensions = ["myst_nb", "relay_pages", "reference_pages"]

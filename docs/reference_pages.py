@@ -96,7 +96,9 @@ def _doc(value: Any) -> str:
     text = getattr(value, "__doc__", None)
     if isinstance(text, str) and text != kind.__doc__:
         return inspect.cleandoc(text)
-    return f"A value of class `{kind.__name__}`."
+    words = (inspect.getdoc(kind) or "").partition("\n\n")[0] if kind.__module__.startswith("passlab") else ""
+    shown = repr(value) if len(repr(value)) < 60 and "<" not in repr(value) else ""
+    return f"{f'`{shown}`, a' if shown else 'A'} value of class `{kind.__name__}`. {' '.join(words.split())}".rstrip()
 
 
 def _entry(module_name: str, name: str, value: Any) -> Iterator[str]:
