@@ -220,7 +220,8 @@ class _Pages:
             number = self.numbers[unit.name] = len(self.units)
             for step in unit.steps:
                 self.written.setdefault(step, []).append(number)
-            self.units.append({"name": visible(unit.name) or "the rest of the module", "versions": []})
+            rest = "the rest of the module" if len(order) > 1 else "the program"
+            self.units.append({"name": visible(unit.name) or rest, "versions": []})
         for unit in order:
             try:
                 history = self.recording.history(unit.name)

@@ -52,7 +52,7 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str, str] | None:
         name = rest
     if name.endswith(" Failed"):
         name, status = name.removesuffix(" Failed"), "failed"
-    return match["when"].lower(), name, argument, " ".join(options.strip("{}").split()), unit, status
+    return match["when"].lower(), name, argument, " ".join(options[1:-1].split()), unit, status
 
 
 def scan_stream(source: Source) -> Scan:

@@ -196,6 +196,8 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
         hint = f"known folders are {', '.join(one.name for one in FORMATS if one.folder)}; a stream is read as a file"
         if any(name.endswith(".hlo.pb") for name in names):
             hint = "XLA wrote protocol buffers alone; add --xla_dump_hlo_as_text=true to XLA_FLAGS"
+        elif "passes.html" in names:
+            hint = "LLVM's -print-changed=dot-cfg draws pictures; -print-changed alone prints the programs"
         raise DumpError(Diagnostic(f"the files in {path.name} are not a dump of a known kind", hint=hint))
     scan = chosen.folder(files, path)
     used = {getattr(banner.source, "path", None) for banner in scan.banners}

@@ -8,6 +8,7 @@ import pytest
 
 from passlab.cli import main
 from passlab.dumps import read
+from passlab.errors import DumpError
 from tests.dumps import corpus, writer
 
 
@@ -440,3 +441,21 @@ def test_the_command_of_a_step_runs(tmp_path):
     done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "ret i32 %x" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("passes.html", "-print-changed alone"), ("module_0000.jit_f.0000.a.after_b.hlo.pb", "xla_dump_hlo_as_text")],
+)
+def test_folders_without_texts_say_what_to_ask_for(tmp_path, name, hint):
+    for file in (name, "other.bin"):
+        (tmp_path / file).write_bytes(b"x")
+    with pytest.raises(DumpError, match=hint):
+        read(tmp_path)
+
+
+def test_options_with_braces_inside_are_kept_whole():
+    text = "// -----// IR Dump After AssignPass: assign{targets={local} n=1} //----- //\nmodule {\n}\n"
+    step = read(text.encode())[1]
+    assert (step.name, step.options) == ("AssignPass", "targets={local} n=1")
+    assert step.command == "mlir-opt --pass-pipeline='builtin.module(assign{targets={local} n=1})' before.mlir"

@@ -70,7 +70,7 @@ export class DumpList {
       const step = this.steps[at], [sign, look] = SIGNS[step[VERDICT]] || ["?", ""];
       const row = el("div", `pl-pass pl-pass-${step[VERDICT] === "failed" ? "failed" : step[VERDICT] === "unchanged" ? "unchanged" : "changed"}`,
         el("span", `pl-dump-sign ${look}`, sign), el("span", "pl-pass-id", String(at + 1)),
-        el("span", "pl-pass-name", step[PARENT] ? "· " : "", step[NAME]), el("span", "pl-time pl-dump-unit", step[UNIT]));
+        el("span", "pl-pass-name", step[PARENT] ? "· " : "", step[NAME].replace(/^(?:\w+::)+/, "")), el("span", "pl-time pl-dump-unit", step[UNIT]));
       row.dataset.at = String(at);
       row.title = `${step[NAME]} on ${step[UNIT]}: ${step[VERDICT]}${step[ASSUMED] ? " (assumed)" : ""}`;
       row.setAttribute("role", "option");
