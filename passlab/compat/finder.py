@@ -94,7 +94,9 @@ def _module(name: str) -> ModuleType:
         return Overlay(name, *entry)
     module = _below_parent(name)
     assert module is not None
-    return module
+    # Importing a submodule sets an attribute of its package, which must then be no module of passlab's own.
+    covered = any(a.startswith(f"{name}.") and not isinstance(e, str) for a, e in addresses.MODULES.items())
+    return Overlay(name, {}, (module.__name__,)) if covered else module
 
 
 def _resolvable(name: str) -> bool:

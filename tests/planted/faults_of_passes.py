@@ -42,7 +42,7 @@ def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) {
 
 PASSES = (
     # ------------------------------------------------------------ scales
-    Fault("a scale along the inputs of the weight", "axis", _BACK, "conv_axes(pre).weight_out", "conv_axes(pre).weight_in", SCALED,
+    Fault("a scale along the inputs of the weight", "axis", _BACK, "conv.weight_out if conv", "conv.weight_in if conv", SCALED,
           "InferType, BackwardFoldScaleAxis, FoldConstant, FuseOps", "BackwardFoldScaleAxis", "scale into"),
     Fault("what is added is not scaled", "operands", _BACK, 'other = make("multiply", post.args[1 - kept], factor)',
           "other = post.args[1 - kept]", SCALED, "InferType, BackwardFoldScaleAxis, FuseOps", "BackwardFoldScaleAxis", "scale into"),
@@ -50,10 +50,10 @@ PASSES = (
           "bool((not message.positive or (values >= 0).all()) and", "bool(",
           dataflow("tanh(multiply(nn.relu(nn.dense(%x, %w)), -2f))", "%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]"),
           "InferType, BackwardFoldScaleAxis, FuseOps", "BackwardFoldScaleAxis", "scale into"),
-    Fault("a scale through a result used twice", "guard", _BACK, "if name and uses[node] == 1:", "if name:",
+    Fault("a scale through a result used twice", "guard", _BACK, "if is_op_call(node) and uses[node] == 1:", "if is_op_call(node):",
           dataflow("%0 = nn.dense(%x, %w);\n(tanh(multiply(%0, 2f)), %0)", "%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]"),
           _FOLD, "BackwardFoldScaleAxis", "scale into"),
-    Fault("a scale along the outputs of the next weight", "axis", _FORTH, "conv_axes(node).weight_in", "conv_axes(node).weight_out", SCALED,
+    Fault("a scale along the outputs of the next weight", "axis", _FORTH, "conv.weight_in if conv", "conv.weight_out if conv", SCALED,
           "InferType, ForwardFoldScaleAxis, FoldConstant, FuseOps", "ForwardFoldScaleAxis", "scale into"),
     Fault("what is added is multiplied where it is to be divided", "operands", _FORTH, 'other = make("divide",', 'other = make("multiply",',
           dataflow("tanh(nn.dense(add(multiply(%x, 2f), ones(shape=[4], dtype=\"float32\")), %w))",

@@ -44,7 +44,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
     "importer": (lambda: relay.frontend.from_keras, "read it with `passlab.parse`"),
     "misspelt column": (lambda: relay.op.list().column("operater"), "did you mean `operator`"),
     "module to evaluate": (lambda: relay.create_executor("debug", NET).evaluate(NET), "without an argument `main`"),
-    "module for an executor": (lambda: relay.create_executor(NET), "there are debug, vm, graph, aot"),
+    "module for an executor": (lambda: relay.create_executor(NET), "there are debug, definition, vm, graph, aot"),
     "parameters of a module": (lambda: relay.build_module.bind_params_by_name(NET, {"w": W}), '`mod["main"]`'),
     "parameter of another dtype": (
         lambda: relay.create_executor("vm", NET, params={"w": W.astype("float64")}),

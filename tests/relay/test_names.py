@@ -153,3 +153,17 @@ def test_the_text_of_an_error_is_its_argument() -> None:
         relay.op.get("nn.rleu")
     assert caught.value.args == (str(caught.value),)
     assert "nn.rleu" in caught.value.args[0]
+
+
+@pytest.mark.parametrize("room", ["annotation", "image", "nn", "random", "vision"])
+@pytest.mark.parametrize("first", ["passlab.relay.op.{0}", "tvm.relay.op.{0}"])
+def test_a_room_of_operators_is_one_module_whichever_address_is_imported_first(room: str, first: str) -> None:
+    program = f"""
+import importlib, passlab.compat
+passlab.compat.install()
+importlib.import_module("{first.format(room)}")
+passlab.compat.uninstall()
+from passlab import relay
+assert relay.op.{room} is relay.{room} is importlib.import_module("passlab.relay.op.{room}")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

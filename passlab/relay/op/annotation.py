@@ -1,5 +1,5 @@
 """The operators `annotation.*` under Relay's longer name: a second address of `relay.annotation`."""
 
-from passlab.lazy import module_alias
+from passlab.lazy import alias_package
 
-__getattr__, __dir__ = module_alias(__name__, "passlab.relay.annotation")
+alias_package(__name__, "passlab.relay.annotation")
