@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from passlab.errors import RunTypeError
+from passlab.errors import Diagnostic, RunError, RunTypeError
 from passlab.executor.aot.aot_module import AotModule
 from passlab.executor.aot.loading import CompiledFunction
 from passlab.executor.aot.module_source import source_of
@@ -54,7 +54,12 @@ class Factory(CallableByName):
 
         Further arguments, about compilers of other languages, are accepted and change nothing. Raises `RunError` when
         the file cannot be written.
+
+        A name that ends in `.py` asks for a Python module that needs NumPy alone: see `AOTExecutorFactory`.
         """
+        if str(file_name).endswith(".py"):
+            hint = 'build the program with `executor="aot"`, whose library is a Python module'
+            raise RunError(Diagnostic(f"{type(self).__name__} is no Python module", hint=hint))
         write_bytes(file_name, self.file(), "the library")
 
     def get_devices(self) -> list[str]:
@@ -164,6 +169,18 @@ class AOTExecutorFactory(Factory):
 
     def get_executor_config(self) -> None:
         """Return nothing: the module needs no configuration."""
+
+    def export_library(self, file_name: FileName, *_: Any, **__: Any) -> None:
+        """Write all of it to one file; a name that ends in `.py` asks for a Python module.
+
+        That is one file for a machine with NumPy and without passlab: `import net; net.main(x)`. The constants stand in
+        it, the types of its entry in a stub beside it (`net.pyi`), which nothing needs to run. Any other name gives a
+        file that `relay.runtime.load_module` reads. Raises `RunError` when the file cannot be written.
+        """
+        if str(file_name).endswith(".py"):
+            self.source.save_single(str(file_name))
+        else:
+            super().export_library(file_name)
 
     def save(self, path: str | Path) -> Path:
         """Write the module, and its constants beside it."""

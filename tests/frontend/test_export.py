@@ -61,16 +61,13 @@ NOT_IN_RUNTIME = (
     "not supported",
 )
 NO_COUNTERPART = (
-    "cumprod",
     "reinterpret",
-    "deformable",
-    "dft",
-    "stft",
     "non_max",
     "multinomial",
     "random",
-    "shift",
     "unique",
+    "grid_sample",
+    "space_to_depth",
 )
 
 
@@ -100,7 +97,9 @@ def case_problem(case: Any) -> str | None:
                 assert (np.asarray(theirs) == ours).all()
             else:
                 left_, right = np.asarray(theirs, "float64"), np.asarray(ours, "float64")
-                np.testing.assert_allclose(left_, right, rtol=2e-3 if short else 1e-4, atol=5e-3 if short else 1e-5)
+                largest = max(1.0, float(np.abs(right[np.isfinite(right)]).max(initial=0)))  # of sums, as in `dft`
+                near = (5e-3 if short else 1e-5) * largest
+                np.testing.assert_allclose(left_, right, rtol=2e-3 if short else 1e-4, atol=near)
         except AssertionError as error:
             return f"differs: {error}"
     return None

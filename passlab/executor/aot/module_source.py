@@ -20,6 +20,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError, VerifyError
 from passlab.executor.aot import prelude
 from passlab.executor.aot.program_source import Program
+from passlab.executor.aot.single_file import single_text, stub_text
 from passlab.executor.aot.vendor import Library
 from passlab.executor.value_form import value_form
 from passlab.ir.adt import constructor_numbers
@@ -30,7 +31,7 @@ from passlab.ir.types import TensorType, TupleType, Type, fold_tuple
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import Sequential, parse_pipeline
 from passlab.vm.compiling.compiler import OPTIMISE, as_module, compiling, reachable
-from passlab.vm.files.disk import as_path
+from passlab.vm.files.disk import as_path, write_bytes
 from passlab.vm.kernels.python_text import Names, docstring, literal
 
 LOWER = """
@@ -58,6 +59,7 @@ class PythonSource:
     entries: Mapping[str, str]
     support: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, Span | None] = field(default_factory=dict)
+    stub: str = ""
 
     def with_loops(self, condition: str) -> PythonSource:
         """Return the source with loops that go on while a condition holds, as long as the program has not returned."""
@@ -80,6 +82,13 @@ class PythonSource:
             target.write_text(self.text, encoding="utf-8")
         except OSError as error:
             raise RunError(Diagnostic(f"the module could not be written: {error}")) from error
+        return target
+
+    def save_single(self, path: str | Path) -> Path:
+        """Write the module to `path` (`.py`) with its constants in it, and the stub of its types beside it (`.pyi`)."""
+        whole = replace(self, text=single_text(self.text, dict(self.constants)), constants={})
+        target = whole.save(path)
+        write_bytes(target.with_suffix(".pyi"), self.stub.encode("utf-8"), "the stub")
         return target
 
     def __str__(self) -> str:
@@ -149,7 +158,11 @@ class _Module:
         known = {name: self.library.known.get(id(getattr(prelude, name))) for name in SUPPORT}
         support = {name: made for name, made in known.items() if made}
         places = program.places | program.kernels.places
-        return PythonSource(text, constants.arrays, {self.entry: self.public}, support, places)
+        function = self.mod[self.entry]
+        stub = stub_text(
+            self.public, self.parameters, [p.checked_type for p in function.params], function.body.checked_type
+        )
+        return PythonSource(text, constants.arrays, {self.entry: self.public}, support, places, stub)
 
     def _head(self) -> str:
         imports = dict(self.library.imports)

@@ -122,11 +122,20 @@ def floor_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 @exports("left_shift", "right_shift")
 def shift(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
-    """BitShift, which is defined for unsigned integers."""
-    if not e.type(call.args[0]).dtype.startswith("uint"):
-        e.refuse("ONNX shifts unsigned integers only")
-    direction = "LEFT" if op_name(call) == "left_shift" else "RIGHT"
-    return e.node("BitShift", [lhs, rhs], direction=direction)
+    """BitShift, which is defined for unsigned integers; signed ones are shifted as the bits they are made of.
+
+    To the right, the bits of a negative number are turned over before and after, so that ones come in from the left.
+    """
+    dtype, direction = e.type(call.args[0]).dtype, "LEFT" if op_name(call) == "left_shift" else "RIGHT"
+    if dtype.startswith("uint"):
+        return e.node("BitShift", [lhs, rhs], direction=direction)
+    wide, count = f"u{dtype}", e.cast(rhs, f"u{dtype}")
+    if direction == "LEFT":
+        return e.cast(e.node("BitShift", [e.cast(lhs, wide), count], direction=direction), dtype)
+    below = e.node("Less", [lhs, e.constant(0, dtype)])
+    bits = e.node("Where", [below, e.node("BitwiseNot", [lhs]), lhs])
+    moved = e.cast(e.node("BitShift", [e.cast(bits, wide), count], direction=direction), dtype)
+    return e.node("Where", [below, e.node("BitwiseNot", [moved]), moved])
 
 
 @exports("isfinite")

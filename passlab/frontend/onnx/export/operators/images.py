@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.frontend.onnx.export.emitter import Emitter, op_name
-from passlab.frontend.onnx.export.operators.neural import channels_first, each, in_result_dtype
+from passlab.frontend.onnx.export.operators.neural import channels_first, each, in_result_dtype, pads_of
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call
@@ -113,4 +113,24 @@ def roi_align(e: Emitter, call: Call, data: str, rois: str) -> Any:
         sampling_ratio=max(attrs.sample_ratio, 0),
         spatial_scale=attrs.spatial_scale,
         coordinate_transformation_mode="output_half_pixel",
+    )
+
+
+@exports("nn.deformable_conv2d")
+def deformable_conv2d(e: Emitter, call: Call, data: str, offset: str, weight: str) -> Any:
+    """DeformConv (from opset 19 on), of images in the layout NCHW."""
+    attrs: Any = call.attrs
+    if e.opset < 19:
+        e.refuse("ONNX has no DeformConv before opset 19")
+    if (attrs.data_layout, attrs.kernel_layout) != ("NCHW", "OIHW") or attrs.out_layout not in ("", "NCHW"):
+        e.refuse("images are written, of the layout NCHW")
+    return e.node(
+        "DeformConv",
+        [data, weight, offset],
+        kernel_shape=list(e.shape(call.args[2])[2:]),
+        pads=pads_of(attrs.padding, 2),
+        strides=each(attrs.strides, 2),
+        dilations=each(attrs.dilation, 2),
+        group=attrs.groups,
+        offset_group=attrs.deformable_groups,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from passlab.frontend.onnx.export.emitter import Emitter, op_name
@@ -40,7 +41,7 @@ def logical(e: Emitter, call: Call, data: str) -> Any:
     attrs: Any = call.attrs
     op_type = "ReduceMin" if op_name(call) == "all" else "ReduceMax"
     name = reduce_over(e, op_type, e.cast(data, "int32"), axes_of(e, call.args[0], attrs), attrs.keepdims)
-    return e.cast(name, "bool")
+    return e.node("Greater", [name, e.constant(0, "int32")])  # of nothing, the largest is below 0
 
 
 @exports("argmax", "argmin")
@@ -87,6 +88,48 @@ def cumsum(e: Emitter, call: Call, data: str) -> Any:
         data = e.cast(data, dtype)
     axis = e.constant(attrs.axis or 0, "int64")
     return e.node("CumSum", [data, axis], exclusive=int(bool(attrs.exclusive)))
+
+
+@exports("cumprod")
+def cumprod(e: Emitter, call: Call, data: str) -> Any:
+    """Products with what lies one, two, four, ... places before, until all are in."""
+    attrs: Any = call.attrs
+    dtype, shape = e.type(call).dtype, list(e.shape(call.args[0]))
+    if attrs.axis is None:
+        data, shape = e.node("Reshape", [data, e.ints(-1)]), [math.prod(shape)]
+    data, axis = e.cast(data, dtype), (attrs.axis or 0) % max(len(shape), 1)
+    one = e.constant(1, dtype)
+
+    def moved(name: str, places: int) -> str:
+        sides = [places if at == axis else 0 for at in range(len(shape))]
+        kept = e.node("Slice", [name, e.ints(0), e.ints(shape[axis] - places), e.ints(axis)])
+        result: str = e.node("Pad", [kept, e.ints(*sides, *[0] * len(shape)), one])
+        return result
+
+    if attrs.exclusive and shape[axis]:
+        data = moved(data, 1)
+    places = 1
+    while places < shape[axis]:
+        data = e.node("Mul", [data, moved(data, places)])
+        places *= 2
+    return data
+
+
+@exports("dft")
+def dft(e: Emitter, call: Call, real: str, imaginary: str) -> list[str]:
+    """DFT along the last axis, whose parts stand side by side."""
+    attrs: Any = call.attrs
+    rank = e.rank(call.args[0])
+    parts = [e.node("Unsqueeze", [part, e.ints(rank)]) for part in (real, imaginary)]
+    both = e.node("Concat", parts, axis=rank)
+    lines = e.node("Unsqueeze", [both, e.ints(0)]) if rank == 1 else both  # DFT needs a batch
+    axis = rank - 1 + (rank == 1)
+    if e.opset >= 20:
+        turned = e.node("DFT", [lines, "", e.constant(axis, "int64")], inverse=int(attrs.inverse))
+    else:
+        turned = e.node("DFT", [lines], axis=axis, inverse=int(attrs.inverse))
+    turned = e.node("Squeeze", [turned, e.ints(0)]) if rank == 1 else turned
+    return [e.node("Gather", [turned, e.constant(at, "int64")], axis=rank) for at in (0, 1)]
 
 
 @exports("topk")

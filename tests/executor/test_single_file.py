@@ -1,0 +1,75 @@
+"""Libraries as one Python file: it runs where passlab is not, and its stub has its types."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import relay
+from passlab.errors import RunError
+
+RUN = """
+import sys
+sys.path.insert(0, {folder!r})
+sys.modules["passlab"] = None
+import net, numpy as np
+print(net.main(np.ones((2, 3), "float32")).tolist())
+"""
+NET = "def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(20, 3), float32]) { nn.relu(nn.dense(%x, %w)) }"
+W = np.linspace(-1, 1, 60, dtype="float32").reshape(20, 3)
+
+
+def library(text: str = NET, **params: object) -> object:
+    return relay.build(passlab.parse(text), params=params, executor="aot")
+
+
+def test_a_module_with_its_constants_runs_without_passlab(tmp_path: Path) -> None:
+    library(w=W).export_library(tmp_path / "net.py")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.py", "net.pyi"]
+    code = RUN.format(folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    expected = np.maximum(np.ones((2, 3), "float32") @ W.T, 0)
+    np.testing.assert_allclose(np.array(ast.literal_eval(done.stdout)), expected, rtol=1e-5)
+
+
+def test_the_same_program_gives_the_same_file(tmp_path: Path) -> None:
+    texts = []
+    for name in ("a", "b"):
+        library(w=W).export_library(tmp_path / f"{name}.py")
+        texts.append((tmp_path / f"{name}.py").read_text())
+    assert texts[0] == texts[1]
+
+
+def test_the_stub_has_arrays_tuples_and_shapes(tmp_path: Path) -> None:
+    text = "def @main(%x: Tensor[(?, 3), float32], %c: (bool, int64)) { (%x, %c.1, ()) }"
+    library(text).export_library(tmp_path / "net.py")
+    stub = (tmp_path / "net.pyi").read_text()
+    ast.parse(stub)
+    assert "x: NDArray[np.float32],  # Tensor[(?, 3), float32]" in stub
+    assert "c: tuple[NDArray[np.bool_], NDArray[np.int64]]" in stub
+    assert "-> tuple[NDArray[np.float32], NDArray[np.int64], tuple[()]]: ..." in stub
+
+
+def test_a_function_without_parameters(tmp_path: Path) -> None:
+    library("def @main() { 1f }").export_library(tmp_path / "net.py")
+    assert "def main(\n) -> NDArray[np.float32]: ..." in (tmp_path / "net.pyi").read_text()
+    ast.parse((tmp_path / "net.pyi").read_text())
+
+
+def test_a_graph_is_no_module(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match='executor="aot"'):
+        relay.build(passlab.parse(NET)).export_library(tmp_path / "net.py")
+
+
+def test_a_name_that_is_no_module_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="not a name of a Python module"):
+        library(w=W).export_library(tmp_path / "my-net.py")
+    with pytest.raises(RunError):
+        library(w=W).export_library(tmp_path / "absent" / "net.py")

@@ -1,0 +1,79 @@
+"""Operators that ONNX has no single word for, written with those it has: Relay in, ONNX's own reference out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+import passlab
+from passlab.frontend import to_onnx
+
+DRAW = np.random.default_rng(2)
+X = DRAW.uniform(-2, 2, (3, 5)).astype("float32")
+SIGNED = np.array([-128, -7, -1, 0, 1, 5, 127], "int8")
+PLACES = np.array([0, 1, 3, 7, 2, 6, 5], "int8")
+
+CASES: dict[str, tuple[str, list[Any], Any]] = {
+    "products along an axis": (
+        "def @main(%x: Tensor[(3, 5), float32]) { cumprod(%x, axis=1) }",
+        [X],
+        np.cumprod(X, 1),
+    ),
+    "products without the element itself": (
+        "def @main(%x: Tensor[(3, 5), float32]) { cumprod(%x, axis=0, exclusive=True) }",
+        [X],
+        np.concatenate([np.ones((1, 5), "float32"), np.cumprod(X, 0)[:-1]]),
+    ),
+    "products of all": ("def @main(%x: Tensor[(3, 5), float32]) { cumprod(%x) }", [X], np.cumprod(X)),
+    "signed shifts to the right": (
+        "def @main(%x: Tensor[(7), int8], %n: Tensor[(7), int8]) { right_shift(%x, %n) }",
+        [SIGNED, PLACES],
+        SIGNED >> PLACES,
+    ),
+    "signed shifts to the left": (
+        "def @main(%x: Tensor[(7), int8], %n: Tensor[(7), int8]) { left_shift(%x, %n) }",
+        [SIGNED, PLACES],
+        SIGNED << PLACES,
+    ),
+    "a Fourier transform": (
+        "def @main(%x: Tensor[(3, 5), float32]) { %0 = dft(%x, %x); %0.1 }",
+        [X],
+        np.fft.fft(X + 1j * X).imag.astype("float32"),
+    ),
+    "a Fourier transform of one line, back": (
+        "def @main(%x: Tensor[(5), float32]) { %0 = dft(%x, %x, inverse=True); %0.0 }",
+        [X[0]],
+        np.fft.ifft(X[0] + 1j * X[0]).real.astype("float32"),
+    ),
+    "whether any of nothing holds": (
+        "def @main(%x: Tensor[(2, 0), bool]) { any(%x, axis=[1]) }",
+        [np.zeros((2, 0), "bool")],
+        np.zeros(2, "bool"),
+    ),
+}
+
+
+@pytest.mark.parametrize("opset", [19, 21])
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_those_of_numpy(name: str, opset: int) -> None:
+    text, inputs, expected = CASES[name]
+    model = to_onnx(passlab.parse(text), opset_version=opset)
+    onnx.checker.check_model(model, full_check=True)
+    names = [value.name for value in model.graph.input]
+    (result,) = ReferenceEvaluator(model).run(None, dict(zip(names, inputs, strict=True)))
+    assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_deformable_convolutions_have_an_operator_of_their_own() -> None:
+    text = """def @main(%x: Tensor[(1, 2, 5, 5), float32], %o: Tensor[(1, 18, 3, 3), float32], %w: Tensor[(4, 2, 3, 3), float32]) {
+        nn.deformable_conv2d(%x, %o, %w, channels=4, kernel_size=[3, 3]) }"""
+    model = to_onnx(passlab.parse(text))
+    onnx.checker.check_model(model, full_check=True)
+    assert [node.op_type for node in model.graph.node] == ["DeformConv"]
+    with pytest.raises(passlab.errors.ModelError, match="before opset 19"):
+        to_onnx(passlab.parse(text), opset_version=18)
