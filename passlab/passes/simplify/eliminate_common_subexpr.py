@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from passlab.analysis.regions import BEGIN, END
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -32,7 +33,8 @@ class EliminateCommonSubexpr(FunctionPass):
     """Let equal operator calls and projections be one node.
 
     Two calls are equal when operator and attributes are, and their arguments are: the same node, equal scalar
-    constants, or tuples of equal fields. Calls of stateful operators and of those without arguments stay apart.
+    constants, or tuples of equal fields. Calls of stateful operators and of those without arguments stay apart,
+    and so do the marks of regions for other compilers.
     `fskip(expr)` may answer True to keep a call as it is.
 
     A use is only ever led to an expression in its own block or in one around it, never into another branch, arm or
@@ -74,6 +76,8 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
     if type(node) is Call:
         op = node.op
         if type(op) is not Op or op.spec.stateful or not node.args or (fskip is not None and fskip(node)):
+            return None
+        if op.name in (BEGIN, END):  # each use has a mark of its own, or regions would grow together
             return None
         return (op, node.attrs, *[number[a] for a in node.args])
     if type(node) is TupleGetItem:
