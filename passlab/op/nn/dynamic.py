@@ -1,4 +1,4 @@
-"""Operators whose shape is an input: `dyn.nn.pad`, `dyn.nn.upsampling`, `dyn.image.resize2d`."""
+"""Operators of networks whose shape is an input: `dyn.nn.pad` and `dyn.nn.upsampling`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import dyn_gradients, layout_rules
 from passlab.op.declare import operator
 from passlab.op.dtypes import Array
-from passlab.op.image import RESIZE, check_resize, resize
 from passlab.op.layout_names import layout_axes
 from passlab.op.nn.pad import PadAttrs, check_number, padded_type, with_border
 from passlab.op.nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs, scaled_shape, upsample
@@ -125,52 +124,3 @@ def upsampling3d(
 ) -> Any:
     """`nn.upsampling3d` with the scales as inputs."""
     return upsample(attrs, data, _scales((scale_d, scale_h, scale_w)), "dyn.nn.upsampling3d", out)
-
-
-# ---------------------------------------------------------------- dyn.image.resize2d
-def _resize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = tensor(types, 0, "data")
-    if data is None:
-        return None
-    size = tensor(types, 1, "size")
-    if size is not None and (len(size.shape) != 1 or size.shape[0] not in (2, ANY) or size.dtype == "bool"):
-        refuse("dyn.image.resize2d: size must be two numbers", 1, found=size)  # Relay takes floats here, and truncates
-    shape: list[Any] = list(data.shape)
-    for axis in layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d"):
-        shape[axis] = ANY
-    return TensorType(tuple(shape), attrs.out_dtype or data.dtype)
-
-
-def _resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) -> Type:
-    shape = list(data.shape)
-    axes = layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d")
-    for axis, wanted in zip(axes, size.astype("int64").tolist(), strict=True):
-        check_resize("dyn.image.resize2d", shape[axis], wanted)
-        shape[axis] = int(wanted)
-    return TensorType(tuple(shape), attrs.out_dtype or data.dtype.name)
-
-
-@operator(
-    "dyn.image.resize2d",
-    ("data", "size", "roi"),
-    attrs=RESIZE[2],
-    relation=_resize_type,
-    shape_function=_resize_shape,
-    pattern=OpPattern.INJECTIVE,
-    level=5,
-    warns=True,
-    shapes="data (N, C, H, W), size (2), roi (4) -> (N, C, size)",
-    source="ONNX's Resize; Keys (1981) for cubic",
-    edges=(
-        (
-            "dyn.image.resize2d(%x: (1, 2, 3, 4), %s: (2) int64 = [6, 7], %r: (4) float32 = [0, 0, 0, 0], "
-            "size=None, roi=None)"
-        ),
-    ),
-    example="dyn.image.resize2d(%x, %size, %roi)",
-)
-def resize2d(attrs: Attrs, data: Array, size: Array, roi: Array, *, out: Array | None = None) -> Any:
-    """`image.resize2d` with size and region as inputs."""
-    _resize_shape(attrs, data, size, roi)  # refuses a bad size
-    region = roi.tolist() if roi.size == 4 else None
-    return resize(2, attrs, data, [int(n) for n in size.tolist()], region, out)

@@ -1,0 +1,107 @@
+"""Order does not matter: families of operators read in any order, and executors used first in a new process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from passlab.ir import Op
+from passlab.op import ROOMS
+
+IN_ORDER = """
+def facts(names):
+    from passlab.ir.op import Op
+    found = {}
+    for name in names:
+        spec = Op.get(name).spec
+        kinds = [f for f in vars(type(spec)).get("__dataclass_fields__", {})]
+        values = {f: getattr(spec, f) for f in kinds}
+        plain = {f: v for f, v in values.items() if isinstance(v, (str, int, float, tuple, type(None)))}
+        has = [f for f, v in values.items() if callable(v)]
+        found[name] = repr(sorted(plain.items())) + repr(sorted(has))
+    return found
+
+import importlib, json, random, sys
+from passlab.op import ROOMS
+rooms = list(ROOMS)
+if sys.argv[1] != "as declared":
+    random.Random(sys.argv[1]).shuffle(rooms)
+for room in rooms:
+    importlib.import_module(f"passlab.op.{room}")
+from passlab.ir.op import _registry
+print(json.dumps(facts(sorted(_registry))))
+"""
+ALONE = """
+import importlib, os, sys
+from passlab.op import ROOMS
+import passlab.op.declare
+for room in ROOMS:
+    child = os.fork()
+    if child == 0:
+        try:
+            importlib.import_module(f"passlab.op.{room}")
+        except BaseException as error:
+            print(room, repr(error), flush=True)
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(room)
+"""
+CASTS = """
+import json, random, sys
+import numpy as np
+import passlab
+from passlab import relay, transform
+kind, dtypes = sys.argv[1], sys.argv[3].split()
+random.Random(int(sys.argv[2])).shuffle(dtypes)
+found = {}
+for dtype in dtypes:
+    mod = passlab.parse(f'def @main(%x: Tensor[(4), float32]) {{ cast(cast(%x, dtype="{dtype}"), dtype="float32") }}')
+    run = relay.create_executor(kind, transform.InferType()(mod)).evaluate()
+    found[dtype] = run(np.asarray([0.0, 1.0, 2.5, 7.0], "float32")).tolist()
+print(json.dumps(found))
+"""
+# What types that hold whole numbers only, and those that hold fractions, leave of 0, 1, 2.5 and 7.
+WHOLE, EXACT = [0.0, 1.0, 2.0, 7.0], [0.0, 1.0, 2.5, 7.0]
+DTYPES = {
+    "int4": WHOLE,
+    "uint4": WHOLE,
+    "int8": WHOLE,
+    "uint8": WHOLE,
+    "int16": WHOLE,
+    "uint64": WHOLE,
+    "bool": [0.0, 1.0, 1.0, 1.0],
+    "float16": EXACT,
+    "bfloat16": EXACT,
+    "float64": EXACT,
+}
+
+
+def run(code: str, *args: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    return done.stdout
+
+
+def test_families_may_be_read_in_any_order():
+    declared, one, other = (json.loads(run(IN_ORDER, order)) for order in ("as declared", "one", "other"))
+    assert len(declared) > 250
+    assert declared.keys() <= set(Op.list_op_names())
+    for shuffled in (one, other):
+        assert shuffled == declared
+
+
+def test_each_family_can_be_read_alone():
+    assert len(ROOMS) > 20
+    run(ALONE)
+
+
+@pytest.mark.parametrize("kind", ["debug", "vm", "aot", "graph"])
+def test_an_executor_needs_no_other_to_have_run(kind: str):
+    found = json.loads(run(CASTS, kind, "1", " ".join(DTYPES)))
+    for dtype, expected in DTYPES.items():
+        np.testing.assert_array_equal(found[dtype], expected, err_msg=f"{dtype} on {kind}")
