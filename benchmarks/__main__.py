@@ -15,6 +15,7 @@ BENCHMARKS = (
     "vm_time",
     "memory_plan",
     "time_travel",
+    "explorer",
     "first_paint",
     "dumps",
 )

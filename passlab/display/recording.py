@@ -19,6 +19,7 @@ from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
+from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
 
@@ -41,6 +42,7 @@ class RecordingView(View):
         self.recording = recording
         self._listings: dict[int, list[Line]] = {}
         self._diffs: dict[tuple[int, int], DiffView] = {}
+        self._followed: dict[Expr, dict[str, list[Expr]]] = {}
 
     # ------------------------------------------------------------ parts
     @cached_property
@@ -134,7 +136,7 @@ class RecordingView(View):
         title = tag("summary", f"{event.id} {event.text or event.name}", style=f"{PROSE};cursor:pointer")
         return tag("details", title, found.html_operators(), found.html_lines(STATIC_LINES), style="margin:2px 0")
 
-    @property
+    @cached_property
     def start(self) -> int:
         """Which event to show at first: the one that failed, else the first that changed more than types."""
         failed = next((at for at, event in enumerate(self.events) if event.status == "failed"), None)
@@ -156,7 +158,10 @@ class RecordingView(View):
     def data(self, only_start: bool = False) -> dict[str, Any]:
         """Return what the widget needs; with `only_start` the programs and the diff of the first step only."""
         pages = _Pages(self, {self.start} if only_start else None)
-        steps = [pages.step(at, event, self._step(event)) for at, event in enumerate(self.events)]
+        steps = [
+            pages.step(at, event, self._step(event, not only_start or at == self.start))
+            for at, event in enumerate(self.events)
+        ]
         return {
             "kind": self.kind,
             "title": self.title,
@@ -191,7 +196,8 @@ class RecordingView(View):
                 links.add_diff(view.before, view.after, view.rows, at)
         return links.data(lambda rule: pages.table.text(visible(rule)))
 
-    def _step(self, event: Event) -> dict[str, Any]:
+    def _step(self, event: Event, whole: bool) -> dict[str, Any]:
+        """The row of an event; what it did is told in words where the `whole` row is wanted, for that takes a diff."""
         nodes, calls = count_module(event.after)
         failure = {} if event.error is None else {"failure": failure_view(event).data()}
         return {
@@ -202,7 +208,7 @@ class RecordingView(View):
             "name": event.text or event.name,
             "outcome": outcome(event),
             "ms": milliseconds(event.seconds),
-            "said": self.said(event),
+            "said": self.said(event) if whole else "",
             "role": event.role,
             "level": event.opt_level,
             "error": "" if event.error is None else str(event.error),
@@ -214,6 +220,23 @@ class RecordingView(View):
             "peak": event.peak_bytes,
         }
 
+    def graph(self, event: Event) -> GraphView:
+        """Return the graph of the program after a pass: marked is what it changed; overlays follow their nodes."""
+        changes = self.diff(event)
+        overlays = {
+            name: {became: number for node, number in numbers.items() for became in self._became(node, event)}
+            for name, numbers in self.recording.overlays.items()
+        }
+        return graph_view(event.after, None if changes is None else changes.diff, overlays=overlays)
+
+    def _became(self, node: Expr, event: Event) -> list[Expr]:
+        """What a node is in the program after a step, or after the step that an event lies in."""
+        followed = self._followed.get(node)
+        if followed is None:
+            pairs = self.recording.follow(node)
+            followed = self._followed[node] = {step.id: nodes for step, nodes in pairs}
+        return followed.get(event.id.partition(".")[0], [])
+
     def graphs(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the drawn graphs of all steps, for a page without a kernel; `data` is that of the widget.
 
@@ -224,8 +247,7 @@ class RecordingView(View):
         for row, event in zip(data["steps"], self.events, strict=True):
             key = f"{row.get('diff', '')}:{row['after']}"
             if key not in views and room > 0:
-                found = self.diff(event)
-                views[key] = graph_view(event.after, None if found is None else found.diff)
+                views[key] = self.graph(event)
                 room -= len(views[key].graph.boxes)
         lay_out_together(views.values())
         return {key: view.data() for key, view in views.items()}

@@ -52,6 +52,11 @@ class RecordedError(PassError):
         self.kind = kind
 
 
+def kind_of(error: BaseException | None) -> str:
+    """Return the name of an error's class, also of one read back."""
+    return error.kind if isinstance(error, RecordedError) else type(error).__name__
+
+
 class Recording:
     """The steps of one or more pipelines over one program. Step 0 is the input, step n the n-th pass.
 
@@ -70,6 +75,7 @@ class Recording:
         self.runs = list(runs)
         self.name = name
         self.earlier = earlier  # the recording whose last program is the input of this one
+        self.overlays: dict[str, dict[Expr, float]] = {}
         start = input if input is not None else self.runs[0].before if self.runs else IRModule()
         self.steps: list[Event] = [Event("input", start, start, status="input", id="0")]
         for run in self.runs:
@@ -174,12 +180,9 @@ class Recording:
         `predicate`: a function of the event.
         """
         found = self.events[1:]
-        if name is not None:
-            found = [e for e in found if e.name == name]
-        if status is not None:
-            found = [e for e in found if e.status == status]
-        if changed is not None:
-            found = [e for e in found if e.changed == changed]
+        for field, value in (("name", name), ("status", status), ("changed", changed)):
+            if value is not None:
+                found = [e for e in found if getattr(e, field) == value]
         if op is not None:
             found = [e for e in found if e.changed and count_module(e.before)[1][op] != count_module(e.after)[1][op]]
         return [e for e in found if predicate(e)] if predicate is not None else found
@@ -230,6 +233,10 @@ class Recording:
         if not isinstance(node, Expr):
             raise not_a_node_error(node, "a node of one of the programs")
         return self.provenance.follow(node, self.steps)
+
+    def overlay(self, name: str, numbers: Mapping[Expr, float]) -> None:
+        """Offer numbers of nodes as a colouring of the graphs of all steps: what became of a node has its number."""
+        self.overlays[name] = dict(numbers)
 
     def bisect(self, good: Predicate | None = None, **options: Any) -> Bisection:
         """Return which of the passes broke the program: see `lab.bisect`, whose options these are."""
@@ -450,12 +457,8 @@ def outcome(event: Event) -> str:
     if event.status == "skipped":
         return f"skipped: {event.reason}"
     if event.status == "failed":
-        return f"failed: {_kind(event.error)}"
+        return f"failed: {kind_of(event.error)}"
     return "" if event.status == "input" else event.status
-
-
-def _kind(error: BaseException | None) -> str:
-    return error.kind if isinstance(error, RecordedError) else type(error).__name__
 
 
 def change(event: Event) -> str:
@@ -470,16 +473,13 @@ _COLUMNS = (
 
 
 def _row(event: Event) -> tuple[Any, ...]:
-    error = "" if event.error is None else f"{_kind(event.error)}: {event.error}"
+    error = "" if event.error is None else f"{kind_of(event.error)}: {event.error}"
+    rules = ", ".join(f"{name} x{count}" for name, count in event.rewrites.rules.items())
     return (
         event.id, event.depth, event.text or event.name, event.kind, event.role, event.opt_level, event.status,
-        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), _rules(event),
+        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), rules,
         len(event.after), count_module(event.after)[0], change(event), error,
     )  # fmt: skip
-
-
-def _rules(event: Event) -> str:
-    return ", ".join(f"{name} x{count}" for name, count in event.rewrites.rules.items())
 
 
 def _remembered(predicate: Predicate) -> Callable[[IRModule], bool]:

@@ -11,7 +11,6 @@ from typing import Any
 import traitlets
 
 from passlab.display.comparisons import ComparisonView, comparison_view
-from passlab.display.graph import graph_view
 from passlab.display.nodes import node_of
 from passlab.display.recording import RecordingView
 from passlab.display.rewrites import MOST, misses_data, parts_data, step_data
@@ -87,9 +86,7 @@ class PipelineWidget(ViewWidget):
     def _draw(self, key: str, event_id: object) -> None:
         event = self._event(event_id)
         if event is not None and key not in self.graphs:
-            changes = self.view.diff(event)
-            drawing = graph_view(event.after, None if changes is None else changes.diff)
-            self.graphs = {**self.graphs, key: drawing.data()}
+            self.graphs = {**self.graphs, key: self.view.graph(event).data()}
 
     def _event(self, event_id: object) -> Event | None:
         return next((event for event in self.view.events if event.id == event_id), None)

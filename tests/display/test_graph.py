@@ -11,7 +11,7 @@ import pytest
 
 import passlab
 from passlab import limits
-from passlab.display import graph_view
+from passlab.display import graph_view, recording_view
 from passlab.display import layout as layouts
 from passlab.display.dataflow import dataflow, fold_chains, fold_groups, truncate
 from passlab.display.layout import LayoutError, lay_out, skeleton
@@ -218,3 +218,20 @@ def test_a_folded_function_shows_the_type_of_what_comes_out():
     }""")
     text = graph_view(passlab.transform.FuseOps()(net)).with_folding(True).text()
     assert "nn.dense · nn.relu <- %x  [(1, 4) float32]" in text
+
+
+def test_an_overlay_of_a_recording_follows_its_nodes_through_the_passes():
+    rec = passlab.record(
+        passlab.parse("def @main(%x: Tensor[(4), float32]) { exp(nn.relu(add(%x, 0f))) }"),
+        "InferType, SimplifyExpr, FuseOps(fuse_opt_level=2)",
+    )
+    node = rec.input["main"].body.args[0]
+    rec.overlay("importance", {node: 7.0})
+    view = recording_view(rec)
+    for event in rec.steps:
+        data = view.graph(event).data()
+        named = [
+            box[5][0] for box, value in zip(data["boxes"], data["values"]["importance"], strict=True) if value == 7.0
+        ]
+        assert any("relu" in name for name in named), event.name
+        assert not any(name == "exp" for name in named), event.name
