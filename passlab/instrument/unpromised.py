@@ -101,6 +101,7 @@ def derivative_disagreement(
     agree, nothing is said. `compute` may raise `PasslabError`.
     """
     rng = np.random.default_rng(0)
+    middle = _total(compute(arguments))
     for place, argument in enumerate(arguments):
         slope = derivatives[place] if isinstance(derivatives, tuple) and place < len(derivatives) else None
         if not isinstance(argument, np.ndarray) or not is_float(argument.dtype) or not isinstance(slope, np.ndarray):
@@ -112,8 +113,9 @@ def derivative_disagreement(
                 direction = (np.arange(direction.size) == only).astype(np.float64).reshape(argument.shape)
             slope_there = float(np.sum(slope.astype(np.float64) * direction))
             whole, half = (_difference(compute, arguments, place, direction, step) for step in (STEP, STEP / 2))
+            kink = abs(_bend(compute, arguments, place, direction, STEP / 2, middle))
             size = max(abs(whole), abs(half), abs(slope_there), 0.05)
-            if abs(whole - half) > CLOSE * size / 2 or abs(slope_there - half) <= 2 * CLOSE * size:
+            if kink > size / 4 or abs(whole - half) > CLOSE * size / 2 or abs(slope_there - half) <= 2 * CLOSE * size:
                 continue
             difference = disagreement(np.asarray(half), np.asarray(slope_there))
             if difference is not None:
@@ -121,15 +123,36 @@ def derivative_disagreement(
     return None
 
 
+def _bend(
+    compute: Callable[[Sequence[Any]], Value],
+    arguments: Sequence[Any],
+    place: int,
+    direction: Array,
+    step: float,
+    middle: float,
+) -> float:
+    """Return by how much the slopes on both sides differ."""
+    before, after = _ends(compute, arguments, place, direction, step)
+    return (after - 2 * middle + before) / step
+
+
 def _difference(
     compute: Callable[[Sequence[Any]], Value], arguments: Sequence[Any], place: int, direction: Array, step: float
 ) -> float:
+    before, after = _ends(compute, arguments, place, direction, step)
+    return (after - before) / (2 * step)
+
+
+def _ends(
+    compute: Callable[[Sequence[Any]], Value], arguments: Sequence[Any], place: int, direction: Array, step: float
+) -> tuple[float, float]:
+    """Return the totals of the results a step back and a step on."""
     ends = []
-    for sign in (step, -step):
+    for sign in (-step, step):
         moved = list(arguments)
         moved[place] = (arguments[place].astype(np.float64) + sign * direction).astype(arguments[place].dtype)
         ends.append(_total(compute(moved)))
-    return (ends[0] - ends[1]) / (2 * step)
+    return ends[0], ends[1]
 
 
 def _total(value: Value) -> float:

@@ -96,10 +96,6 @@ PASSES = (
           dataflow("exp(mean(nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]), axis=[1]))",
                    "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(4, 4, 3, 3), float32]"),
           "InferType, ConvertLayout(desired_layouts={\"nn.conv2d\": [\"NHWC\", \"default\"]}), FoldConstant, FuseOps", "ConvertLayout", ""),
-    Fault("the weight in the layout of outputs first", "layout", "passes/layout/convert_layout.py", 'return "HWOI"', 'return "HWIO"',
-          dataflow("exp(nn.conv2d(tanh(%x), %w, padding=[1, 1], groups=4, channels=4, kernel_size=[3, 3]))",
-                   "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(4, 1, 3, 3), float32]"),
-          "InferType, ConvertLayout(desired_layouts={\"nn.conv2d\": [\"NHWC\", \"default\"]}), FoldConstant, FuseOps", "ConvertLayout", ""),
     # ------------------------------------------------------------ lets, effects, functions
     Fault("writes that nobody reads are dropped", "effects", "passes/simplify/dead_code_elimination.py",
           "or not pure(let.value):", ":", REFERENCES, "InferType, DeadCodeElimination", "DeadCodeElimination", "unused let"),

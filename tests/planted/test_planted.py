@@ -22,8 +22,25 @@ QUICK = (
     "if jumps the other way",
     "integers divided by multiplying",
 )
-# Found, but not as it should be; a fault that is mended leaves this list.
-NOT_YET: dict[str, str] = {}
+# What falls short, and why; a fault that is found as it should be leaves this list.
+_LARGE = "the smallest program that shows it is larger"
+NOT_YET = {
+    "layer_norm with epsilon outside the root": "smaller than what the contract of the pass allows each operator to round",
+    "a batch split with the first part twice": _LARGE,
+    "effects of arguments come twice": _LARGE,
+    "a branch bound before the condition": "parameters are exchanged: no rewrite is one",
+    "the clauses of a match in reverse": _LARGE,
+    "a cast copied from the other operand": _LARGE,
+    "a storage too small by one element": _LARGE,
+    "two tensors in one place": _LARGE,
+    "what a branch uses dies before it": _LARGE,
+    "a tensor with the bytes of its elements alone": _LARGE,
+    "the tag of the first constructor": _LARGE,
+    "a loop with its arguments of the turn before": _LARGE,
+    "a compiled split with a first part too long": "the instruction that holds the parts is named, not the kernel",
+    "a field of another place in the graph": "the projection is named, not the operator",
+    "loop arguments in another order": _LARGE,
+}
 
 
 def search(name: str) -> dict[str, object]:

@@ -1,0 +1,108 @@
+"""What is wrong where no pass is: kernels against definitions, stages of compilers, executors, derivatives, precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import lab, relay, transform
+from passlab.errors import RunError
+from passlab.infer import infer_module
+from passlab.instrument.unpromised import derivative_disagreement
+from passlab.instrument.validation import Trial
+from passlab.ir.expr import Call
+from passlab.ir.op import Op
+from passlab.ir.walk import rewrite
+from passlab.lab.kernel_search import kernel_disagreement, wrong_kernel
+from passlab.testing.programs import generate
+
+NET = """
+def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) {
+  %0 = nn.relu(nn.dense(%x, %w));
+  (nn.softmax(%0), argmax(%0, axis=[1]), mean(exp(%0), axis=[0]))
+}
+"""
+
+
+def net():
+    return infer_module(passlab.parse(NET))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_programs_by_definition_are_those_by_kernels(seed):
+    mod = generate(seed, size=4)
+    draw = next(iter(Trial().draws(mod)))
+    by_kernels = relay.create_executor("debug", mod).evaluate()(*draw.arguments)
+    by_definition = relay.create_executor("definition", mod).evaluate()(*draw.arguments)
+    for a, b in (
+        zip(np.atleast_1d(by_kernels), np.atleast_1d(by_definition), strict=True)
+        if isinstance(by_kernels, np.ndarray)
+        else ()
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+    assert wrong_kernel(mod, Trial(), 3.0) is None
+
+
+def test_a_kernel_is_held_to_its_definition_on_its_own_arguments():
+    x = np.array([[1.5, -2.0, 3.0]], "float32")
+    op = Op.get("nn.relu")
+    assert kernel_disagreement(op, None, [x], np.maximum(x, 0)) is None
+    assert kernel_disagreement(op, None, [x], np.maximum(x, 0) + np.float32(1e-7)) is None
+    assert "became" in str(kernel_disagreement(op, None, [x], x))
+    whole = np.array([-7], "int32"), np.array([2], "int32")
+    assert kernel_disagreement(Op.get("divide"), None, whole, np.array([-4], "int32")) is not None
+
+
+@pytest.mark.parametrize("kind", ["vm", "graph", "aot"])
+def test_the_compilation_of_a_program_is_a_recording(kind):
+    rec = lab.record_compilation(net(), kind)
+    names = [event.name for event in rec.events]
+    assert "FuseOps" in names
+    assert ("ManifestAlloc" in names) == (kind == "vm")
+    assert lab.validate(rec)
+    assert not lab.bisect(rec).found
+
+
+def test_other_compilers_are_refused():
+    with pytest.raises(RunError, match="has no compiler"):
+        lab.record_compilation(net(), "debug")
+
+
+def test_executors_that_refuse_a_program_are_not_blamed():
+    loop = passlab.parse("def @main(%n: int32) -> int32 { if (less(%n, 1)) { 0 } else { @main(subtract(%n, 1)) } }")
+    notes: list[str] = []
+    assert lab.compare_executors(loop, notes=notes) is None
+    assert any("graph" in note for note in notes)
+
+
+@pytest.mark.parametrize("pipeline", ["InferType, FirstOrderGradient", "InferType, ToMixedPrecision, FuseOps"])
+def test_passes_that_change_values_on_purpose_are_not_blamed(pipeline):
+    plain = NET.replace(", argmax(%0, axis=[1])", "")
+    assert not lab.culprit(passlab.parse(plain), pipeline, executors=()).found
+
+
+def test_a_wrong_derivative_is_told_by_finite_differences():
+    x = np.array([0.5, -1.0, 2.0], "float32")
+
+    def square(arguments):
+        return arguments[0] * arguments[0]
+
+    assert derivative_disagreement(square, [x], (2 * x,)) is None
+    assert derivative_disagreement(square, [x], (-2 * x,)) is not None
+    assert derivative_disagreement(lambda args: np.abs(args[0]), [np.zeros(3, "float32")], (np.ones(3),)) is None
+
+
+def test_the_rule_and_node_at_which_a_pass_raised_are_named():
+    @transform.function_pass(opt_level=0)
+    def raises(func, mod, ctx):
+        def rule(before, node):
+            if isinstance(node, Call) and node.op.name == "argmax":
+                raise ValueError("no argmax, please")
+            return node
+
+        return rewrite(func, rule, only=(Call,), name="careful rule")
+
+    found = lab.culprit(passlab.parse(NET), ["InferType", raises])
+    assert str(found.rewrite) == "the rewrite of `argmax` by the rule `careful rule`, which raised"
+    assert found.where == "careful rule; argmax"
