@@ -10,8 +10,8 @@ Programs never change, so each variant costs what its passes cost; programs that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -30,6 +30,7 @@ from passlab.ir.types import tensor_types
 from passlab.ir.walk import post_order
 from passlab.lab.recording import record
 from passlab.table import Table
+from passlab.text.parser import parse
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import Promise, combined
 from passlab.transform.pipeline import as_pass
@@ -179,8 +180,8 @@ def what_if(
     """Run a pipeline with each pass skipped, repeated, and exchanged with the next, and compare what comes out.
 
     With `check` the results of each variant are held to those of the program before any pass. Variants run on an
-    `executor` (threads, of `concurrent.futures`) at once. What there is no time for after `seconds` is left out. Raises
-    `PassError` for passes that do not exist.
+    `executor` (of `concurrent.futures`: threads, processes, a cluster) at once. What there is no time for after
+    `seconds` is left out. Raises `PassError` for passes that do not exist.
     """
     check_seconds(seconds)
     passes = _passes(pipeline)
@@ -200,13 +201,50 @@ def what_if(
         own = Trial(seed=seed, unpromised=True) if check and executor is not None else trial
         return _variant(mod, order, change, passes[number - 1].info.name, number, opt_level, base, own)
 
-    results = map(run, jobs) if executor is None else executor.map(run, jobs)
+    results: Iterable[Variant | None]
+    if executor is None or isinstance(executor, ThreadPoolExecutor):
+        results = map(run, jobs) if executor is None else executor.map(run, jobs)
+    else:
+        results = _elsewhere(mod, passes, jobs, opt_level, seed if check else None, base, executor)
     for result in results:
         if result is None:
             stopped = f"after {seconds:g} s"
         else:
             variants.append(result)
     return WhatIfTable(passes, base, variants, stopped)
+
+
+def _elsewhere(
+    mod: IRModule,
+    passes: Sequence[Pass],
+    jobs: Sequence[tuple[str, int, list[Pass]]],
+    opt_level: int,
+    seed: int | None,
+    base: Variant,
+    executor: Executor,
+) -> Iterator[Variant | None]:
+    """Run variants in other processes: programs and pipelines travel as text, and so do the programs that come back."""
+    text = infer_module(mod).astext()
+    waiting = [
+        executor.submit(_variant_text, text, [p.as_text() for p in order], opt_level, seed) for _, _, order in jobs
+    ]
+    for (change, number, _), future in zip(jobs, waiting, strict=True):
+        after, seconds, correct = future.result()
+        name = passes[number - 1].info.name
+        if after is None:
+            yield Variant(change, name, number, None, None, seconds, correct, False)
+            continue
+        module = infer_module(parse(after))
+        same = base.module is not None and structural_equal(base.module, module)
+        yield Variant(change, name, number, module, Cost.of(module), seconds, base.correct if same else correct, same)
+
+
+def _variant_text(text: str, passes: Sequence[str], opt_level: int, seed: int | None) -> tuple[str | None, float, str]:
+    """Run one pipeline given as text; return the text of what it leaves, the seconds, and whether values are kept."""
+    trial = None if seed is None else Trial(seed=seed, unpromised=True)
+    several = [one for part in passes for one in _passes(part)]
+    variant = _variant(infer_module(parse(text)), several, "", "", 0, opt_level, None, trial)
+    return None if variant.module is None else variant.module.astext(), variant.seconds, variant.correct
 
 
 def _passes(pipeline: Any) -> list[Pass]:

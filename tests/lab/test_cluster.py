@@ -1,0 +1,57 @@
+"""Searches on a Dask cluster of processes on this machine: the same answers, found elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+
+import passlab
+from passlab import lab
+from passlab.diffing.diff import count_operators
+
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install passlab[dask]")
+
+NET = """
+def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]) {
+  let %a = tanh(%x);
+  let %b = nn.relu(nn.dense(%a, %w));
+  (exp(%b), nn.softmax(%a))
+}
+"""
+
+
+def has_relu(mod):
+    return "nn.relu" in count_operators(mod)
+
+
+def has_tanh(mod):
+    return "tanh" in count_operators(mod)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client.get_executor()
+
+
+@pytest.mark.slow
+def test_a_program_is_reduced_by_a_cluster(cluster):
+    mod = passlab.parse(NET)
+    spread = lab.reduce(mod, has_relu, executor=cluster)
+    assert spread.module.astext() == lab.reduce(mod, has_relu).module.astext()
+
+
+@pytest.mark.slow
+def test_a_pass_is_found_by_a_cluster(cluster):
+    mod = passlab.parse(NET)
+    found = lab.bisect(mod, "InferType, ToGraphNormalForm, FastMath", has_tanh, executor=cluster, opt_level=4)
+    assert found.event.name == "FastMath"
+
+
+@pytest.mark.slow
+def test_counterfactuals_run_on_a_cluster(cluster):
+    mod = passlab.parse(NET)
+    spread = lab.what_if(mod, "InferType, ToGraphNormalForm, FuseOps", executor=cluster)
+    assert spread.text() == lab.what_if(mod, "InferType, ToGraphNormalForm, FuseOps").text()
