@@ -1,4 +1,4 @@
-"""How long `lab.culprit` takes for a network with one fault planted: ResNet-18 (goal 8 s), ResNet-50 (goal 30 s, two cores).
+"""How long `lab.culprit` takes for a network with one fault: ResNet-18 (goal 8 s), ResNet-50 (goal 30 s, two cores).
 
     python -m benchmarks.culprit
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         runs: list[float] = []
         plain = Evaluator._loop
 
-        def counted(self, root, act, plain=plain, runs=runs):  # type: ignore[no-untyped-def]
+        def counted(self, root, act, plain=plain, runs=runs, layers=layers):  # type: ignore[no-untyped-def]
             started = time.process_time()
             value = plain(self, root, act)
             if len(act.known) > layers:
