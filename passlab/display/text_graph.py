@@ -38,7 +38,7 @@ class TextGraphView(View):
         graph = Dataflow()
         self._line_of: list[int] = []
         defined: dict[str, int] = {}
-        pending: list[tuple[int, str]] = []
+        uses: list[tuple[int, int, str]] = []
         for number, line in enumerate(self.lines):
             if _LABEL.match(line.text):
                 continue
@@ -48,14 +48,14 @@ class TextGraphView(View):
                 continue
             box = graph.box("op" if operands or not results else "input", operation or "parameters", None, None)
             self._line_of.append(number)
+            uses += [(defined.get(name, -1), box.number, name) for name in operands]
             defined.update(dict.fromkeys(results, box.number))
-            pending += [(box.number, name) for name in operands]
-        seen: set[tuple[int, int]] = set()
-        for target, name in pending:
-            source = defined.get(name)
-            if source is not None and source != target and (source, target) not in seen:
-                seen.add((source, target))
-                graph.arrows.append(Arrow(source, target))
+        arrows = {}  # what a loop carries around is defined below its use
+        for above, target, name in uses:
+            source = above if above >= 0 else defined.get(name, target)
+            if source != target:
+                arrows[source, target] = Arrow(source, target)
+        graph.arrows += arrows.values()
         return truncate(graph, limits.current().graph_nodes)
 
     @property
@@ -105,6 +105,8 @@ def _sides(line: TextLine) -> tuple[tuple[str, ...], tuple[str, ...]]:
     text = line.text.strip()
     if text.startswith("^"):  # a block and its arguments
         return line.names[1:], ()
+    if text.startswith(("input ", "weight ")):  # of a model
+        return line.names[:1], ()
     head, sign, _ = text.partition(" = ")
     if not sign:
         return (line.names, ()) if text.endswith("{") else ((), line.names)

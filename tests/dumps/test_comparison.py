@@ -2,8 +2,11 @@
 
 import pytest
 
+from passlab.diffing.text_lines import LineReader
+from passlab.display import text_graph_view
 from passlab.dumps import read
 from passlab.dumps.filters import FILTERS, noise_of
+from passlab.dumps.language import ONNX
 from passlab.errors import DumpError
 from passlab.recorders import Recorder
 from tests.dumps import corpus, writer
@@ -80,6 +83,12 @@ def test_arrows_of_graphs_join_lines_that_share_the_name(name):
         for arrow in view.graph.arrows:
             source, target = (view.lines[view._line_of[at]] for at in (arrow.source, arrow.target))
             assert set(source.names) & set(target.names)
+
+
+def test_names_that_are_defined_again_belong_to_the_definition_above():
+    lines = LineReader(ONNX.syntax).lines("input %x: float[2]\n%a = Relu(%x)\n%b = Neg(%a)\n%a = Abs(%b)\n%c = Exp(%a)")
+    view = text_graph_view(lines, ONNX.syntax)
+    assert [(arrow.source, arrow.target) for arrow in view.graph.arrows] == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
 def test_a_live_recording_has_a_flame_chart():
