@@ -219,3 +219,10 @@ def test_onnx_is_loaded_by_the_first_model_and_not_before():
     script = "import sys, passlab; from passlab import relay; relay.frontend.from_onnx; print('onnx' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_an_opset_from_the_future_is_told_and_can_be_overruled() -> None:
+    future = model("g (float[2] x) => (float[2] y) { y = Relu(x) }", 99)
+    with pytest.raises(ModelError, match=r"does not know[\s\S]*found: +99"):
+        from_onnx(future)
+    assert "nn.relu" in str(from_onnx(future, opset=18)[0])

@@ -90,8 +90,13 @@ def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
     """Return the version of each domain of operators; a model so old that it names none uses the first."""
     found = {plain_domain(entry.domain): entry.version for entry in proto.opset_import}
     found.setdefault("", onnx().defs.onnx_opset_version() if found else 1)
+    newest = onnx().defs.onnx_opset_version()
     if opset is not None:
         found[""] = opset
+    elif found[""] > newest:
+        hint = f"install a newer onnx; or read it as what is known, with `from_onnx(model, opset={newest})`"
+        message = "the model uses operators of an opset that the installed package `onnx` does not know"
+        raise ModelError(Diagnostic(message, None, f"up to {newest}", str(found[""]), hint=hint))
     if found[""] < 1:
         raise ModelError(Diagnostic("an opset version is a whole number from 1 on", found=str(found[""])))
     return found
