@@ -39,6 +39,12 @@ class DiffWidget(ViewWidget):
     _esm = script("diff")
 
 
+class TimingWidget(ViewWidget):
+    """How long passes took."""
+
+    _esm = script("timing")
+
+
 class ValuesWidget(ViewWidget):
     """A run on its program."""
 
@@ -214,6 +220,7 @@ _WIDGETS: dict[str, type[ViewWidget]] = {
     "graph": GraphWidget,
     "pipeline": PipelineWidget,
     "stepper": StepperWidget,
+    "timing": TimingWidget,
     "values": ValuesWidget,
 }
 
@@ -233,6 +240,7 @@ __all__ = [
     "PipelineWidget",
     "Shown",
     "StepperWidget",
+    "TimingWidget",
     "ValuesWidget",
     "ViewWidget",
     "show",

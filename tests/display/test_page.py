@@ -8,7 +8,7 @@ import re
 import pytest
 
 import passlab
-from passlab.display import diff_view, graph_view, module_view, recording_view, timing_view
+from passlab.display import diff_view, graph_view, module_view, recording_view, table_view
 from passlab.display.page import document, write
 from passlab.display.scripts import STATIC, inline, script, style
 from passlab.errors import PasslabError
@@ -39,7 +39,7 @@ def test_a_page_is_written_whole(tmp_path):
 
 def test_a_table_is_no_page():
     with pytest.raises(PasslabError, match="is a table"):
-        document(timing_view(passlab.record(network(), "FuseOps")))
+        document(table_view(passlab.record(network(), "FuseOps").blame()))
 
 
 @pytest.mark.parametrize("view", [lambda: diff_view(passlab.diff(network(), network())), lambda: graph_view(network())])

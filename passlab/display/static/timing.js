@@ -1,0 +1,79 @@
+// The widget of how long passes took: a flame chart that zooms, and a table by pass, which adds up passes of one name.
+import { button, el, grouped, help, keys } from "./dom.js";
+import { time } from "./passlist.js";
+
+const HIGH = 20, NARROW = 0.1; // pixels of a bar; the percent below which none is drawn
+const KEYS = /** @type {[string, string][]} */ ([["click", "on a bar: look closer; on a row: show its bars"], ["Esc", "all passes again"]]);
+
+/** @typedef {{depth: number, name: string, total: number, own: number, note: string, start: number}} Bar */
+
+/** The bars of rows in the order of starting, each where it starts. @param {any[]} rows @returns {Bar[]} */
+function bars(rows) {
+  const starts = [0];
+  return rows.map(([depth, name, total, own, note]) => {
+    starts.length = depth + 1;
+    const bar = { depth, name, total, own, note, start: starts[depth] };
+    starts[depth] += total;
+    starts.push(bar.start);
+    return bar;
+  });
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-timing");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), whole = button("all passes", () => zoom(null)), chart = el("div", "pl-flame"), table = el("table", "pl-timing-table"), keyHelp = help(root, KEYS);
+  let all = /** @type {Bar[]} */ ([]), shown = /** @type {Bar | null} */ (null), marked = "";
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), whole, button("?", () => keyHelp())), chart, el("div", "pl-timing-rows", table));
+  const plain = (/** @type {string} */ name) => name.split("(")[0];
+  const draw = () => {
+    const length = all.filter((bar) => !bar.depth).reduce((sum, bar) => sum + bar.total, 0) || 1, [from, span] = shown ? [shown.start, shown.total || 1] : [0, length];
+    const seen = all.filter((bar) => bar.start + bar.total > from && bar.start < from + span && (100 * bar.total) / span >= NARROW);
+    chart.style.height = `${HIGH * (1 + Math.max(0, ...seen.map((bar) => bar.depth)))}px`;
+    whole.hidden = !shown;
+    chart.replaceChildren(...seen.map((bar) => {
+      const left = Math.max(0, (100 * (bar.start - from)) / span), right = Math.min(100, (100 * (bar.start + bar.total - from)) / span);
+      const made = el("button", `pl-flame-bar pl-flame-${bar.depth % 3}${bar.note === "failed" ? " pl-flame-failed" : ""}${marked && plain(bar.name) === marked ? " pl-flame-marked" : ""}`, bar.name);
+      made.style.left = `${left}%`;
+      made.style.width = `${right - left}%`;
+      made.style.top = `${bar.depth * HIGH}px`;
+      made.title = `${bar.name}${bar.note ? ` (${bar.note})` : ""}: ${time(bar.total)}, ${time(bar.own)} of its own, ${((100 * bar.total) / length).toFixed(1)}%`;
+      made.addEventListener("click", () => zoom(bar === shown ? null : bar));
+      return made;
+    }));
+    const sums = /** @type {Map<string, {count: number, total: number, own: number}>} */ (new Map());
+    for (const bar of all.filter((one) => one.start >= from && one.start + one.total <= from + span + 1e-6)) {
+      const sum = sums.get(plain(bar.name)) || { count: 0, total: 0, own: 0 };
+      sums.set(plain(bar.name), { count: sum.count + 1, total: sum.total + bar.total, own: sum.own + bar.own });
+    }
+    const most = Math.max(1e-9, ...[...sums.values()].map((sum) => sum.own));
+    table.replaceChildren(el("tr", "", ...["pass", "runs", "own time", "with what it runs", ""].map((name) => el("th", "", name))),
+      ...[...sums].sort((a, b) => b[1].own - a[1].own).map(([name, sum]) => {
+        const bar = el("span", "pl-timing-bar"), row = el("tr", name === marked ? "pl-chosen" : "", el("td", "", name), el("td", "", grouped(sum.count)), el("td", "", time(sum.own)), el("td", "", time(sum.total)), el("td", "pl-timing-share", bar));
+        bar.style.width = `${(100 * sum.own) / most}%`;
+        row.addEventListener("click", () => { marked = marked === name ? "" : name; draw(); });
+        return row;
+      }));
+  };
+  const zoom = (/** @type {Bar | null} */ bar) => {
+    shown = bar;
+    draw();
+    root.focus();
+    return true;
+  };
+  keys(root, { "?": () => keyHelp(), Escape: () => { marked = ""; return zoom(null); }, Enter: () => false });
+  const update = () => {
+    const data = model.get("data");
+    all = bars(data.rows);
+    title.textContent = `${data.title}, ${time(all.filter((bar) => !bar.depth).reduce((sum, bar) => sum + bar.total, 0))}`;
+    shown = null;
+    draw();
+  };
+  update();
+  model.on("change:data", update);
+  host.append(root);
+  return () => model.off("change:data", update);
+}
+
+export default { render };
