@@ -49,6 +49,8 @@ COARSE = (
     "nn.deformable",
     "nn.correlation",
 )
+# Which pixel is nearest halfway between two depends on options that the definition does not tell apart.
+UNSURE = ("image.resize", "dyn.image.resize")
 LEAST = 0.05  # of the largest element: what is smaller may have lost digits by cancellation
 EDGE_DRAWS = 5
 
@@ -86,7 +88,7 @@ class _Held(Evaluator):
         """Compare the value of an operator with its definition. Raises `_FoundError` where it is another."""
         assert isinstance(node.op, Op)
         name = node.op.name
-        if name not in MEANING:
+        if name not in MEANING or name.startswith(UNSURE):
             return
         arrays = [a for arg in args for a in (arg if isinstance(arg, tuple) else (arg,))]
         results = [r for r in (value if isinstance(value, tuple) else (value,)) if isinstance(r, np.ndarray)]
@@ -168,7 +170,7 @@ def _array_beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreemen
     with np.errstate(all="ignore"):
         largest = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
         size = largest if coarse else np.maximum(np.abs(a), LEAST * largest)
-        close = (np.abs(a - b) <= tolerance * np.maximum(size, 1e-30)) | (a == b) | (np.isnan(a) & np.isnan(b))
+        close = (np.abs(a - b) <= tolerance * np.maximum(size, 1e-30)) | (a == b) | ~np.isfinite(a)
     return None if close.all() else disagreement(expected, np.where(close, expected, value))
 
 
