@@ -50,7 +50,7 @@ def test_a_module_that_was_not_exported_is_told() -> None:
 
 def test_a_file_that_is_no_program_is_told(tmp_path: Path) -> None:
     (tmp_path / "net.pt2").write_bytes(b"PK nothing")
-    with pytest.raises(errors.ModelError, match="no exported program"):
+    with pytest.raises(errors.ModelError, match="not an exported program"):
         relay.frontend.from_pytorch(tmp_path / "net.pt2")
 
 
