@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from passlab import limits
 from passlab.diffing.text_diff import ADDED, CHANGED, MOVED, OPERANDS
@@ -62,7 +61,7 @@ class TextGraphView(View):
     def title(self) -> str:
         """How large the graph is."""
         graph = self.graph
-        return f"{counted(len(graph.boxes), 'line')}, {counted(len(graph.arrows), 'use')} of values"
+        return f"{counted(len(graph.boxes), 'line')}, {counted(len(graph.arrows), 'arrow')}"
 
     @cached_property
     def faces(self) -> list[Face]:
@@ -95,9 +94,6 @@ class TextGraphView(View):
             return tag("div", said, tag("pre", f"{self.text()}\n({error})"))
         drawing = draw(self.graph, self.faces, at)
         return tag("div", said, tag("div", drawing, style=f"{BOX};overflow:auto;max-height:700px"))
-
-    def data(self) -> dict[str, Any]:
-        return {"kind": "text", "title": self.title}
 
 
 def _sides(line: TextLine) -> tuple[tuple[str, ...], tuple[str, ...]]:

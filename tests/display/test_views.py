@@ -40,7 +40,7 @@ from passlab.display import (
 )
 from passlab.display.flame import bars, flame_chart
 from passlab.display.instruments import printed_step_view
-from passlab.display.text_recording import text_diff_view, text_recording_view
+from passlab.display.text_recording import text_comparison_view, text_diff_view, text_recording_view
 from passlab.dumps import read
 from passlab.errors import PassError
 from passlab.evaluate.samples import random_arguments
@@ -116,6 +116,8 @@ EXAMPLES = {
     "StepperView": lambda: stepper_view(trace()),
     "StoragesView": lambda: storages_view(trace().storage),
     "TableView": lambda: table_view(recorded().blame()),
+    "TextComparisonView": lambda: text_comparison_view(read(DUMP).compare(read(DUMP))),
+    "TextGraphView": lambda: read(DUMP).graph("f", 2),
     "TextDiffView": lambda: text_diff_view(read(DUMP).steps[-1].diff()),
     "TextRecordingView": lambda: text_recording_view(read(DUMP)),
     "TimingView": lambda: timing_view(recorded()),
