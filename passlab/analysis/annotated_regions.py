@@ -45,12 +45,12 @@ class AnnotatedRegionSet:
             what = "regions are marked by compiler_begin and compiler_end"
             raise NodeValueError(Diagnostic(what, expected=f"{BEGIN}, {END}", found=", ".join(marks)))
         found = Regions(expr)
-        made: dict[Region, AnnotatedRegion] = {
+        result: dict[Region, AnnotatedRegion] = {
             r: AnnotatedRegion(r.number, r.compiler, (*r.nodes, *r.ends), tuple(r.begins), tuple(r.ends))
             for r in sorted(found.all, key=lambda region: region.number)
         }
-        self.regions: list[AnnotatedRegion] = list(made.values())
-        self._of = {node: made[region] for node, region in found.of.items()}
+        self.regions: list[AnnotatedRegion] = list(result.values())
+        self._of = {node: result[region] for node, region in found.of.items()}
 
     def __len__(self) -> int:
         return len(self.regions)

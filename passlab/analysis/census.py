@@ -74,12 +74,12 @@ def _spread(root: Expr, inside: dict[Expr, None]) -> None:
 
 def count_layers(expr: IRModule | Expr, valid_ops: Iterable[str | Op]) -> int:
     """Return the largest number of calls of `valid_ops` on any path through a function (of a module: its `main`)."""
-    wanted = {op.name if isinstance(op, Op) else Op.get(op).name for op in valid_ops}
+    expected = {op.name if isinstance(op, Op) else Op.get(op).name for op in valid_ops}
     root = expr["main"] if isinstance(expr, IRModule) else expr
     depth: dict[Expr, int] = {}
     for node in post_order(root):
         below = max((depth[child] for child in CHILDREN[type(node)](node)), default=0)
-        counts = is_op_call(node) and node.op.name in wanted
+        counts = is_op_call(node) and node.op.name in expected
         depth[node] = below + counts
     return depth[root]
 

@@ -135,8 +135,8 @@ def _field_types(value: ADTValue, ty: Type | None) -> Sequence[Type | None]:
     ):
         raise _ArgumentError("it is a value of another type", str(ty), f"{made_by} of {made_by.belong_to.name_hint}")
     if len(value.fields) != len(made_by.inputs):
-        wanted, found = (f"{made_by} of {n} fields" for n in (len(made_by.inputs), len(value.fields)))
-        raise _ArgumentError("it has the wrong number of fields", wanted, found)
+        expected, found = (f"{made_by} of {n} fields" for n in (len(made_by.inputs), len(value.fields)))
+        raise _ArgumentError("it has the wrong number of fields", expected, found)
     if isinstance(ty, TypeCall) and ty.args:
         return (None,) * len(made_by.inputs)
     return made_by.inputs
@@ -201,13 +201,13 @@ def _converted(give: Callable[[], Any], argument: Any, ty: Type | None) -> Array
 
 def _numbers(argument: Any, found: Array, ty: TensorType) -> Array:
     """Return Python's numbers in the dtype of a parameter: floats are rounded to floats, all else stays what it is."""
-    wanted = array_dtype(ty.dtype)
+    expected = array_dtype(ty.dtype)
     with np.errstate(all="ignore"):
-        made = found.astype(wanted)
-        if wanted.kind in "biu" and not (made == found).all():
+        result = found.astype(expected)
+        if expected.kind in "biu" and not (result == found).all():
             what = f"{ty.dtype} cannot hold {'it' if found.ndim == 0 else 'one of its numbers'}"
             raise _ArgumentError(what, str(ty), repr(argument)[:60])
-    return made
+    return result
 
 
 def _plain(array: Array, ty: Type | None) -> Array:

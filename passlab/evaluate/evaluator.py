@@ -101,9 +101,9 @@ class Evaluator:
     def _prepared(self, entry: str | GlobalVar | Function, args: Sequence[Any]) -> tuple[Closure, list[Value]]:
         function = entry if isinstance(entry, Function) else self.mod[entry]
         if len(args) != len(function.params):
-            wanted = tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8])
+            expected = tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8])
             what = f"the function takes {len(function.params)} arguments and was given {len(args)}"
-            raise RunError(Diagnostic(what, function.span, notes=wanted))
+            raise RunError(Diagnostic(what, function.span, notes=expected))
         values = [check_argument(p, a, CALLABLES) for p, a in zip(function.params, args, strict=True)]
         return Closure(function, None, self._owners_of(function)), values
 

@@ -237,24 +237,24 @@ class AOTExecutor(Executor):
 
 def callable_parts(root: Any, wrapped: Callable[[Any], Any]) -> Any:
     """Return a result, a tuple at any depth, with its functions wrapped; the same object where there are none."""
-    made: list[Any] = []
+    result: list[Any] = []
     done: dict[int, Any] = {}  # tuples by identity, which `root` keeps alive: they may be shared many times
     stack: list[tuple[Any, int]] = [(root, -1)]  # values, and tuples with the number of their fields that are made
     while stack:
         value, count = stack.pop()
         if count >= 0:
-            fields = tuple(made[len(made) - count :])
+            fields = tuple(result[len(result) - count :])
             same = all(new is old for new, old in zip(fields, value, strict=True))
             done[id(value)] = value if same else fields
-            made[len(made) - count :] = [done[id(value)]]
+            result[len(result) - count :] = [done[id(value)]]
         elif isinstance(value, tuple) and id(value) in done:
-            made.append(done[id(value)])
+            result.append(done[id(value)])
         elif isinstance(value, tuple):
             stack.append((value, len(value)))
             stack.extend((field, -1) for field in reversed(value))
         else:
-            made.append(wrapped(value))
-    return made[0]
+            result.append(wrapped(value))
+    return result[0]
 
 
 class FunctionValue:

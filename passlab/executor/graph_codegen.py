@@ -104,12 +104,12 @@ class GraphCode:
         self._add(GraphNode(self._unique(name), num_outputs=len(tensor_types(ty))), ty, expr, place)
 
     def _unique(self, name: str) -> str:
-        made = name
-        while self.names[made]:
-            made = f"{name}_{self.names[name]}"
+        result = name
+        while self.names[result]:
+            result = f"{name}_{self.names[name]}"
             self.names[name] += 1
-        self.names[made] += 1
-        return made
+        self.names[result] += 1
+        return result
 
     def _entries(self, expr: Expr) -> list[Entry]:
         while expr in self.named:

@@ -187,9 +187,9 @@ class GraphModule(RunsByInputs):
             into([values[s] for s in sources], values[first:last])  # type: ignore[misc, arg-type]
 
         special = {NOP: view, COPY: copy}.get(node.func_name)
-        made = special or (nothing if last - first == 1 and 0 in shape else compute)
-        self._steps[number] = made
-        return made
+        result = special or (nothing if last - first == 1 and 0 in shape else compute)
+        self._steps[number] = result
+        return result
 
     # ------------------------------------------------------------ outputs
     def get_num_outputs(self) -> int:
@@ -224,13 +224,13 @@ def _leaves(value: Any) -> list[Any]:
 
 def _converted(value: Any, ty: TensorType) -> Any:
     """Return an array in the dtype of an input: floats are rounded to floats, all else must stay what it is."""
-    wanted = array_dtype(ty.dtype)
-    if not isinstance(value, np.ndarray) or value.dtype == wanted or is_no_number(value.dtype):
+    expected = array_dtype(ty.dtype)
+    if not isinstance(value, np.ndarray) or value.dtype == expected or is_no_number(value.dtype):
         return value
     with np.errstate(all="ignore"):
-        made = value.astype(wanted)
-    kept = np.can_cast(value.dtype, wanted, "same_kind") if value.dtype.kind == "f" else (made == value).all()
-    return made if kept else value
+        result = value.astype(expected)
+    kept = np.can_cast(value.dtype, expected, "same_kind") if value.dtype.kind == "f" else (result == value).all()
+    return result if kept else value
 
 
 class GraphModuleDebug(GraphModule):

@@ -85,8 +85,8 @@ def check_params(graph: Graph, params: Arrays) -> None:
             raise VerifyError(f"the graph has no input for the parameter `{name[:40]}`")
         result = inputs[name]
         if array.shape != graph.shapes[result] or array.dtype != array_dtype(graph.dtypes[result]):
-            wanted, found = _described(graph, result), f"Tensor[{array.shape}, {array.dtype.name}]"
-            raise VerifyError(Diagnostic(f"the parameter `{name}` does not fit", expected=wanted, found=found))
+            expected, found = _described(graph, result), f"Tensor[{array.shape}, {array.dtype.name}]"
+            raise VerifyError(Diagnostic(f"the parameter `{name}` does not fit", expected=expected, found=found))
 
 
 def _described(graph: Graph, result: int) -> str:

@@ -61,8 +61,8 @@ def check_output(value: Array, out: Any) -> None:
     if not isinstance(out, np.ndarray):
         raise RunTypeError(f"a result is written into an array, not into a {type(out).__name__}")
     if out.shape != value.shape or out.dtype != value.dtype:
-        wanted, found = (f"Tensor[({', '.join(map(str, a.shape))}), {a.dtype}]" for a in (value, out))
-        raise RunError(Diagnostic("the array for a result does not fit it", expected=wanted, found=found))
+        expected, found = (f"Tensor[({', '.join(map(str, a.shape))}), {a.dtype}]" for a in (value, out))
+        raise RunError(Diagnostic("the array for a result does not fit it", expected=expected, found=found))
     if not out.flags.writeable:
         raise RunError(Diagnostic("the array for a result is read-only", hint="give one that can be written"))
 

@@ -42,18 +42,18 @@ def _type_of(param: Var, argument: Any) -> Type | None:
         return param.type_annotation
     value = check_argument(param, argument)
     assert param.type_annotation is not None
-    made: list[Type] = []
+    result: list[Type] = []
     work: list[tuple[Type, Any] | int] = [(param.type_annotation, value)]
     while work:
         item = work.pop()
         if isinstance(item, int):
-            start = len(made) - item
-            made[start:] = [TupleType(made[start:])]
+            start = len(result) - item
+            result[start:] = [TupleType(result[start:])]
             continue
         ty, at = item
         if isinstance(ty, TupleType):
             work.append(len(ty.fields))
             work.extend(reversed(list(zip(ty.fields, at, strict=True))))
         else:
-            made.append(TensorType(at.shape, ty.dtype) if isinstance(ty, TensorType) else ty)
-    return made[0]
+            result.append(TensorType(at.shape, ty.dtype) if isinstance(ty, TensorType) else ty)
+    return result[0]

@@ -123,11 +123,11 @@ def _unsigned(env: TypeEnv, names: Iterable[str]) -> list[list[str]]:
     unsigned = [n for n in names if env.signature(n) is None]
     if not unsigned:
         return []
-    wanted = set(unsigned)
+    expected = set(unsigned)
     references = {}
     for name in unsigned:
         met = (node.name_hint for node in post_order(env.functions[name]) if isinstance(node, GlobalVar))
-        references[name] = list(dict.fromkeys(n for n in met if n in wanted))
+        references[name] = list(dict.fromkeys(n for n in met if n in expected))
     return groups(references)
 
 

@@ -160,5 +160,5 @@ _PLAIN = frozenset(kind for kind in CHILDREN if kind not in (Var, GlobalVar, Fun
 
 def _copy(node: Any) -> Expr:
     """Return an untyped copy of a node."""
-    made: Expr = type(node)(**{name: getattr(node, name) for name in node.field_names}, span=node.span)
-    return made
+    result: Expr = type(node)(**{name: getattr(node, name) for name in node.field_names}, span=node.span)
+    return result

@@ -78,9 +78,9 @@ class Solver:
 
     def fresh_as(self, ty: Type) -> IncompleteType:
         """Return a new unknown that is bound to `ty` already, and may be weakened later."""
-        made = self.fresh()
-        self.links[made] = ty
-        return made
+        result = self.fresh()
+        self.links[result] = ty
+        return result
 
     def is_open(self, ty: Type) -> bool:
         """Whether `ty` contains an unknown, bound or free."""

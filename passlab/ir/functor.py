@@ -232,14 +232,14 @@ class ExprMutator(ExprFunctor):
     def _check_binders(self, node: Let | Function) -> None:
         """Refuse what is no variable in the place of one that `node` binds."""
         for binder in node.params if isinstance(node, Function) else (node.var,):
-            made = self.visit(binder)
-            if not isinstance(made, Var):
+            result = self.visit(binder)
+            if not isinstance(result, Var):
                 raise PassTypeError(
                     Diagnostic(
                         "the place that binds a variable was given something else",
                         node.span,
                         expected="a variable",
-                        found=type(made).__name__,
+                        found=type(result).__name__,
                         hint=f"override visit_{EXPR_METHODS[type(node)]} to drop or move the binding",
                     )
                 )

@@ -67,15 +67,15 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
     """
     with _lock:
         ref = _table.get(key)
-        made: T | None = ref() if ref is not None else None
-        if made is None:
-            made = make()
-            _table[key] = weakref.ref(made)
+        result: T | None = ref() if ref is not None else None
+        if result is None:
+            result = make()
+            _table[key] = weakref.ref(result)
             if len(_table) >= _swept[0]:
                 for gone in [k for k, entry in list(_table.items()) if entry() is None]:
                     del _table[gone]
                 _swept[0] = max(1024, 2 * len(_table))
-    return made
+    return result
 
 
 class Type(Immutable):
@@ -425,20 +425,20 @@ def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
     kids = type_children(ty)
     if not kids:
         return ty
-    made = [new(kid) for kid in kids]
-    if all(a is b for a, b in zip(kids, made, strict=True)):
+    result = [new(kid) for kid in kids]
+    if all(a is b for a, b in zip(kids, result, strict=True)):
         return ty
     if type(ty) is TupleType:
-        return TupleType(made)
+        return TupleType(result)
     if type(ty) is RefType:
-        return RefType(made[0])
+        return RefType(result[0])
     if type(ty) is TypeCall:
-        return TypeCall(made[0], made[1:])
+        return TypeCall(result[0], result[1:])
     if type(ty) is TypeRelation:
-        return TypeRelation(ty.name, made, ty.num_inputs, ty.attrs)
+        return TypeRelation(ty.name, result, ty.num_inputs, ty.attrs)
     params, args = len(ty.type_params), len(ty.arg_types)  # type: ignore[attr-defined]
-    kept = [t for t in made[:params] if isinstance(t, TypeVar)]
-    return FuncType(made[params : params + args], made[params + args], kept, made[params + args + 1 :])  # type: ignore[arg-type]
+    kept = [t for t in result[:params] if isinstance(t, TypeVar)]
+    return FuncType(result[params : params + args], result[params + args], kept, result[params + args + 1 :])  # type: ignore[arg-type]
 
 
 def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:

@@ -150,8 +150,8 @@ def _clause_with(clause: Clause, new: Callable[[Expr], Expr]) -> Clause:
 
 
 def _all(values: tuple[Expr, ...], new: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    made = tuple(map(new, values))
-    return values if made == values else made  # expressions are compared by identity, so this is one loop in C
+    result = tuple(map(new, values))
+    return values if result == values else result  # expressions are compared by identity, so this is one loop in C
 
 
 def _rebuild_let(n: Let, new: Callable[[Expr], Expr]) -> Expr:
@@ -403,8 +403,8 @@ class Scopes:
             scope = self.of[node]
 
             def open_scope(owner: Expr, part: int, outer: Scope = scope) -> Scope:
-                made = self.inner[(owner, part)] = Scope(owner, outer)
-                return made
+                result = self.inner[(owner, part)] = Scope(owner, outer)
+                return result
 
             for child, where in scoped_children(node, scope, open_scope):
                 known = self.of.get(child)

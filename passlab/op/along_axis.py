@@ -39,10 +39,10 @@ def through_matrix(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) ->
     last = moved_axis(data, rank, axis, rank - 1)
     if rank == 1:
         last = call("expand_dims", last, axis=0)
-    made = call("nn.matmul", last, number(matrix, dtype), units=None, transpose_b=True)
+    result = call("nn.matmul", last, number(matrix, dtype), units=None, transpose_b=True)
     if rank == 1:
-        return call("squeeze", made, axis=[0])
-    return moved_axis(made, rank, rank - 1, axis)
+        return call("squeeze", result, axis=[0])
+    return moved_axis(result, rank, rank - 1, axis)
 
 
 def picked(data: Expr, axis: int, places: Any) -> Expr:

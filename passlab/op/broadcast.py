@@ -44,8 +44,8 @@ def dividing_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., An
         if lhs.dtype.kind not in "iub":
             return as_array(on_floats(lhs, rhs, out=out))
         refuse_zero(rhs, lhs.size)
-        made = as_array(on_integers(lhs, rhs)).astype(lhs.dtype, copy=False)
-        return made if out is None else deliver(made, out)
+        result = as_array(on_integers(lhs, rhs)).astype(lhs.dtype, copy=False)
+        return result if out is None else deliver(result, out)
 
     return kernel
 
@@ -64,11 +64,11 @@ def refuse_zero(divisor: Array, count: int) -> None:
 
 def truncated_quotient(lhs: Array, rhs: Array) -> Array:
     """Return the quotient of integers cut towards zero; the smallest integer divided by -1 wraps to itself."""
-    made = as_array(np.floor_divide(lhs, rhs))
+    result = as_array(np.floor_divide(lhs, rhs))
     if lhs.dtype.kind != "i":
-        return made
-    inexact = np.multiply(made, rhs) != lhs
-    return as_array(np.add(made, inexact & ((lhs < 0) != (rhs < 0)), dtype=lhs.dtype, casting="unsafe"))
+        return result
+    inexact = np.multiply(result, rhs) != lhs
+    return as_array(np.add(result, inexact & ((lhs < 0) != (rhs < 0)), dtype=lhs.dtype, casting="unsafe"))
 
 
 def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
@@ -82,12 +82,12 @@ def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Any:
         refuse_zero(np.where(negative, lhs, 1), 1)
         sign = np.where(rhs % 2 == 0, lhs * lhs, lhs)
         cut = np.where(np.absolute(lhs) == 1, sign, 0)
-        made = np.where(negative, cut, np.power(lhs, np.maximum(rhs, 0))).astype(lhs.dtype)
+        result = np.where(negative, cut, np.power(lhs, np.maximum(rhs, 0))).astype(lhs.dtype)
     elif lhs.dtype.kind == "b":
-        made = lhs | ~rhs
+        result = lhs | ~rhs
     else:
         return np.power(lhs, rhs, out=out)
-    return made if out is None else deliver(made, out)
+    return result if out is None else deliver(result, out)
 
 
 # ---------------------------------------------------------------- gradients
@@ -305,8 +305,8 @@ def _logical(name: str, ufunc: Callable[..., Any], doc: str, traits: Trait) -> O
     def kernel(attrs: Attrs, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
         if lhs.dtype.kind == "b":
             return as_array(ufunc(lhs, rhs, out=out))
-        made = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)
-        return made if out is None else deliver(made, out)
+        result = as_array(ufunc(lhs, rhs)).astype(lhs.dtype)
+        return result if out is None else deliver(result, out)
 
     return binary(name, kernel, doc, level=4, warns=False, gradient=flat_in_both, traits=traits)
 

@@ -127,7 +127,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
 )
 def reinterpret(attrs: Attrs, data: Array) -> Array:
     """Read the bits of each element as another dtype of the same size."""
-    wanted = array_dtype(attrs.dtype)
-    if wanted.kind == "b":  # any bits other than 0 are true: a bool array must hold only 0 and 1
-        return data.astype(wanted)
-    return data.view(wanted)
+    expected = array_dtype(attrs.dtype)
+    if expected.kind == "b":  # any bits other than 0 are true: a bool array must hold only 0 and 1
+        return data.astype(expected)
+    return data.view(expected)

@@ -47,10 +47,10 @@ def _no_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
 
 def _init(name: str, value: int, doc: str) -> Op:
     def builder(shape: Any, dtype: str) -> Call:
-        wanted = shape_argument(shape)
-        if isinstance(wanted, Expr):
-            return call(f"dyn.{name}", wanted, shape=None, dtype=dtype)
-        return call(name, shape=wanted, dtype=dtype)
+        expected = shape_argument(shape)
+        if isinstance(expected, Expr):
+            return call(f"dyn.{name}", expected, shape=None, dtype=dtype)
+        return call(name, shape=expected, dtype=dtype)
 
     builder.__name__ = builder.__qualname__ = name
     builder.__doc__ = doc
@@ -126,10 +126,10 @@ def _full_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 
 def _full_builder(fill_value: Any, shape: Any = (), dtype: str = "") -> Call:
     """A tensor of `shape` filled with the scalar `fill_value`, in `dtype` or that of the value."""
-    wanted = shape_argument(shape)
-    if isinstance(wanted, Expr):
-        return call("dyn.full", fill_value, wanted, shape=None, dtype=dtype)
-    return call("full", fill_value, shape=wanted, dtype=dtype)
+    expected = shape_argument(shape)
+    if isinstance(expected, Expr):
+        return call("dyn.full", fill_value, expected, shape=None, dtype=dtype)
+    return call("full", fill_value, shape=expected, dtype=dtype)
 
 
 def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -159,8 +159,8 @@ def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def full(attrs: Attrs, fill_value: Array) -> Array:
     """A tensor of the given shape filled with one value."""
-    wanted = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
-    return filled_array(attrs.shape, wanted, convert(fill_value, wanted), "full")
+    expected = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
+    return filled_array(attrs.shape, expected, convert(fill_value, expected), "full")
 
 
 def _full_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

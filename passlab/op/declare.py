@@ -105,10 +105,10 @@ def with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Give a kernel that makes its own arrays the `out` parameter. NumPy scalars become arrays."""
 
     def run(attrs: Attrs, *arrays: Any, out: Array | None = None) -> Any:
-        made = kernel(attrs, *arrays)
+        result = kernel(attrs, *arrays)
         if out is not None:
-            return deliver(made, out)
-        return np.asarray(made) if isinstance(made, np.generic) else made
+            return deliver(result, out)
+        return np.asarray(result) if isinstance(result, np.generic) else result
 
     return update_wrapper(run, kernel)
 
@@ -233,10 +233,10 @@ class OpBuilder:
             kwargs = self._bound(args, kwargs)
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         kwargs.update(self._empty)
-        made = make_call(Op.get(spec.name), args, kwargs)
+        result = make_call(Op.get(spec.name), args, kwargs)
         results = self._results
-        count = results(made.attrs) if callable(results) else results
-        return TupleWrapper(made, count) if count != 1 or callable(results) else made
+        count = results(result.attrs) if callable(results) else results
+        return TupleWrapper(result, count) if count != 1 or callable(results) else result
 
     def _converted(self, python: Python, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values of a call's parameters, defaults included, as inputs and attributes by name."""

@@ -117,8 +117,8 @@ def _full_shape(attrs: Attrs, fill_value: Array, shape: Array) -> Type:
 )  # fmt: skip
 def full(attrs: Attrs, fill_value: Array, shape: Array) -> Array:
     """A tensor filled with one value, of the shape that a vector holds."""
-    wanted = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
-    return filled_array(_sizes(shape), wanted, fill_value.astype(wanted), "dyn.full")
+    expected = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
+    return filled_array(_sizes(shape), expected, fill_value.astype(expected), "dyn.full")
 
 
 # ---------------------------------------------------------------- one tensor and a vector that says how
@@ -156,9 +156,9 @@ def _data_and_vector(
         return TensorType(rule(data.shape, _entries(values, vector), attrs), data.dtype)
 
     def kernel(attrs: Attrs, data: Array, values: Array) -> Array:
-        made = concrete(rule(data.shape, _entries(values, vector), attrs))
-        guard_size(made, data.dtype, name)
-        return work(attrs, data, made)
+        result = concrete(rule(data.shape, _entries(values, vector), attrs))
+        guard_size(result, data.dtype, name)
+        return work(attrs, data, result)
 
     return operator(
         name, ("data", vector), attrs=record, relation=relation, shape_function=shape_function, out=False, doc=doc,
@@ -379,8 +379,8 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
 )  # fmt: skip
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
     """A vector for each index, `on_value` at the index and `off_value` elsewhere; their size is a scalar tensor."""
-    wanted = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
-    return one_hot_array(indices, on_value, off_value, attrs.axis, int(depth.item()), wanted)
+    expected = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
+    return one_hot_array(indices, on_value, off_value, attrs.axis, int(depth.item()), expected)
 
 
 # ---------------------------------------------------------------- sparse_to_dense

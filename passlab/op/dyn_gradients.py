@@ -17,8 +17,8 @@ from passlab.op.slice import FOREVER
 
 def _wide(vector: Expr, more: int = 0) -> Expr:
     """A vector of 64 bits, with ones in front."""
-    made = call("cast", vector, dtype="int64")
-    return call("concatenate", Tuple([indices([1] * more), made]), axis=0) if more else made
+    result = call("cast", vector, dtype="int64")
+    return call("concatenate", Tuple([indices([1] * more), result]), axis=0) if more else result
 
 
 def full(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -51,8 +51,8 @@ def strided_slice(orig: OpCall, grad: Expr) -> list[Expr]:
         open_end = call("logical_or", call("less", size, zero), call("less", first, zero) * _at_least(reach, zero))
         stop, steps = call("where", open_end, indices(FOREVER), reach), call("ones_like", strides)
         begin = first
-    made = call("strided_set", call("zeros_like", data), grad, begin, stop, steps)
-    return [made, *(call("zeros_like", arg) for arg in orig.args[1:])]
+    result = call("strided_set", call("zeros_like", data), grad, begin, stop, steps)
+    return [result, *(call("zeros_like", arg) for arg in orig.args[1:])]
 
 
 def _at_least(a: Expr, b: Expr) -> Expr:
@@ -65,8 +65,8 @@ def topk(orig: OpCall, grad: Expr) -> list[Expr]:
     zeros, none = call("zeros_like", data), call("zeros_like", k)
     if attrs.ret_type == "indices":
         return [zeros, none]
-    wanted: dict[str, Any] = {**dict(attrs.items()), "ret_type": "indices", "dtype": "int64"}
-    places = field_of(orig, 1) if attrs.ret_type == "both" else call("dyn.topk", data, k, **wanted)
+    expected: dict[str, Any] = {**dict(attrs.items()), "ret_type": "indices", "dtype": "int64"}
+    places = field_of(orig, 1) if attrs.ret_type == "both" else call("dyn.topk", data, k, **expected)
     values = field_of(grad, 0) if attrs.ret_type == "both" else grad
     return [call("scatter_elements", zeros, places, values, axis=attrs.axis, reduction="add"), none]
 

@@ -65,11 +65,11 @@ def einsum_shape(equation: str, shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, .
         once = Counter("".join(terms).replace(".", ""))
         output = (_DOTS if spread else "") + "".join(sorted(c for c, n in once.items() if n == 1))
     head, dots, tail = output.partition(_DOTS)
-    wanted = [*head, *((str(spread - i) for i in range(spread)) if dots else ()), *tail]
-    for letter in wanted:
+    expected = [*head, *((str(spread - i) for i in range(spread)) if dots else ()), *tail]
+    for letter in expected:
         if letter not in sizes:
             refuse(f"the dimension {letter} of the result is in no tensor", 0, found=equation)
-    return tuple(sizes[letter] for letter in wanted)
+    return tuple(sizes[letter] for letter in expected)
 
 
 def _einsum_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -90,11 +90,11 @@ def _spelled_out(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
         output = _DOTS * (_DOTS in equation) + "".join(sorted(c for c, n in once.items() if n == 1))
     free = [rank - len(term.replace(_DOTS, "")) for term, rank in zip(terms, ranks, strict=True)]
     unused = [c for c in ascii_letters if c not in equation][: max([0, *free])]
-    made = [
+    result = [
         term.replace(_DOTS, "".join(unused[len(unused) - count :]))
         for term, count in zip([*terms, output], [*free, len(unused)], strict=True)
     ]
-    return made[:-1], made[-1]
+    return result[:-1], result[-1]
 
 
 def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -109,7 +109,7 @@ def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     types = [field for field in ty.fields if isinstance(field, TensorType)]
     terms, output = _spelled_out(attrs["equation"], [len(field.shape) for field in types])
     parts = [field_of(fields, i) for i in range(len(terms))]
-    made: list[Expr] = []
+    result: list[Expr] = []
     for i, own in enumerate(terms):
         others = [(terms[k], parts[k]) for k in range(len(terms)) if k != i]
         term, diagonals = _distinct(own, types[i], "".join([*terms, output]))
@@ -119,24 +119,24 @@ def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         slope: Expr = call("einsum", Tuple([grad, *(part for _, part in others)]), equation=equation)
         for at, letter in enumerate(term):
             slope = slope if letter in held else call("expand_dims", slope, axis=at)
-        made.append(_fitted(slope, term, held, types, terms, i, parts[i]))
-    return [Tuple(made)]
+        result.append(_fitted(slope, term, held, types, terms, i, parts[i]))
+    return [Tuple(result)]
 
 
 def _distinct(term: str, ty: TensorType, used: str) -> tuple[str, list[tuple[str, Expr]]]:
     """Return a term with a new letter for each that it has again, and the identity that ties the two."""
-    made = ""
+    result = ""
     ties: list[tuple[str, Expr]] = []
     fresh = iter([c for c in ascii_letters if c not in used])
     for letter, dim in zip(term, ty.shape, strict=True):
-        if letter in made:
+        if letter in result:
             tie = letter + next(fresh)
             if type(dim) is not int:
                 refuse("the gradient of a diagonal needs a known size", 0, found=ty)
             ties.append((tie, Constant(np.eye(dim).astype(array_dtype(ty.dtype)))))
             letter = tie[1]
-        made += letter
-    return made, ties
+        result += letter
+    return result, ties
 
 
 def _fitted(

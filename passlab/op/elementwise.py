@@ -43,8 +43,8 @@ def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -
         dtype = data.dtype
         if dtype.kind == "f" and not (widen_half and dtype == F16):
             return as_array(function(data, out=out))
-        made = as_array(function(data.astype(_wide(dtype)))).astype(dtype)
-        return made if out is None else deliver(made, out)
+        result = as_array(function(data.astype(_wide(dtype)))).astype(dtype)
+        return result if out is None else deliver(result, out)
 
     return kernel
 
@@ -77,10 +77,10 @@ def calculus(
 
 # ---------------------------------------------------------------- functions that NumPy lacks
 def _sigmoid(data: Array, out: Array | None = None) -> Array:
-    made = np.negative(data, out=np.empty_like(data) if out is None else out)
-    np.exp(made, out=made)
-    np.add(made, made.dtype.type(1), out=made)
-    return np.reciprocal(made, out=made)
+    result = np.negative(data, out=np.empty_like(data) if out is None else out)
+    np.exp(result, out=result)
+    np.add(result, result.dtype.type(1), out=result)
+    return np.reciprocal(result, out=result)
 
 
 def _rsqrt(data: Array, out: Array | None = None) -> Array:
@@ -400,9 +400,9 @@ def clip(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
 
 
 def _hardswish(data: Array, out: Array | None = None) -> Array:
-    made = np.minimum(np.maximum(data + data.dtype.type(3), data.dtype.type(0)), data.dtype.type(6))
-    made = as_array(np.multiply(np.divide(made, data.dtype.type(6)), data))
-    return made if out is None else deliver(made, out)
+    result = np.minimum(np.maximum(data + data.dtype.type(3), data.dtype.type(0)), data.dtype.type(6))
+    result = as_array(np.multiply(np.divide(result, data.dtype.type(6)), data))
+    return result if out is None else deliver(result, out)
 
 
 def _hardswish_grad(x: Expr, y: Expr, grad: Expr) -> Expr:

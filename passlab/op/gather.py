@@ -119,8 +119,8 @@ def take(attrs: Attrs, data: Array, indices: Array) -> Array:
     count = math.prod(data.shape[:batch])
     rows = data.reshape(count, math.prod(data.shape[batch:axis]), extent, math.prod(data.shape[axis + 1 :]))
     picked = indices.reshape(count, 1, math.prod(indices.shape[batch:]), 1)
-    made = np.take_along_axis(rows, picked.astype(np.int64), axis=2)
-    return made.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]))
+    result = np.take_along_axis(rows, picked.astype(np.int64), axis=2)
+    return result.reshape((*data.shape[:axis], *indices.shape[batch:], *data.shape[axis + 1 :]))
 
 
 # ---------------------------------------------------------------- gather
@@ -334,8 +334,8 @@ def _one_hot_builder(indices: Any, on_value: Any, off_value: Any, depth: Any, ax
 )
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array) -> Array:
     """A vector for each index, `on_value` at the index and `off_value` elsewhere (everywhere for an index outside)."""
-    wanted = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
-    return one_hot_array(indices, on_value, off_value, attrs.axis, attrs.depth, wanted)
+    expected = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
+    return one_hot_array(indices, on_value, off_value, attrs.axis, attrs.depth, expected)
 
 
 # ---------------------------------------------------------------- argwhere

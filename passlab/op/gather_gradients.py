@@ -64,10 +64,10 @@ def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
     places = call("cast", _inside(indices, shape[axis], attrs.mode), dtype="int64")
     lead = [_numbered(used, at) for at in range(batch)]
     order = [*range(batch), axis, *(at for at in range(batch, rank) if at != axis)]
-    made = call("gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*lead, places]), axis=0))
+    result = call("gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*lead, places]), axis=0))
     between = axis - batch  # the dimensions between the batch and the axis come before the places again
     back = [*range(batch), *range(batch + more, batch + more + between), *range(batch, batch + more)]
-    return call("transpose", made, axes=[*back, *range(len(back), rank + more - 1)])
+    return call("transpose", result, axes=[*back, *range(len(back), rank + more - 1)])
 
 
 _BATCHED = by_definition(_batched_take)

@@ -91,8 +91,8 @@ def resize(rank: int, attrs: Attrs, data: Any, sizes: Sequence[int], roi: Sequen
     axes = layout_axes(attrs.layout, data.shape, rank, f"image.resize{rank}d")
     kind = result_dtype(attrs.out_dtype, data.dtype)
     # Relay gives the region of resize3d last axis first, against its own documentation; ONNX's order is kept here.
-    made = resample(data, axes, tuple(sizes), scheme_of(attrs), roi, kind)
-    return finish(np.ascontiguousarray(made), kind, out)
+    result = resample(data, axes, tuple(sizes), scheme_of(attrs), roi, kind)
+    return finish(np.ascontiguousarray(result), kind, out)
 
 
 def _resize_plan(rank: int, attrs: Attrs, shape: Any) -> Any:
@@ -132,9 +132,9 @@ def _resize_builder(rank: int) -> Callable[..., Any]:
         }
         region = (0.0,) * (2 * rank) if roi is None else roi
         if rank == 2 and (isinstance(size, Expr) or isinstance(roi, Expr)):
-            wanted = size if isinstance(size, Expr) else Constant(np.asarray(per_axis(size, 2), np.int32))
+            expected = size if isinstance(size, Expr) else Constant(np.asarray(per_axis(size, 2), np.int32))
             where = roi if isinstance(roi, Expr) else Constant(np.asarray(region, np.float32))
-            return make_call(Op.get("dyn.image.resize2d"), (data, wanted, where), {"size": None, "roi": None, **rest})
+            return make_call(Op.get("dyn.image.resize2d"), (data, expected, where), {"size": None, "roi": None, **rest})
         return make_call(Op.get(name), (data,), {"size": per_axis(size, rank), "roi": region, **rest})
 
     builder.__name__, builder.__qualname__ = f"resize{rank}d", f"resize{rank}d"
@@ -248,13 +248,13 @@ def dilation2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = 
     strides, dilations = attrs.strides[:2], attrs.dilations[:2]
     reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], dilations, strict=True)]
     size = [(n - r) // s + 1 for n, r, s in zip(x.shape[2:], reach, strides, strict=True)]
-    made = np.full((*x.shape[:2], *size), lowest(x.dtype), x.dtype)
+    result = np.full((*x.shape[:2], *size), lowest(x.dtype), x.dtype)
     for tap in itertools.product(range(w.shape[1]), range(w.shape[2])):
         steps = zip(tap, dilations, size, strides, strict=True)
         place = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in steps)
         term = x[(slice(None), slice(None), *place)] + w[(slice(None), *tap)][:, None, None]
-        np.maximum(made, term, out=made)
-    return finish(np.ascontiguousarray(way.backward(made)), kind, out)
+        np.maximum(result, term, out=result)
+    return finish(np.ascontiguousarray(way.backward(result)), kind, out)
 
 
 # ---------------------------------------------------------------- grids
@@ -300,8 +300,8 @@ def affine_grid(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     grid = np.stack(
         [np.broadcast_to(x, (height, width)), np.broadcast_to(y[:, None], (height, width)), np.ones((height, width))]
     )
-    made = data.astype(kind, copy=False) @ grid.reshape(3, -1).astype(kind)
-    return finish(made.reshape(len(data), 2, height, width), data.dtype, out)
+    result = data.astype(kind, copy=False) @ grid.reshape(3, -1).astype(kind)
+    return finish(result.reshape(len(data), 2, height, width), data.dtype, out)
 
 
 _GRIDS = {"NCHW": 2, "NCDHW": 3}
@@ -359,7 +359,7 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = None) -> Any:
     """Samples of images at places (x, y[, z]) in -1..1, as PyTorch's grid_sample takes them."""
     kind = data.dtype if data.dtype.itemsize >= 4 and data.dtype.kind == "f" else np.dtype("float32")
-    made = np.empty((*data.shape[:2], *grid.shape[2:]), kind)
+    result = np.empty((*data.shape[:2], *grid.shape[2:]), kind)
     lengths, aligned, mode = data.shape[2:], attrs.align_corners, attrs.padding_mode
     for i in range(len(data)):
         places = []
@@ -373,7 +373,7 @@ def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = N
                 at = sampling.reflect(at, length, aligned)
             places.append(np.clip(at, 0, length - 1) if attrs.method != "bicubic" and mode != "zeros" else at)
         if attrs.method == "bicubic":
-            made[i] = sampling.cubic(data[i], places, mode, aligned)
+            result[i] = sampling.cubic(data[i], places, mode, aligned)
         else:
-            made[i] = (sampling.nearest if attrs.method == "nearest" else sampling.linear)(data[i], places, "zeros")
-    return finish(made, data.dtype, out)
+            result[i] = (sampling.nearest if attrs.method == "nearest" else sampling.linear)(data[i], places, "zeros")
+    return finish(result, data.dtype, out)

@@ -264,9 +264,9 @@ def _meshgrid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
 
 def _meshgrid_builder(data: Any, indexing: str = "ij") -> TupleWrapper:
     """The coordinate grids of the vectors of `data`."""
-    made = as_expr(data)
-    count = len(made) if isinstance(made, Tuple) else len(tuple_parts(made))
-    return TupleWrapper(call("meshgrid", made, indexing=indexing), count)
+    result = as_expr(data)
+    count = len(result) if isinstance(result, Tuple) else len(tuple_parts(result))
+    return TupleWrapper(call("meshgrid", result, indexing=indexing), count)
 
 
 def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -275,12 +275,12 @@ def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     assert isinstance(ty, TupleType)
     assert attrs is not None
     turned = attrs["indexing"] == "xy" and len(ty.fields) > 1
-    made: list[Expr] = []
+    result: list[Expr] = []
     for number in range(len(ty.fields)):
         axis = 1 - number if turned and number < 2 else number
         total = call("sum", field_of(grad, number), axis=[axis], exclude=True)
-        made.append(call("reshape_like", total, field_of(orig.args[0], number)))
-    return [Tuple(made)]
+        result.append(call("reshape_like", total, field_of(orig.args[0], number)))
+    return [Tuple(result)]
 
 
 @operator(

@@ -38,8 +38,8 @@ def _with(call: OpCall, given: Arguments, attrs: Any = None, data: Expr | None =
 def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
     """Return a call with other arguments and attributes, the same object where they are the same."""
     args = call.args if args == call.args else args
-    made: OpCall = call.with_fields(args=args, attrs=call.attrs if attrs == call.attrs else attrs)
-    return made
+    result: OpCall = call.with_fields(args=args, attrs=call.attrs if attrs == call.attrs else attrs)
+    return result
 
 
 # ---------------------------------------------------------------- one element at a time
@@ -52,14 +52,14 @@ def broadcast(call: OpCall, given: Arguments) -> Result | None:
     """All arguments are brought into the layout of the first one that is in another and has all axes."""
     rank = _rank(call)
     found = (given.arrangement(a) for a in call.args if _rank(a) == rank)
-    wanted = next((a for a in found if a is not None), None)
-    if wanted is None:
+    expected = next((a for a in found if a is not None), None)
+    if expected is None:
         return None
     shape = _shape(call)
-    args = [_broadcastable(a, shape, wanted, given) for a in call.args]
+    args = [_broadcastable(a, shape, expected, given) for a in call.args]
     if any(a is None for a in args):
         return None
-    return _again(call, tuple(a for a in args if a is not None), call.attrs), wanted
+    return _again(call, tuple(a for a in args if a is not None), call.attrs), expected
 
 
 def _broadcastable(expr: Expr, result: Sequence[Any], wanted: Arranged, given: Arguments) -> Expr | None:
@@ -119,17 +119,17 @@ def _single(expr: Expr) -> bool:
 def rescaled_pair(call: OpCall, given: Arguments) -> Result | None:
     """As `broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
     ranks = {_rank(a) for a in call.args[:2]}
-    if (wanted := next(filter(None, map(given.arrangement, call.args[:2])), None)) is None or len(ranks) != 1:
+    if (expected := next(filter(None, map(given.arrangement, call.args[:2])), None)) is None or len(ranks) != 1:
         return None
     moved = {}
     for name, scales in (("lhs_axis", call.args[2:4]), ("rhs_axis", call.args[4:6])):
         axis = getattr(call.attrs, name)
-        moved[name] = axis if all(map(_single, scales)) else _one_place(wanted, axis, _rank(call))
-    args = [given.arranged(a, wanted) for a in call.args[:2]]
+        moved[name] = axis if all(map(_single, scales)) else _one_place(expected, axis, _rank(call))
+    args = [given.arranged(a, expected) for a in call.args[:2]]
     if None in moved.values() or any(a is None for a in args):
         return None
     whole = (*(a for a in args if a is not None), *map(given.plain, call.args[2:]))
-    return _again(call, whole, call.attrs.with_fields(**moved)), wanted
+    return _again(call, whole, call.attrs.with_fields(**moved)), expected
 
 
 def dropped(call: OpCall, given: Arguments) -> Result | None:
@@ -147,8 +147,8 @@ def along(results: int = 0) -> Rule:
             return None
         if (axis := _one_place(arrangement, call.attrs.axis, _rank(call.args[0]))) is None:
             return None
-        made = _with(call, given, call.attrs.with_fields(axis=axis))
-        return made, [arrangement, *[None] * (results - 1)] if results else arrangement
+        result = _with(call, given, call.attrs.with_fields(axis=axis))
+        return result, [arrangement, *[None] * (results - 1)] if results else arrangement
 
     return rule
 
@@ -285,14 +285,14 @@ def joined(call: OpCall, given: Arguments) -> Result | None:
     whole = call.args[0]
     if not isinstance(whole, Tuple) or not whole.fields:
         return None
-    if (wanted := next((a for a in map(given.arrangement, whole.fields) if a is not None), None)) is None:
+    if (expected := next((a for a in map(given.arrangement, whole.fields) if a is not None), None)) is None:
         return None
-    place = _blocks(wanted, call.attrs.axis, _rank(whole.fields[0]))
-    fields = [given.arranged(f, wanted) for f in whole.fields]
+    place = _blocks(expected, call.attrs.axis, _rank(whole.fields[0]))
+    fields = [given.arranged(f, expected) for f in whole.fields]
     if place is None or any(f is None for f in fields):
         return None
     data = Tuple([f for f in fields if f is not None], span=whole.span)
-    return _with(call, given, call.attrs.with_fields(axis=place[0]), data), wanted
+    return _with(call, given, call.attrs.with_fields(axis=place[0]), data), expected
 
 
 def split(call: OpCall, given: Arguments) -> Result | None:
@@ -420,8 +420,8 @@ def in_layout(call: OpCall, given: Arguments, layout: str, names_result: bool = 
     if data is None or getattr(attrs, "out_layout", "") not in ("", attrs.layout):
         return None
     more = {"out_layout": layout} if getattr(attrs, "out_layout", "") or names_result else {}
-    made = _with(call, given, attrs.with_fields(layout=layout, **more), data)
-    return made, settled(Arranged(attrs.layout, layout))
+    result = _with(call, given, attrs.with_fields(layout=layout, **more), data)
+    return result, settled(Arranged(attrs.layout, layout))
 
 
 def in_layouts(call: OpCall, given: Arguments, new: Any) -> Result | None:
@@ -441,10 +441,10 @@ def in_place(call: OpCall, given: Arguments, made: OpCall, new: Any, known: dict
     leading, result = layouts
     args: list[Expr] = []
     for i, arg in enumerate(made.args):
-        wanted = leading[i] if i < len(leading) else None
+        expected = leading[i] if i < len(leading) else None
         now: Expr | None = arg
         if i in known:
-            now = given.arranged(known[i], wanted) if wanted is not None else given.plain(known[i])
+            now = given.arranged(known[i], expected) if expected is not None else given.plain(known[i])
         if now is None:
             return None
         args.append(now)

@@ -210,6 +210,6 @@ def invert_permutation(attrs: Attrs, data: Array) -> Array:
                 found=np.array2string(data, threshold=20),
             )
         )
-    made = np.empty_like(data)
-    made[data] = np.arange(data.size, dtype=data.dtype)
-    return made
+    result = np.empty_like(data)
+    result[data] = np.arange(data.size, dtype=data.dtype)
+    return result

@@ -28,8 +28,8 @@ def _test_kernel(function: Callable[..., Any], on_integers: bool) -> Callable[..
     def kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         if is_float(data.dtype):
             return as_array(function(data, out=out))
-        made = np.full(data.shape, on_integers)
-        return made if out is None else deliver(made, out)
+        result = np.full(data.shape, on_integers)
+        return result if out is None else deliver(result, out)
 
     return kernel
 
@@ -60,8 +60,8 @@ isfinite = _test("isfinite", np.isfinite, True, "Whether each element is neither
 def _logical_not_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     if data.dtype.kind == "b":
         return as_array(np.logical_not(data, out=out))
-    made = as_array(np.logical_not(data)).astype(data.dtype)
-    return made if out is None else deliver(made, out)
+    result = as_array(np.logical_not(data)).astype(data.dtype)
+    return result if out is None else deliver(result, out)
 
 
 def _whole_numbers(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

@@ -118,8 +118,8 @@ def _any(data: Array, **where: Any) -> Any:
 
 def _kernel(function: Callable[..., Array]) -> Callable[..., Any]:
     def kernel(attrs: Attrs, data: Array) -> Array:
-        made = function(data, axis=reduced_axes(data.ndim, attrs), keepdims=attrs.keepdims)
-        return as_array(made).astype(data.dtype, copy=False)
+        result = function(data, axis=reduced_axes(data.ndim, attrs), keepdims=attrs.keepdims)
+        return as_array(result).astype(data.dtype, copy=False)
 
     return kernel
 

@@ -48,9 +48,9 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         rows = rows.astype(made_in, copy=False)
         if not attrs.exclusive:
             return ufunc.accumulate(rows, axis=axis, dtype=made_in)
-        made = np.full(rows.shape, start, made_in)
-        np.moveaxis(made, axis, 0)[1:] = np.moveaxis(ufunc.accumulate(rows, axis=axis, dtype=made_in), axis, 0)[:-1]
-        return made
+        result = np.full(rows.shape, start, made_in)
+        np.moveaxis(result, axis, 0)[1:] = np.moveaxis(ufunc.accumulate(rows, axis=axis, dtype=made_in), axis, 0)[:-1]
+        return result
 
     return operator(
         name,

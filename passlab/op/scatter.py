@@ -116,9 +116,9 @@ def _scattered(data: Array, indices: Array, updates: Array, axis: int, reduction
             )
         )
     used = updates[tuple(slice(size) for size in indices.shape)]
-    made = data.copy()
-    combine(made, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used, reduction)
-    return made
+    result = data.copy()
+    combine(result, axis_grid(indices, axis, data.shape[axis], "scatter_elements"), used, reduction)
+    return result
 
 
 def _scatter_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -163,9 +163,9 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         if type(depth) is int and depth > len(data.shape):
             refuse(f"indices of {depth} parts do not fit data of {len(data.shape)} dimensions", 1)
         if type(depth) is int and updates is not None:
-            wanted = indices.shape[1:] + data.shape[depth:]
-            if not _agree(updates.shape, wanted):
-                refuse("updates do not fit indices and data", 2, expected=list(wanted), found=list(updates.shape))
+            expected = indices.shape[1:] + data.shape[depth:]
+            if not _agree(updates.shape, expected):
+                refuse("updates do not fit indices and data", 2, expected=list(expected), found=list(updates.shape))
     return data
 
 
@@ -195,14 +195,14 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
 )
 def scatter_nd(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
     """Write elements or slices at indices of several dimensions: `indices[:, ...]` is one index into `data`."""
-    made = data.copy()
+    result = data.copy()
     places = tuple(checked_indices(part, data.shape[at], "scatter_nd") for at, part in enumerate(indices))
     if places:
-        combine(made, places, updates, attrs.mode)
-        return made
+        combine(result, places, updates, attrs.mode)
+        return result
     for update in updates.reshape(-1, *data.shape):  # an index of no parts names the whole of data
-        _whole(made, update, attrs.mode)
-    return made
+        _whole(result, update, attrs.mode)
+    return result
 
 
 def _whole(target: Array, update: Array, how: str) -> None:
@@ -248,12 +248,12 @@ def _sparse_to_dense_builder(
 
 def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]) -> Array:
     """Return the tensor that sparse indices (one row each) and values stand for."""
-    made = filled_array(shape, values.dtype, default.astype(values.dtype), "sparse_to_dense")
+    result = filled_array(shape, values.dtype, default.astype(values.dtype), "sparse_to_dense")
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if rows.shape[1] != len(shape):
         raise RunError(Diagnostic(f"sparse_to_dense: indices of {rows.shape[1]} parts for {len(shape)} dimensions"))
-    made[tuple(checked_indices(rows[:, at], extent, "sparse_to_dense") for at, extent in enumerate(shape))] = values
-    return made
+    result[tuple(checked_indices(rows[:, at], extent, "sparse_to_dense") for at, extent in enumerate(shape))] = values
+    return result
 
 
 @operator(
@@ -342,9 +342,9 @@ def _set_diag_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         refuse("the first diagonal must not lie above the second", found=f"k1={attrs.k1}, k2={attrs.k2}")
     if diagonal is not None:
         same_dtype(data, diagonal)
-        wanted = len(data.shape) - (attrs.k1 == attrs.k2)
-        if len(diagonal.shape) != wanted:
-            refuse("diagonal has the wrong number of dimensions", 1, expected=wanted, found=len(diagonal.shape))
+        expected = len(data.shape) - (attrs.k1 == attrs.k2)
+        if len(diagonal.shape) != expected:
+            refuse("diagonal has the wrong number of dimensions", 1, expected=expected, found=len(diagonal.shape))
     return data
 
 
@@ -393,7 +393,7 @@ def _set_diag_builder(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_
 )
 def matrix_set_diag(attrs: Attrs, data: Array, diagonal: Array) -> Array:
     """Replace diagonals of the matrices in the last two dimensions; a band holds its highest diagonal first."""
-    made = data.copy()
+    result = data.copy()
     rows, columns = data.shape[-2:]
     for k in range(attrs.k1, attrs.k2 + 1):
         length = min(rows + min(k, 0), columns - max(k, 0))
@@ -403,5 +403,5 @@ def matrix_set_diag(attrs: Attrs, data: Array, diagonal: Array) -> Array:
         right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
         start = line.shape[-1] - length if right else 0
         along = np.arange(length)
-        made[..., along + max(-k, 0), along + max(k, 0)] = line[..., start : start + length]
-    return made
+        result[..., along + max(-k, 0), along + max(k, 0)] = line[..., start : start + length]
+    return result

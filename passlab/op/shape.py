@@ -178,9 +178,9 @@ def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def arange(attrs: Attrs, start: Array, end: Array, step: Array) -> Array:
     """The numbers `start + i * step` below `end` (above, for a negative step)."""
-    wanted = array_dtype(attrs.dtype)
+    expected = array_dtype(attrs.dtype)
     count = _arange_length(attrs, start.item(), end.item(), step.item())
-    guard_size((count,), wanted, "arange")
+    guard_size((count,), expected, "arange")
     counted = np.arange(count)
     exact = all(bound.dtype.kind in "iu" for bound in (start, step))
-    return (start.item() + counted * step.item() if exact else start + counted * step).astype(wanted)
+    return (start.item() + counted * step.item() if exact else start + counted * step).astype(expected)

@@ -53,9 +53,9 @@ def _stft_builder(
 ) -> Call:
     """The Fourier transforms of windows of `data`; a window of ones when none is given."""
     hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
-    made = window if window is not None else call("ones", shape=[n_fft], dtype="int32")
+    result = window if window is not None else call("ones", shape=[n_fft], dtype="int32")
     facts = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
-    return call("stft", data, made, **facts, normalized=normalized, onesided=onesided)
+    return call("stft", data, result, **facts, normalized=normalized, onesided=onesided)
 
 
 @operator(
@@ -94,10 +94,10 @@ def stft(attrs: Attrs, data: Array, window: Array) -> Array:
     pieces = rows[:, np.minimum(starts, rows.shape[1] - 1)].astype(np.float64) * window[:width]
     bands = attrs.n_fft // 2 + 1 if attrs.onesided else attrs.n_fft
     angles = 2 * math.pi * np.arange(bands)[:, None] * np.arange(width) / attrs.win_length
-    made = np.stack(
+    result = np.stack(
         [np.einsum("bfw,kw->bkf", pieces, np.cos(angles)), -np.einsum("bfw,kw->bkf", pieces, np.sin(angles))], axis=-1
     )
-    return (made / math.sqrt(attrs.n_fft) if attrs.normalized else made).astype(data.dtype)
+    return (result / math.sqrt(attrs.n_fft) if attrs.normalized else result).astype(data.dtype)
 
 
 # ---------------------------------------------------------------- dft
@@ -154,5 +154,5 @@ def dft(attrs: Attrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:
         return re_data, im_data
     wide = np.float64 if re_data.dtype.itemsize < 8 else re_data.dtype
     values = re_data.astype(wide) + 1j * im_data.astype(wide)
-    made = np.fft.ifft(values) if attrs.inverse else np.fft.fft(values)
-    return made.real.astype(re_data.dtype), made.imag.astype(re_data.dtype)
+    result = np.fft.ifft(values) if attrs.inverse else np.fft.fft(values)
+    return result.real.astype(re_data.dtype), result.imag.astype(re_data.dtype)

@@ -234,8 +234,8 @@ def strided_set(attrs: Attrs, data: Array, v: Array, begin: Array, end: Array, s
 
     Raises `RunError` when `v` does not fit the box.
     """
-    made = data.copy()
-    box = made[tuple(slices_of(data.ndim, begin.tolist(), end.tolist(), strides.tolist()))]
+    result = data.copy()
+    box = result[tuple(slices_of(data.ndim, begin.tolist(), end.tolist(), strides.tolist()))]
     if not _fills(v.shape, box.shape):
         raise RunError(
             Diagnostic(
@@ -245,7 +245,7 @@ def strided_set(attrs: Attrs, data: Array, v: Array, begin: Array, end: Array, s
             )
         )
     box[...] = v
-    return made
+    return result
 
 
 # ---------------------------------------------------------------- slice_like

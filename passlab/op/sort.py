@@ -175,8 +175,8 @@ def _topk_builder(
     facts = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
     if isinstance(k, Constant):
         k = int(k.data)
-    made = call("dyn.topk", data, k, k=None, **facts) if isinstance(k, Expr) else call("topk", data, k=k, **facts)
-    return TupleWrapper(made, 2) if ret_type == "both" else made
+    result = call("dyn.topk", data, k, k=None, **facts) if isinstance(k, Expr) else call("topk", data, k=k, **facts)
+    return TupleWrapper(result, 2) if ret_type == "both" else result
 
 
 def _topk_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -271,13 +271,13 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 def searchsorted(attrs: Attrs, sorted_sequence: Array, values: Array) -> Array:
     """The places where values would go into the sorted rows of the last dimension to keep them sorted."""
     side: Any = "right" if attrs.right else "left"
-    wanted = array_dtype(attrs.dtype)
+    expected = array_dtype(attrs.dtype)
     if sorted_sequence.ndim == 1:
-        return np.asarray(np.searchsorted(sorted_sequence, values, side)).astype(wanted)
-    made = np.empty(values.shape, wanted)
+        return np.asarray(np.searchsorted(sorted_sequence, values, side)).astype(expected)
+    result = np.empty(values.shape, expected)
     for at in np.ndindex(values.shape[:-1]):
-        made[at] = np.searchsorted(sorted_sequence[at], values[at], side)
-    return made
+        result[at] = np.searchsorted(sorted_sequence[at], values[at], side)
+    return result
 
 
 # ---------------------------------------------------------------- unique

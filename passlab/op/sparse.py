@@ -41,8 +41,10 @@ def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     known = _matrix_and_vectors(types, ("prev_shape", "new_shape"))
     if known is None:
         return None
-    indices, _, wanted = known
-    return TupleType([TensorType((indices.shape[0], wanted.shape[0] if wanted.shape else 1), indices.dtype), wanted])
+    indices, _, new_shape = known
+    return TupleType(
+        [TensorType((indices.shape[0], new_shape.shape[0] if new_shape.shape else 1), indices.dtype), new_shape]
+    )
 
 
 @operator(
@@ -76,10 +78,10 @@ def sparse_reshape(attrs: Attrs, sparse_indices: Array, prev_shape: Array, new_s
     flat = np.zeros(len(sparse_indices), np.int64)
     for at, size in enumerate(before):
         flat = flat * size + sparse_indices[:, at]
-    made = np.empty((len(flat), len(wanted)), sparse_indices.dtype)
+    result = np.empty((len(flat), len(wanted)), sparse_indices.dtype)
     for at in range(len(wanted) - 1, -1, -1):
-        flat, made[:, at] = np.divmod(flat, max(wanted[at], 1))
-    return made, np.array(wanted, new_shape.dtype).reshape(new_shape.shape)
+        flat, result[:, at] = np.divmod(flat, max(wanted[at], 1))
+    return result, np.array(wanted, new_shape.dtype).reshape(new_shape.shape)
 
 
 # ---------------------------------------------------------------- sparse_fill_empty_rows
@@ -106,8 +108,8 @@ def _fill_shape(
 
 def _fill_builder(sparse_indices: Any, sparse_values: Any, dense_shape: Any, default_value: Any) -> Tuple:
     """The operator's three results as a tuple, in the dtypes of `sparse_indices` and `sparse_values`, and as bools."""
-    made = call("sparse_fill_empty_rows", sparse_indices, sparse_values, dense_shape, default_value)
-    indices, values, empty = (TupleGetItem(made, at) for at in range(3))
+    result = call("sparse_fill_empty_rows", sparse_indices, sparse_values, dense_shape, default_value)
+    indices, values, empty = (TupleGetItem(result, at) for at in range(3))
     return Tuple(
         (
             call("cast_like", indices, sparse_indices),

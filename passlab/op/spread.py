@@ -47,10 +47,10 @@ def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
 
 def _broadcast_to_builder(data: Any, shape: Any) -> Call:
     """`data` broadcast to `shape` (integers, a constant, or an expression that computes it)."""
-    wanted = shape_argument(shape)
-    if isinstance(wanted, Expr):
-        return call("dyn.broadcast_to", data, wanted, shape=None)
-    return call("broadcast_to", data, shape=wanted)
+    expected = shape_argument(shape)
+    if isinstance(expected, Expr):
+        return call("dyn.broadcast_to", data, expected, shape=None)
+    return call("broadcast_to", data, shape=expected)
 
 
 def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -188,9 +188,9 @@ def _collapse_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
 
 def _collapse_to_builder(data: Any, shape: Any) -> Call:
     """`data` summed down to `shape` (integers, or an expression that computes it)."""
-    wanted = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int32).reshape(-1))
-    known = wanted.data.tolist() if isinstance(wanted, Constant) else None
-    return call("collapse_sum_to", data, wanted, shape=known, dtype="")
+    expected = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int32).reshape(-1))
+    known = expected.data.tolist() if isinstance(expected, Constant) else None
+    return call("collapse_sum_to", data, expected, shape=known, dtype="")
 
 
 def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -259,10 +259,10 @@ def _tile_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 
 def _tile_builder(data: Any, reps: Any) -> Call:
     """`data` repeated as a whole, `reps` times along each dimension."""
-    wanted = shape_argument(reps)
-    if isinstance(wanted, Expr):
-        return call("dyn.tile", data, wanted, reps=[])
-    return call("tile", data, reps=wanted)
+    expected = shape_argument(reps)
+    if isinstance(expected, Expr):
+        return call("dyn.tile", data, expected, reps=[])
+    return call("tile", data, reps=expected)
 
 
 def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:

@@ -183,10 +183,10 @@ def _draw_type(names: tuple[str, str]) -> Any:
         bounds = [scalar(types, index, name) for index, name in enumerate(names, start=1)]
         if not _key(types) or None in bounds:
             return None
-        wanted = attrs.out_dtype or "float32"
-        if not is_float_name(wanted):
-            refuse("random numbers are floats", expected="float32 or float64", found=wanted)
-        return TupleType([KEY, TensorType(attrs.out_shape, wanted)])
+        expected = attrs.out_dtype or "float32"
+        if not is_float_name(expected):
+            refuse("random numbers are floats", expected="float32 or float64", found=expected)
+        return TupleType([KEY, TensorType(attrs.out_shape, expected)])
 
     return relation
 
@@ -195,9 +195,9 @@ def _unit_numbers(key: Array, shape: tuple[int, ...], dtype: str) -> tuple[Array
     """Return the next key and numbers in [0, 1): the top bits of random words as a fraction."""
     fraction = _FRACTION.get(dtype, 7)
     after, words = next_words(key, math.prod(shape))
-    wanted = array_dtype(dtype)
+    expected = array_dtype(dtype)
     numbers = (words >> np.uint64(64 - fraction)).astype(np.float64) / (1 << fraction)
-    return after, numbers.reshape(shape).astype(wanted)
+    return after, numbers.reshape(shape).astype(expected)
 
 
 def _uniform_builder(key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0) -> TupleWrapper:
@@ -223,8 +223,8 @@ def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
     key, first, second = orig.args
     attrs, name = attrs_of(orig), str(orig.op)
     seen, is_uniform = field_of(grad, 1), name == "random.uniform"
-    wanted = attrs.out_dtype or "float32"
-    ends = [Constant(np.array(value, array_dtype(wanted))) for value in (0, 1)]
+    expected = attrs.out_dtype or "float32"
+    ends = [Constant(np.array(value, array_dtype(expected))) for value in (0, 1)]
     standard = field_of(call(name, key, *ends, **dict(attrs.items())), 1)
     stretched, total = call("sum", seen * standard), call("sum", seen)
     moved = total - stretched if is_uniform else total
@@ -254,8 +254,8 @@ def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """The key for what comes next, and numbers drawn evenly from [low, high)."""
-    wanted = attrs.out_dtype or "float32"
-    after, numbers = _unit_numbers(key, _concrete(attrs, wanted, "uniform"), wanted)
+    expected = attrs.out_dtype or "float32"
+    after, numbers = _unit_numbers(key, _concrete(attrs, expected, "uniform"), expected)
     return after, np.asarray(numbers * (high - low) + low).astype(numbers.dtype, copy=False)
 
 
@@ -282,9 +282,9 @@ def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, A
 )
 def normal(attrs: Attrs, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
     """The key for what comes next, and numbers of a normal distribution, by the method of Box and Muller (1958)."""
-    wanted = attrs.out_dtype or "float32"
-    shape = _concrete(attrs, wanted, "normal")
-    after, pair = _unit_numbers(key, (2, *shape), wanted)
+    expected = attrs.out_dtype or "float32"
+    shape = _concrete(attrs, expected, "normal")
+    after, pair = _unit_numbers(key, (2, *shape), expected)
     two_pi = pair.dtype.type(2 * math.pi)
     radius = np.sqrt(pair.dtype.type(-2) * np.log(pair.dtype.type(1) - pair[0]))
     return after, np.asarray(radius * np.sin(two_pi * pair[1]) * scale + mean).astype(pair.dtype, copy=False)

@@ -26,10 +26,10 @@ def at_types(function: Function, mod: IRModule) -> Function:
     """
     while any(_is_generic(e) for call in post_order(function) if type(call) is Call for e in (call.op, *call.args)):
         wrapped = _wrapped(function, _bound_generics(function))
-        made = _copy_of(wrapped if wrapped is function else infer_expr(wrapped, mod))
-        if made is function:  # only global functions, and such as call themselves, are left
+        result = _copy_of(wrapped if wrapped is function else infer_expr(wrapped, mod))
+        if result is function:  # only global functions, and such as call themselves, are left
             return function
-        function = infer_expr(made, mod)  # type: ignore[assignment]
+        function = infer_expr(result, mod)  # type: ignore[assignment]
     return function
 
 
@@ -88,8 +88,8 @@ def _copy_of(function: Expr) -> Expr:
         if type(post.op) is not Function or not _is_generic(pre.op):
             return post
         own = dict(zip(post.op.type_params, pre.type_args, strict=True))
-        made: Expr = post.with_fields(op=fresh_copy(post.op.with_fields(type_params=()), types=own), type_args=())
-        return made
+        result: Expr = post.with_fields(op=fresh_copy(post.op.with_fields(type_params=()), types=own), type_args=())
+        return result
 
     return rewrite(function, visit, only=(Call,))
 

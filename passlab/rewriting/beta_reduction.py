@@ -69,14 +69,14 @@ def _made(func: Function, node: Expr, once: dict[Expr, Call], movable: Movable, 
     if type(node) is Call and type(node.op) is Function and node.op in once:
         args = zip(node.op.params, node.args, strict=True)
         return make_lets([(param, new(arg)) for param, arg in args if not movable(arg)], new(node.op.body))
-    made = rebuild(node, new)
-    if not _applies(made):
-        return made
+    result = rebuild(node, new)
+    if not _applies(result):
+        return result
     assert isinstance(node, Call)
-    assert isinstance(made, Call)
-    assert isinstance(made.op, Function)
-    shared = () if movable(made.op.body) else _outside(func, made.op, new)
-    return applied(made.op, made.args, made.type_args, [movable(arg) for arg in node.args], shared)
+    assert isinstance(result, Call)
+    assert isinstance(result.op, Function)
+    shared = () if movable(result.op.body) else _outside(func, result.op, new)
+    return applied(result.op, result.args, result.type_args, [movable(arg) for arg in node.args], shared)
 
 
 def _outside(func: Function, literal: Expr, new: Callable[[Expr], Expr]) -> set[Expr]:

@@ -267,9 +267,9 @@ class _Filler:
                 if item.renames:
                     self.result[let.value] = let.var
             else:
-                made = self._node(item)
-                if made is not item:
-                    self.result[item] = made
+                result = self._node(item)
+                if result is not item:
+                    self.result[item] = result
         return self._close(self.plan.top, body)
 
     def _now(self, expr: Expr) -> Expr:

@@ -68,9 +68,9 @@ def remove_lets(
             elif not replaced.isdisjoint(kids):
                 post = _rebuild_let(pre, new) if type(pre) is Let else REBUILD[kind](pre, new)
         if rule is not None and type(pre) is not Let:
-            made = rule(pre, post)
-            if made is not post and (not name or may_rewrite(name)):
-                post, by = made, name
+            result = rule(pre, post)
+            if result is not post and (not name or may_rewrite(name)):
+                post, by = result, name
         if post is not pre:
             set_span(post, pre.span)
             changed[pre] = post

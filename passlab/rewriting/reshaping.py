@@ -29,9 +29,9 @@ def with_param_types(func: Function, types: Mapping[Var, Type]) -> Function:
         for var in (*changed, *bound)
         if var in changed or var.type_annotation is not None
     }
-    made = rewrite(func, _untyped, replace=fresh, only=(Call, Function))
-    assert isinstance(made, Function)
-    return made
+    result = rewrite(func, _untyped, replace=fresh, only=(Call, Function))
+    assert isinstance(result, Function)
+    return result
 
 
 def _untyped(pre: Expr, post: Expr) -> Expr:

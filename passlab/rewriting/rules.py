@@ -110,9 +110,9 @@ class Rule:
             match = Match(nodes, types, purity)
             if self.when is not None and not self.when(match):
                 continue
-            made = self.result(match) if callable(self.result) else _built(_parsed(self.result), nodes)
-            if made is not None:
-                return made
+            result = self.result(match) if callable(self.result) else _built(_parsed(self.result), nodes)
+            if result is not None:
+                return result
         return None
 
     def miss(self, call: Call, types: NodeTypes, purity: LocalPurity) -> NearMiss | None:
@@ -174,11 +174,11 @@ def _variants(term: Any) -> Iterable[Any]:  # recurses: as deep as the pattern o
     if isinstance(term, str):
         return [term]
     choices = list(itertools.product(*[_variants(a) for a in term.args]))
-    made = [term._replace(args=args) for args in choices]
+    result = [term._replace(args=args) for args in choices]
     commute = all(Trait.COMMUTATIVE in Op.get(name).spec.traits for name in term.ops)
     if commute and term.args[0] != term.args[1]:
-        made += [term._replace(args=args[::-1]) for args in choices]
-    return made
+        result += [term._replace(args=args[::-1]) for args in choices]
+    return result
 
 
 def _fits(term: Term, call: Call) -> dict[str, Any] | None:
@@ -297,9 +297,9 @@ class RuleSet:
             post = rebuild(node, new)
             found = self._once(post, types, purity) if left > 0 and type(post) is Call else None
             if found is not None:
-                made, used[node] = found
+                result, used[node] = found
                 left -= 1
-                stack += [(node, made), (made, None)]
+                stack += [(node, result), (result, None)]
                 continue
             final[node] = final[post] = post
             if post is not node:
@@ -310,7 +310,7 @@ class RuleSet:
         """Return what the first rule that fits makes of a call, and the name of the rule, or None."""
         if type(call.op) is Op:
             for rule in self._by_op.get(call.op.name, ()):
-                made = rule.apply(call, types, purity)
-                if made is not None and made is not call:
-                    return (made, rule.name) if may_rewrite(rule.name) else None
+                result = rule.apply(call, types, purity)
+                if result is not None and result is not call:
+                    return (result, rule.name) if may_rewrite(rule.name) else None
         return None

@@ -205,9 +205,9 @@ class ModuleParser(ExprParser):
                 notes=((f"by the type `{owner}`", self.constructors[name].span),),
             )
         inputs = (yield self.types(")")) if self.accept("(") else []
-        made = Constructor(name, inputs, header, span=self.span_from(first))
-        self.constructors[name] = made
-        return made
+        result = Constructor(name, inputs, header, span=self.span_from(first))
+        self.constructors[name] = result
+        return result
 
     def _check_types(self) -> None:
         """Refuse types that nothing defines; they may be defined behind their uses, so this comes last."""

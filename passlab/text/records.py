@@ -27,8 +27,8 @@ def record_class(type_key: str, fields: Iterable[str] = ()) -> type[Attrs] | Non
             declared = Op.get(name).spec.attrs
             if declared is not None and declared not in (known := _known.setdefault(declared.type_key, [])):
                 known.append(declared)
-    found, wanted = _known.get(type_key, []), set(fields)
-    return next((cls for cls in found if wanted <= {f.name for f in cls.schema}), found[0] if found else None)
+    found, expected = _known.get(type_key, []), set(fields)
+    return next((cls for cls in found if expected <= {f.name for f in cls.schema}), found[0] if found else None)
 
 
 def make_node(type_key: str, **fields: Any) -> Any:

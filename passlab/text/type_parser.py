@@ -195,10 +195,10 @@ class TypeParser(Cursor):
         dtype = self.texts[self.i]
         if not dtype[:1].isalpha():
             self.unexpected("a dtype")
-        made = self._tensor_type(shape, dtype)
+        result = self._tensor_type(shape, dtype)
         self.i += 1
         self.expect("]")
-        return made
+        return result
 
     def _dim(self) -> object:
         word = self.texts[self.i]

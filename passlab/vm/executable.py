@@ -280,14 +280,14 @@ class Executable:
         """Bring back constants by name. Raises `RunError`, changing nothing, for a wrong set of names."""
         if not isinstance(constants, Mapping):
             raise RunTypeError(f"constants are given by name, not as a {type(constants).__name__}")
-        wanted = {name: i for i, name in self.late_bound.items()}
-        missing = [n for n in wanted if n not in constants]
-        unused = [n for n in constants if n not in wanted]
+        expected = {name: i for i, name in self.late_bound.items()}
+        missing = [n for n in expected if n not in constants]
+        unused = [n for n in constants if n not in expected]
         if missing or unused:
             what = f"has no `{missing[0]}`" if missing else f"has `{unused[0]}`, which the executable does not need"
             raise RunError(f"the map of late-bound constants {what}")
         filled = list(self.constants)
-        for name, i in wanted.items():
+        for name, i in expected.items():
             filled[i] = check_argument(Var(name), constants[name])
             if not isinstance(filled[i], np.ndarray):
                 raise RunTypeError(f"the constant `{name}` is an array, not a {type(filled[i]).__name__}")

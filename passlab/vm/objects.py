@@ -70,10 +70,10 @@ class Allocator:
 
     def storage(self, size: int, device: int) -> Storage:
         """Return a storage of `size` bytes."""
-        made = Storage(size, device)
+        result = Storage(size, device)
         self.allocations += 1
         self.bytes += size
-        return made
+        return result
 
 
 SMALLEST = 64  # bytes; requests below share one size class
@@ -102,12 +102,12 @@ class PooledAllocator(Allocator):
             if getrefcount(held[i]) == _UNUSED:
                 self.reused += 1
                 return Storage(size, device, held[i])
-        made = Storage(size_class(size), device)
+        result = Storage(size_class(size), device)
         self.allocations += 1
-        self.bytes += made.buffer.size
+        self.bytes += result.buffer.size
         if len(held) < self.most:
-            held.append(made.buffer)
-        return made
+            held.append(result.buffer)
+        return result
 
     def release(self) -> None:
         """Forget the memory that is not in use."""

@@ -67,11 +67,11 @@ class VirtualMachineProfiler(VirtualMachine):
             attrs = self.exe.kernel_functions[instruction.packed].attrs
             event.update(marks(attrs.items()))
         elif instruction.writes() and instruction.opcode in _MAKING:
-            made = registers[instruction.writes()[0]]
-            if isinstance(made, Storage):
-                event["Bytes"] = int(made.size)
-            elif isinstance(made, np.ndarray):
-                shapes = described(made)
+            result = registers[instruction.writes()[0]]
+            if isinstance(result, Storage):
+                event["Bytes"] = int(result.size)
+            elif isinstance(result, np.ndarray):
+                shapes = described(result)
         return {"Name": name, "Duration (us)": seconds * 1e6, "Device": DEVICE, "Argument Shapes": shapes, **event}
 
 

@@ -67,20 +67,20 @@ class State:
             size = instruction.size
 
             def storage(r: list[Any]) -> None:
-                wanted = int(r[size])
-                if wanted >= 0:
-                    self.take(wanted, r)
+                expected = int(r[size])
+                if expected >= 0:
+                    self.take(expected, r)
                 step(r)
 
             return storage
         if effect is not Effect.OBJECT:
             return step
-        made = object_bytes(instruction)
+        result = object_bytes(instruction)
 
         def data(r: list[Any]) -> None:
-            self.room -= made
+            self.room -= result
             if self.room < 0:
-                self.sweep(made, {"r": r})
+                self.sweep(result, {"r": r})
             step(r)
 
         return data

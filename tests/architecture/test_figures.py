@@ -29,7 +29,7 @@ AT_MOST = {
 }
 # What is counted per 10,000 lines of passlab/, and the most that is allowed.
 PER_10_000_LINES = {
-    "noqa": 4.0,
+    "noqa": 3.8,
     "bare participle names": 42.3,
     "in-function imports": 10.4,
     "files with `if TYPE_CHECKING`": 6.4,
@@ -45,33 +45,33 @@ ANY_AT_MOST = {"op": 0.15, "notebook": 0.23}  # the share of parameters typed `A
 # How often each package may still bind a name of VAGUE_NAMES. Name a value after what it is: `call`, `result`, `expected`.
 # A package that is not listed may not.
 VAGUE_AT_MOST = {
-    "analysis": 32,
+    "analysis": 30,
     "cli": 3,
     "debugger": 95,
     "devices": 2,
     "diffing": 5,
-    "display": 68,
+    "display": 63,
     "errors": 1,
-    "evaluate": 16,
-    "executor": 64,
+    "evaluate": 11,
+    "executor": 48,
     "frontend": 126,
-    "infer": 46,
-    "instrument": 27,
-    "ir": 26,
+    "infer": 43,
+    "instrument": 25,
+    "ir": 14,
     "lab": 43,
     "lazy": 6,
     "limits": 2,
     "notebook": 22,
-    "op": 328,
+    "op": 148,
     "passes": 211,
     "pattern": 14,
-    "relay": 23,
-    "rewriting": 30,
+    "relay": 21,
+    "rewriting": 19,
     "table": 3,
     "testing": 15,
-    "text": 42,
+    "text": 39,
     "transform": 23,
-    "vm": 81,
+    "vm": 39,
 }
 
 

@@ -86,12 +86,12 @@ class CompiledFunction:
     @cached_property
     def fueled(self) -> _Imported:
         """The program once more, with loops that count their turns; its data values are those of `module`."""
-        made = _Imported(self.source.with_loops(f"{SPEND}()"))
-        setattr(made.module, SPEND, spend)
+        result = _Imported(self.source.with_loops(f"{SPEND}()"))
+        setattr(result.module, SPEND, spend)
         for kind in vars(self.module).values():
             if isinstance(kind, type):
-                setattr(made.module, kind.__name__, kind)
-        return made
+                setattr(result.module, kind.__name__, kind)
+        return result
 
     def __call__(self, *args: Any) -> Any:
         given = [check_argument(p, a) for p, a in zip(self.function.params, args, strict=True)]
@@ -156,25 +156,25 @@ class CompiledFunction:
 
     def _tree(self, root: Any, inward: bool, cells: dict[int, tuple[Any, RefValue]]) -> Any:
         """Convert a value but for what its cells hold; depth costs no stack of Python, what is shared stays shared."""
-        made: list[Any] = []
+        result: list[Any] = []
         known: dict[int, Any] = {}  # by identity; `root` keeps them all alive
         stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
         while stack:
             value, count = stack.pop()
             if count >= 0:
-                known[id(value)] = whole = self._rebuilt(value, made[len(made) - count :])
-                made[len(made) - count :] = [whole]
+                known[id(value)] = whole = self._rebuilt(value, result[len(result) - count :])
+                result[len(result) - count :] = [whole]
                 continue
             if id(value) in known:
-                made.append(known[id(value)])
+                result.append(known[id(value)])
                 continue
             parts = self._parts(value, inward)
             if parts is None:
-                made.append(self._leaf(value, cells))
+                result.append(self._leaf(value, cells))
             else:
                 stack.append((value, len(parts)))
                 stack.extend((p, -1) for p in reversed(parts))
-        return made[0]
+        return result[0]
 
     def _parts(self, value: Any, inward: bool) -> Sequence[Any] | None:
         if isinstance(value, tuple):

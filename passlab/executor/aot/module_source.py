@@ -156,7 +156,7 @@ class _Module:
         ]
         text = re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(p for p in parts if p)).rstrip() + "\n"
         known = {name: self.library.known.get(id(getattr(prelude, name))) for name in SUPPORT}
-        support = {name: made for name, made in known.items() if made}
+        support = {name: result for name, result in known.items() if result}
         places = program.places | program.kernels.places
         function = self.mod[self.entry]
         stub = stub_text(

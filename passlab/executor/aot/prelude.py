@@ -146,18 +146,18 @@ def fitted(name: str, kind: Any, value: Any) -> Any:
 
 def arrays(value: Any) -> Any:
     """Return a result, a tuple at any depth, with NumPy's scalars as arrays."""
-    made: list[Any] = []
+    result: list[Any] = []
     waiting: list[tuple[Any, int]] = [(value, -1)]  # values, and tuples with the number of fields that are made
     while waiting:
         at, count = waiting.pop()
         if count >= 0:
-            made[len(made) - count :] = [tuple(made[len(made) - count :])]
+            result[len(result) - count :] = [tuple(result[len(result) - count :])]
         elif isinstance(at, tuple):
             waiting.append((at, len(at)))
             waiting.extend((field, -1) for field in reversed(at))
         else:
-            made.append(np.asarray(at) if isinstance(at, np.generic) else at)
-    return made[0]
+            result.append(np.asarray(at) if isinstance(at, np.generic) else at)
+    return result[0]
 
 
 def entry(function: Callable[..., Any], **kinds: Any) -> Callable[..., Any]:

@@ -297,8 +297,8 @@ class Library:
             raise VerifyError("a kernel asks for more of an operator than its kernel")
         given = call.args[0]
         name = given.value if isinstance(given, ast.Constant) else cells.get(getattr(given, "id", ""))
-        made = self.kernel(Op.get(str(name)).spec.raw, str(name))  # type: ignore[arg-type]
-        return at.lineno, at.col_offset, raw.end_col_offset, made
+        result = self.kernel(Op.get(str(name)).spec.raw, str(name))  # type: ignore[arg-type]
+        return at.lineno, at.col_offset, raw.end_col_offset, result
 
     def _global(self, source: ModuleText, name: str) -> Any:
         return getattr(source.module, name, _BUILTIN)

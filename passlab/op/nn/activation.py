@@ -45,14 +45,14 @@ _ROW = 8192  # elements; as many as NumPy buffers, so that it goes over such row
 )
 def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Replace negative elements by zero."""
-    made = np.empty_like(data) if out is None else out
-    if data.size < _ROW or made.dtype != data.dtype or not (data.flags.c_contiguous and made.flags.c_contiguous):
-        return as_array(np.maximum(data, data.dtype.type(0), out=made))
-    source, target, zeros = data.reshape(-1), made.reshape(-1), _zeros(data.dtype)
+    result = np.empty_like(data) if out is None else out
+    if data.size < _ROW or result.dtype != data.dtype or not (data.flags.c_contiguous and result.flags.c_contiguous):
+        return as_array(np.maximum(data, data.dtype.type(0), out=result))
+    source, target, zeros = data.reshape(-1), result.reshape(-1), _zeros(data.dtype)
     whole = source.size // _ROW * _ROW
     np.maximum(source[:whole].reshape(-1, _ROW), zeros, out=target[:whole].reshape(-1, _ROW))
     np.maximum(source[whole:], zeros[: source.size - whole], out=target[whole:])
-    return made
+    return result
 
 
 @cache
@@ -91,15 +91,15 @@ def leaky_relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
 
 
 def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
-    made = as_array(np.multiply(data, slope, out=out if out is not data else None))
+    result = as_array(np.multiply(data, slope, out=out if out is not data else None))
     if is_float(data.dtype) and np.all((slope > 0) & (slope <= 1)):  # then the greater one is right; choosing is slow
-        np.maximum(made, data, out=made)
+        np.maximum(result, data, out=result)
     else:
-        np.copyto(made, data, where=data > 0)
+        np.copyto(result, data, where=data > 0)
     if out is data:
-        out[...] = made
+        out[...] = result
         return out
-    return made
+    return result
 
 
 def channel_vector(name: str, inputs: Sequence[str]) -> Any:
@@ -315,8 +315,8 @@ def log_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     if not data.size:
         return data.copy() if out is None else out
     shifted = work - work.max(axis=attrs.axis, keepdims=True)
-    made = shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
-    return finish(made, data.dtype, out)
+    result = shifted - np.log(np.exp(shifted).sum(axis=attrs.axis, keepdims=True))
+    return finish(result, data.dtype, out)
 
 
 def _dropout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

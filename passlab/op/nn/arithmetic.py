@@ -60,11 +60,11 @@ def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
         if dtype in BLAS:
             return kernel(attrs, data, *rest, out=out)
         work = np.dtype("float32") if is_float(dtype) else np.dtype("float64")
-        made = kernel(attrs, data.astype(work), *[array.astype(work) for array in rest])
-        if isinstance(made, tuple):
-            targets = out if out is not None else (None,) * len(made)
-            return tuple(deliver(part, dtype, target) for part, target in zip(made, targets, strict=True))
-        return deliver(made, dtype, out)
+        result = kernel(attrs, data.astype(work), *[array.astype(work) for array in rest])
+        if isinstance(result, tuple):
+            targets = out if out is not None else (None,) * len(result)
+            return tuple(deliver(part, dtype, target) for part, target in zip(result, targets, strict=True))
+        return deliver(result, dtype, out)
 
     return update_wrapper(run, kernel)
 

@@ -32,12 +32,12 @@ def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Re
     grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
     if data is None:
         return None
-    made = pool_relation(2, name)([data], attrs, reporter)
-    if grad is None or not isinstance(made, TensorType):
+    result = pool_relation(2, name)([data], attrs, reporter)
+    if grad is None or not isinstance(result, TensorType):
         return data
-    same_rank = len(grad.shape) == len(made.shape)
-    if not same_rank or any(join_dim(a, b) is None for a, b in zip(grad.shape, made.shape, strict=True)):
-        refuse(f"{name}: the gradient is not like the pooled data", 0, expected=made, found=grad)
+    same_rank = len(grad.shape) == len(result.shape)
+    if not same_rank or any(join_dim(a, b) is None for a, b in zip(grad.shape, result.shape, strict=True)):
+        refuse(f"{name}: the gradient is not like the pooled data", 0, expected=result, found=grad)
     same_dtype(data, grad, 0)
     return data
 
@@ -236,12 +236,12 @@ def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array
     groups, (kh, kw) = attrs.groups, attrs.kernel_size
     s1, s2, s3 = padded.strides[1:]
     (dy, dx), (ty, tx) = attrs.dilation, attrs.strides
-    made = np.zeros((groups, o // groups, c // groups * kh * kw), work)
+    result = np.zeros((groups, o // groups, c // groups * kh * kw), work)
     for i in range(n):
         view = as_strided(
             padded[i], (c, kh, kw, height, width), (s1, s2 * dy, s3 * dx, s2 * ty, s3 * tx), writeable=False
         )
         columns = view.reshape(groups, c // groups * kh * kw, height * width)
-        made += matmul(grad[i].reshape(groups, o // groups, -1), columns.transpose(0, 2, 1), work)
-    weight = made.reshape(o, c // groups, kh, kw).transpose(tuple("OIHW".index(a) for a in layouts[2]))
+        result += matmul(grad[i].reshape(groups, o // groups, -1), columns.transpose(0, 2, 1), work)
+    weight = result.reshape(o, c // groups, kh, kw).transpose(tuple("OIHW".index(a) for a in layouts[2]))
     return deliver(np.ascontiguousarray(weight), dtype, out)

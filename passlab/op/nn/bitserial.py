@@ -56,13 +56,13 @@ def _small(data: Array, bits: int) -> Any:
 def _packed_shape(shape: Sequence[Dim], attrs: Attrs) -> tuple[Any, ...]:
     """The shape of packed data; `attrs.bit_axis` is a place in it."""
     width = np.dtype(attrs.pack_type).itemsize * 8
-    made: list[Any] = list(shape)
-    length = made[attrs.pack_axis]
+    result: list[Any] = list(shape)
+    length = result[attrs.pack_axis]
     if isinstance(length, int) and length % width:
         refuse(f"{_PACK}: {length} elements do not fill words of {width} bits", 0)
-    made[attrs.pack_axis] = length // width if isinstance(length, int) else ANY
-    made.insert(attrs.bit_axis, attrs.bits)
-    return tuple(made)
+    result[attrs.pack_axis] = length // width if isinstance(length, int) else ANY
+    result.insert(attrs.bit_axis, attrs.bits)
+    return tuple(result)
 
 
 def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -176,8 +176,8 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
 def bitserial_dense(attrs: Attrs, data: Array, weight: Array) -> Any:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), both of few bits."""
     signed = _signed(weight, attrs.weight_bits, attrs.unipolar)
-    made = _small(data, attrs.data_bits) @ signed.T
-    return made.astype(array_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype)
+    result = _small(data, attrs.data_bits) @ signed.T
+    return result.astype(array_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype)
 
 
 # ---------------------------------------------------------------- bitserial_conv2d
@@ -203,11 +203,11 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         want = (attrs.channels, inputs, *attrs.kernel_size)
         if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(kernel, want, strict=True)):
             refuse(f"{_CONV}: the weight does not fit", 1, expected=list(want), found=list(kernel))
-    made = [
+    result = [
         window_size(size[i], attrs.kernel_size[i], attrs.strides[i], window.before[i], window.after[i], 1, axis=i)
         for i in range(2)
     ]
-    return TensorType(way.backward_shape((batch, attrs.channels, *made)), attrs.out_dtype)
+    return TensorType(way.backward_shape((batch, attrs.channels, *result)), attrs.out_dtype)
 
 
 @operator(
@@ -264,5 +264,5 @@ def bitserial_conv2d(attrs: Attrs, data: Array, weight: Array) -> Array:
     kernel = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight)
     image = way.forward(_small(data, attrs.activation_bits))
     signed = _signed(kernel, attrs.weight_bits, attrs.unipolar)
-    made = convolve(image, signed, _window(attrs), 1, np.dtype(np.int64))
-    return np.ascontiguousarray(way.backward(made)).astype(array_dtype(attrs.out_dtype))
+    result = convolve(image, signed, _window(attrs), 1, np.dtype(np.int64))
+    return np.ascontiguousarray(way.backward(result)).astype(array_dtype(attrs.out_dtype))

@@ -133,10 +133,10 @@ def _weight_shape(data: Shape, attrs: Attrs, name: str) -> Shape | None:
 def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int = 1) -> Any:
     """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
     groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
-    wanted = attrs.kernel_size or kernel[2:]
-    if any(isinstance(have, int) and have != want for want, have in zip(wanted, kernel[2:], strict=True)):
+    expected = attrs.kernel_size or kernel[2:]
+    if any(isinstance(have, int) and have != want for want, have in zip(expected, kernel[2:], strict=True)):
         refuse(
-            f"{name}: the weight does not have the kernel_size", index, expected=list(wanted), found=list(kernel[2:])
+            f"{name}: the weight does not have the kernel_size", index, expected=list(expected), found=list(kernel[2:])
         )
     # Depthwise, written (C, multiplier, *K): sure where each group has one channel, and a multiplier is known.
     maybe = groups > 1 and each != 1 and _may_be(inputs, groups) and _may_be(outputs, groups)

@@ -58,10 +58,10 @@ def _form(attrs: Attrs, data: Sequence[int], kernel: Sequence[int], made: Sequen
 
 def _to_result(form: _Form, data: Expr, weight: Expr, dtype: str) -> Expr:
     """The convolution itself; cut where data is larger than the windows of the result need."""
-    made = call(f"nn.conv{form.rank}d", data, weight, **form.sliding(), out_dtype=dtype)
+    result = call(f"nn.conv{form.rank}d", data, weight, **form.sliding(), out_dtype=dtype)
     if all((r - 1) * s + 1 <= n < r * s + 1 for n, r, s in zip(_room(form), form.made, form.strides, strict=True)):
-        return made
-    return _cut(made, form.made)
+        return result
+    return _cut(result, form.made)
 
 
 def _room(form: _Form) -> list[int]:
@@ -97,8 +97,8 @@ def _to_weight(form: _Form, grad: Expr, data: Expr, dtype: str) -> Expr:
         window = {k: (1, *v) if k != "groups" else v for k, v in window.items()}
         window["padding"] = (0, form.padding[0], 0, form.padding[1])
     layouts = {"data_layout": "NCHW", "kernel_layout": "NCHW", "out_layout": "OIHW"}  # of gradient, data and weight
-    made = call("nn.conv2d_backward_weight", grad, data, **window, **layouts, out_dtype=dtype)
-    return call("squeeze", made, axis=[2]) if flat else made
+    result = call("nn.conv2d_backward_weight", grad, data, **window, **layouts, out_dtype=dtype)
+    return call("squeeze", result, axis=[2]) if flat else result
 
 
 def _as_convolution(form: _Form, grad: Expr, data: Expr, dtype: str) -> Expr:
@@ -113,8 +113,8 @@ def _as_convolution(form: _Form, grad: Expr, data: Expr, dtype: str) -> Expr:
     images = reshaped(images, (inputs, groups * batch, *form.size))
     taps = call("transpose", grad, axes=[1, 0, *range(2, 2 + rank)])
     sliding = {"strides": form.dilation, "dilation": form.strides, "padding": form.padding, "groups": groups}
-    made = call(f"nn.conv{rank}d", images, taps, **sliding, channels=form.outputs, out_dtype=dtype)
-    return call("transpose", _cut(made, form.kernel), axes=[1, 0, *range(2, 2 + rank)])
+    result = call(f"nn.conv{rank}d", images, taps, **sliding, channels=form.outputs, out_dtype=dtype)
+    return call("transpose", _cut(result, form.kernel), axes=[1, 0, *range(2, 2 + rank)])
 
 
 def _cast(expr: Expr, have: str, want: str) -> Expr:
@@ -134,8 +134,8 @@ def _in_plain_layouts(name: str, weights: str, rank: int) -> Gradient:
     def define(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         x, w = laid_out(data, attrs.data_layout, plain), laid_out(weight, attrs.kernel_layout, weights)
         layouts = {"data_layout": plain, "kernel_layout": weights, "out_layout": ""}
-        made = call(name, x, w, **{**dict(attrs.items()), **layouts, "kernel_size": None, "channels": None})
-        return laid_out(made, plain, attrs.out_layout or attrs.data_layout)
+        result = call(name, x, w, **{**dict(attrs.items()), **layouts, "kernel_size": None, "channels": None})
+        return laid_out(result, plain, attrs.out_layout or attrs.data_layout)
 
     return by_definition(define)
 
@@ -160,10 +160,10 @@ def conv(rank: int) -> Gradient:
         attrs, (data, weight) = attrs_of(orig), orig.args
         if not _plain(attrs, _WEIGHTS[rank], rank):
             return elsewhere(orig, grad)
-        shape, kernel, made = (sizes_of(x, name) for x in (data, weight, orig))
+        shape, kernel, result = (sizes_of(x, name) for x in (data, weight, orig))
         if kernel[1] * attrs.groups != shape[1]:
             return depthwise(orig, grad)
-        form, dtype = _form(attrs, shape, kernel[2:], made), dtype_of(orig)
+        form, dtype = _form(attrs, shape, kernel[2:], result), dtype_of(orig)
         parts = (_to_data(form, grad, weight, dtype), _to_weight(form, grad, data, dtype))
         return [_cast(p, dtype, dtype_of(arg)) for p, arg in zip(parts, orig.args, strict=True)]
 
@@ -179,8 +179,8 @@ def conv_transpose(rank: int) -> Gradient:
         attrs, (data, weight) = attrs_of(orig), orig.args
         if not _plain(attrs, _TURNED[rank], rank):
             return elsewhere(orig, grad)
-        made, kernel, shape = (sizes_of(x, name) for x in (data, weight, orig))
-        form, dtype = _form(attrs, shape, kernel[2:], made), dtype_of(orig)
+        result, kernel, shape = (sizes_of(x, name) for x in (data, weight, orig))
+        form, dtype = _form(attrs, shape, kernel[2:], result), dtype_of(orig)
         wide = _cast(data, dtype_of(data), dtype)
         parts = (_to_result(form, grad, weight, dtype), _to_weight(form, wide, grad, dtype))
         return [_cast(p, dtype, dtype_of(arg)) for p, arg in zip(parts, orig.args, strict=True)]
@@ -196,8 +196,8 @@ def _backward_elsewhere(attrs: Attrs, grad: Expr, data: Expr) -> Expr:
     layouts = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     named = dict(zip(("data_layout", "kernel_layout", "out_layout"), _BACKWARD, strict=True))
     g, x = laid_out(grad, layouts[0], "NCHW"), laid_out(data, layouts[1], "NCHW")
-    made = call("nn.conv2d_backward_weight", g, x, **{**dict(attrs.items()), **named})
-    return laid_out(made, "OIHW", layouts[2])
+    result = call("nn.conv2d_backward_weight", g, x, **{**dict(attrs.items()), **named})
+    return laid_out(result, "OIHW", layouts[2])
 
 
 def conv2d_backward_weight(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -205,7 +205,7 @@ def conv2d_backward_weight(orig: OpCall, grad: Expr) -> list[Expr]:
     attrs, (first, data) = attrs_of(orig), orig.args
     if (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW") != _BACKWARD:
         return by_definition(_backward_elsewhere)(orig, grad)
-    made, shape = (sizes_of(x, "nn.conv2d_backward_weight") for x in (first, data))
-    form, dtype = _form(attrs, shape, attrs.kernel_size, made), dtype_of(orig)
+    result, shape = (sizes_of(x, "nn.conv2d_backward_weight") for x in (first, data))
+    form, dtype = _form(attrs, shape, attrs.kernel_size, result), dtype_of(orig)
     parts = (_to_result(form, data, grad, dtype), _to_data(form, first, grad, dtype))
     return [_cast(p, dtype, dtype_of(arg)) for p, arg in zip(parts, orig.args, strict=True)]

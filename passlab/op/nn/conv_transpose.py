@@ -86,15 +86,15 @@ def _size(axis: int, size: Dim, kernel: Dim, attrs: Attrs, padding: int, name: s
     more = (kernel - 1) * attrs.dilation[axis] + attrs.output_padding[axis] - padding
     if not isinstance(size, int):
         return size if attrs.strides[axis] == 1 and more == 0 else ANY
-    made: int = (size - 1) * attrs.strides[axis] + 1 + more
-    if made < 0:
+    result: int = (size - 1) * attrs.strides[axis] + 1 + more
+    if result < 0:
         raise RelationError(
             Diagnostic(
                 f"{name}: the padding is larger than spatial axis {axis} of the result", found=f"padding {padding}"
             ),
             0,
         )
-    return made
+    return result
 
 
 def _check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str) -> Dim:
@@ -122,15 +122,15 @@ def _check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str) -> Dim:
         )
     if isinstance(data[1], int) and data[1] % attrs.groups:
         raise RelationError(Diagnostic(f"{name}: {data[1]} channels cannot be divided into {attrs.groups} groups"), 0)
-    made = kernel[1] * attrs.groups if isinstance(kernel[1], int) else ANY
+    result = kernel[1] * attrs.groups if isinstance(kernel[1], int) else ANY
     if attrs.channels is None:
-        return made
-    if isinstance(made, int) and made != attrs.channels:
+        return result
+    if isinstance(result, int) and result != attrs.channels:
         raise RelationError(
             Diagnostic(
                 f"{name}: the weight does not have the output channels",
                 expected=f"channels={attrs.channels}",
-                found=str(made),
+                found=str(result),
             ),
             1,
         )

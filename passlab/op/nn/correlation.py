@@ -100,12 +100,12 @@ def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None =
     radius = far // attrs.stride2
     shifts = [i * attrs.stride2 for i in range(-radius, radius + 1)]
     work = sum_dtype(kind)
-    made = np.zeros((a.shape[0], len(shifts) ** 2, height, width), work)
+    result = np.zeros((a.shape[0], len(shifts) ** 2, height, width), work)
     for channel, (dy, dx) in enumerate((y, x) for y in shifts for x in shifts):
         for ky in range(kernel):
             for kx in range(kernel):
                 first, second = window(a, far + ky, far + kx), window(b, far + dy + ky, far + dx + kx)
                 each = first * second if attrs.is_multiply else np.abs(first - second)
-                made[:, channel] += each.sum(axis=1, dtype=work)
+                result[:, channel] += each.sum(axis=1, dtype=work)
     count = kernel * kernel * max(1, a.shape[1])
-    return finish(divided(made, count, kind), data1.dtype, out)
+    return finish(divided(result, count, kind), data1.dtype, out)

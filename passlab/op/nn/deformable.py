@@ -87,7 +87,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, bef
     each = image.shape[0] // parts
     rows = (np.arange(height) * attrs.strides[0] - before[0]).astype(image.dtype)[:, None]
     columns = (np.arange(width) * attrs.strides[1] - before[1]).astype(image.dtype)[None, :]
-    made = np.empty((parts, each, taps, height, width), image.dtype)
+    result = np.empty((parts, each, taps, height, width), image.dtype)
     limits = image.shape[1:]
     for part in range(parts):
         channels = image[part * each : (part + 1) * each]
@@ -96,8 +96,8 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, bef
             y = rows + ky * attrs.dilation[0] + offset[part, tap, 0]
             x = columns + kx * attrs.dilation[1] + offset[part, tap, 1]
             inside = (y >= 0) & (x >= 0) & (y < limits[0]) & (x < limits[1])
-            made[part, :, tap] = np.where(inside, linear(channels, (y, x), "zeros"), image.dtype.type(0))
-    return made.reshape(parts * each, taps, height, width)
+            result[part, :, tap] = np.where(inside, linear(channels, (y, x), "zeros"), image.dtype.type(0))
+    return result.reshape(parts * each, taps, height, width)
 
 
 @operator(

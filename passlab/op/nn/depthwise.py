@@ -157,13 +157,13 @@ def _turned(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -
     span = window.extent(kernel)[0]
     rest = math.prod(x.shape[3:]) * x.shape[1] * x.itemsize
     step = max(1, min(size[0], _BLOCK_BYTES // max(1, rest * window.strides[0])))
-    made = np.empty((step, *size[1:], x.shape[1]), out.dtype)
+    result = np.empty((step, *size[1:], x.shape[1]), out.dtype)
     for n, r in itertools.product(range(x.shape[0]), range(0, size[0], step)):
         rows = min(step, size[0] - r)
         first = r * window.strides[0]
         data = np.ascontiguousarray(np.moveaxis(x[n, :, first : first + (rows - 1) * window.strides[0] + span], 0, -1))
-        _sum_taps(made[:rows], data, taps, window)
-        np.copyto(out[n, :, r : r + rows], np.moveaxis(made[:rows], -1, 0))
+        _sum_taps(result[:rows], data, taps, window)
+        np.copyto(out[n, :, r : r + rows], np.moveaxis(result[:rows], -1, 0))
 
 
 # ---------------------------------------------------------------- channels last

@@ -201,13 +201,13 @@ def pad(orig: OpCall, grad: Expr) -> list[Expr]:
 def _bordered(attrs: Attrs, data: Expr, value: Expr | None = None) -> Expr:
     """A border of elements of the data, as picks along each axis."""
     mode = attrs.mode.lower() if value is None else attrs.pad_mode
-    made = data
+    result = data
     for axis, (before, after) in enumerate(attrs.pad_width):
         if before or after:
             places = np.arange(_type(data).concrete_shape[axis])
             kept = places[max(-before, 0) : len(places) - max(-after, 0)]
-            made = picked(made, axis, np.pad(kept, (max(before, 0), max(after, 0)), mode=mode).tolist())
-    return made
+            result = picked(result, axis, np.pad(kept, (max(before, 0), max(after, 0)), mode=mode).tolist())
+    return result
 
 
 _mirrored = mirror_pad = by_definition(_bordered)  # each element gets what its copies get
@@ -271,10 +271,10 @@ def _grouped(attrs: Attrs, data: Expr, gamma: Expr, beta: Expr) -> Expr:
     grouped = reshaped(data, split)
     centred = grouped - call("mean", grouped, axis=over, keepdims=True)
     variance = call("mean", centred * centred, axis=over, keepdims=True)
-    made: Expr = reshaped(centred * call("rsqrt", variance + number(attrs.epsilon, dtype)), shape)
+    result: Expr = reshaped(centred * call("rsqrt", variance + number(attrs.epsilon, dtype)), shape)
     wide = {"axis": 1, "num_newaxis": rank - 1 - axis}
-    made = made * call("expand_dims", gamma, **wide) if attrs.scale else made
-    return made + call("expand_dims", beta, **wide) if attrs.center else made
+    result = result * call("expand_dims", gamma, **wide) if attrs.scale else result
+    return result + call("expand_dims", beta, **wide) if attrs.center else result
 
 
 group_norm = by_definition(_grouped)

@@ -85,11 +85,11 @@ def batch_norm(
     shift = -moving_mean * scale
     if attrs.center:
         shift = shift + beta
-    made = np.multiply(data, along(scale, attrs.axis, data.ndim), out=out[0] if out else None)
-    np.add(made, along(shift, attrs.axis, data.ndim), out=made)
+    result = np.multiply(data, along(scale, attrs.axis, data.ndim), out=out[0] if out else None)
+    np.add(result, along(shift, attrs.axis, data.ndim), out=result)
     if out is None:
-        return made, moving_mean.copy(), moving_var.copy()
-    return deliver((made, moving_mean, moving_var), out)
+        return result, moving_mean.copy(), moving_var.copy()
+    return deliver((result, moving_mean, moving_var), out)
 
 
 def _centred(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
@@ -172,15 +172,15 @@ def instance_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: 
 
 
 def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    made = channel_vector("nn.group_norm", ("gamma", "beta"))(types, attrs, reporter)
-    if made is None:
+    result = channel_vector("nn.group_norm", ("gamma", "beta"))(types, attrs, reporter)
+    if result is None:
         return None
-    channels = made.shape[attrs.axis]
+    channels = result.shape[attrs.axis]
     if attrs.num_groups < 1 or (isinstance(channels, int) and channels % attrs.num_groups):
         raise RelationError(
             Diagnostic(f"nn.group_norm cannot divide {channels} channels into {attrs.num_groups} groups"), 0
         )
-    return made  # type: ignore[no-any-return]
+    return result  # type: ignore[no-any-return]
 
 
 @operator(
@@ -207,8 +207,8 @@ def group_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Arr
     """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
     axis, shape = attrs.axis % data.ndim, data.shape
     grouped = data.reshape(*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
-    made = _centred(grouped, tuple(range(axis + 1, grouped.ndim)), attrs.epsilon)
-    return _affine(made.reshape(shape), attrs, gamma, beta, out)
+    result = _centred(grouped, tuple(range(axis + 1, grouped.ndim)), attrs.epsilon)
+    return _affine(result.reshape(shape), attrs, gamma, beta, out)
 
 
 def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

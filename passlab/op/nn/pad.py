@@ -105,12 +105,12 @@ def pad_builder(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "
 def bordered(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Any:
     """Return `data` inside a border of `value`; negative widths cut off."""
     shape = tuple(n + a + b for n, (a, b) in zip(data.shape, widths, strict=True))
-    made = np.empty(shape, data.dtype) if out is None else out
-    made[...] = np.asarray(value).astype(data.dtype)
+    result = np.empty(shape, data.dtype) if out is None else out
+    result[...] = np.asarray(value).astype(data.dtype)
     target = tuple(slice(max(a, 0), max(n - max(b, 0), 0)) for n, (a, b) in zip(shape, widths, strict=True))
     source = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))
-    made[target] = data[source]
-    return made
+    result[target] = data[source]
+    return result
 
 
 PadAttrs = attrs(

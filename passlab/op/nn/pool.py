@@ -113,7 +113,7 @@ class Plan:
 
         Padding counts where the attributes say so; what a last window reaches beyond it never does.
         """
-        made: Any = 1
+        result: Any = 1
         for i, axis in enumerate(self.axes):
             before, length = self.before[i], self.lengths[i]
             if self._counts_padding:
@@ -121,8 +121,8 @@ class Plan:
             counts = pooling.window_counts(
                 length, self.window[i], self.strides[i], self.dilation[i], before, self.counts[i]
             )
-            made = made * counts.reshape([-1 if j == axis else 1 for j in range(self.rank)])
-        return made
+            result = result * counts.reshape([-1 if j == axis else 1 for j in range(self.rank)])
+        return result
 
 
 @lru_cache(maxsize=1024)
@@ -166,9 +166,9 @@ def _avg_kernel(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = Non
 
 
 def _max_pool(plan: Plan, attrs: Attrs, data: Any, out: Any) -> None:
-    made = plan.sweep(data, pooling.lowest(data.dtype), np.maximum, out)
-    if made is not out:
-        np.copyto(out, made)
+    result = plan.sweep(data, pooling.lowest(data.dtype), np.maximum, out)
+    if result is not out:
+        np.copyto(out, result)
 
 
 def _avg_pool(plan: Plan, attrs: Attrs, data: Any, out: Any) -> None:
@@ -177,9 +177,9 @@ def _avg_pool(plan: Plan, attrs: Attrs, data: Any, out: Any) -> None:
     count: Any = math.prod(plan.window)
     if not plan.full:
         count = plan.divisors.reshape(plan.counts) if plan.flat else plan.divisors
-    made = pooling.divided(total, count, data.dtype, out)
-    if made is not out:
-        np.copyto(out, made)
+    result = pooling.divided(total, count, data.dtype, out)
+    if result is not out:
+        np.copyto(out, result)
 
 
 def _store(made: Any, data: Any, out: Any) -> Any:

@@ -59,8 +59,8 @@ def pool1d(name: str) -> Gradient:
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         image = call("expand_dims", laid_out(data, attrs.layout, "NCW"), axis=2)
-        made = call("squeeze", _over(image, name, attrs, (None, 0)), axis=[2])
-        return laid_out(made, "NCW", attrs.layout)
+        result = call("squeeze", _over(image, name, attrs, (None, 0)), axis=[2])
+        return laid_out(result, "NCW", attrs.layout)
 
     return by_definition(define)
 
@@ -79,8 +79,8 @@ def pool3d(name: str) -> Gradient:
         flat = typed(_over(slices, name, attrs, (1, 2)))
         _, _, height, width = sizes_of(flat, name)
         stack = reshaped(flat, (n, c, d, height * width))
-        made = typed(_over(stack, name, attrs, (0, None)))
-        whole = reshaped(made, (n, c, sizes_of(made, name)[2], height, width))
+        result = typed(_over(stack, name, attrs, (0, None)))
+        whole = reshaped(result, (n, c, sizes_of(result, name)[2], height, width))
         return laid_out(whole, "NCDHW", attrs.layout)
 
     return by_definition(define)
@@ -153,12 +153,12 @@ def adaptive_avg(name: str) -> Gradient:
     """Make the gradient of the means over a given number of windows: along each axis a product with a matrix."""
 
     def define(attrs: Attrs, data: Expr) -> Expr:
-        made, rank = data, len(shape_of(data))
+        result, rank = data, len(shape_of(data))
         for axis, spans in _spans(attrs, data, name):
             places = np.arange(sizes_of(data, name)[axis])
             inside = [(places >= a) & (places < b) for a, b in spans]
-            made = through_matrix(made, rank, axis, [row / max(row.sum(), 1) for row in inside], dtype_of(data))
-        return made
+            result = through_matrix(result, rank, axis, [row / max(row.sum(), 1) for row in inside], dtype_of(data))
+        return result
 
     return by_definition(define)
 
@@ -170,13 +170,13 @@ def adaptive_max(name: str) -> Gradient:
     """
 
     def define(attrs: Attrs, data: Expr) -> Expr:
-        made, shape = data, list(shape_of(data))
+        result, shape = data, list(shape_of(data))
         for axis, spans in _spans(attrs, data, name):
             longest = max(b - a for a, b in spans)
             taps = [min(a + i, b - 1) for a, b in spans for i in range(longest)]
             split = [*shape[:axis], len(spans), longest, *shape[axis + 1 :]]
-            made = call("max", reshaped(picked(made, axis, taps), split), axis=[axis + 1])
+            result = call("max", reshaped(picked(result, axis, taps), split), axis=[axis + 1])
             shape[axis] = len(spans)
-        return made
+        return result
 
     return by_definition(define)

@@ -63,19 +63,19 @@ def _sweep(x: Any, axis: int, window: Sequence[int], count: int, fill: Any, join
         low = high = count  # every window reaches into the padding
     if len(taps) == 1 and low == 0 and high == count and out is None:
         return x[(*head, slice(taps[0][0], taps[0][0] + (count - 1) * stride + 1 if count else taps[0][0], stride))]
-    made = np.empty((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype) if out is None else out
+    result = np.empty((*x.shape[:axis], count, *x.shape[axis + 1 :]), x.dtype) if out is None else out
     for first, end, inner in ((0, low, False), (low, high, True), (high, count, False)):
         if first >= end:
             continue
         if not inner:
-            made[(*head, slice(first, end))] = fill
+            result[(*head, slice(first, end))] = fill
         waiting = None
         for start, tap_low, tap_high in taps:
             here, there = max(first, tap_low), min(end, tap_high)
             if here >= there:
                 continue
             data = x[(*head, slice(start + here * stride, start + (there - 1) * stride + 1, stride))]
-            target = made[(*head, slice(here, there))]
+            target = result[(*head, slice(here, there))]
             if not inner:
                 join(target, data, out=target)
             elif waiting is None and start == taps[0][0] and len(taps) > 1:
@@ -85,7 +85,7 @@ def _sweep(x: Any, axis: int, window: Sequence[int], count: int, fill: Any, join
             else:
                 join(target if waiting is None else waiting, data, out=target)
                 waiting = None
-    return made
+    return result
 
 
 def sweep_windows(
@@ -129,12 +129,12 @@ def flat_windows(
         if size == 1:
             continue
         length -= (size - 1) * step
-        made = spare.reshape(-1)
-        join(flat[:length], flat[step : step + length], out=made[:length])
+        result = spare.reshape(-1)
+        join(flat[:length], flat[step : step + length], out=result[:length])
         for tap in range(2, size):
-            join(made[:length], flat[tap * step : tap * step + length], out=made[:length])
+            join(result[:length], flat[tap * step : tap * step + length], out=result[:length])
         spare, line = (line if owned else np.empty_like(line)), spare
-        owned, flat = True, made
+        owned, flat = True, result
     places = tuple(slice(0, (n - 1) * w[1] + 1, w[1]) for n, w in zip(counts, windows, strict=True))
     found = line[(slice(None), *places)]
     if out is None:
@@ -147,18 +147,18 @@ def _padded(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> A
     """Return the contiguous array (M, *sizes) that windows over `x` read: `x` itself where it is that."""
     if x.shape[1:] == tuple(sizes) and not any(before) and x.flags.c_contiguous:
         return x
-    made = np.empty((len(x), *sizes), x.dtype)
+    result = np.empty((len(x), *sizes), x.dtype)
     inner: list[slice] = [slice(None)]
     source: list[slice] = [slice(None)]
     for axis, (n, size, b) in enumerate(zip(x.shape[1:], sizes, before, strict=True), 1):
         end = max(b, min(size, b + n))
         head = (slice(None),) * axis
-        made[(*head, slice(0, min(b, size)))] = fill
-        made[(*head, slice(end, size))] = fill
+        result[(*head, slice(0, min(b, size)))] = fill
+        result[(*head, slice(end, size))] = fill
         inner.append(slice(min(b, size), end))
         source.append(slice(0, max(0, min(n, size - b))))
-    made[tuple(inner)] = x[tuple(source)]
-    return made
+    result[tuple(inner)] = x[tuple(source)]
+    return result
 
 
 def window_counts(length: int, window: int, stride: int, dilation: int, before: int, count: int) -> Any:

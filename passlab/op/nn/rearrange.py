@@ -96,9 +96,9 @@ def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) ->
     split = [part for pair in zip(sizes, blocks, strict=True) for part in pair]
     parts = padded.reshape(data.shape[0], *split, *padded.shape[rank + 1 :])
     inner, outer = range(2, 2 * rank + 2, 2), range(1, 2 * rank + 1, 2)
-    made = parts.transpose(*inner, 0, *outer, *range(2 * rank + 1, parts.ndim))
+    result = parts.transpose(*inner, 0, *outer, *range(2 * rank + 1, parts.ndim))
     return given(
-        made.reshape(-1 if made.size else data.shape[0] * math.prod(blocks), *sizes, *padded.shape[rank + 1 :]), out
+        result.reshape(-1 if result.size else data.shape[0] * math.prod(blocks), *sizes, *padded.shape[rank + 1 :]), out
     )
 
 
@@ -163,11 +163,11 @@ def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) ->
     parts = whole.reshape(*blocks, batch, *data.shape[1:])
     order = [axis for i in range(rank) for axis in (rank + 1 + i, i)]
     sizes = [n * b for n, b in zip(data.shape[1:], blocks, strict=False)]
-    made = parts.transpose(rank, *order, *range(2 * rank + 1, parts.ndim)).reshape(
+    result = parts.transpose(rank, *order, *range(2 * rank + 1, parts.ndim)).reshape(
         batch, *sizes, *data.shape[rank + 1 :]
     )
     cut = [slice(a, n - b) for n, (a, b) in zip(sizes, attrs.crops, strict=True)]
-    return given(np.ascontiguousarray(made[(slice(None), *cut)]), out)
+    return given(np.ascontiguousarray(result[(slice(None), *cut)]), out)
 
 
 # ---------------------------------------------------------------- space and depth
@@ -231,8 +231,8 @@ def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> An
     """Move blocks of pixels into the channels, the place in the block before the channel."""
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
-    made = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
-    return given(np.ascontiguousarray(way.backward(made)), out)
+    result = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
+    return given(np.ascontiguousarray(way.backward(result)), out)
 
 
 def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -293,8 +293,8 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
             found=list(attrs.strides),
         )
     sizes = zip(data.shape, attrs.strides, strict=True)
-    made = [max(0, (d - 1) * s + 1) if isinstance(d, int) else d if s == 1 else ANY for d, s in sizes]
-    return TensorType(made, data.dtype)
+    result = [max(0, (d - 1) * s + 1) if isinstance(d, int) else d if s == 1 else ANY for d, s in sizes]
+    return TensorType(result, data.dtype)
 
 
 @operator(
@@ -324,10 +324,10 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 def dilate(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Put elements apart, with a value between them."""
     shape = tuple(max(0, (n - 1) * s + 1) for n, s in zip(data.shape, attrs.strides, strict=True))
-    made = np.empty(shape, data.dtype) if out is None else out
-    made[...] = np.asarray(attrs.dilation_value).astype(data.dtype)
-    made[tuple(slice(None, None, s) for s in attrs.strides)] = data
-    return made
+    result = np.empty(shape, data.dtype) if out is None else out
+    result[...] = np.asarray(attrs.dilation_value).astype(data.dtype)
+    result[tuple(slice(None, None, s) for s in attrs.strides)] = data
+    return result
 
 
 # ---------------------------------------------------------------- fifo_buffer

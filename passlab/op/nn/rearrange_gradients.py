@@ -22,13 +22,13 @@ def space_to_batch_nd(orig: OpCall, grad: Expr) -> list[Expr]:
 def batch_to_space_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     """The result in blocks again, with zeros where it was cut, and for samples that filled no block."""
     attrs, data = attrs_of(orig), orig.args[0]
-    made = call("nn.space_to_batch_nd", grad, block_shape=attrs.block_shape, paddings=attrs.crops)
+    result = call("nn.space_to_batch_nd", grad, block_shape=attrs.block_shape, paddings=attrs.crops)
     shape = shape_of(data)
     lost = shape[0] % math.prod(attrs.block_shape) if isinstance(shape[0], int) else 0
     if lost:
         widths = [(0, lost)] + [(0, 0)] * (len(shape) - 1)
-        made = call("nn.pad", made, number(0, dtype_of(data)), pad_width=widths)
-    return [made]
+        result = call("nn.pad", result, number(0, dtype_of(data)), pad_width=widths)
+    return [result]
 
 
 # ---------------------------------------------------------------- space and depth

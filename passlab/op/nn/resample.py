@@ -124,12 +124,12 @@ def mix(x: Any, axis: int, scheme: Scheme, at: Any) -> Any:
         return x.take(parts[0][0], axis=axis)
     wide = widened(x)
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-    made: Any = None
+    result: Any = None
     for index, weight in parts:
         term = wide.take(index, axis=axis)
         term *= weight.reshape(shape)
-        made = term if made is None else np.add(made, term, out=made)
-    return made
+        result = term if result is None else np.add(result, term, out=result)
+    return result
 
 
 def resample(x: Any, axes: tuple[int, ...], sizes: tuple[int, ...], scheme: Scheme, roi: Any, dtype: Any) -> Any:
@@ -138,13 +138,13 @@ def resample(x: Any, axes: tuple[int, ...], sizes: tuple[int, ...], scheme: Sche
     `roi` gives, for "tf_crop_and_resize", the start and end of the region on each axis in units of its length; what
     lies outside the data is then `scheme.fill`.
     """
-    made, outside = x, []
+    result, outside = x, []
     for i in reversed(range(len(axes))):
         start, end = (roi[i], roi[i + len(axes)]) if roi else (0.0, 1.0)
         at = positions(scheme, x.shape[axes[i]], sizes[i], start, end)
-        made = mix(made, axes[i], scheme, at)
+        result = mix(result, axes[i], scheme, at)
         outside.append((axes[i], (at < 0) | (at > x.shape[axes[i]] - 1)))
     if scheme.coordinates == "tf_crop_and_resize":
         for axis, beyond in outside:
-            made[(slice(None),) * axis + (beyond,)] = scheme.fill
-    return made.astype(dtype, copy=False)
+            result[(slice(None),) * axis + (beyond,)] = scheme.fill
+    return result.astype(dtype, copy=False)

@@ -23,13 +23,13 @@ def _resampled(
     data: Expr, axes: Sequence[int], sizes: Sequence[int], scheme: Scheme, roi: Sequence[float] | None, name: str
 ) -> Expr:
     """The part of a resampling that depends on the data: what is filled in from outside has no gradient."""
-    linear, rank, made = replace(scheme, fill=0.0), len(shape_of(data)), data
+    linear, rank, result = replace(scheme, fill=0.0), len(shape_of(data)), data
     for i, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
         units = np.eye(sizes_of(data, name)[axis])
         region = (roi[i], roi[i + len(axes)]) if roi else None
         matrix = resample(units, (1,), (size,), linear, region, np.float64).T
-        made = through_matrix(made, rank, axis, matrix, dtype_of(data))
-    return made
+        result = through_matrix(result, rank, axis, matrix, dtype_of(data))
+    return result
 
 
 def resampling(name: str, plan: Any) -> Gradient:
@@ -37,9 +37,9 @@ def resampling(name: str, plan: Any) -> Gradient:
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         axes, sizes, scheme, roi = plan(attrs, shape_of(data))
-        made = _resampled(data, axes, sizes, scheme, roi, name)
-        wanted = attrs.out_dtype if "out_dtype" in attrs else ""
-        return call("cast", made, dtype=wanted) if wanted and wanted != dtype_of(data) else made
+        result = _resampled(data, axes, sizes, scheme, roi, name)
+        expected = attrs.out_dtype if "out_dtype" in attrs else ""
+        return call("cast", result, dtype=expected) if expected and expected != dtype_of(data) else result
 
     return by_definition(define)
 
@@ -51,8 +51,8 @@ def _grid(attrs: Attrs, data: Expr) -> Expr:
     y, x = (np.arange(n) * 2 / (n - 1) - 1 if n > 1 else np.full(1, np.nan) for n in (height, width))
     ones = np.ones((height, width))
     places = np.stack([ones * x, ones * y[:, None], ones]).reshape(3, -1)
-    made = call("nn.dense", data, number(places.T, dtype), units=None)
-    return reshaped(made, (batch if isinstance(batch, int) else -1, 2, height, width))
+    result = call("nn.dense", data, number(places.T, dtype), units=None)
+    return reshaped(result, (batch if isinstance(batch, int) else -1, 2, height, width))
 
 
 affine_grid = by_definition(_grid)

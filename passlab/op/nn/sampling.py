@@ -36,13 +36,13 @@ def linear(image: Any, places: Sequence[Any], outside: str) -> Any:
     low = [np.floor(place) for place in places]
     parts = [place - floor for place, floor in zip(places, low, strict=True)]
     whole = [floor.astype(np.int64) for floor in low]
-    made: Any = 0
+    result: Any = 0
     for corner in itertools.product((0, 1), repeat=len(places)):
         weight: Any = 1
         for step, part in zip(corner, parts, strict=True):
             weight = weight * (part if step else 1 - part)
-        made = made + pixels(image, [w + s for w, s in zip(whole, corner, strict=True)], outside) * weight
-    return made
+        result = result + pixels(image, [w + s for w, s in zip(whole, corner, strict=True)], outside) * weight
+    return result
 
 
 def nearest_index(place: Any) -> Any:
@@ -89,15 +89,15 @@ def cubic(image: Any, places: Sequence[Any], outside: str, align_corners: bool) 
     """
     low = [np.floor(place) for place in places]
     weights = [_cubic(place - floor) for place, floor in zip(places, low, strict=True)]
-    made: Any = 0
+    result: Any = 0
     for i, j in itertools.product(range(4), repeat=2):
         spots = [low[0] + (i - 1), low[1] + (j - 1)]
         if outside == "reflection":
             spots = [reflect(s, n, align_corners) for s, n in zip(spots, image.shape[1:], strict=True)]
         whole = [np.trunc(s).astype(np.int64) for s in spots]
         found = pixels(image, whole, "zeros" if outside == "zeros" else "border")
-        made = made + found * (weights[0][i] * weights[1][j])
-    return made
+        result = result + found * (weights[0][i] * weights[1][j])
+    return result
 
 
 def check_batch(name: str, indices: Any, count: int) -> None:

@@ -111,8 +111,8 @@ def _cubic_taps(image: _Image, place: Expr, size: int, mode: str, aligned: bool)
 
 def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
     shape, dtype = sizes_of(data, "image.grid_sample"), dtype_of(data)
-    size, made = shape[2:], sizes_of(grid, "image.grid_sample")[2:]
-    count, aligned, mode = int(np.prod(made)), attrs.align_corners, attrs.padding_mode
+    size, result = shape[2:], sizes_of(grid, "image.grid_sample")[2:]
+    count, aligned, mode = int(np.prod(result)), attrs.align_corners, attrs.padding_mode
     image = _Image(data, shape, dtype)
     wide = grid if dtype_of(grid) == dtype else call("cast", grid, dtype=dtype)
     places = []
@@ -132,7 +132,7 @@ def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
         found = image.at([_half_away(image, place) for place in places], count, "zeros")
     else:
         found = image.linear(places, count, "zeros")
-    return reshaped(found, (*shape[:2], *made))
+    return reshaped(found, (*shape[:2], *result))
 
 
 def _half_away(image: _Image, place: Expr) -> Expr:
@@ -198,8 +198,8 @@ def _through_both(images: Expr, shape: Sequence[int], matrices: Sequence[Expr], 
     n, c, height, width = shape
     flat = call("nn.batch_matmul", reshaped(images, (n, c * height, width)), columns, transpose_b=True)
     turned = call("transpose", reshaped(flat, (n, c, height, counts[1])), axes=[0, 1, 3, 2])
-    made = call("nn.batch_matmul", reshaped(turned, (n, c * counts[1], height)), rows, transpose_b=True)
-    return call("transpose", reshaped(made, (n, c, counts[1], counts[0])), axes=[0, 1, 3, 2])
+    result = call("nn.batch_matmul", reshaped(turned, (n, c * counts[1], height)), rows, transpose_b=True)
+    return call("transpose", reshaped(result, (n, c, counts[1], counts[0])), axes=[0, 1, 3, 2])
 
 
 def _column(boxes: Expr, index: int) -> Expr:
@@ -226,8 +226,8 @@ def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
             found = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
         matrices.append(found * _within(places, 0, length - 1, dtype))
     images = call("take", x, box_indices, axis=0, mode="fast")
-    made = laid_out(_through_both(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
-    return call("cast", made, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else made
+    result = laid_out(_through_both(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
+    return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
 
 
 crop_and_resize = by_definition(_crop)
@@ -251,8 +251,8 @@ def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     images = call("take", x, batch, axis=0, mode="fast")
     found = _through_both(images, (n, c, *size), matrices, [count * samples for count in pooled])
     grid = reshaped(found, (n, c, pooled[0], samples, pooled[1], samples))
-    made = call("max" if attrs.mode == "max" else "mean", grid, axis=[3, 5])
-    return laid_out(made, "NCHW", attrs.layout)
+    result = call("max" if attrs.mode == "max" else "mean", grid, axis=[3, 5])
+    return laid_out(result, "NCHW", attrs.layout)
 
 
 _ALIGNED = by_definition(_align)

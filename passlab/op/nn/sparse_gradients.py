@@ -43,8 +43,8 @@ def _product(dense: Expr, shape: tuple[int, int], data: Expr, columns: Expr, poi
 
 def _dense_product(attrs: Attrs, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
     many, inner = sizes_of(dense, "nn.sparse_dense")
-    made = _product(dense, (many, inner), data, columns, pointers)
-    return call("transpose", made, axes=[1, 0]) if attrs.sparse_lhs else made
+    result = _product(dense, (many, inner), data, columns, pointers)
+    return call("transpose", result, axes=[1, 0]) if attrs.sparse_lhs else result
 
 
 sparse_dense = by_definition(_dense_product)
@@ -76,10 +76,10 @@ def _convolution(attrs: Attrs, dense: Expr, data: Expr, columns: Expr, pointers:
         ]
         x, c = call("concatenate", Tuple(taps), axis=3), 9 * c
     rows = reshaped(x, (n * h * w, c))
-    made = _product(rows, (n * h * w, c), data, columns, pointers)
+    result = _product(rows, (n * h * w, c), data, columns, pointers)
     block = sizes_of(data, "nn.sparse_conv2d")[1:]
     outputs = (sizes_of(pointers, "nn.sparse_conv2d")[0] - 1) * (block[0] if block else 1)
-    image = reshaped(made, (n, h, w, outputs))
+    image = reshaped(result, (n, h, w, outputs))
     return image if attrs.layout == "NHWC" else call("transpose", image, axes=[0, 3, 1, 2])
 
 
@@ -92,8 +92,8 @@ def sparse_transpose(orig: OpCall, grad: Expr) -> list[Expr]:
     count = sizes_of(data, "nn.sparse_transpose")[0]
     order = call("argsort", columns, axis=0, is_ascend=True, dtype="int64")
     zeros = call("zeros_like", data)
-    made = call("scatter_elements", zeros, order, field_of(grad, 0), axis=0) if count else zeros
-    return [made, call("zeros_like", columns), call("zeros_like", pointers)]
+    result = call("scatter_elements", zeros, order, field_of(grad, 0), axis=0) if count else zeros
+    return [result, call("zeros_like", columns), call("zeros_like", pointers)]
 
 
 def sparse_fill_empty_rows(orig: OpCall, grad: Expr) -> list[Expr]:

@@ -34,16 +34,16 @@ _METHOD = {
 
 def scaled_shape(shape: Shape, axes: Sequence[int], scales: Sequence[float], name: str) -> Shape:
     """Return `shape` with sizes times scales, rounded. Raises `RelationError` for a scale that is not positive."""
-    made = list(shape)
+    result = list(shape)
     for axis, scale in zip(axes, scales, strict=True):
         if not 0 < scale < float("inf"):
             raise RelationError(Diagnostic(f"{name}: the scale must be positive", found=str(scale)))
-        dim = made[axis]
+        dim = result[axis]
         if isinstance(dim, int):
-            made[axis] = int(dim * scale + 0.5)
+            result[axis] = int(dim * scale + 0.5)
         elif scale != 1:
-            made[axis] = ANY
-    return tuple(made)
+            result[axis] = ANY
+    return tuple(result)
 
 
 def _scales(attrs: Attrs) -> tuple[float, ...]:
@@ -72,8 +72,8 @@ def _plan(attrs: Attrs, shape: Shape) -> Any:
     """Return the axes, the sizes, the scheme and the region (none) of an upsampling."""
     scales = _scales(attrs)
     axes = layout_axes(attrs.layout, shape, len(scales), "nn.upsampling")
-    made = scaled_shape(shape, axes, scales, "nn.upsampling")
-    return axes, [made[axis] for axis in axes], upsampling_scheme(attrs), None
+    result = scaled_shape(shape, axes, scales, "nn.upsampling")
+    return axes, [result[axis] for axis in axes], upsampling_scheme(attrs), None
 
 
 def upsample(attrs: Attrs, data: Array, scales: Sequence[float], name: str, out: Any) -> Any:

@@ -63,8 +63,8 @@ def _dilated(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         starts = [t * d for t, d in zip(tap, attrs.dilations, strict=True)]
         own = call("strided_slice", w, begin=tap, end=[t + 1 for t in tap], strides=[1, 1], axes=[1, 2])
         terms.append(_box(x, starts, size, attrs.strides) + reshaped(own, (1, c, 1, 1)))
-    made = laid_out(reduce(lambda p, q: call("maximum", p, q), terms), "NCHW", attrs.data_layout)
-    return call("cast", made, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype_of(data)) else made
+    result = laid_out(reduce(lambda p, q: call("maximum", p, q), terms), "NCHW", attrs.data_layout)
+    return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype_of(data)) else result
 
 
 dilation2d = by_definition(_dilated)
@@ -74,17 +74,17 @@ dilation2d = by_definition(_dilated)
 def _seen(attrs: Attrs, data: Expr) -> Expr:
     """What each window shows, as picks along one axis after the other."""
     shape = sizes_of(data, "sliding_window")
-    axis, made = attrs.axis % len(shape), data
+    axis, result = attrs.axis % len(shape), data
     windows, counts = attrs.window_shape, []
     for i, (size, step) in enumerate(zip(windows, attrs.strides, strict=True)):
         count = (shape[axis + i] - size) // step + 1
         places = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
-        made = picked(made, axis + i, places)
+        result = picked(result, axis + i, places)
         counts.append(count)
     split = [n for pair in zip(counts, windows, strict=True) for n in pair]
     rest = range(axis, axis + 2 * len(windows))
     order = [*range(axis), *rest[::2], *rest[1::2]]
-    return call("transpose", reshaped(made, (*shape[:axis], *split)), axes=order)
+    return call("transpose", reshaped(result, (*shape[:axis], *split)), axes=order)
 
 
 sliding_window = by_definition(_seen)
@@ -106,8 +106,8 @@ def _transformed(attrs: Attrs, data: Expr, window: Expr) -> Expr:
     angles = 2 * np.pi * np.arange(bands)[:, None] * np.arange(width) / attrs.win_length
     size = np.sqrt(attrs.n_fft) if attrs.normalized else 1.0
     waves = (np.cos(angles) / size, -np.sin(angles) / size)
-    made = [call("nn.dense", pieces, number(wave, dtype), units=None) for wave in waves]
-    return call("transpose", call("stack", Tuple(made), axis=-1), axes=[0, 2, 1, 3])
+    result = [call("nn.dense", pieces, number(wave, dtype), units=None) for wave in waves]
+    return call("transpose", call("stack", Tuple(result), axis=-1), axes=[0, 2, 1, 3])
 
 
 stft = by_definition(_transformed)

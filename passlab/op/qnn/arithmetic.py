@@ -127,7 +127,7 @@ mul = _binary("qnn.mul", _product, "The products of quantized tensors that broad
 
 # ---------------------------------------------------------------- concatenate
 def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    made = concatenate_type(types, attrs, reporter)
+    result = concatenate_type(types, attrs, reporter)
     count = len(types[0].fields) if isinstance(types[0], TupleType) else None
     for index, name in ((1, "input_scales"), (2, "input_zero_points")):
         ty = types[index]
@@ -136,7 +136,7 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
         if not isinstance(ty, TupleType) or (count is not None and len(ty.fields) != count):
             refuse(f"{name} must be a tuple with one for each tensor", index, expected=count, found=ty)
     known = [parameter(types, 3, "output_scale", None, -1), parameter(types, 4, "output_zero_point", None, -1)]
-    return made if all(known) else None
+    return result if all(known) else None
 
 
 @operator(

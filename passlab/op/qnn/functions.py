@@ -39,8 +39,8 @@ def _same_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 def _kernel(function: Function) -> Callable[..., Any]:
     def kernel(attrs: Attrs, data: Array, *facts: Array) -> Array:
         scale, zero_point, output_scale, output_zero_point = facts
-        made = as_array(function(real(data, scale, zero_point), attrs)).astype(np.float32)
-        return quantize_real(made, output_scale, output_zero_point, data.dtype.name)
+        result = as_array(function(real(data, scale, zero_point), attrs)).astype(np.float32)
+        return quantize_real(result, output_scale, output_zero_point, data.dtype.name)
 
     return kernel
 
@@ -174,8 +174,8 @@ def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     data = quantized(types, 0)
     if data is None or not _known_parameters(types, _LONG):
         return None
-    made = Op.get("nn.avg_pool2d").spec.relation([TensorType(data.shape, "int32")], attrs, reporter)
-    return TensorType(made.shape, data.dtype) if isinstance(made, TensorType) else None
+    result = Op.get("nn.avg_pool2d").spec.relation([TensorType(data.shape, "int32")], attrs, reporter)
+    return TensorType(result.shape, data.dtype) if isinstance(result, TensorType) else None
 
 
 @operator(

@@ -42,10 +42,10 @@ def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -
         known = [parameter(types, 2 + i, name, sides[i], axes[i]) for i, name in enumerate(names)]
         if data is None or weight is None or not all(known):
             return None
-        wanted = attrs.out_dtype or "int32"
-        given = [TensorType(ty.shape, wanted) for ty in (data, weight)]
-        made = Op.get(plain).spec.relation(given, attrs, reporter)
-        return TensorType(made.shape, wanted) if isinstance(made, TensorType) else None
+        expected = attrs.out_dtype or "int32"
+        given = [TensorType(ty.shape, expected) for ty in (data, weight)]
+        result = Op.get(plain).spec.relation(given, attrs, reporter)
+        return TensorType(result.shape, expected) if isinstance(result, TensorType) else None
 
     return relation
 
@@ -56,8 +56,8 @@ def _kernel(plain: str, channel: Callable[[Any], int]) -> Callable[..., Any]:
         assert raw is not None
         left = data.astype(np.float64) - along(data_zero, -1, data.ndim)
         right = weight.astype(np.float64) - along(weight_zero, channel(attrs), weight.ndim)
-        made = raw(_wide(attrs), left, right)
-        return made.astype(np.int64).astype(array_dtype(attrs.out_dtype or "int32"))  # type: ignore[no-any-return]
+        result = raw(_wide(attrs), left, right)
+        return result.astype(np.int64).astype(array_dtype(attrs.out_dtype or "int32"))  # type: ignore[no-any-return]
 
     return kernel
 

@@ -139,10 +139,10 @@ def _requantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         return None
     names = ("input_scale", "input_zero_point", "output_scale", "output_zero_point")
     known = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
-    wanted = attrs.out_dtype or data.dtype
-    if wanted not in INTEGERS:
-        refuse("the result of qnn.requantize is a tensor of integers", expected="an integer dtype", found=wanted)
-    return TensorType(data.shape, wanted) if all(known) else None
+    expected = attrs.out_dtype or data.dtype
+    if expected not in INTEGERS:
+        refuse("the result of qnn.requantize is a tensor of integers", expected="an integer dtype", found=expected)
+    return TensorType(data.shape, expected) if all(known) else None
 
 
 _config: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=("None", "None"))
@@ -293,8 +293,8 @@ def simulated_quantize(
     if bounds is None:
         return data
     scale, zero_point = (along(v, attrs.axis, data.ndim) for v in (output_scale, output_zero_point))
-    made: Array = half_away(data / scale + zero_point)
-    return np.clip(made, bounds.min, bounds.max).astype(data.dtype)
+    result: Array = half_away(data / scale + zero_point)
+    return np.clip(result, bounds.min, bounds.max).astype(data.dtype)
 
 
 def _simulated_dequantize_builder(

@@ -73,8 +73,8 @@ def multibox_prior(attrs: Attrs, data: Array, *, out: Array | None = None) -> An
         lines.append((np.arange(count, dtype=_F32) + _F32(offset)) * distance)
     y, x = (part[..., None] for part in np.meshgrid(*lines, indexing="ij"))
     wide, tall = (np.array(part, _F32) for part in zip(*halves, strict=True))
-    made = np.stack((x - wide, y - tall, x + wide, y + tall), axis=-1).reshape(1, -1, 4)
-    return finish(np.clip(made, 0, 1) if attrs.clip else made, data.dtype, out)
+    result = np.stack((x - wide, y - tall, x + wide, y + tall), axis=-1).reshape(1, -1, 4)
+    return finish(np.clip(result, 0, 1) if attrs.clip else result, data.dtype, out)
 
 
 # ---------------------------------------------------------------- multibox_transform_loc
@@ -145,7 +145,7 @@ def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, ancho
     """Turn class probabilities and predicted moves of anchors into detections: first those that count, then -1."""
     first = 0 if attrs.keep_background else 1
     count = cls_prob.shape[2]
-    made = np.full((len(cls_prob), count, 6), -1, cls_prob.dtype)
+    result = np.full((len(cls_prob), count, 6), -1, cls_prob.dtype)
     counts = np.zeros(len(cls_prob), np.int32)
     for i, probabilities in enumerate(cls_prob):
         if count == 0 or len(probabilities) <= first:
@@ -153,8 +153,8 @@ def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, ancho
         scores = probabilities[first:].max(axis=0)
         chosen = np.flatnonzero(scores >= attrs.threshold)
         boxes = _placed(anchor[0, chosen], loc_pred[i].reshape(count, 4)[chosen], attrs.variances, attrs.clip)
-        made[i, : len(chosen), 0] = probabilities[first:].argmax(axis=0)[chosen]
-        made[i, : len(chosen), 1] = scores[chosen]
-        made[i, : len(chosen), 2:] = boxes
+        result[i, : len(chosen), 0] = probabilities[first:].argmax(axis=0)[chosen]
+        result[i, : len(chosen), 1] = scores[chosen]
+        result[i, : len(chosen), 2:] = boxes
         counts[i] = len(chosen)
-    return made, counts
+    return result, counts

@@ -153,16 +153,16 @@ def non_max_suppression_builder(
         "invalid_to_bottom": invalid_to_bottom,
     }
     limits = (_constant(max_output_size, "int32"), _constant(iou_threshold, "float32"))
-    made = make_call(Op.get("vision.non_max_suppression"), (data, valid_count, indices, *limits), values)
-    return TupleWrapper(made, 2) if return_indices else made
+    result = make_call(Op.get("vision.non_max_suppression"), (data, valid_count, indices, *limits), values)
+    return TupleWrapper(result, 2) if return_indices else result
 
 
 def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
     """Return the detections of one sample by score, those removed as -1, and the former place of each or -1."""
-    made, places = np.full_like(data, -1), np.full(len(data), -1, np.int64)
+    result, places = np.full_like(data, -1), np.full(len(data), -1, np.int64)
     if threshold <= 0:
-        made[:count], places[:count] = data[:count], np.arange(count)
-        return made, places
+        result[:count], places[:count] = data[:count], np.arange(count)
+        return result, places
     order = descending(data[:count, attrs.score_index])
     if 0 < attrs.top_k < count:
         order = order[: attrs.top_k]
@@ -184,8 +184,8 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
     if not 0 <= limit <= len(kept):
         chosen |= ~scored
     slots = np.flatnonzero(chosen)
-    made[slots], places[slots] = sorted_data[slots], order[slots]
-    return made, places
+    result[slots], places[slots] = sorted_data[slots], order[slots]
+    return result, places
 
 
 @operator(
@@ -225,19 +225,19 @@ def non_max_suppression(
 ) -> Any:
     """Keep, from the best score down, the detections that do not overlap one already kept."""
     limit, threshold = int(max_output_size.reshape(())), float(iou_threshold.reshape(()))
-    made, numbers = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
+    result, numbers = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
     counts = np.zeros((len(data), 1), np.int32)
     for i, count in enumerate(np.clip(valid_count, 0, data.shape[1]).tolist()):
-        made[i], places = _suppress(attrs, data[i], count, limit, threshold)
+        result[i], places = _suppress(attrs, data[i], count, limit, threshold)
         left = places[places >= 0]
         counts[i] = len(left)
         if attrs.return_indices:
             numbers[i, : len(left)] = indices[i, left]
         if attrs.invalid_to_bottom and not attrs.return_indices:
-            rows = made[i][made[i][:, 0] >= 0]
-            made[i] = -1
-            made[i, : len(rows)] = rows
-    return (numbers, counts) if attrs.return_indices else made
+            rows = result[i][result[i][:, 0] >= 0]
+            result[i] = -1
+            result[i, : len(rows)] = rows
+    return (numbers, counts) if attrs.return_indices else result
 
 
 # ---------------------------------------------------------------- all_class_non_max_suppression
@@ -288,8 +288,8 @@ def all_class_non_max_suppression_builder(
     """Return what is kept of each class, as ONNX's or TensorFlow's operator lists it, and how much that is."""
     limits = (_constant(max_output_boxes_per_class, "int32"), _constant(iou_threshold, "float32"))
     args = (boxes, scores, *limits, _constant(score_threshold, "float32"))
-    made = make_call(Op.get("vision.all_class_non_max_suppression"), args, {"output_format": output_format})
-    return TupleWrapper(made, 2 if output_format == "onnx" else 3)
+    result = make_call(Op.get("vision.all_class_non_max_suppression"), args, {"output_format": output_format})
+    return TupleWrapper(result, 2 if output_format == "onnx" else 3)
 
 
 def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float) -> Any:

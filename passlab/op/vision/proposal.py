@@ -130,7 +130,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
 def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *, out: Array | None = None) -> Any:
     """Rows (image, left, top, right, bottom) of the best regions; they repeat when there are too few."""
     limit = attrs.rpn_post_nms_top_n
-    made = np.zeros((len(cls_prob) * limit, 5), cls_prob.dtype)
+    result = np.zeros((len(cls_prob) * limit, 5), cls_prob.dtype)
     for i in range(len(cls_prob)):
         boxes, scores = _candidates(attrs, cls_prob[i], bbox_pred[i], im_info[i])
         order = descending(scores)
@@ -138,6 +138,6 @@ def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *,
             order = order[: attrs.rpn_pre_nms_top_n]
         kept = _kept(boxes[order], attrs.threshold)
         if kept:
-            made[i * limit : (i + 1) * limit, 0] = i
-            made[i * limit : (i + 1) * limit, 1:] = boxes[order][[kept[n % len(kept)] for n in range(limit)]]
-    return finish(made, cls_prob.dtype, out)
+            result[i * limit : (i + 1) * limit, 0] = i
+            result[i * limit : (i + 1) * limit, 1:] = boxes[order][[kept[n % len(kept)] for n in range(limit)]]
+    return finish(result, cls_prob.dtype, out)

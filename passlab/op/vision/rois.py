@@ -47,10 +47,12 @@ def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, region: Any) 
     images = data if attrs.layout == "NCHW" else data.transpose(0, 3, 1, 2)
     batch = rois[:, 0].astype(np.int64)
     check_batch(name, batch, len(images))
-    made = np.empty((len(rois), images.shape[1], *attrs.pooled_size), data.dtype)
+    result = np.empty((len(rois), images.shape[1], *attrs.pooled_size), data.dtype)
     for i, index in enumerate(batch.tolist()):
-        made[i] = region(images[index], rois[i, 1:])
-    return finish(made if attrs.layout == "NCHW" else np.ascontiguousarray(made.transpose(0, 2, 3, 1)), data.dtype, out)
+        result[i] = region(images[index], rois[i, 1:])
+    return finish(
+        result if attrs.layout == "NCHW" else np.ascontiguousarray(result.transpose(0, 2, 3, 1)), data.dtype, out
+    )
 
 
 # ---------------------------------------------------------------- roi_align
@@ -127,12 +129,12 @@ def _maxima(attrs: Attrs, image: Array, roi: Array) -> Any:
     left, top, right, bottom = nearest_index(roi * roi.dtype.type(attrs.spatial_scale)).tolist()
     rows = _bins(top, bottom, attrs.pooled_size[0], image.shape[1])
     columns = _bins(left, right, attrs.pooled_size[1], image.shape[2])
-    made = np.zeros((len(image), *attrs.pooled_size), image.dtype)
+    result = np.zeros((len(image), *attrs.pooled_size), image.dtype)
     for i, (a, b) in enumerate(rows):
         for j, (c, d) in enumerate(columns):
             if a < b and c < d:
-                made[:, i, j] = image[:, a:b, c:d].max(axis=(1, 2))
-    return made
+                result[:, i, j] = image[:, a:b, c:d].max(axis=(1, 2))
+    return result
 
 
 @operator(

@@ -28,14 +28,14 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     if s < 1:
         refuse("vision.yolo_reorg: the stride must be positive", found=s)
     batch, channels, *size = data.shape
-    made: list[Dim] = []
+    result: list[Dim] = []
     for dim in size:
         if isinstance(dim, int) and dim % s:
             refuse(f"vision.yolo_reorg: an axis of size {dim} cannot be cut into blocks of {s}", 0)
-        made.append(dim // s if isinstance(dim, int) else times(dim, s))
+        result.append(dim // s if isinstance(dim, int) else times(dim, s))
     if isinstance(channels, int) and channels % (s * s):
         refuse(f"vision.yolo_reorg: {channels} channels cannot be divided by {s * s}", 0)
-    return TensorType((batch, times(channels, s * s), *made), data.dtype)
+    return TensorType((batch, times(channels, s * s), *result), data.dtype)
 
 
 @operator(
@@ -65,5 +65,5 @@ def yolo_reorg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     offset, channel = np.divmod(np.arange(c), inner)
     rows = np.arange(h)[None, :, None] * s + (offset // s)[:, None, None]
     columns = np.arange(w)[None, None, :] * s + (offset % s)[:, None, None]
-    made = wide[:, channel[:, None, None], rows, columns]
-    return given(np.ascontiguousarray(made.reshape(n, c * s * s, h // s, w // s)), out)
+    result = wide[:, channel[:, None, None], rows, columns]
+    return given(np.ascontiguousarray(result.reshape(n, c * s * s, h // s, w // s)), out)

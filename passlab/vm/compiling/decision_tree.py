@@ -156,15 +156,15 @@ class _Matrix:
             start.append((number, tuple(arm.first)))
             if not arm.first:
                 break
-        made: dict[_Rows, Node] = {}
+        result: dict[_Rows, Node] = {}
         split: dict[_Rows, tuple[int, list[tuple[Constructor, _Rows]], _Rows | None]] = {}
         waiting: list[_Rows] = [tuple(start)]
         while waiting:
             rows = waiting[-1]
-            if rows in made:
+            if rows in result:
                 waiting.pop()
             elif not rows or not rows[0][1]:
-                made[rows] = Leaf(rows[0][0] if rows else None)
+                result[rows] = Leaf(rows[0][0] if rows else None)
             elif rows not in split:
                 place = self._choice(rows)
                 cases, rest = self._split(rows, place)
@@ -173,9 +173,9 @@ class _Matrix:
                 waiting += [inner for _, inner in reversed(cases)]
             else:
                 place, cases, rest = split.pop(rows)
-                known = tuple([(constructor, made[inner]) for constructor, inner in cases])
-                made[rows] = Switch(place, known, None if rest is None else made[rest])
-        return list(made.values())
+                known = tuple([(constructor, result[inner]) for constructor, inner in cases])
+                result[rows] = Switch(place, known, None if rest is None else result[rest])
+        return list(result.values())
 
     def _choice(self, rows: _Rows) -> int:
         """Return the place to be looked at next."""

@@ -62,9 +62,9 @@ class MatchCode:
     def _fill(self) -> None:
         """Put the jumps where room was left for them."""
         code = self.code.code
-        for at, tag, wanted, yes, no in self.jumps:
+        for at, tag, expected, yes, no in self.jumps:
             offsets = self.starts[yes] - at, self.starts[no] - at
-            code[at] = Instruction(Opcode.IF, tag, wanted, *offsets, node=self.expr)
+            code[at] = Instruction(Opcode.IF, tag, expected, *offsets, node=self.expr)
         for at in self.exits:
             code[at] = Instruction(Opcode.GOTO, len(code) - at, node=self.expr)
 
@@ -80,9 +80,9 @@ class MatchCode:
                     code.register()
                 code.emit(Opcode.GET_TAG, self.registers[place], tag, node=expr)
         constructor, inner = switch.cases[case]
-        wanted = code.into(Opcode.LOAD_CONSTI, constructor.tag, ..., node=expr)
+        expected = code.into(Opcode.LOAD_CONSTI, constructor.tag, ..., node=expr)
         yes, no = _label(inner), _following(switch, case)
-        self.jumps.append((code.later(), self.tags[place], wanted, yes, no))
+        self.jumps.append((code.later(), self.tags[place], expected, yes, no))
         return [no, yes]
 
     def _bind(self, leaf: Leaf, arm: int) -> None:

@@ -133,5 +133,5 @@ def _loaded(source: str) -> Callable[..., Any]:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    made: Callable[..., Any] = module.kernel
-    return made
+    result: Callable[..., Any] = module.kernel
+    return result

@@ -73,12 +73,12 @@ def provider_for(place: Device, choice: Choice) -> Provider:
     path, package, cure = PROVIDERS[name]
     module, _, attribute = path.partition(":")
     try:
-        made: Callable[[Device], Provider] = getattr(import_module(module), attribute)
+        result: Callable[[Device], Provider] = getattr(import_module(module), attribute)
     except ImportError as error:
         raise MissingPackageError(
             Diagnostic(f"the kernels of `{name}` need the package {package}: {error}", hint=f"{cure}, or use `numpy`")
         ) from error
-    return made(place)
+    return result(place)
 
 
 def _chosen(place: Device, choice: Mapping[Any, str]) -> str:
@@ -97,18 +97,18 @@ def moved(value: Any, move: Callable[[Any], Any], kind: type | tuple[type, ...])
 
     Goes through tuples, data values and what closures captured, however deep, without recursion.
     """
-    made: dict[int, Any] = {}  # by identity: what values share stays shared, and is moved once
+    result: dict[int, Any] = {}  # by identity: what values share stays shared, and is moved once
     work: list[Any] = [value]
     while work:
         at = work[-1]
-        waiting = [p for p in _parts(at) if id(p) not in made] if id(at) not in made else []
+        waiting = [p for p in _parts(at) if id(p) not in result] if id(at) not in result else []
         if waiting:
             work.extend(waiting)
             continue
         work.pop()
-        if id(at) not in made:
-            made[id(at)] = move(at) if isinstance(at, kind) else _with_parts(at, made)
-    return made[id(value)]
+        if id(at) not in result:
+            result[id(at)] = move(at) if isinstance(at, kind) else _with_parts(at, result)
+    return result[id(value)]
 
 
 def _parts(value: Any) -> tuple[Any, ...]:

@@ -63,8 +63,8 @@ def operation(call: Call) -> Operation | None:
     assert isinstance(call.op, Op)
     name = call.op.name
     if name in PLAIN:
-        made, dtypes = PLAIN[name]
-        return made if _dtypes(call) <= dtypes else None
+        result, dtypes = PLAIN[name]
+        return result if _dtypes(call) <= dtypes else None
     rule = RULES.get(name)
     return rule(call) if rule is not None and _dtypes(call) <= COMMON else None
 

@@ -119,17 +119,17 @@ class FunctionBlocks:
         if tensor is None:
             return None
         storage, offset = tensor[1].operands[:2]
-        made = self._only_writer(storage, Opcode.ALLOC_STORAGE, start, tensor[0])
+        result = self._only_writer(storage, Opcode.ALLOC_STORAGE, start, tensor[0])
         offset_value = self.presets.get(offset)
-        if made is None or self.reads[storage] > 1 or offset_value is None or int(offset_value) != 0:
+        if result is None or self.reads[storage] > 1 or offset_value is None or int(offset_value) != 0:
             return None
-        size = self.presets.get(made[1].size)
+        size = self.presets.get(result[1].size)
         kind = array_dtype(tensor[1].dtype)
         if size is None or np.prod(tensor[1].shape, dtype=np.float64) * kind.itemsize > int(size):
             return None  # left to the instructions, which say what is wrong
         if any(out in self.code[i].reads() for i in range(tensor[0] + 1, at)):
             return None
-        return made[0], tensor[0]
+        return result[0], tensor[0]
 
     def _only_writer(self, register: int, opcode: Opcode, start: int, end: int) -> tuple[int, Instruction] | None:
         writers = self.writers.get(register, [])

@@ -85,19 +85,19 @@ class Engine:
         return FunctionSource(self.exe, index, self.allocator).text
 
     def _entry(self, index: int) -> Entry:
-        made = self.entries.get(index)
-        if made is None:
+        result = self.entries.get(index)
+        if result is None:
             function = self.exe.functions[index]
             if len(function.instructions) > LARGEST:
-                made = Entry(_beginning_singly(self.exe, self.decoded, index), ())
+                result = Entry(_beginning_singly(self.exe, self.decoded, index), ())
             else:
                 source = FunctionSource(self.exe, index, self.allocator, self.least)
                 # the name is a number: hostile names of programs never reach Python's compiler
                 begin = function_of(source.text, "run", source.names, f"<VMFunc[{index}]>")
                 self.numbers[begin.__code__] = index
-                made = Entry(begin, source.places)
-            self.entries[index] = made
-        return made
+                result = Entry(begin, source.places)
+            self.entries[index] = result
+        return result
 
     # ------------------------------------------------------------ driving
     def run(self, first: Call | list[Frame], most: int) -> Any:

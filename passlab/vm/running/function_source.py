@@ -103,8 +103,8 @@ class FunctionSource(Emitter):
         small = {
             self.instructions[at].args[-1] for at in self.blocks.makers if self._is_arithmetic(self.instructions[at])
         }
-        made = {a for at in self.blocks.makers for a in self.instructions[at].args}
-        gone = {r for at in self.blocks.dropped for r in self.instructions[at].writes()} - made
+        result = {a for at in self.blocks.makers for a in self.instructions[at].args}
+        gone = {r for at in self.blocks.dropped for r in self.instructions[at].writes()} - result
         params = len(self.function.params)
         return [f"r{r}" for r in self.blocks.writers if r >= params and r not in small and r not in gone]
 

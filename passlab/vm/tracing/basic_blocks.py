@@ -65,17 +65,17 @@ class DeferredStorage:
 
 def settled(registers: Sequence[Any]) -> list[Any]:
     """Return registers with arrays in place of scalars, and storages in place of deferred storages."""
-    made = list(registers)
+    result = list(registers)
     for place, value in enumerate(registers):
         if type(value) is DeferredStorage:
             storage = Storage(value.size, value.device)
-            made[place] = storage
+            result[place] = storage
             number = registers[value.register]
             if isinstance(number, np.generic) and number.dtype == value.dtype:
                 tensor = storage.tensor(0, (), value.dtype)
                 tensor[...] = number
-                made[value.register] = tensor
-    return [np.asarray(value) if isinstance(value, np.generic) else value for value in made]
+                result[value.register] = tensor
+    return [np.asarray(value) if isinstance(value, np.generic) else value for value in result]
 
 
 class BasicBlockMaker:

@@ -157,24 +157,26 @@ class Log:
         there = self._stack(running, int(depth.min(initial=self.depth[running])))
         head = len(there)
 
-        made = ~leaves
-        frames = np.concatenate([there, len(self.parent) - 1 + np.cumsum(made)])
+        enters = ~leaves
+        frames = np.concatenate([there, len(self.parent) - 1 + np.cumsum(enters)])
         results = np.array([p.result_register for p in self.plans])[plans]
         results = np.concatenate([[self.result_register[f] for f in there], results])
         depths = np.concatenate([[self.depth[f] for f in there], depth]).astype(np.int64)
         order = np.argsort(depths, kind="stable")
-        tops = frames[_latest(order, np.concatenate([np.ones(head, bool), made]))]
+        tops = frames[_latest(order, np.concatenate([np.ones(head, bool), enters]))]
         parents = np.concatenate([[self.parent[f] for f in there], tops[head - 1 : -1]]).astype(np.int64)
-        called = _latest(order, np.concatenate([np.ones(head, bool), made & ~tails]))  # a tail call replaces that frame
+        called = _latest(
+            order, np.concatenate([np.ones(head, bool), enters & ~tails])
+        )  # a tail call replaces that frame
         columns = {
             "parent": parents[called],
-            "function": self._callees(path, plans, made, head),
+            "function": self._callees(path, plans, enters, head),
             "depth": depths,
             "created": np.concatenate([np.zeros(head, np.int64), events[:count]]),
             "result_register": results[called],
         }
         for name, column in columns.items():
-            _extend(getattr(self, name), column[head:][made])
+            _extend(getattr(self, name), column[head:][enters])
         _extend(self.switched_at, events[:count] + 1)
         _extend(self.switched_to, tops[head:])
 

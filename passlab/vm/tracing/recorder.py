@@ -203,18 +203,18 @@ class TracingMachine(Machine):
         """Return the frame on top as one that blocks may write into."""
         top = self.frames[-1]
         if type(top) is not QuickFrame:
-            made = QuickFrame(top.func_index, top.registers, top.result_register)
-            made.pc = top.pc
-            self.frames[-1] = top = made
+            result = QuickFrame(top.func_index, top.registers, top.result_register)
+            result.pc = top.pc
+            self.frames[-1] = top = result
         return top
 
     def _settled_frame(self) -> Frame:
         """Return the frame on top as one that single instructions go on from."""
         top = self.frames[-1]
         if type(top) is QuickFrame:
-            made = Frame(top.func_index, settled(top.registers), top.result_register)
-            made.pc = top.pc
-            self.frames[-1] = top = made
+            result = Frame(top.func_index, settled(top.registers), top.result_register)
+            result.pc = top.pc
+            self.frames[-1] = top = result
         return top
 
     def _restore(self, top: SavedFrame | None) -> None:
@@ -222,9 +222,9 @@ class TracingMachine(Machine):
         frames: list[Frame] = []
         numbers: list[int] = []
         while top is not None:
-            made = (QuickFrame if top.quick else Frame)(top.func_index, list(top.registers), top.result_register)
-            made.pc = top.pc
-            frames.append(made)
+            result = (QuickFrame if top.quick else Frame)(top.func_index, list(top.registers), top.result_register)
+            result.pc = top.pc
+            frames.append(result)
             numbers.append(top.number)
             top = top.below
         self.frames, self._numbers = frames[::-1], numbers[::-1]
@@ -308,15 +308,15 @@ class TracingMachine(Machine):
             self.frames.pop()
             self._numbers.pop()
             self._lowest = min(self._lowest, len(self._numbers))
-            made = self.log.add_frame(self.log.parent[number], func, event, frame.result_register)
+            result = self.log.add_frame(self.log.parent[number], func, event, frame.result_register)
             self._push(func, registers, frame.result_register)
         else:
             if len(self.frames) >= limits.current().frames:
                 raise too_deep(limits.current().frames)
             frame.pc += 1
-            made = self.log.add_frame(number, func, event, work.dst)
+            result = self.log.add_frame(number, func, event, work.dst)
             self._push(func, registers, work.dst)
-        self._numbers.append(made)
+        self._numbers.append(result)
         return tuple(args)
 
     def _traced_of(self, func_index: int) -> list[tuple[int, Any, Any]]:
