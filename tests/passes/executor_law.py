@@ -4,9 +4,10 @@
 
     python -m tests.passes.executor_law --programs 20000 --seed 0 --effects both --workers 2
 
-prints each kind of finding once, with a count. A program without effects takes a second and a half, one with effects
-a third of that (the virtual machine has no references); nearly all of it goes into compiling what the passes leave,
-which is why results that are equal are compiled once.
+prints each kind of finding when it first comes, a line of progress each minute, and at its end the count of each
+kind. A program without effects takes a second and a half, one with effects a third of that (the virtual machine has no
+references); nearly all of it goes into compiling what the passes leave, which is why results that are equal are
+compiled once.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ TOY = ("add", "multiply", "nn.relu", "nn.dense", "nn.conv2d", "tanh", "concatena
 ROUNDING = Promise(ulps=64.0, finite_only=True)  # what executors may add, which have kernels and passes of their own
 # Passes that bring functions or data types in, which graphs of kernels have no form for.
 BRINGS_FUNCTIONS = {"Defunctionalization", "LambdaLift", "LazyGradientInit", "LowerTE", "SplitArgs", "EtaExpand"}
+PROGRESS_S = 60.0  # between two lines of progress
 CANNOT_RUN = "cannot run a reference"  # what the virtual machine says: it has none, as Relay's has none
 
 
@@ -269,7 +271,8 @@ def main() -> int:
     seeds = range(options.seed, options.seed + options.programs)
     cases = [(seed, effects) for seed in seeds for effects in EFFECTS[options.effects]]
     kinds: Counter[str] = Counter()
-    start, done = time.monotonic(), 0
+    start = told = time.monotonic()
+    done = 0
     with ProcessPoolExecutor(options.workers) as pool:
         waiting = [pool.submit(held, *case) for case in cases]
         for future in as_completed(waiting):
@@ -278,7 +281,14 @@ def main() -> int:
                 kinds[finding.kind] += 1
                 if kinds[finding.kind] == 1:
                     print(str(finding)[:1000], flush=True)
-            if time.monotonic() - start > options.seconds:
+            now = time.monotonic()
+            if now - told >= PROGRESS_S:
+                told = now
+                print(
+                    f"# {done} programs, {sum(kinds.values())} findings of {len(kinds)} kinds, {now - start:.0f} s",
+                    flush=True,
+                )
+            if now - start > options.seconds:
                 pool.shutdown(wait=False, cancel_futures=True)
     print(f"{done} programs, {sum(kinds.values())} findings of {len(kinds)} kinds, {time.monotonic() - start:.0f} s")
     for kind, count in kinds.most_common():
