@@ -9,6 +9,7 @@
 VENV := .venv
 BIN  := $(VENV)/bin
 HOSTS := .venv-hosts
+OVERRIDES := share/jupyter/lab/settings/overrides.json
 UV   ?= $(shell command -v uv 2>/dev/null)
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1 && echo $$p && break; done)
@@ -33,7 +34,7 @@ endif
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
 
-lab: $(VENV)/.lab ## install passlab and open JupyterLab on the tour (ARGS="--no-browser" for a server only)
+lab: $(VENV)/.lab $(VENV)/$(OVERRIDES) ## install passlab and open JupyterLab on the tour (ARGS="--no-browser" for a server only)
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) $(wildcard $(TOUR)) $(ARGS)
 
 test: $(VENV)/.dev ## run every test: layers, architecture, unit, laws, notebooks, browser (SLOW=1 for the slow ones)
@@ -82,6 +83,11 @@ $(VENV)/.made:
 	@test -n "$(UV)$(PYTHON)" || { echo "passlab needs Python 3.10 or newer: make PYTHON=/path/to/python ..."; exit 1; }
 	$(if $(UV),$(UV) venv --quiet --allow-existing --python "$(or $(PYTHON),>=3.10)" $(VENV),$(PYTHON) -m venv $(VENV))
 	@touch $@
+
+# Of this environment's JupyterLab alone: Tab shows what an operator, an attribute or a pass is, beside its name.
+$(VENV)/$(OVERRIDES): | $(VENV)/.made
+	@mkdir -p $(@D)
+	@echo '{"@jupyterlab/completer-extension:manager": {"showDocumentationPanel": true}}' > $@
 
 # Apart from .venv: these compilers bring hundreds of megabytes and dependencies of their own.
 $(HOSTS)/.made: pyproject.toml requirements.lock

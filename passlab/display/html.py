@@ -31,6 +31,7 @@ _WORDS = frozenset(("title", "alt", "aria_label"))  # may hold any text
 _CHECKED = {
     "style": re.compile(r"[-+*/\w:;,.%#() !']*\Z", re.ASCII),
     "class_": re.compile(r"[-a-z0-9 ]+\Z"),
+    "open": re.compile(r"open\Z"),
     "role": re.compile(r"[a-z]+\Z"),
     "scope": re.compile(r"[a-z]+\Z"),
     "xmlns": re.compile(r"http://www\.w3\.org/2000/svg\Z"),

@@ -86,10 +86,15 @@ class Embedded(Part):
 
 
 class Fold(Part):
-    """A line that opens to more parts. In plain text everything is open; what is `brief` is left out of it."""
+    """A line that opens to more parts, or is `opened` at first.
 
-    def __init__(self, head: str, inside: Sequence[Part], *, tone: str = "", brief: bool = False) -> None:
-        self.head, self.inside, self.tone, self.brief = head, list(inside), tone, brief
+    In plain text everything is open; what is `brief` is left out of it.
+    """
+
+    def __init__(
+        self, head: str, inside: Sequence[Part], *, tone: str = "", brief: bool = False, opened: bool = False
+    ) -> None:
+        self.head, self.inside, self.tone, self.brief, self.opened = head, list(inside), tone, brief, opened
 
     def lines(self) -> list[str]:
         inner = [f"  {line}".rstrip() for part in self.inside for line in part.lines()]
@@ -100,7 +105,8 @@ class Fold(Part):
         if not self.inside:
             return tag("div", self.head, style=f"{PROSE};margin:2px 0 2px 16px{colour}")
         summary = tag("summary", self.head, style=f"{PROSE};cursor:pointer{colour}")
-        return tag("details", summary, *[part.html() for part in self.inside], style="margin:2px 0")
+        shown = {"open": "open"} if self.opened else {}
+        return tag("details", summary, *[part.html() for part in self.inside], style="margin:2px 0", **shown)
 
 
 class PartsView(View):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from passlab.display.diffs import diff_view
-from passlab.display.html import Markup, tag
 from passlab.display.module import module_view
-from passlab.display.palette import BOX, CELL, GREEN, HEAD, MUTED, PROSE, RED, TABLE
-from passlab.display.view import View, capped
+from passlab.display.parts import Embedded, Fold, Part, PartsView, Rows, Sentence
 from passlab.lab.bisection import Bisection
 from passlab.lab.reduction import Reduction
 from passlab.table import Table
@@ -17,10 +15,8 @@ from passlab.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-_MARKS = {"good": ("✓", GREEN), "bad": ("✗", RED)}
 
-
-class BisectionView(View):
+class BisectionView(PartsView):
     """The pass that broke a program: a sentence, the programs that were looked at, and what the pass changed."""
 
     kind = "bisection"
@@ -28,25 +24,24 @@ class BisectionView(View):
     def __init__(self, found: Bisection) -> None:
         self.found = found
 
-    def text(self) -> str:
-        event = self.found.event
-        lines = self.found.text().split("\n")
-        if event is not None and event.changed:
-            lines += ["", *diff_view(event.diff()).text().split("\n")]
-        return capped([line.rstrip() for line in lines], "found.event has the programs")
+    @property
+    def title(self) -> str:
+        """Which pass it was, or that none was."""
+        return self.found.summary()
 
-    def html(self) -> Markup:
+    def parts(self) -> Iterable[Part]:
         event = self.found.event
-        parts = [_sentence(self.found.summary(), RED if self.found.found else GREEN)]
-        if self.found.answers:
-            parts.append(_table(self.found.table(), 2))
+        yield Sentence(self.title, "bad" if self.found.found else "good")
+        if self.found.verdicts:
+            yield Rows(self._looked_at())
         if event is not None and event.changed:
-            parts.append(diff_view(event.diff()).html())
-        return tag("div", *parts)
+            yield Fold(f"what {event.id} {event.name} changed", [Embedded(diff_view(event.diff()))], opened=True)
 
-    def data(self) -> dict[str, Any]:
-        rows = [list(map(str, row)) for row in self.found.table().rows]
-        return {"kind": self.kind, "title": self.found.summary(), "rows": rows}
+    def _looked_at(self) -> Table:
+        """The programs that were looked at; what the sentence says already is not said again."""
+        event, table = self.found.event, self.found.table()
+        said = None if event is None else event.id
+        return Table(table.columns, [(*row[:-1], "" if row[0] == said else row[-1]) for row in table.rows])
 
     def frame(self) -> pd.DataFrame:
         """Return one row per program that was looked at."""
@@ -54,7 +49,7 @@ class BisectionView(View):
         return frame
 
 
-class ReductionView(View):
+class ReductionView(PartsView):
     """A reduced program, and how much smaller it is."""
 
     kind = "reduction"
@@ -62,16 +57,15 @@ class ReductionView(View):
     def __init__(self, found: Reduction) -> None:
         self.found = found
 
-    def text(self) -> str:
-        return capped([self.found.summary(), "", *module_view(self.found.module).text().split("\n")], "found.module")
+    @property
+    def title(self) -> str:
+        """How much smaller the program became."""
+        return self.found.summary()
 
-    def html(self) -> Markup:
-        cut = tag("details", tag("summary", "what was cut", style=f"{PROSE};color:{MUTED}"), _table(self.found.table()))
-        return tag("div", _sentence(self.found.summary(), GREEN), module_view(self.found.module).html(), cut)
-
-    def data(self) -> dict[str, Any]:
-        rows = [list(map(str, row)) for row in self.found.table().rows]
-        return {"kind": self.kind, "title": self.found.summary(), "rows": rows}
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(self.title, "good")
+        yield Embedded(module_view(self.found.module))
+        yield Fold("what was cut", [Rows(self.found.table())], tone="muted", brief=True)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per part that was cut."""
@@ -87,28 +81,6 @@ def bisection_view(found: Bisection) -> BisectionView:
 def reduction_view(found: Reduction) -> ReductionView:
     """Return the view of a reduction."""
     return ReductionView(found)
-
-
-def _sentence(text: str, colour: str) -> Markup:
-    return tag(
-        "div", text, style=f"{PROSE};font-weight:600;margin:4px 0;padding-left:8px;border-left:3px solid {colour}"
-    )
-
-
-def _table(table: Table, marked: int = -1) -> Markup:
-    """A table as HTML; in the column `marked` good and bad have a sign and a colour."""
-    head = tag("thead", tag("tr", *[tag("th", name, style=HEAD) for name in table.columns]))
-    body = [
-        tag("tr", *[_cell(value, place == marked) for place, value in enumerate(row)], style="background:transparent")
-        for row in table.rows
-    ]
-    return tag("div", tag("table", head, tag("tbody", *body), style=TABLE), style=f"{BOX};width:fit-content")
-
-
-def _cell(value: Any, marked: bool) -> Markup:
-    sign, colour = _MARKS[value] if marked else ("", "")
-    shown: Sequence[str] = [tag("span", f"{sign} ", style=f"color:{colour}"), str(value)] if marked else [str(value)]
-    return tag("td", *shown, style=CELL)
 
 
 __all__ = ["BisectionView", "ReductionView", "bisection_view", "reduction_view"]

@@ -14,9 +14,11 @@ from typing import Any
 
 from passlab.ir.attrs import REQUIRED
 from passlab.ir.op import Op, find_op
+from passlab.notebook.pipelines import INSTRUMENTS
 
 _WORD = re.compile(r"[\w.]+")
 _CALL = re.compile(r"([\w.]+)\([^()]*\Z")
+_LIVE = re.compile(r"%%relay\b.*--live\b.*\Z")  # the cursor is on the magic's own line
 _SHOWN = 72  # characters of a signature on one line
 
 
@@ -50,8 +52,12 @@ def describe(code: str, position: int) -> str | None:
     head = code.lstrip()
     if head.startswith("%%relay") and "\n" in code[:position].lstrip():
         tell: Callable[[str], str | None] = _operator
-    elif re.match(r"%%?(passes|bisect|culprit)\b", head):
+    elif re.match(r"%%?(passes|bisect|culprit|fuzz|blame)\b", head) or _LIVE.match(code[:position].lstrip()):
         tell = _pass
+    elif re.match(r"%vm\b", head):
+        tell = _operator
+    elif re.match(r"%instruments\b", head):
+        tell = _instrument
     else:
         return None
     word = next((m[0] for m in _WORD.finditer(code) if m.start() <= position <= m.end()), "")
@@ -97,6 +103,12 @@ def _pass(name: str) -> str | None:
         f"{kind.replace('_', ' ')}: {row[kind]}" for kind in ("opt_level", "required", "promise") if row[kind] != ""
     ]
     return f"{name}({row['options']})\n{'   '.join(facts)}\n\n{inspect.getdoc(factory) or ''}".rstrip()
+
+
+def _instrument(name: str) -> str | None:
+    """The instrument that `%instruments` calls by a name."""
+    factory = INSTRUMENTS.get(name)
+    return None if factory is None else f"{name}: {inspect.getdoc(getattr(factory, 'func', factory)) or ''}"
 
 
 __all__ = ["describe", "register"]

@@ -7,7 +7,8 @@ import pytest
 from IPython.core.error import UsageError
 
 from passlab import relay, transform
-from passlab.display import campaign_view, culprit_view
+from passlab.display import bisection_view, campaign_view, culprit_view
+from passlab.display.html import escape
 from passlab.errors import PassError
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
@@ -48,6 +49,13 @@ def test_it_names_the_pass_of_a_line(shell):
     assert found.event.name == "loses"
     assert [e.name for e in found.recording.steps] == ["input", "InferType", "loses", "FuseOps"]
     assert found.criterion.seed == 3
+
+
+def test_its_view_gives_the_reason_once_and_unfolds_the_diff(shell):
+    found = shell.run_line_magic("bisect", "net InferType, loses -O 2")
+    view = bisection_view(found)
+    assert view.text().count(found.why) == view.html().count(str(escape(found.why))) == 1
+    assert "<details" in view.html()
 
 
 def test_it_names_the_pass_of_a_cell(shell):

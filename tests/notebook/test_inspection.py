@@ -32,6 +32,21 @@ def test_a_pass_is_told(cell):
 
 
 @pytest.mark.parametrize(
+    ("cell", "first"),
+    [
+        ("%%relay net\nnn.conv2d(%x, %w, strides=", "nn.conv2d("),  # as a completer asks about what it would insert
+        ("%fuzz FuseOps", "FuseOps("),
+        ('%%relay net --live "InferType, FuseOps', "FuseOps("),
+        ("%vm net --break nn.dense", "nn.dense("),
+        ("%instruments timing", "timing: "),
+        ("%instruments diff", "diff: Print the module after passes"),
+    ],
+)
+def test_what_is_completed_is_told(cell, first):
+    assert describe(cell, len(cell)).startswith(first)
+
+
+@pytest.mark.parametrize(
     ("cell", "place"),
     [("sum([1])", 1), ("%%relay net\n%x", 14), ("%passes net nothing", 14), ("%%relay nn.relu\n1", 10), ("", 0)],
 )
