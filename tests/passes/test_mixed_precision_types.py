@@ -42,3 +42,21 @@ def test_what_is_converted_beside_data_and_functions_stays_well_typed(held: str,
     made = infer_module(transform.ToMixedPrecision(missing_op_mode=2)(mod))
     ty = made["main"].checked_type.ret_type
     assert ty in (TensorType((2, 3), "float16"), TensorType((2, 3), "float32"))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nn.dense(%x, %x)",
+        "nn.batch_matmul(reshape(%x, newshape=[1, 4, 4]), reshape(%x, newshape=[1, 4, 4]))",
+        "nn.conv1d(reshape(%x, newshape=[1, 2, 8]), reshape(%x, newshape=[2, 2, 4]), kernel_size=[4])",
+        "nn.conv2d(reshape(%x, newshape=[1, 1, 4, 4]), reshape(%x, newshape=[4, 1, 2, 2]), kernel_size=[2, 2])",
+        'nn.deformable_conv2d(reshape(%x, newshape=[1, 1, 4, 4]), zeros(shape=[1, 8, 3, 3], dtype="DTYPE"), '
+        "reshape(%x, newshape=[4, 1, 2, 2]), kernel_size=[2, 2], channels=4)",
+    ],
+)
+def test_operators_on_integers_stay_as_they_are(call: str, dtype: str):
+    call = call.replace("DTYPE", dtype)
+    mod = infer_module(parse(f"def @main(%x: Tensor[(4, 4), {dtype}]) {{ {call} }}"))
+    assert transform.ToMixedPrecision(missing_op_mode=2)(mod)["main"] is mod["main"]

@@ -192,8 +192,9 @@ class MixedPrecision:
 
     def _short_attrs(self, call: Call, dtype: str) -> Any:
         attrs: Any = call.attrs
-        if attrs is None:
-            return None
+        own = call.checked_type_
+        if attrs is None or (own is not None and not any(map(is_float_name, _dtypes(own)))):
+            return attrs  # what computes integers goes on with them: an empty dtype is that of the arguments
         kind = attrs.type_key.rpartition(".")[2]
         name = "dtype" if kind == "InitOpAttrs" else "out_dtype" if kind.startswith(_WITH_OUT_DTYPE) else ""
         if not name or name not in attrs or not (attrs[name] == "" or is_float_name(attrs[name])):
