@@ -8,11 +8,12 @@ expression, or tuples and (in `DictAttrs`) mappings of these, from names or from
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from passlab.errors import AttrsError, Diagnostic, did_you_mean
+from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.types import Immutable
 
 VALUE_DEPTH = 64  # levels of arrays in one attribute value; real programs use three
@@ -144,6 +145,9 @@ class DictAttrs(Attrs):
 
     def __init__(self, values: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         merged = {**(values or {}), **more}
+        for key in merged:
+            if not isinstance(key, str):
+                raise _not_a_name(key)
         _set(self, "_dict", {str(k): as_value(v) for k, v in merged.items()})
 
     def keys(self) -> list[str]:
@@ -176,6 +180,10 @@ class DictAttrs(Attrs):
     def with_fields(self, /, **changes: Any) -> DictAttrs:
         return DictAttrs({**self._dict, **changes})
 
+    def updated(self, changes: Mapping[str, Any]) -> DictAttrs:
+        """Return a copy with some attributes set, under any names."""
+        return DictAttrs({**self._dict, **changes})
+
     def without(self, *names: str) -> DictAttrs:
         """Return a copy without some names."""
         return DictAttrs({k: v for k, v in self._dict.items() if k not in names})
@@ -191,6 +199,17 @@ class DictAttrs(Attrs):
 
     def __hash__(self) -> int:
         return hash(("DictAttrs", frozenset((k, value_hash(v)) for k, v in self.items())))
+
+
+def attribute(name: str, value: Any) -> dict[str, Any]:
+    """Return one attribute as a dict. Raises `NodeTypeError` when the name is not a string."""
+    if not isinstance(name, str):
+        raise _not_a_name(name)
+    return {name: value}
+
+
+def _not_a_name(name: Any) -> NodeTypeError:
+    return NodeTypeError(Diagnostic("the name of an attribute is a string", found=reprlib.repr(name)))
 
 
 # recurses: at most VALUE_DEPTH levels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -32,13 +33,23 @@ def dtype_name(dtype: Any) -> str:
         return _dtype_names[dtype]
     except (KeyError, TypeError):
         pass
-    name = _DTYPE_ALIASES.get(dtype, dtype) if isinstance(dtype, str) else np.dtype(dtype).name
+    name = _DTYPE_ALIASES.get(dtype, dtype) if isinstance(dtype, str) else _numpy_name(dtype)
     if name == "" and isinstance(dtype, str):
         return ""
     if not _DTYPE.match(name):
         raise DiagnosticError(Diagnostic(f"unknown dtype `{name}`", hint=did_you_mean(name, DTYPES)))
     _dtype_names[dtype] = name
     return name
+
+
+def _numpy_name(dtype: Any) -> str:
+    """Return NumPy's name of one of its dtypes or scalar types, or of what it takes for one."""
+    try:
+        if not isinstance(dtype, bytes):  # letters, which mean less with each version of NumPy
+            return str(np.dtype(dtype).name)
+    except (TypeError, ValueError, SyntaxError):
+        pass
+    raise DiagnosticError(Diagnostic("a dtype is a name, or a dtype of NumPy", found=reprlib.repr(dtype)))
 
 
 DTYPES = (

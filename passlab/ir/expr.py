@@ -7,7 +7,7 @@ making a changed copy, with `with_fields`. Structural equality lives in `equal`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from typing import TypeVar as TypingTypeVar
@@ -16,11 +16,11 @@ import numpy as np
 
 from passlab.errors import Diagnostic, NodeTypeError, TypeInferenceError
 from passlab.ir.arithmetic import Arithmetic
-from passlab.ir.attrs import Attrs, DictAttrs
+from passlab.ir.attrs import Attrs, DictAttrs, attribute
 from passlab.ir.dtypes import dtype_name
-from passlab.ir.node_errors import check_all, not_a_node_error
+from passlab.ir.node_errors import check_all, check_index, not_a_node_error
 from passlab.ir.span import Span
-from passlab.ir.types import TensorType, Type, TypeVar
+from passlab.ir.types import Immutable, TensorType, Type, TypeVar
 from passlab.lazy import PRINTER, late
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ class TupleGetItem(Expr):
 
     def __init__(self, tuple_value: Expr, index: int, span: Span | None = None) -> None:
         _set(self, "tuple_value", unwrapped(tuple_value))
-        _set(self, "index", int(index))
+        _set(self, "index", check_index(index))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -313,7 +313,7 @@ class Call(Expr):
         _set(self, "op", unwrapped(op))
         _set(self, "args", _all_whole(args))
         _set(self, "attrs", attrs)
-        _set(self, "_type_args", tuple(type_args) if type_args else ())
+        _set(self, "_type_args", check_all(type_args, Type, "a type") if type_args else ())
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -371,8 +371,11 @@ class Function(Expr):
 
     def with_attr(self, key: str | dict[str, Any], value: Any = None) -> Function:
         """Return a copy with one attribute (or a dict of them) set; the same object when nothing changes."""
-        changes = key if isinstance(key, dict) else {key: value}
-        attrs = self.attrs.with_fields(**changes)
+        return self.with_attrs(key if isinstance(key, dict) else attribute(key, value))
+
+    def with_attrs(self, changes: Mapping[str, Any]) -> Function:
+        """Return a copy with several attributes set; the same object when nothing changes."""
+        attrs = self.attrs.updated(changes)
         return self if attrs == self.attrs else self.with_fields(attrs=attrs)
 
     def without_attr(self, *keys: str) -> Function:
@@ -476,7 +479,7 @@ class Match(Expr):
 
     def __init__(self, data: Expr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None) -> None:
         _set(self, "data", unwrapped(data))
-        _set(self, "clauses", tuple(clauses))
+        _set(self, "clauses", check_all(clauses, Immutable, "a clause"))
         _set(self, "complete", bool(complete))
         _set(self, "span", span)
         _set(self, "_checked_type", None)

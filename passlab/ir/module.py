@@ -13,7 +13,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError, NodeTypeError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
-from passlab.ir.attrs import DictAttrs
+from passlab.ir.attrs import DictAttrs, attribute
 from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrapped
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.span import Source
@@ -141,7 +141,19 @@ class IRModule:
     def with_attr(self, key: str, value: Any) -> IRModule:
         """Return a module with one attribute set."""
         new = self.snapshot()
-        new.attrs = self.attrs.with_fields(**{key: value})
+        new.attrs = self.attrs.updated(attribute(key, value))
+        return new
+
+    def with_attrs(self, changes: Mapping[str, Any]) -> IRModule:
+        """Return a module with several attributes set."""
+        new = self.snapshot()
+        new.attrs = self.attrs.updated(changes)
+        return new
+
+    def without_attr(self, *keys: str) -> IRModule:
+        """Return a module without some attributes."""
+        new = self.snapshot()
+        new.attrs = self.attrs.without(*keys)
         return new
 
     def get_attr(self, key: str, default: Any = None) -> Any:
@@ -351,7 +363,9 @@ def _name(key: Any) -> str:
         return key
     if isinstance(key, GlobalVar):
         return key.name_hint
-    raise TypeError(f"a module is indexed by name or GlobalVar, not by {type(key).__name__}")
+    raise not_a_node_error(
+        key, "a name or a GlobalVar as index of a module", '`mod["main"]` is the function of that name'
+    )
 
 
 def _same_table(a: dict[str, Any], b: dict[str, Any]) -> bool:

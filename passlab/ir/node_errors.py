@@ -23,10 +23,24 @@ def not_a_node_error(value: Any, expected: str = "an expression", hint: str | No
 
 def check_all(values: Iterable[Any], kind: type, expected: str) -> tuple[Any, ...]:
     """Return several parts of a node as a tuple. Raises `NodeTypeError` when one is not of the class `kind`."""
-    parts = tuple(values)
+    try:
+        parts = tuple(values)
+    except TypeError:
+        raise not_a_node_error(values, f"a list, each entry {expected},") from None
     for part in parts:
         check_kind(part, kind, expected)
     return parts
+
+
+def check_index(value: Any) -> int:
+    """Return the index of a field. Raises `NodeTypeError` when it is not a whole number."""
+    try:
+        index: int | None = int(value)
+    except (TypeError, ValueError):
+        index = None
+    if index is None or isinstance(value, (str, float)):
+        raise NodeTypeError(Diagnostic("the index of a field is a whole number", found=reprlib.repr(value)))
+    return index
 
 
 def check_kind(value: Any, kind: type, expected: str) -> Any:

@@ -64,6 +64,8 @@ def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     Of a function its own parameters may be given too: they leave its parameter list, and variables that the expressions
     bring in become new parameters at its end. Raises `DiagnosticError` for a variable that is bound inside `expr`.
     """
+    if not isinstance(binds, Mapping):
+        raise not_a_node_error(binds, "a dict from variables to expressions")
     replacements: dict[Expr, Expr] = {var: value for var, value in binds.items()}  # noqa: C416 - widens the key type
     own = expr.params if isinstance(expr, Function) else ()
     inner = set(bound_vars(expr)) - set(own)

@@ -53,7 +53,10 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     """
     if isinstance(value, Constant):
         value = value.data
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise NodeValueError(Diagnostic("a constant is a number or an array of numbers", found=str(error))) from None
     try:
         own = dtype_name(array.dtype)
     except PasslabError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from passlab.errors import AttrsError, Diagnostic, did_you_mean
+from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import Attrs, DictAttrs, as_value, same_values, value_hash
 from passlab.ir.op import Op
 from passlab.ir.types import Immutable
@@ -37,6 +37,8 @@ def make_node(type_key: str, **fields: Any) -> Any:
     Attributes that no operator declares are `DictAttrs` that keep the name; what is no attributes is a `MetaObject`.
     Raises `AttrsError` for fields that the record does not have.
     """
+    if not isinstance(type_key, str):
+        raise NodeTypeError(Diagnostic("the type of a record is given by its name", found=f"{type_key!r:.80}"))
     declared = record_class(type_key)
     if declared is not None:
         return declared(**fields)

@@ -265,7 +265,7 @@ def test_modules_explain_misuse() -> None:
         mod["f"] = Function((x,), y)
     with pytest.raises(TypeError, match=r"must be a relay\.Function"):
         mod["f"] = 3
-    with pytest.raises(TypeError, match="by name or GlobalVar"):
+    with pytest.raises(TypeError, match="a name or a GlobalVar as index"):
         mod[3]
 
 

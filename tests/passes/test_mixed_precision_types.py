@@ -52,8 +52,8 @@ def test_what_is_converted_beside_data_and_functions_stays_well_typed(held: str,
         "nn.batch_matmul(reshape(%x, newshape=[1, 4, 4]), reshape(%x, newshape=[1, 4, 4]))",
         "nn.conv1d(reshape(%x, newshape=[1, 2, 8]), reshape(%x, newshape=[2, 2, 4]), kernel_size=[4])",
         "nn.conv2d(reshape(%x, newshape=[1, 1, 4, 4]), reshape(%x, newshape=[4, 1, 2, 2]), kernel_size=[2, 2])",
-        'nn.deformable_conv2d(reshape(%x, newshape=[1, 1, 4, 4]), zeros(shape=[1, 8, 3, 3], dtype="DTYPE"), '
-        "reshape(%x, newshape=[4, 1, 2, 2]), kernel_size=[2, 2], channels=4)",
+        """nn.deformable_conv2d(reshape(%x, newshape=[1, 1, 4, 4]), zeros(shape=[1, 8, 3, 3], dtype="DTYPE"),
+           reshape(%x, newshape=[4, 1, 2, 2]), kernel_size=[2, 2], channels=4)""",
     ],
 )
 def test_operators_on_integers_stay_as_they_are(call: str, dtype: str):
