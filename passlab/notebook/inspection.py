@@ -47,8 +47,10 @@ def register(shell: Any) -> Callable[[], None] | None:
 def describe(code: str, position: int) -> str | None:
     """Return what is known of the operator or pass at a position of a cell, or of the one whose arguments it is among.
 
-    None where there is none, and in cells that are neither Relay nor a pipeline.
+    None where there is none, and in cells that are neither Relay nor a pipeline. A position behind the end is the end:
+    JupyterLab's completer asks so about what it would insert.
     """
+    position = min(position, len(code))
     head = code.lstrip()
     if head.startswith("%%relay") and "\n" in code[:position].lstrip():
         tell: Callable[[str], str | None] = _operator

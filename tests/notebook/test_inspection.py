@@ -44,6 +44,7 @@ def test_a_pass_is_told(cell):
 )
 def test_what_is_completed_is_told(cell, first):
     assert describe(cell, len(cell)).startswith(first)
+    assert describe(cell, len(cell) + 6).startswith(first)  # JupyterLab adds what it inserts to where the cursor was
 
 
 @pytest.mark.parametrize(
