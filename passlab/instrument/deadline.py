@@ -28,13 +28,14 @@ _AGAIN = 0.1  # seconds until it is raised once more
 _SOON = 0.001  # seconds until a thread that starts another one is looked at again
 # Before CPython 3.12, a new thread carries the number of its creator until it runs. An exception raised in the creator
 # then ends the new thread, before it says that it has started, and the creator waits for that for ever. So nothing is
-# raised while a deadline starts its thread (the lock), nor while other code is seen to start one, unless it has started
-# nothing but threads for `_PATIENCE` seconds. A start that takes longer than that has been hit: its wait is ended.
+# raised while a deadline starts its thread (the lock), nor while other code is seen to start one or to hold a lock of
+# the process, unless it does nothing else for `_PATIENCE` seconds. A start that takes longer has been hit: its wait is
+# ended.
 _PATIENCE = 1.0
 _starting = threading.Lock()
-
-
 _START = threading.Thread.start.__code__
+# Modules that hold locks of the whole process, which a function that is ended between two lines never gives back.
+_LOCKING = frozenset({"threading", "logging", "queue", "weakref", "_weakrefset", "importlib._bootstrap"})
 
 
 class TimeUpError(BaseException):
@@ -104,7 +105,7 @@ class Deadline:
                 start = next((frame for frame in frames if frame.f_code is _START), None)
                 if start is not last:
                     last, seen = start, now
-                if raising := start is None or now - since > _PATIENCE:
+                if raising := not _holds_locks(frames) or now - since > _PATIENCE:
                     since = now
                     self._raised = True
                     _raise_in(self._thread, self.error)
@@ -125,6 +126,11 @@ class Deadline:
                 return frames
             frame = frame.f_back
         return []
+
+
+def _holds_locks(frames: list[FrameType]) -> bool:
+    """Whether one of these frames may hold a lock of the process."""
+    return any(frame.f_globals.get("__name__") in _LOCKING for frame in frames)
 
 
 def check_seconds(seconds: Any) -> None:

@@ -142,3 +142,28 @@ while time.monotonic() < end:
 """
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_lock_of_the_process_is_kept_when_the_time_is_up():
+    """Python's logging takes its lock in one line and promises to give it back in the next."""
+    program = """
+import logging, threading, time
+from passlab.instrument import deadline as d
+d._AGAIN = 0.0
+end = time.monotonic() + 2
+while time.monotonic() < end:
+    outer = d.Deadline(0.001)
+    try:
+        with outer:
+            while True:
+                logging.Handler().close()
+                sum(range(300))
+    except outer.error:
+        outer.close()
+other = threading.Thread(target=logging.Handler, daemon=True)
+other.start()
+other.join(20)
+assert not other.is_alive(), "the lock of logging is held for ever"
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
