@@ -133,7 +133,9 @@ def _dump_arguments(commands: Any) -> None:
     dump.add_argument(
         "--unit", metavar="NAME", help="a function: its lines with who made them; with --step, of that step"
     )
-    dump.add_argument("--compare", type=Path, metavar="OTHER", help="print where the passes of two dumps part")
+    dump.add_argument(
+        "--compare", type=Path, metavar="OTHER", help="print where the passes of two dumps part; with -o, as a page"
+    )
     dump.add_argument("--find", metavar="REGEX", help="print where text of the programs matches")
     dump.add_argument("--hide", default="", metavar="KINDS", help="noise to leave out, as in `debug info,metadata`")
     dump.add_argument(
@@ -368,14 +370,17 @@ def _dump(options: argparse.Namespace) -> int:
     from passlab.dumps import read
 
     recording = read(sys.stdin.buffer if options.dump == "-" else Path(options.dump), options.format)
+    if options.compare is not None:
+        compared = recording.compare(read(options.compare, options.format))
+        if options.out is not None:
+            compared.to_html(options.out, options.static)
+        print(f"{options.out}: {compared.summary()}" if options.out is not None else compared.text())
+        return 0
     if options.out is not None:
         recording.to_html(options.out, options.static)
         print(f"{options.out}: {recording.summary()}")
         if recording.advice:
             print(f"a dump that tells more: {recording.advice}", file=sys.stderr)
-        return 0
-    if options.compare is not None:
-        print(recording.compare(read(options.compare, options.format)).text())
         return 0
     if options.bisect is not None:
         culprit = recording.bisect(options.bisect, unit=options.unit)

@@ -81,7 +81,7 @@ class TextDiff:
 
     def unified(self, context: int = 3) -> Iterator[str]:
         """Yield the lines of a unified diff: a sign and the text; unchanged stretches are folded."""
-        near = _near([row.kind != SAME for row in self.rows], context)
+        near = near_changes(self.rows, context)
         folded = 0
         for row, shown in zip(self.rows, near, strict=True):
             if not shown:
@@ -267,11 +267,12 @@ def word_marks(left: str, right: str, names: dict[str, str] | None = None) -> tu
     return tuple(marks[0]), tuple(marks[1])
 
 
-def _near(touched: list[bool], context: int) -> list[bool]:
-    near = [False] * len(touched)
-    for at, is_touched in enumerate(touched):
-        if is_touched:
-            for index in range(max(0, at - context), min(len(touched), at + context + 1)):
+def near_changes(rows: Sequence[TextRow], context: int) -> list[bool]:
+    """Return for each row whether it, or one of the `context` rows above and below it, is no unchanged line."""
+    near = [False] * len(rows)
+    for at, row in enumerate(rows):
+        if row.kind != SAME:
+            for index in range(max(0, at - context), min(len(rows), at + context + 1)):
                 near[index] = True
     return near
 
@@ -286,5 +287,6 @@ __all__ = [
     "TextDiff",
     "TextRow",
     "diff_texts",
+    "near_changes",
     "word_marks",
 ]

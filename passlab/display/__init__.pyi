@@ -42,12 +42,12 @@ from passlab.display.storages import StoragesView as StoragesView
 from passlab.display.storages import storages_view as storages_view
 from passlab.display.tables import TableView as TableView
 from passlab.display.tables import table_view as table_view
+from passlab.display.text_comparison import TextComparisonView as TextComparisonView
+from passlab.display.text_comparison import text_comparison_view as text_comparison_view
 from passlab.display.text_graph import TextGraphView as TextGraphView
 from passlab.display.text_graph import text_graph_view as text_graph_view
-from passlab.display.text_recording import TextComparisonView as TextComparisonView
 from passlab.display.text_recording import TextDiffView as TextDiffView
 from passlab.display.text_recording import TextRecordingView as TextRecordingView
-from passlab.display.text_recording import text_comparison_view as text_comparison_view
 from passlab.display.text_recording import text_diff_view as text_diff_view
 from passlab.display.text_recording import text_recording_view as text_recording_view
 from passlab.display.timing import TimingView as TimingView

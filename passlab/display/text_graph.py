@@ -39,12 +39,10 @@ class TextGraphView(View):
         defined: dict[str, int] = {}
         uses: list[tuple[int, int, str]] = []
         for number, line in enumerate(self.lines):
-            if _LABEL.match(line.text):
+            fact = values_of(line, self.syntax)
+            if fact is None:
                 continue
-            operation = self.syntax.operation_of(line.text)
-            results, operands = _sides(line)
-            if not operation and not results:
-                continue
+            operation, results, operands = fact
             box = graph.box("op" if operands or not results else "input", operation or "parameters", None, None)
             self._line_of.append(number)
             uses += [(defined.get(name, -1), box.number, name) for name in operands]
@@ -96,6 +94,15 @@ class TextGraphView(View):
         return tag("div", said, tag("div", drawing, style=f"{BOX};overflow:auto;max-height:700px"))
 
 
+def values_of(line: TextLine, syntax: Syntax) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
+    """Return the operation of a line, the names that it defines and those that it uses; None for one without any."""
+    if _LABEL.match(line.text):
+        return None
+    operation = syntax.operation_of(line.text)
+    results, operands = _sides(line)
+    return (operation, results, operands) if operation or results else None
+
+
 def _sides(line: TextLine) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names that a line defines and those that it uses: left and right of the first equals sign."""
     text = line.text.strip()
@@ -120,4 +127,4 @@ def text_graph_view(lines: Sequence[TextLine], syntax: Syntax, kinds: Sequence[s
     return TextGraphView(lines, syntax, kinds)
 
 
-__all__ = ["TextGraphView", "text_graph_view"]
+__all__ = ["TextGraphView", "text_graph_view", "values_of"]

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from passlab import limits
 from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff
+from passlab.diffing.text_lines import LineReader, TextLine
 from passlab.display.html import Markup, tag
 from passlab.display.page import document
 from passlab.display.palette import AMBER, BOX, CELL, CODE, GREEN, HEAD, MUTED, PROSE, RED, ROWS, TABLE
 from passlab.display.text_colours import marks
+from passlab.display.text_graph import values_of
+from passlab.display.timing import timing_view
 from passlab.display.view import View, capped
 from passlab.dumps.filters import filters_named, noise_of
 from passlab.dumps.language import LANGUAGES
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from passlab.dumps.blame import UnitHistory
-    from passlab.dumps.comparison import Pair, TextComparison
 
 # A sign that differs by shape, a colour, and what the verdict means.
 VERDICTS = {
@@ -149,7 +151,10 @@ class TextRecordingView(View):
 
     # ------------------------------------------------------------ data
     def data(self) -> dict[str, Any]:
-        pages = _Pages(self)
+        return self.page_data(Pages(self))
+
+    def page_data(self, pages: Pages) -> dict[str, Any]:
+        """Return the data; the lines of the texts are put into `pages`, which may hold more than this view shows."""
         pages.fill()
         steps = self.recording.steps[:MOST_STEPS]
         rows = [self._step(step, pages) for step in steps]
@@ -166,6 +171,7 @@ class TextRecordingView(View):
         return {
             "kind": self.kind,
             "title": visible(self.title),
+            "times": timing_view(self.recording).data()["rows"] if any(step.seconds for step in steps) else [],
             "remarks": [*self.remarks(), *left],
             "other": visible(self.recording.other_output[:20_000]),
             "start": first,
@@ -176,7 +182,7 @@ class TextRecordingView(View):
             "hidden": list(range(len(self.filters))),
         }
 
-    def _step(self, step: Step, pages: _Pages) -> list[Any]:
+    def _step(self, step: Step, pages: Pages) -> list[Any]:
         units = [pages.numbers[name] for name in step.names if name in pages.numbers]
         written = pages.written.get(step.number, [])
         return [
@@ -199,7 +205,7 @@ class TextRecordingView(View):
         return self.recording.frame()
 
 
-class _Pages:
+class Pages:
     """The versions of the units of a recording as data for a browser: each different line once."""
 
     def __init__(self, view: TextRecordingView) -> None:
@@ -240,7 +246,7 @@ class _Pages:
                 continue
             lines = history.lines(at)
             self._room -= len(lines)
-            numbers = [self._line(line.text, language.lexer) for line in lines]
+            numbers = [self.line(line, history.reader, language.lexer) for line in lines]
             origins = [[origin.since, origin.step] for origin in history.origins(at)]
             versions.append(
                 [step, history.unit.since[at], numbers, origins, self._rows(history, at), self._renamed(history, at)]
@@ -261,12 +267,16 @@ class _Pages:
     def _renamed(self, history: UnitHistory, at: int) -> dict[str, str]:
         return dict(list(history.diff(at).renamed.items())[:2000]) if at else {}
 
-    def _line(self, text: str, lexer: str) -> int:
+    def line(self, line: TextLine, reader: LineReader, lexer: str) -> int:
+        """Return the number of a line, which is put in if it is not there."""
+        text = line.text
         shown = visible(text[:LINE_WIDTH]) + (f" ... {len(text) - LINE_WIDTH:,} more" if len(text) > LINE_WIDTH else "")
         number = self._line_numbers.get((shown, lexer))
         if number is None:
             number = self._line_numbers[shown, lexer] = len(self.lines)
-            self.lines.append([shown, marks(shown, lexer), self._noise(shown)])
+            fact = values_of(line, reader.syntax)
+            names = 0 if fact is None else [visible(fact[0]), *([visible(name) for name in side] for side in fact[1:])]
+            self.lines.append([shown, marks(shown, lexer), self._noise(shown), names])
         return number
 
     def _noise(self, text: str) -> list[int]:
@@ -285,7 +295,8 @@ class _Pages:
         lexer = LANGUAGES.get(step.language, self.recording.language).lexer
         lines = step.after_body.text.split("\n")
         self._room -= len(lines)
-        return [self._line(line, lexer) for line in lines]
+        reader = self.recording.reader(step.language)
+        return [self.line(reader.line(line), reader, lexer) for line in lines]
 
 
 class TextDiffView(View):
@@ -299,55 +310,6 @@ class TextDiffView(View):
 
     def html(self) -> Markup:
         return diff_html(self.diff, 400)
-
-
-class TextComparisonView(View):
-    """Two recordings pass by pass, and the difference where their programs part."""
-
-    def __init__(self, comparison: TextComparison) -> None:
-        self.comparison = comparison
-
-    def text(self) -> str:
-        return capped(self.comparison.text().split("\n"), "TextComparison.frame() has a row for each")
-
-    def html(self) -> Markup:
-        compared = self.comparison
-        names = ("", "", compared.left.name, compared.right.name, "pass", "on", "")
-        head = tag("thead", tag("tr", *[tag("th", visible(name), style=HEAD) for name in names]))
-        alike = (pair for pair in compared.pairs if pair.left is None or pair.right is None or self._differs(pair))
-        shown = list(alike)
-        rows = [self._row(pair) for pair in shown[:SHOWN_STEPS]]
-        left = len(compared) - len(rows)
-        more = f"{left:,} more are alike or left out; frame() has a row for each" if left else ""
-        first = compared.first
-        parted = (
-            [] if first is None else [tag("div", f"at {first.name}:", style=PROSE), diff_html(compared.diff(first))]
-        )
-        return tag(
-            "div",
-            tag("div", f"{compared.summary()}.", style=f"{PROSE};color:{MUTED}"),
-            tag("div", tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%"), style=BOX),
-            tag("div", more, style=f"{PROSE};color:{MUTED}"),
-            *parted,
-        )
-
-    @staticmethod
-    def _differs(pair: Pair) -> bool:
-        assert pair.left is not None
-        assert pair.right is not None
-        return pair.left.verdict != pair.right.verdict or pair.same is False
-
-    def _row(self, pair: Pair) -> Markup:
-        cells = []
-        for step in (pair.left, pair.right):
-            sign, colour, meaning = VERDICTS[step.verdict] if step is not None else ("", MUTED, "did not run")
-            cells.append(tag("td", sign, title=meaning, style=f"{CELL};color:{colour};text-align:center;width:16px"))
-        cells += [
-            tag("td", str(step.number) if step is not None else "–", style=CELL) for step in (pair.left, pair.right)
-        ]
-        said = "other text" if pair.same is False else ""
-        cells += [tag("td", visible(text), style=CELL) for text in (pair.name, pair.unit, said)]
-        return tag("tr", *cells, style="background:transparent")
 
 
 def diff_html(diff: TextDiff, most: int = STATIC_LINES) -> Markup:
@@ -375,11 +337,6 @@ def text_recording_view(recording: TextRecording, filters: tuple[str, ...] = ())
     return TextRecordingView(recording, tuple(filters))
 
 
-def text_comparison_view(comparison: TextComparison) -> TextComparisonView:
-    """Return the view of two recordings of text compared."""
-    return TextComparisonView(comparison)
-
-
 def text_diff_view(diff: TextDiff) -> TextDiffView:
     """Return the view of a difference of texts."""
     return TextDiffView(diff)
@@ -388,12 +345,16 @@ def text_diff_view(diff: TextDiff) -> TextDiffView:
 def write_text_report(recording: TextRecording, path: str | os.PathLike[str], static: bool = False) -> None:
     """Write a recording of text as one HTML file; with `static` one without any script. Raises `OSError`."""
     view = text_recording_view(recording)
+    write_view(view, view.title, path, static)
+
+
+def write_view(view: View, title: str, path: str | os.PathLike[str], static: bool) -> None:
+    """Write the view of a recording of text, or of two, as one HTML file; with `static` one without any script."""
     if static:
         policy = "default-src 'none'; style-src 'unsafe-inline'"
-        title = tag("title", visible(view.title))
         page = (
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">{title}</head>\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">{tag("title", visible(title))}</head>\n'
             f"<body>{view.html()}</body></html>\n"
         )
     else:
@@ -408,12 +369,14 @@ def verdict_marks() -> Iterator[tuple[str, str]]:
 
 
 __all__ = [
-    "TextComparisonView",
+    "SHOWN_STEPS",
+    "VERDICTS",
+    "Pages",
     "TextDiffView",
     "TextRecordingView",
     "diff_html",
-    "text_comparison_view",
     "text_diff_view",
     "text_recording_view",
     "write_text_report",
+    "write_view",
 ]

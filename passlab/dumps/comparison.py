@@ -18,6 +18,8 @@ from passlab.lazy import late
 from passlab.table import Table
 
 if TYPE_CHECKING:
+    import os
+
     import pandas as pd
 
     from passlab.dumps.recording import TextRecording
@@ -127,8 +129,12 @@ class TextComparison:
             lines.append(visible(row) + (", other text" if pair.same is False else ""))
         return "\n".join([*lines, *([f"      {quiet:,} alike"] if quiet else [])])
 
+    def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
+        """Write both as one HTML file that needs nothing else; with `static` one without any script."""
+        late("passlab.display.text_comparison", "write_comparison_report")(self, path, static)
+
     def _repr_html_(self) -> str:
-        return str(late("passlab.display.text_recording", "text_comparison_view")(self).html())
+        return str(late("passlab.display.text_comparison", "text_comparison_view")(self).html())
 
     def __len__(self) -> int:
         return len(self.pairs)

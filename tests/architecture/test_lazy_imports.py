@@ -28,7 +28,7 @@ UPWARD = {
     "passlab.instrument.events": {"passlab.lab.recording"},  # event.rerun()
     "passlab.instrument.recorder": {"passlab.lab.recording"},  # recorder.recording
     "passlab.debugger.trace": {"passlab.display.stepper", "passlab.display.page"},  # trace.to_html()
-    "passlab.dumps.comparison": {"passlab.display.text_recording"},  # shown in a notebook
+    "passlab.dumps.comparison": {"passlab.display.text_comparison"},  # shown in a notebook
     "passlab.dumps.recording": {  # recording.text(), .to_html(), .graph(unit), .timing()
         "passlab.display.text_graph",
         "passlab.display.text_recording",

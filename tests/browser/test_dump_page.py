@@ -9,8 +9,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from passlab.dumps import read
+from passlab.recorders import Recorder
 from tests.browser.lab_page import browser
-from tests.dumps import corpus
+from tests.dumps import corpus, writer
 
 pytestmark = pytest.mark.browser
 
@@ -68,4 +69,97 @@ def test_a_dump_shows_what_the_recording_says(name, chrome, tmp_path):
     expect(page.locator(".pl-dump-results")).to_contain_text("stretch")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert errors == []
+    page.close()
+
+
+def test_the_tab_of_a_graph_has_the_boxes_and_arrows_of_python(chrome, tmp_path):
+    recording = read(corpus.stream("llvm22-list-both"))
+    recording.to_html(tmp_path / "page.html")
+    page = chrome.new_page(viewport={"width": 1400, "height": 850})
+    page.goto((tmp_path / "page.html").as_uri())
+    for name in ("SROAPass", "LoopRotatePass", "SimplifyCFGPass"):
+        page.locator("input[placeholder='a pass, or what it ran on']").fill(name)
+        page.locator(".pl-pass").first.click()
+        page.locator(".pl-dump").focus()
+        page.keyboard.press("3")
+        chosen = int(page.locator(".pl-pass.pl-chosen .pl-pass-id").inner_text())
+        if recording.steps[chosen - 1].kind == "loop":  # a fragment, no state of the program
+            expect(page.locator(".pl-dump-graph .pl-is-op")).not_to_have_count(0)
+            continue
+        unit = page.locator(".pl-dump-units option:checked").inner_text().removeprefix("● ")
+        graph = recording.graph(unit, chosen)
+        expect(page.locator(".pl-dump-graph .pl-above")).to_have_text(graph.title)
+        expect(page.locator(".pl-dump-graph .pl-box")).to_have_count(len(graph.graph.boxes))
+        expect(page.locator(".pl-dump-graph .pl-arrow")).to_have_count(len(graph.graph.arrows))
+        fates = [face.fate for face in graph.faces]
+        expect(page.locator(".pl-dump-graph .pl-box.pl-added")).to_have_count(fates.count("added"))
+        expect(page.locator(".pl-dump-graph .pl-box.pl-changed")).to_have_count(fates.count("changed"))
+    page.locator(".pl-dump-graph .pl-is-op").first.click()
+    expect(page.get_by_role("tab", name="text")).to_have_attribute("aria-selected", "true")
+    page.close()
+
+
+def test_a_live_recording_has_a_tab_of_times_and_a_dump_has_none(chrome, tmp_path):
+    recorder = Recorder("toy", text=str)
+    recorder.start("a = 1")
+    recorder.begin("outer", "a = 1")
+    recorder.begin("inner", "a = 1")
+    recorder.end("a = 2")
+    recorder.end("a = 2")
+    recorder.recording().to_html(tmp_path / "live.html")
+    read(writer.llvm_dump(writer.run(3), "both").encode()).to_html(tmp_path / "dump.html")
+    page = chrome.new_page(viewport={"width": 1000, "height": 700})
+    page.goto((tmp_path / "live.html").as_uri())
+    page.locator(".pl-dump").focus()
+    page.keyboard.press("4")
+    expect(page.locator(".pl-flame-bar")).to_have_text(["outer", "inner"])
+    page.locator(".pl-flame-bar", has_text="inner").click()
+    expect(page.get_by_role("button", name="all passes")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="all passes")).to_be_hidden()
+    page.keyboard.press("1")
+    expect(page.get_by_role("tab", name="changes")).to_have_attribute("aria-selected", "true")
+    page.goto((tmp_path / "dump.html").as_uri())
+    expect(page.get_by_role("tab", name="graph")).to_be_visible()
+    expect(page.get_by_role("tab", name="times")).to_be_hidden()
+    expect(page.get_by_role("tab", name="compared")).to_be_hidden()
+    page.close()
+
+
+def test_the_page_of_two_recordings_shows_where_they_part(chrome, tmp_path):
+    steps = writer.run(4)
+    at = next(number for number, step in enumerate(steps) if step[1] is not None and step[4] and number > 3)
+    name, unit, before, after, _ = steps[at]
+    other = after.copy()
+    other.functions[unit] = [("sub", 0, 0, 7), *other.functions[unit]]
+    changed = [*steps[: at - 1], (name, unit, before, other, True), *steps[at + 1 :]]  # one pass is not there at all
+    left, right = (read(writer.llvm_dump(one, "both").encode()) for one in (steps, changed))
+    compared = left.compare(right)
+    compared.to_html(tmp_path / "page.html")
+    page = chrome.new_page(viewport={"width": 1400, "height": 850})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(error.message))
+    page.goto((tmp_path / "page.html").as_uri())
+    expect(page.get_by_role("tab", name="compared")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".pl-title")).to_contain_text(compared.summary())
+    expect(page.locator(".pl-pass.pl-chosen .pl-pass-id")).to_have_text(str(at + 1))
+    expect(page.locator(".pl-dump-scroll .pl-row-added")).to_have_count(compared.diff(compared.first).counts["added"])
+    page.keyboard.press("p")
+    expect(page.locator(".pl-dump-scroll")).to_contain_text("did not run in")
+    page.keyboard.press("n")
+    expect(page.locator(".pl-dump-scroll .pl-row-added")).not_to_have_count(0)
+    assert errors == []
+    page.close()
+
+
+def test_a_verdict_that_the_dump_does_not_hold_is_marked_as_assumed(chrome, tmp_path):
+    recording = read(corpus.stream("mlir22-small-modscope"))
+    assumed = [step for step in recording.steps if step.assumed]
+    assert assumed
+    recording.to_html(tmp_path / "page.html")
+    page = chrome.new_page(viewport={"width": 1400, "height": 850})
+    page.goto((tmp_path / "page.html").as_uri())
+    expect(page.locator(".pl-pass-assumed")).to_have_count(len(assumed))
+    page.locator(".pl-pass-assumed").first.click()
+    expect(page.locator(".pl-facts")).to_contain_text("(assumed)")
     page.close()

@@ -40,7 +40,8 @@ from passlab.display import (
 )
 from passlab.display.flame import bars, flame_chart
 from passlab.display.instruments import printed_step_view
-from passlab.display.text_recording import text_comparison_view, text_diff_view, text_recording_view
+from passlab.display.text_comparison import text_comparison_view
+from passlab.display.text_recording import text_diff_view, text_recording_view
 from passlab.dumps import read
 from passlab.errors import PassError
 from passlab.evaluate.samples import random_arguments

@@ -1,15 +1,19 @@
 // The widget of a recording of text: the passes of a dump at the left; what each changed, and who made each line, at the right.
 import { button, el, help, keys, many } from "./dom.js";
+import { comparedStep, nextApart } from "./dumpcompare.js";
+import { graphOf, pictureOf } from "./dumpgraph.js";
 import { DumpList } from "./dumplist.js";
+import { timingPane } from "./timing.js";
 
 const KINDS = ["keyword", "op", "temporary", "global", "constant", "type", "comment", "attribute"];
 const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or unit"], ["c", "only passes that changed something"],
-  ["n p", "next and previous pass that wrote this unit"], ["1 2", "what changed, the text"], ["a", "unchanged lines too"], ["b", "who made each line"], ["h", "hide noise, or show it"],
+  ["n p", "next and previous pass that wrote this unit, or at which two recordings differ"], ["1 2 3", "what changed, the text, its graph"], ["4 5", "times of a live recording, another recording beside it"], ["a", "unchanged lines too"], ["b", "who made each line"], ["h", "hide noise, or show it"],
   ["t", "search the text of all steps"], ["click", "follow a name"], ["Esc", "let go of it"],
-  ["● ○", "changed something, nothing"], ["◌", "the dump does not tell"], ["⊘ ✕", "took away what it ran on, failed"],
+  ["● ○", "changed something, nothing"], ["◌", "the dump does not tell"], ["?", "behind a sign: assumed, the dump does not say so"], ["⊘ ✕", "took away what it ran on, failed"],
 ]);
+const TABS = ["changes", "text", "graph", "times", "compared"];
 const CONTEXT = 3, MOST_ROWS = 1500, MOST_LISTED = 2000;
 const [NAME, UNIT, VERDICT, ASSUMED, SINCE, PARENT, PHASE, OPTIONS, SAID, COMMAND, WRITTEN, FRAGMENT] = Array(12).keys();
 const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
@@ -61,12 +65,14 @@ class DumpStep {
     this.units = /** @type {HTMLSelectElement} */ (el("select", "pl-find pl-dump-units"));
     this.units.setAttribute("aria-label", "the function or operation that is shown");
     this.units.addEventListener("change", () => { this.unit = Number(this.units.value); this.draw(); });
-    this.tabs = ["changes", "text"].map((name, at) => {
+    this.tabs = TABS.map((name, at) => {
       const one = button(name, () => this.choose(name));
       one.title = `${name} (${at + 1})`;
       one.setAttribute("role", "tab");
       return one;
     });
+    this.wholeButton = button("all passes", () => this.times.zoom(null));
+    this.times = timingPane(this.wholeButton, () => this.element.parentElement?.parentElement?.focus());
     this.allButton = button("all lines", () => { this.all = !this.all; this.draw(); });
     this.blameButton = button("made by", () => { this.blamed = !this.blamed; this.draw(); });
     this.filters = el("div", "pl-dump-filters");
@@ -79,7 +85,7 @@ class DumpStep {
     const tabs = el("div", "pl-tabs", ...this.tabs);
     tabs.setAttribute("role", "tablist");
     this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.said, this.command),
-      el("div", "pl-bar pl-tab-bar", tabs, this.units, el("span", "pl-grow"), this.blameButton, this.allButton), this.filters, el("div", "pl-body", this.scroll));
+      el("div", "pl-bar pl-tab-bar", tabs, this.units, el("span", "pl-grow"), this.wholeButton, this.blameButton, this.allButton), this.filters, el("div", "pl-body", this.scroll));
     this.scroll.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
       const origin = target.closest("[data-origin]");
@@ -143,9 +149,25 @@ class DumpStep {
     this.draw();
   }
 
+  /** Whether there is something to show in a tab. @param {string} tab */
+  has(tab) {
+    return tab === "times" ? (this.data.times || []).length > 0 : tab !== "compared" || Boolean(this.data.against);
+  }
+
+  /** Take in another recording. @param {any} data */
+  take(data) {
+    this.data = data;
+    this.at = undefined;
+    this.noise = new Set(data.hidden || []);
+    this.tab = data.against ? "compared" : "changes";
+    this.times.show(data.times || []);
+  }
+
   /** @param {string} tab */
   choose(tab) {
+    if (!this.has(tab)) return;
     this.tab = tab;
+    if (tab === "times") this.times.zoom(null);
     this.draw();
   }
 
@@ -195,19 +217,45 @@ class DumpStep {
     this.said.textContent = step[SAID];
     this.command.textContent = step[COMMAND];
     this.command.title = "runs just this pass on what was before it";
-    this.tabs.forEach((one, at) => one.setAttribute("aria-selected", String(["changes", "text"][at] === this.tab)));
+    this.tabs.forEach((one, at) => {
+      one.hidden = !this.has(TABS[at]);
+      one.setAttribute("aria-selected", String(TABS[at] === this.tab));
+    });
     this.allButton.setAttribute("aria-pressed", String(this.all));
     this.blameButton.setAttribute("aria-pressed", String(this.blamed));
     this.allButton.hidden = this.tab !== "changes";
     this.blameButton.hidden = this.tab !== "text";
+    this.wholeButton.hidden = this.tab !== "times" || this.wholeButton.hidden;
+    this.units.hidden = this.tab === "times" || this.tab === "compared";
+    this.filters.hidden = this.filters.hidden || this.tab === "times" || this.tab === "graph";
+    if (this.tab === "times") return this.scroll.replaceChildren(el("div", "pl-timing pl-dump-times", this.times.chart, this.times.table));
     const code = el("div", "pl-code");
-    if (this.unit < 0) code.append(...this.plain(step[FRAGMENT], "A part of the program, shown as printed; it is not taken for the program."));
+    if (this.tab === "compared") code.append(...comparedStep(this.data, this.at, (row, left, right) => this.filtered([row], left, right).flatMap((one) => this.row(one, left, right))));
+    else if (this.unit < 0 && this.tab === "graph") return this.scroll.replaceChildren(this.graph(step[FRAGMENT], new Map()));
+    else if (this.unit < 0) code.append(...this.plain(step[FRAGMENT], "A part of the program, shown as printed; it is not taken for the program."));
     else if (!version) code.append(el("div", "pl-empty", "not part of the program yet, or not printed so far"));
     else if (version[LINES] && !version[LINES].length) code.append(el("div", "pl-empty", `no longer part of the program since step ${version[STEP]}`));
     else if (version[LINES] === null) code.append(el("div", "pl-empty", "left out of this page for its size; the recording in Python has it"));
+    else if (this.tab === "graph") return this.scroll.replaceChildren(this.graph(version[LINES], this.fates(version, number)));
     else if (this.tab === "text") code.append(...this.program(version));
     else code.append(...this.changes(version, number));
-    this.scroll.replaceChildren(code);
+    return this.scroll.replaceChildren(code);
+  }
+
+  /** What the step did to each line of the unit. @param {any} version @param {number} number @returns {Map<number, string>} */
+  fates(version, number) {
+    const here = version[STEP] === this.at + 1 && number > 0;
+    return new Map(here ? version[DIFF].filter((/** @type {any} */ [sign, , right]) => sign && right >= 0).map((/** @type {any} */ [sign, , right]) => [right, sign]) : []);
+  }
+
+  /** Values as boxes and arrows; what the step changed is marked. @param {number[]} lines @param {Map<number, string>} signs */
+  graph(lines, signs) {
+    const picked = (/** @type {string[]} */ names) => {
+      this.picked = names[0] || "";
+      this.choose("text");
+      this.scroll.querySelector(".pl-hit")?.scrollIntoView({ block: "center" });
+    };
+    return el("div", "pl-graph pl-dump-graph", ...pictureOf(graphOf(this.data.lines, lines), signs, picked));
   }
 
   /** @param {number[]} lines @param {string} note */
@@ -329,21 +377,23 @@ function render({ model, el: host }) {
     results.replaceChildren(el("span", "pl-found", hits === null ? "this is no regular expression" : many(hits.length, "stretch").replace("stretchs", "stretches")), ...shown);
   });
   const along = (/** @type {number} */ way) => {
-    if (step.unit < 0) return;
+    const apart = step.tab === "compared" ? nextApart(model.get("data"), list.at, way) : -1;
+    if (apart >= 0) list.choose(apart);
+    if (step.unit < 0 || step.tab === "compared") return;
     const steps = model.get("data").units[step.unit].versions.map((/** @type {any} */ v) => v[STEP] - 1).filter((/** @type {number} */ at) => (at - list.at) * way > 0);
     if (steps.length) list.choose(way > 0 ? steps[0] : steps[steps.length - 1]);
   };
   keys(root, {
     "?": showHelp, j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
     g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => found.focus(),
-    c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"),
+    c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"), 3: () => step.choose("graph"), 4: () => step.choose("times"), 5: () => step.choose("compared"),
     h: () => { step.toggleNoise(); root.focus(); }, a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
-    Escape: () => { step.picked = ""; results.hidden = true; step.draw(); root.focus(); },
+    Escape: () => { if (step.tab === "times") step.times.clear(); step.picked = ""; results.hidden = true; step.draw(); root.focus(); },
   });
   const update = () => {
     const data = model.get("data"), chosen = model.get("selected");
     title.textContent = data.title;
-    step.noise = new Set(data.hidden || []);
+    step.take(data);
     remarks.replaceChildren(...data.remarks.map((/** @type {string} */ text) => el("div", "", text)));
     remarks.hidden = !data.remarks.length;
     root.style.setProperty("--pl-height", "600px");

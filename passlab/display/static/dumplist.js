@@ -69,12 +69,13 @@ export class DumpList {
     const rows = this.shown.slice(first, first + high + 12).map((at, place) => {
       const step = this.steps[at], [sign, look] = SIGNS[step[VERDICT]] || ["?", ""];
       const row = el("div", `pl-pass pl-pass-${step[VERDICT] === "failed" ? "failed" : step[VERDICT] === "unchanged" ? "unchanged" : "changed"}`,
-        el("span", `pl-dump-sign ${look}`, sign), el("span", "pl-pass-id", String(at + 1)),
+        el("span", `pl-dump-sign ${look}`, sign, step[ASSUMED] ? "?" : ""), el("span", "pl-pass-id", String(at + 1)),
         el("span", "pl-pass-name", step[PARENT] ? "· " : "", step[NAME].replace(/^(?:\w+::)+/, "")), el("span", "pl-time pl-dump-unit", step[UNIT]));
       row.dataset.at = String(at);
       row.title = `${step[NAME]} on ${step[UNIT]}: ${step[VERDICT]}${step[ASSUMED] ? " (assumed)" : ""}`;
       row.setAttribute("role", "option");
       row.setAttribute("aria-selected", String(at === this.at));
+      row.classList.toggle("pl-pass-assumed", Boolean(step[ASSUMED])); // the dump itself does not hold its verdict
       row.classList.toggle("pl-chosen", at === this.at);
       row.style.top = `${(first + place) * 30}px`;
       return row;

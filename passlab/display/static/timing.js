@@ -19,14 +19,13 @@ function bars(rows) {
   });
 }
 
-/** @param {{model: any, el: HTMLElement}} context */
-function render({ model, el: host }) {
-  const root = el("div", "passlab pl-timing");
-  root.tabIndex = 0;
-  const title = el("span", "pl-title"), whole = button("all passes", () => zoom(null)), chart = el("div", "pl-flame"), table = el("table", "pl-timing-table"), keyHelp = help(root, KEYS);
+/**
+ * A flame chart and its table. `focus` is called after zooming.
+ * @param {HTMLElement} whole the button that shows all passes again @param {() => void} focus
+ */
+export function timingPane(whole, focus) {
+  const chart = el("div", "pl-flame"), table = el("table", "pl-timing-table"), plain = (/** @type {string} */ name) => name.split("(")[0];
   let all = /** @type {Bar[]} */ ([]), shown = /** @type {Bar | null} */ (null), marked = "";
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), whole, button("?", () => keyHelp())), chart, el("div", "pl-timing-rows", table));
-  const plain = (/** @type {string} */ name) => name.split("(")[0];
   const draw = () => {
     const length = all.filter((bar) => !bar.depth).reduce((sum, bar) => sum + bar.total, 0) || 1, [from, span] = shown ? [shown.start, shown.total || 1] : [0, length];
     const seen = all.filter((bar) => bar.start + bar.total > from && bar.start < from + span && (100 * bar.total) / span >= NARROW);
@@ -59,16 +58,33 @@ function render({ model, el: host }) {
   const zoom = (/** @type {Bar | null} */ bar) => {
     shown = bar;
     draw();
-    root.focus();
+    focus();
     return true;
   };
-  keys(root, { "?": () => keyHelp(), Escape: () => { marked = ""; return zoom(null); }, Enter: () => false });
+  return {
+    chart, table, zoom,
+    clear: () => { marked = ""; return zoom(null); },
+    /** @param {any[]} rows @returns {string} how long all passes took together */
+    show(rows) {
+      all = bars(rows);
+      shown = null;
+      draw();
+      return time(all.filter((bar) => !bar.depth).reduce((sum, bar) => sum + bar.total, 0));
+    },
+  };
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-timing");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), whole = button("all passes", () => pane.zoom(null)), keyHelp = help(root, KEYS);
+  const pane = timingPane(whole, () => root.focus());
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), whole, button("?", () => keyHelp())), pane.chart, el("div", "pl-timing-rows", pane.table));
+  keys(root, { "?": () => keyHelp(), Escape: () => pane.clear(), Enter: () => false });
   const update = () => {
     const data = model.get("data");
-    all = bars(data.rows);
-    title.textContent = `${data.title}, ${time(all.filter((bar) => !bar.depth).reduce((sum, bar) => sum + bar.total, 0))}`;
-    shown = null;
-    draw();
+    title.textContent = `${data.title}, ${pane.show(data.rows)}`;
   };
   update();
   model.on("change:data", update);

@@ -1,0 +1,119 @@
+// The graph of one unit of a dump: lines as boxes, arrows from where a value is defined to each use, laid out here in layers.
+import { el, many, svg } from "./dom.js";
+import { drawArrow, drawBox } from "./graphdraw.js";
+
+const MOST = 300, WIDE = 44, HIGH = 42, GAP = 14, BETWEEN = 34, ROW = 1100; // boxes; characters of a box; pixels
+const FATES = /** @type {Record<string, string>} */ ({ "+": "added", "!": "changed", "~": "changed", ">": "moved" });
+
+/** @typedef {{x: number, width: number, layer: number, above: number[], below: number[]}} Place */
+
+/**
+ * The boxes and arrows of a text: as `TextRecording.graph` has them.
+ * @param {any[]} lines of the data @param {number[]} numbers of the lines of the text
+ */
+export function graphOf(lines, numbers) {
+  const boxes = /** @type {{at: number, name: string, text: string, input: boolean, names: string[]}[]} */ ([]), defined = new Map();
+  const uses = /** @type {[number, number, string][]} */ ([]), arrows = /** @type {Map<string, [number, number]>} */ (new Map());
+  numbers.forEach((number, at) => {
+    const fact = lines[number][3];
+    if (!fact) return;
+    const [operation, results, operands] = fact, box = boxes.length;
+    boxes.push({ at, name: operation || "parameters", text: lines[number][0].trim(), input: !operands.length && results.length > 0, names: results });
+    for (const name of operands) uses.push([defined.has(name) ? defined.get(name) : -1, box, name]);
+    for (const name of results) defined.set(name, box);
+  });
+  for (const [above, target, name] of uses) { // what a loop carries around is defined below its use
+    const source = above >= 0 ? above : defined.has(name) ? defined.get(name) : target;
+    if (source !== target) arrows.set(`${source} ${target}`, [source, target]);
+  }
+  return { boxes, arrows: [...arrows.values()] };
+}
+
+/** Put places in layers, those beside each other in the order of what they hang on, and give each its x. @param {Place[]} places */
+function arrange(places) {
+  const layers = /** @type {number[][]} */ ([]);
+  places.forEach((place, at) => (layers[place.layer] ||= []).push(at));
+  const rank = places.map(() => 0), mean = (/** @type {number[]} */ of, /** @type {number[]} */ by, /** @type {number} */ other) => (of.length ? of.reduce((sum, one) => sum + by[one], 0) / of.length : other);
+  const number = (/** @type {number[]} */ layer) => layer.forEach((at, order) => { rank[at] = order; });
+  layers.forEach(number);
+  for (let turn = 0; turn < 6; turn++) {
+    for (const layer of turn % 2 ? [...layers].reverse() : layers) {
+      const key = new Map(layer.map((at) => [at, mean(turn % 2 ? places[at].below : places[at].above, rank, rank[at])]));
+      number(layer.sort((a, b) => (key.get(a) || 0) - (key.get(b) || 0)));
+    }
+  }
+  const xs = places.map(() => 0);
+  for (const layer of layers) {
+    let free = -Infinity, moved = 0;
+    for (const at of layer) {
+      const { width, above } = places[at], wish = mean(above, xs, free === -Infinity ? 0 : free + width / 2);
+      xs[at] = Math.max(free + width / 2, wish);
+      moved += xs[at] - wish;
+      free = xs[at] + width / 2 + GAP;
+    }
+    for (const at of layer) xs[at] -= moved / layer.length;
+  }
+  places.forEach((place, at) => { place.x = xs[at]; });
+}
+
+/** The picture of a graph. @param {ReturnType<typeof graphOf>} graph @param {Map<number, string>} signs what became of each line @param {(names: string[]) => void} chosen */
+export function pictureOf(graph, signs, chosen) {
+  const shown = graph.boxes.slice(0, MOST), arrows = graph.arrows.filter(([a, b]) => a < MOST && b < MOST);
+  const words = shown.map((box) => [box.name, box.text.length > WIDE ? `${box.text.slice(0, WIDE - 1)}…` : box.text]);
+  const width = words.map(([name, text]) => Math.max(60, 20 + 6.7 * Math.max(name.length * 1.1, text.length)));
+  const tied = new Set(arrows.flat()), layer = shown.map(() => 0);
+  for (const [a, b] of [...arrows].sort((one, other) => one[1] - other[1])) if (a < b) layer[b] = Math.max(layer[b], layer[a] + 1);
+  const places = /** @type {Place[]} */ ([]), at = new Map(), ways = /** @type {number[][]} */ ([]);
+  const put = (/** @type {number} */ wide, /** @type {number} */ deep) => places.push({ x: 0, width: wide, layer: deep, above: [], below: [] }) - 1;
+  shown.forEach((_, box) => { if (tied.has(box)) at.set(box, put(width[box], layer[box])); });
+  for (const [a, b] of arrows) {
+    const way = [at.get(a)];
+    for (let deep = layer[a] + 1; a < b && deep < layer[b]; deep++) way.push(put(6, deep)); // room for a long arrow between the boxes
+    way.push(at.get(b));
+    if (a < b) way.slice(1).forEach((place, step) => { places[way[step]].below.push(place); places[place].above.push(way[step]); });
+    ways.push(way);
+  }
+  arrange(places);
+  const left = Math.min(0, ...places.map((place) => place.x - place.width / 2)) - 30, right = Math.max(300, ...places.map((place) => place.x + place.width / 2)) + 30;
+  const top = (/** @type {Place} */ place) => place.layer * (HIGH + BETWEEN) + 20;
+  let y = places.length ? Math.max(...places.map((place) => top(place))) + HIGH + BETWEEN : 20, x = left + 30;
+  const middle = new Map([...at].map(([box, place]) => [box, [places[place].x, top(places[place]) + HIGH / 2]]));
+  const end = Math.max(right, left + ROW);
+  let widest = right;
+  shown.forEach((_, box) => { // lines without arrows stand below, in rows
+    if (tied.has(box)) return;
+    if (x + width[box] > end && x > left + 30) [x, y] = [left + 30, y + HIGH + GAP];
+    middle.set(box, [x + width[box] / 2, y + HIGH / 2]);
+    x += width[box] + GAP;
+    widest = Math.max(widest, x);
+  });
+  const high = y + HIGH + 20, picture = svg("svg", { viewBox: `${left} 0 ${widest - left} ${high}`, width: widest - left, height: high, role: "img", "aria-label": `graph of ${many(shown.length, "line")}` });
+  for (const way of ways) picture.append(drawArrow(route(way.map((place) => places[place]), top), ""));
+  shown.forEach((box, number) => {
+    const [cx, cy] = middle.get(number) || [0, 0];
+    const drawn = drawBox([width[number], HIGH, box.input ? "input" : "op", FATES[signs.get(box.at) || ""] || "", "", words[number], "", "", ""], cx, cy);
+    drawn.append(svg("title", {}, box.text.slice(0, 600)));
+    drawn.addEventListener("click", () => chosen(box.names));
+    picture.append(drawn);
+  });
+  const more = graph.boxes.length - shown.length;
+  return [el("div", "pl-above", `${many(graph.boxes.length, "line")}, ${many(graph.arrows.length, "arrow")}${more > 0 ? `; the first ${MOST} lines are drawn` : ""}`), picture];
+}
+
+/** The curve of an arrow along its places; one that goes up runs around at the right. @param {Place[]} way @param {(place: Place) => number} top */
+function route(way, top) {
+  const first = way[0], last = way[way.length - 1], start = top(first) + HIGH, end = top(last);
+  const points = [first.x, start];
+  if (end < start) {
+    const side = Math.max(first.x + first.width / 2, last.x + last.width / 2) + 24;
+    return [...points, first.x, start + BETWEEN, side, start + BETWEEN, side, (start + end) / 2, side, end - BETWEEN, last.x, end - BETWEEN, last.x, end];
+  }
+  let [x, y] = points;
+  for (const place of way.slice(1)) {
+    const to = top(place), half = (y + to) / 2;
+    points.push(x, half, place.x, half, place.x, to);
+    if (place !== last) points.push(place.x, to + HIGH / 3, place.x, to + (2 * HIGH) / 3, place.x, to + HIGH);
+    [x, y] = [place.x, to + HIGH];
+  }
+  return points;
+}
