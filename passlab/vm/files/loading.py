@@ -71,7 +71,7 @@ class Reader:
         """Return a string."""
         data = self.take(self.count(1))
         try:
-            return data.decode("utf-8")
+            return data.decode("utf-8", "surrogatepass")
         except UnicodeDecodeError:
             raise self.bad("a string is not UTF-8") from None
 
