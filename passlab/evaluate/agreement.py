@@ -106,13 +106,17 @@ def _floats(a: Array, b: Array, ulps: float, finite_only: bool) -> tuple[Array, 
         same = np.asarray((x == y) & ((np.signbit(x) == np.signbit(y)) | finite_only) | (np.isnan(x) & np.isnan(y)))
         if finite_only:
             same |= ~finite
-        size = np.maximum(np.abs(x), np.abs(y))
-        largest = float(size[np.isfinite(size)].max(initial=0.0))
-        unit = _spacing(np.maximum(size, largest / CANCELLATION), a.dtype)
-        distance = np.where(same, 0.0, np.abs(x - y) / unit)
+        distance = np.where(same, 0.0, np.abs(x - y) / unit_of(x, y, a.dtype))
     distance[np.isnan(distance)] = np.inf
     distance[~same & (x == y)] = 1.0  # zeros of different sign
     return np.asarray(~same & ~(distance <= ulps)), distance
+
+
+def unit_of(x: Array, y: Array, dtype: Any) -> Array:
+    """Return the unit in the last place of a dtype for each pair of numbers, given as float64."""
+    size = np.maximum(np.abs(x), np.abs(y))
+    largest = float(size[np.isfinite(size)].max(initial=0.0))
+    return _spacing(np.maximum(size, largest / CANCELLATION), dtype)
 
 
 def _spacing(size: Array, dtype: Any) -> Array:

@@ -130,10 +130,10 @@ class _Search:
         rest: Disagreement | None = difference
         for count in FEW_RUNS:
             noisy = [values[old] for values in self._noisy_values(count) if old in values]
-            far = beyond(difference, before, after, noisy, self.promise.finite_only, overall=count < RUNS)
+            far = beyond(difference, before, after, noisy, self.promise, overall=count < RUNS)
             if far is not None:
                 return far
-            rest = beyond(difference, before, after, noisy, self.promise.finite_only)
+            rest = beyond(difference, before, after, noisy, self.promise)
             if rest is None:
                 return None
         return rest

@@ -1,9 +1,9 @@
 """Tolerances: how far two results may lie apart before one of them is wrong.
 
-A contract of exact bits needs none. Where rounding is allowed, the bound is that of the contract, or how far the
-program itself moves when each of its operators rounds otherwise: a sum of a thousand numbers that cancel, or the
-exponential of a large number, moves far; a sum of two does not. So the bound fits dtype, length of reductions and
-magnitudes without a table of operators.
+A contract of exact bits needs none. Where rounding is allowed, the bound is that of the contract for the result, and
+how far the program itself moves when each of its operators rounds otherwise by a few units, whatever the contract
+allows: a sum of a thousand numbers that cancel, or the exponential of a large number, moves far; a sum of two does
+not. So the bound fits dtype, length of reductions and magnitudes without a table of operators.
 """
 
 from __future__ import annotations
@@ -14,15 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.evaluate.agreement import Disagreement, disagreement, unit_of
 from passlab.evaluate.values import ADTValue, RefValue, Value
 from passlab.op.dtypes import is_float
+from passlab.transform.numeric_contract import NumericContract
 
 Array = np.ndarray[Any, Any]
 MARGIN = 8.0  # times the largest move that noise makes may be explained by rounding
 FEW_RUNS = (2, 4, 8)  # noises that are tried: two tell what is far off, or not off at all
 RUNS = 8  # noises by which each element is moved: by chance one or two may hardly move it
 LEAST_NOISE = 2.0  # units in the last place by which each operator may be off
+ROUNDING = 4.0  # units by which it may be off where a pass was allowed to round: one operator may have become a few
+
+
+def noise_of(promise: NumericContract) -> float:
+    """Return by how many units each operator may be off under a promise, whatever it allows the result to be off."""
+    if promise.exact:
+        return 0.0
+    return max(LEAST_NOISE, promise.ulps if promise.approximates else min(promise.ulps, ROUNDING))
 
 
 def beyond(
@@ -30,7 +39,7 @@ def beyond(
     before: Value,
     after: Value,
     noisy: Sequence[Value],
-    finite_only: bool,
+    promise: NumericContract,
     overall: bool = False,
 ) -> Disagreement | None:
     """Return a disagreement as far as noise does not explain it, None when it explains all of it.
@@ -50,7 +59,7 @@ def beyond(
             return None
         if old.shape != new.shape or old.dtype != new.dtype:
             return difference
-        wrong = _explained_not(old, new, moved, finite_only, overall)
+        wrong = _explained_not(old, new, moved, promise, overall)
         if wrong.any():
             return _worst(path, old, new, wrong)
     plain = disagreement(_without_arrays(before), _without_arrays(after))
@@ -75,8 +84,8 @@ def special_disagreement(before: Value, after: Value) -> Disagreement | None:
     return None
 
 
-def _explained_not(old: Array, new: Array, moved: Sequence[Array], finite_only: bool, overall: bool) -> Array:
-    """Which elements differ by more than noise moves them."""
+def _explained_not(old: Array, new: Array, moved: Sequence[Array], promise: NumericContract, overall: bool) -> Array:
+    """Which elements differ by more than noise moves them, and the promise allows besides."""
     if not is_float(old.dtype):
         fragile = np.zeros(old.shape, bool)
         for other in moved:
@@ -93,9 +102,11 @@ def _explained_not(old: Array, new: Array, moved: Sequence[Array], finite_only: 
         if overall and spread.size:
             spread = np.full(spread.shape, spread.max())
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        allowed = np.abs(a - b) <= MARGIN * spread
-        if finite_only:
+        allowed = np.abs(a - b) <= MARGIN * spread + promise.ulps * unit_of(a, b, old.dtype)
+        if promise.finite_only:
             same |= ~np.isfinite(a)
+        elif promise.ulps:
+            same |= np.isinf(a)  # what overflows may overflow elsewhere, and give NaN, when it rounds otherwise
         return np.asarray(~(same | allowed | lost))
 
 
@@ -149,4 +160,4 @@ def _without_arrays(value: Value) -> Value:
     return tuple(names)
 
 
-__all__ = ["FEW_RUNS", "LEAST_NOISE", "MARGIN", "RUNS", "beyond", "special_disagreement"]
+__all__ = ["FEW_RUNS", "LEAST_NOISE", "MARGIN", "RUNS", "beyond", "noise_of", "special_disagreement"]

@@ -20,7 +20,7 @@ from passlab.instrument.deadline import Deadline
 from passlab.instrument.draws import Draw, draws
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode, first_wrong
-from passlab.instrument.tolerance import FEW_RUNS, LEAST_NOISE, RUNS, beyond, special_disagreement
+from passlab.instrument.tolerance import FEW_RUNS, RUNS, beyond, noise_of, special_disagreement
 from passlab.instrument.unpromised import MILD, Purpose, derivative_disagreement, lengthened, purpose_of
 from passlab.instrument.watched import Branch, Watched, branches_of, noisy_runs
 from passlab.ir.expr import Expr, Function
@@ -294,7 +294,7 @@ def examine(
     purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
     if purpose.derivative:
         return check
-    noise = 0.0 if held.exact else max(LEAST_NOISE, held.ulps, purpose.noise)
+    noise = 0.0 if held.exact else max(noise_of(held), purpose.noise)
     noted = list(rewrites)
     node = first_wrong(before, after, held, trial.entry, check.arguments, noted, noise)
     return replace(check, finding=finding, node=node)
@@ -359,7 +359,8 @@ class _Comparison:
             return "the contract allows rounding, which has no bound there"
         if draw.special:
             return "" if self.promise is UNDECLARED else "the contract says nothing of NaN and infinities"
-        if self.held.finite_only and not run.finite and not draw.typical and draw.kind != GIVEN:
+        rounds_apart = self.held.finite_only or "magnitudes" in draw.kind  # where numbers overflow on the way
+        if rounds_apart and not run.finite and not draw.typical and draw.kind != GIVEN:
             return "numbers on the way are not finite"
         return ""
 
@@ -403,7 +404,7 @@ class _Comparison:
 
     def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
         """Return a difference that rounding does not explain; few noisy runs tell where it is far larger."""
-        noise = max(LEAST_NOISE, self.held.ulps, self.purpose.noise)
+        noise = max(noise_of(self.held), self.purpose.noise)
         rest: Disagreement | None = difference
         for count in FEW_RUNS:
             try:
@@ -411,10 +412,10 @@ class _Comparison:
             except PasslabError:
                 return None  # it fails when it rounds otherwise: nothing can be said
             if count < RUNS:
-                far = beyond(difference, before, after, noisy, self.held.finite_only, overall=True)
+                far = beyond(difference, before, after, noisy, self.held, overall=True)
                 if far is not None:
                     return far
-            rest = beyond(difference, before, after, noisy, self.held.finite_only)
+            rest = beyond(difference, before, after, noisy, self.held)
             if rest is None:
                 return None
         return rest

@@ -17,13 +17,15 @@ from passlab.evaluate.evaluator import STEPS
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Expr, GlobalVar, If, Match
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpPattern
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import float_info, is_float
 
 Array = np.ndarray[Any, Any]
 SAMPLE = 64  # elements that are looked at first
+SUMS = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE)  # of operators that add many numbers up
 FRACTION = 64.0  # multiples of one over it count as exact
+WHOLE = 0.6  # of the digits of a dtype, that exact numbers may have: products and sums of them need the others
 Branch = tuple[Expr, int]  # an `if` or `match`, and the number of the branch
 
 
@@ -46,45 +48,61 @@ class Watched(Evaluator):
             else value
         )
 
-    def observe(self, value: Value) -> Value:
-        """Note what an operator gave, and move it where there is noise."""
+    def observe(self, value: Value, sums: bool = False) -> Value:
+        """Note what an operator gave, and move it where there is noise. `sums` says that it adds many numbers up."""
         if isinstance(value, tuple):
-            return tuple(self._array(part) if isinstance(part, np.ndarray) else part for part in value)
-        return self._array(value) if isinstance(value, np.ndarray) else value
+            return tuple(self._array(part, sums) if isinstance(part, np.ndarray) else part for part in value)
+        return self._array(value, sums) if isinstance(value, np.ndarray) else value
 
-    def _array(self, value: Array) -> Array:
+    def _array(self, value: Array, sums: bool) -> Array:
         if not is_float(value.dtype) or not value.size:
             return value
         with np.errstate(all="ignore"):
             if self.finite and not np.isfinite(value).all():
                 self.finite = False
-            return self._perturbed_array(value) if self.noise else value
+            return self._perturbed_array(value, sums) if self.noise else value
 
-    def _perturbed_array(self, value: Array) -> Array:
-        """Move numbers as rounding might have; whole numbers and short binary fractions are exact, and stay."""
-        if _is_short(value.reshape(-1)[:SAMPLE]) and _is_short(value):
-            return value
+    def _perturbed_array(self, value: Array, sums: bool = False) -> Array:
+        """Move numbers as rounding might have; whole numbers and short binary fractions are exact, and stay.
+
+        A sum rounds in units of what it adds up, as the other sums of its tensor tell: it may have cancelled.
+        """
         eps = float(float_info(value.dtype).eps)
+        if _is_short(value.reshape(-1)[:SAMPLE], eps) and _is_short(value, eps):
+            return value
         if value.dtype in (np.float32, np.float64):  # infinities and NaN stay what they are under a factor near one
-            factor = self._rng.random(value.shape, np.float32)
+            factor = self._rng.random(value.shape, value.dtype)  # float32 holds no factor that moves float64
             factor *= 2.0 * eps * self.noise
             factor += 1.0 - eps * self.noise
-            return np.asarray(value * factor, value.dtype)
+            moved = value * factor
+            if sums:
+                moved = moved + eps * self.noise * _size(value) * self._rng.uniform(-1.0, 1.0, value.shape)
+            return np.asarray(moved, value.dtype)
         wide = value.astype(np.float64)
-        moved = wide * (1.0 + eps * self.noise * self._rng.uniform(-1.0, 1.0, value.shape))
+        amount = wide + _size(wide) if sums else wide
+        moved = wide + amount * (eps * self.noise * self._rng.uniform(-1.0, 1.0, value.shape))
         return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
 
 
-def _is_short(value: Array) -> bool:
-    """Whether all numbers are whole ones or short binary fractions, which arithmetic keeps exact."""
-    wide = value.astype(np.float64) * FRACTION
+def _is_short(value: Array, eps: float) -> bool:
+    """Whether all numbers are whole ones or short binary fractions, so small that arithmetic keeps them exact."""
+    wide = value.astype(np.float64)
+    if (np.abs(wide[np.isfinite(wide)]) > eps**-WHOLE).any():
+        return False
+    wide = wide * FRACTION
     return bool(np.array_equal(wide, np.rint(wide), equal_nan=True))
+
+
+def _size(value: Array) -> float:
+    """Return the root of the mean square of the finite numbers in a tensor."""
+    wide = value[np.isfinite(value)].astype(np.float64)
+    return float(np.sqrt(np.mean(wide * wide))) if wide.size else 0.0
 
 
 def _watched_call(ev: Any, node: Call, act: Any) -> Any:
     waits = STEPS[Call](ev, node, act)
     if not waits and isinstance(node.op, Op) and node in act.known:
-        act.known[node] = ev.observe(act.known[node])
+        act.known[node] = ev.observe(act.known[node], node.op.spec.pattern in SUMS)
     return waits
 
 

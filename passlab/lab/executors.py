@@ -38,6 +38,7 @@ from passlab.lab.instruction_search import wrong_instruction
 from passlab.lab.kernel_search import WrongKernel, wrong_kernel
 from passlab.lab.reduction import reduce
 from passlab.lab.script import executor_script
+from passlab.transform.numeric_contract import FINITE
 from passlab.vm.compiling.compiler import compile as compile_module
 from passlab.vm.interpreter import Machine
 
@@ -154,7 +155,7 @@ def _fault(
         difference = disagreement(run.value, value, UNDECLARED.ulps, finite_only=not draw.special)
         if difference is not None:
             noisy = noisy_runs(mod, trial.entry, draw.arguments, LEAST_NOISE)
-            difference = beyond(difference, run.value, value, noisy, finite_only=True)
+            difference = beyond(difference, run.value, value, noisy, FINITE)
         if difference is not None:
             return ExecutorFault(kind, mod, draw, str(difference), difference)
     return None

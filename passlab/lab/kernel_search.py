@@ -33,6 +33,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType
 from passlab.op.dtypes import float_info, is_float
 from passlab.testing.programs.registry import templates
+from passlab.transform.numeric_contract import EXACT
 
 LARGEST = 4096  # elements of a result, up to which a definition is computed
 LARGEST_ARGUMENT = 65_536
@@ -133,7 +134,7 @@ def kernel_disagreement(op: Op, attrs: Any, args: Sequence[Any], value: Any) -> 
             noisy.append(defined_value(op, attrs, [_moved(rng, arg) for arg in args]))
         except PasslabError:
             return None
-    return beyond(difference, expected, value, noisy, finite_only=False, overall=True)
+    return beyond(difference, expected, value, noisy, EXACT, overall=True)
 
 
 def _moved(rng: np.random.Generator, arg: Any) -> Any:

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class NumericContract:
-    """At most `ulps` units in the last place off; with `finite_only`, only where every value is finite and not -0."""
+    """At most `ulps` units in the last place off; with `finite_only`, only where every value is finite and not -0.
+
+    Later operators may enlarge an error. Of a pass that rounds, they enlarge that of ordinary rounding, a few units for
+    each operator; of one that `approximates` operators, they enlarge errors of `ulps`.
+    """
 
     ulps: float = 0.0
     finite_only: bool = False
+    approximates: bool = False
 
     @property
     def exact(self) -> bool:
@@ -24,7 +29,8 @@ class NumericContract:
 
     def then(self, other: NumericContract) -> NumericContract:
         """Return what holds for a pass with this promise followed by one with the other."""
-        return NumericContract(self.ulps + other.ulps, self.finite_only or other.finite_only)
+        approximates = self.approximates or other.approximates
+        return NumericContract(self.ulps + other.ulps, self.finite_only or other.finite_only, approximates)
 
     def __str__(self) -> str:
         if self.exact:

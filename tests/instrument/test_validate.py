@@ -12,7 +12,7 @@ from passlab.evaluate import Evaluator
 from passlab.instrument import Validate
 from passlab.ir.walk import let_chain
 from passlab.lab.validation import validate
-from passlab.transform import EXACT, PassContext, Rounds, Sequential, function_pass, module_pass
+from passlab.transform import EXACT, NumericContract, PassContext, Rounds, Sequential, function_pass, module_pass
 from tests.transform.programs import idle, raising, replacing
 
 NET = """
@@ -92,6 +92,49 @@ def test_a_pass_is_held_to_its_own_promise(net):
         under(Validate(), net, nudged(EXACT))
     with pytest.raises(ValidationError, match=r"ROUNDS\(1\)"):
         under(Validate(), net, nudged(Rounds(1)))
+
+
+def test_a_large_promise_is_one_about_results_and_no_excuse_for_errors_that_operators_enlarge():
+    def nudged(promise):
+        @function_pass(opt_level=0, name="Nudge", promise=promise)
+        def nudge(func, mod, ctx):
+            x = func.params[0]
+            return relay.Function(
+                [x], relay.bind(func.body, {x: relay.multiply(x, relay.const(np.float32(1 + 2**-14)))})
+            )
+
+        return nudge
+
+    net = passlab.parse("def @main(%x: Tensor[(4), float32]) { sin(multiply(%x, 1000f)) }")
+    with pytest.raises(ValidationError, match="Nudge"):
+        under(Validate(), net, nudged(Rounds(4096)))
+    inputs = [np.array([0.1, -0.7, 1.3, 2.9], "float32")]
+    under(Validate(inputs=inputs), net, nudged(NumericContract(4096, approximates=True)))
+
+
+ROUNDED = {
+    "batch_norm": "(nn.batch_norm(nn.conv2d(%x, %w), %g, %b, %m, %v)).0",
+    "group_norm": "nn.group_norm(nn.conv2d(%x, %w), %g, %b, num_groups=2)",
+    "parallel": "add(nn.relu(nn.conv2d(%x, %w)), nn.conv2d(%x, %w2))",
+    "mean": "mean(nn.conv2d(%x, %w), axis=[2, 3])",
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", ROUNDED)
+def test_no_pass_is_blamed_for_rounding_that_later_operators_enlarge(name, dtype):
+    four = f"Tensor[(4), {dtype}]"
+    kernels = f"Tensor[(4, 8, 3, 3), {dtype}]"
+    params = f"%x: Tensor[(1, 8, 5, 5), {dtype}], %w: {kernels}, %w2: {kernels}, %g: {four}, %b: {four}, %m: {four}, %v: {four}"
+    number = {"float16": "100f16", "float32": "100f", "float64": "100f64"}[dtype]
+    net = passlab.parse(f"def @main({params}) {{ sin(multiply({ROUNDED[name]}, {number})) }}")
+    passes = (
+        "InferType, SimplifyInference, FoldConstant, CombineParallelConv2d, BackwardFoldScaleAxis, ForwardFoldScaleAxis"
+    )
+    layout = transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})
+    with PassContext(opt_level=4, instruments=[Validate()]):
+        transform.parse_pipeline(passes)(net)
+        transform.Sequential([transform.InferType(), layout])(net)
 
 
 def test_a_pass_without_a_promise_may_be_left_alone(net):

@@ -25,7 +25,6 @@ QUICK = (
 # What falls short, and why; a fault that is found as it should be leaves this list.
 _LARGE = "the smallest program that shows it is larger"
 NOT_YET = {
-    "layer_norm with epsilon outside the root": "smaller than what the contract of the pass allows each operator to round",
     "a batch split with the first part twice": _LARGE,
     "effects of arguments come twice": _LARGE,
     "a branch bound before the condition": "parameters are exchanged: no rewrite is one",
