@@ -79,6 +79,7 @@ class Driven:
         self.root.locator(".pl-pane-title").first.click()
         while self.root.locator(".pl-stop-chip").count():
             self.root.locator(".pl-stop-chip").first.click()
+        self.root.get_by_label("what a step is").select_option("instruction")
         self.root.focus()
         self.type("g")
 
@@ -109,7 +110,7 @@ def driven(request: pytest.FixtureRequest, page: LabPage) -> Driven:
 
 
 def test_step_by_key_and_button(driven: Driven) -> None:
-    driven.type("iisss")
+    driven.type("sss")
     assert driven.at == 3
     driven.click("on by the chosen grain (→)")
     assert driven.at == 4
@@ -122,7 +123,7 @@ def test_step_by_key_and_button(driven: Driven) -> None:
 
 
 def test_back_by_key_and_button(driven: Driven) -> None:
-    driven.type("ii20gSS")
+    driven.type("20gSS")
     assert driven.at == 18
     driven.click("back by the chosen grain (←)")
     assert driven.at == 17

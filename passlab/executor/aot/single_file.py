@@ -15,9 +15,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from passlab import limits
+from passlab.errors import LimitError
+from passlab.ir.type_text import brief_type_text
 from passlab.ir.types import TensorType, Type, fold_tuple
 from passlab.op.dtypes import Array
 
+LONGEST_TUPLE = 1000  # tensors whose types are written down
 MARK = "# ------------------------------ arrays, in base64"
 _LOAD = 'with np.load(Path(__file__).with_suffix(".npz")) as file:'
 _HERE = f"""_data = Path(__file__).read_text(encoding="utf-8").rpartition("{MARK}\\n")[2]
@@ -46,17 +50,34 @@ def single_text(text: str, constants: dict[str, Array]) -> str:
 
 def stub_text(name: str, parameters: Sequence[str], types: Sequence[Type], result: Type) -> str:
     """Return the stub of a module: its entry, with the type in Relay behind each parameter."""
-    lines = [f"    {p}: {_spelled(ty)},  # {ty}" for p, ty in zip(parameters, types, strict=True)]
-    entry = [f"def {name}(", *lines, *(["    /,"] if lines else []), f") -> {_spelled(result)}: ...  # {result}"]
+    lines = [f"    {p}: {_spelled(ty)},  # {_brief(ty)}" for p, ty in zip(parameters, types, strict=True)]
+    entry = [
+        f"def {name}(",
+        *lines,
+        *(["    /,"] if lines else []),
+        f") -> {_spelled(result)}: ...  # {_brief(result)}",
+    ]
     return "\n".join(
         ["from typing import Any", "", "import numpy as np", "from numpy.typing import NDArray", "", *entry, ""]
     )
 
 
 def _spelled(ty: Type) -> str:
-    """Return a type as Python says it: arrays, and tuples of them."""
-    spelled: str = fold_tuple(ty, _leaf, lambda fields: f"tuple[{', '.join(fields) or '()'}]")
+    """Return a type as Python says it: arrays, and tuples of them; a tuple of very many without what is in it.
+
+    A short program can share one tuple many times, and then the type in full is longer than anything.
+    """
+    with limits.override(tuple_fields=LONGEST_TUPLE):
+        try:
+            spelled: str = fold_tuple(ty, _leaf, lambda fields: f"tuple[{', '.join(fields) or '()'}]")
+        except LimitError:
+            return "tuple[Any, ...]"
     return spelled
+
+
+def _brief(ty: Type) -> str:
+    """Return a type in Relay, cut short where it is longer than a stub needs."""
+    return brief_type_text(ty, LONGEST_TUPLE)
 
 
 def _leaf(ty: Type) -> str:
