@@ -34,7 +34,8 @@ def bind_in_scopes(
     """Return `function` with each node for which `wanted(node, plan)` holds bound by a `let`; itself if none is.
 
     Values of existing lets keep their variable; new variables are called `x_N`, counted from the first N not in use.
-    With `flatten`, a let that stands as a value is spliced into the lets around it. With `on_devices`, what is bound
+    With `flatten`, lets that stand as values are spliced into the lets around them: all that a block binds stands in
+    the order of evaluation, also what is used both inside and outside of such a let. With `on_devices`, what is bound
     is pinned by `on_device` to the device that an `on_device` around it fixes, else to that of the function around it.
     """
     plan = Plan(function)
@@ -43,15 +44,15 @@ def bind_in_scopes(
     return function.with_fields(body=body)
 
 
-def with_effects(function: Function, mod: IRModule, wanted: Callable[[Expr], bool]) -> Callable[[Expr, Plan], bool]:
-    """Return what to bind so that effects keep their order where the nodes for which `wanted(node)` holds are bound.
+def bind_beside_effects(function: Function, mod: IRModule, wanted: Callable[[Expr], bool]) -> Function:
+    """Return `function` with each node for which `wanted(node)` holds bound by a `let`, and effects in their order.
 
     A let computes its value before all that stands in its body. So when one of those nodes has effects, everything
-    that has is bound.
+    that has is bound, and the lets that stand as values are spliced into the lets around them.
     """
     movable, order = Movable(mod), post_order(function.body)
     if all(not wanted(node) or is_atom(node) or movable(node) for node in order):
-        return lambda node, plan: wanted(node)
+        return bind_in_scopes(function, lambda node, plan: wanted(node), flatten=False)
     chain = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
     for node in order:
         if type(node) is If:
@@ -62,7 +63,7 @@ def with_effects(function: Function, mod: IRModule, wanted: Callable[[Expr], boo
     def bound(node: Expr, plan: Plan) -> bool:
         return wanted(node) or not (is_atom(node) or movable(node) or (type(node) is Let and node in chain))
 
-    return bound
+    return bind_in_scopes(function, bound, flatten=True)
 
 
 def evaluation_children(expr: Expr) -> tuple[Expr, ...]:
@@ -140,7 +141,7 @@ class Plan:
         self.scope: dict[Expr, Scope] = {function.body: self.top}
         self.inner: dict[Expr, list[Scope]] = {}
         self.crossing: set[Expr] = set()
-        self._block: dict[Scope, Scope] = {self.top: self.top}
+        self.block: dict[Scope, Scope] = {self.top: self.top}
         self._place()
         self._spare_constants()
 
@@ -184,11 +185,11 @@ class Plan:
         for node in [n for n in self.crossing if type(n) is Constant and n in self._first_user]:
             user = self._first_user[node]
             first = next(where for child, where in self._scoped(user, self.scope[user]) if child is node)
-            if self._block[first] is self._block[self.scope[node]]:
+            if self.block[first] is self.block[self.scope[node]]:
                 self.crossing.discard(node)
 
     def _place(self) -> None:
-        known, block = self.scope, self._block
+        known, block = self.scope, self.block
         for node in reversed(self.order):
             if type(node) is _Bound:
                 continue
@@ -210,11 +211,11 @@ class Plan:
         if kind is Let or kind is Function:
             if opened is None:
                 opened = self.inner[node] = [Scope(node, scope)]
-                self._block[opened[0]] = self._block[scope] if kind is Let else opened[0]
+                self.block[opened[0]] = self.block[scope] if kind is Let else opened[0]
             return [(part, opened[0]) for part in parts]
         if opened is None:
             opened = self.inner[node] = [Scope(node, scope) for _ in parts[1:]]
-            self._block.update(zip(opened, opened, strict=True))
+            self.block.update(zip(opened, opened, strict=True))
         return [(parts[0], scope), *zip(parts[1:], opened, strict=True)]
 
     def devices(self) -> dict[Expr, Any]:
@@ -282,7 +283,8 @@ class _Filler:
         return Var(f"x_{self.count - 1}")
 
     def _push(self, scope: Scope, var: Var, value: Expr) -> None:
-        self.bindings.setdefault(scope, []).append((var, value))
+        home = self.plan.block[scope] if self.flatten else scope
+        self.bindings.setdefault(home, []).append((var, value))
 
     def _close(self, scope: Scope, body: Expr) -> Expr:
         return flat_lets(self.bindings.pop(scope, []), self._now(body))
@@ -300,8 +302,7 @@ class _Filler:
         var = var or self._fresh()
         scope = plan.scope[node]
         if type(node) is Let and self.flatten:
-            spliced = self.bindings.pop(plan.inner[node][0], [])
-            self.bindings.setdefault(scope, []).extend((spliced, (var, self._now(node.body))))
+            self._push(scope, var, self._now(node.body))
         else:
             now = self._let(node) if type(node) is Let else self._with_parts(node)
             self._push(scope, var, self._pin(now, self.devices.get(node)))
@@ -309,6 +310,8 @@ class _Filler:
         return var
 
     def _let(self, let: Let) -> Expr:
+        if self.flatten:
+            return self._now(let.body)
         own = self.bindings.pop(self.plan.inner[let][0], [])
         body = self._now(let.body)
         if len(own) == 1 and own[0][0] is let.var:

@@ -57,6 +57,11 @@ RESULTS = {
       nn.dense(multiply(%c(1f, %v), %x), nn.relu(%m(2f)))""",
     "normalisation": """nn.batch_norm(%x, %c(1f, %v), %c(2f, %v), %c(3f, %v), %c(4f, %v)).0,
       nn.layer_norm(%x, %c(1f, %v), %c(2f, %v), scale=False), nn.dropout(%m(1f)).0""",
+    "a part of a let and of what is around it": """
+      { %0 = { let %u = %n(1f); add(%u, ref_read(%r)) }; %1 = { let %w = %n(2f); multiply(%0, %w) };
+        (subtract(%1, %0), ref_read(%r)) }""",
+    "an argument inside another": """
+      { %0 = %n(1f); %1 = { let %w = %n(2f); let %v2 = %w; subtract(%0, 3f) }; subtract(exp(%1), tanh(%0)) }""",
     "sharing": "{ %0 = %n(1f); (tanh(%v), %n(4f), subtract(%0, %0), %0) }",
     "branches": "if (less(%n(1f), 0f)) { %n(2f) } else { %n(3f) }, (if (True) { (1f, %n(4f)) } else { (2f, 3f) }).0",
 }

@@ -37,7 +37,7 @@ from passlab.ir.walk import make_lets, post_order, rebuild, substitute, use_coun
 from passlab.passes.fold.partial_values import Closure, Frame, Store, Value, burn, fits, fuel_of
 from passlab.rewriting.constant_values import UNKNOWN, operator_value
 from passlab.rewriting.fresh_copy import another, binders
-from passlab.rewriting.let_binding import bind_in_scopes, first_free_number, is_atom, with_effects
+from passlab.rewriting.let_binding import bind_beside_effects, first_free_number, is_atom
 
 Run = Generator[Any, Any, Value]
 Residue = list[tuple[Var, Expr]]
@@ -68,8 +68,7 @@ def _without_sharing(function: Function, mod: IRModule) -> Function:
     if _is_opaque(function):
         return function
     counts = use_counts(function.body)
-    shared = with_effects(function, mod, lambda node: counts.get(node, 0) > 1 and not is_atom(node))
-    return bind_in_scopes(function, shared, flatten=False)
+    return bind_beside_effects(function, mod, lambda node: counts.get(node, 0) > 1 and not is_atom(node))
 
 
 def _drive(root: Any) -> Any:

@@ -27,7 +27,7 @@ from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebui
 from passlab.passes.functions.function_data import DataInstances
 from passlab.rewriting.at_types import at_types
 from passlab.rewriting.fresh_copy import fresh_copy
-from passlab.rewriting.let_binding import Plan, bind_in_scopes, with_effects
+from passlab.rewriting.let_binding import Plan, bind_beside_effects
 
 INSTANCES = 250  # of one generic function; more come of functions that call themselves with ever larger types
 _TAG_LENGTH = 60
@@ -275,7 +275,7 @@ class _Body:
     def __init__(self, work: _FirstOrder, function: Function) -> None:
         self._work = work
         shared = Plan(function).crossing
-        bound = bind_in_scopes(function, with_effects(function, work.typed, shared.__contains__), flatten=False)
+        bound = bind_beside_effects(function, work.typed, shared.__contains__)
         self._function: Any = infer_expr(with_kernels_called(bound), work.typed)
         self._order = post_order(self._function, enter=lambda n: not _is_kernel(n))
         self._now: dict[Expr, Expr] = {}

@@ -161,13 +161,18 @@ class _Fuser:
         attrs: dict[str, Any] = {"Primitive": int(kernel.calls)}
         if kernel.calls and kernel.reshapes:
             attrs["relay.reshape_only"] = 1
-        args = self._in_order(kernel)
+        args = self._in_order(kernel, body)
         function = Function([kernel.params[arg] for arg in args], body, node.checked_type, None, attrs)
         return Call(function, args)
 
-    def _in_order(self, kernel: _Kernel) -> tuple[Expr, ...]:
-        """Return the arguments in the order of first use, or in that of evaluation where several have effects."""
-        args, before = tuple(kernel.params), kernel.originals
-        if sum(not self.movable(before[arg]) for arg in args) < 2:
+    def _in_order(self, kernel: _Kernel, body: Expr) -> tuple[Expr, ...]:
+        """Return the arguments in the order of first use, or in that of evaluation where several have effects.
+
+        What is evaluated first is what the body asks for first, not what is complete first: one argument may be a part
+        of another, after something that the other does.
+        """
+        args = tuple(kernel.params)
+        if sum(not self.movable(kernel.originals[arg]) for arg in args) < 2:
             return args
-        return tuple(sorted(args, key=lambda arg: self.graph.index[before[arg]]))
+        asked = {node: number for number, node in enumerate(post_order(body))}
+        return tuple(sorted(args, key=lambda arg: asked[kernel.params[arg]]))

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.rewriting.let_binding import Plan, bind_in_scopes, with_effects
+from passlab.rewriting.let_binding import Plan, bind_beside_effects
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -49,5 +49,4 @@ class ToBasicBlockNormalForm(ModulePass):
 
 
 def _to_basic_blocks(function: Function, mod: IRModule) -> Function:
-    crossing = Plan(function).crossing
-    return bind_in_scopes(function, with_effects(function, mod, crossing.__contains__), flatten=False)
+    return bind_beside_effects(function, mod, Plan(function).crossing.__contains__)
