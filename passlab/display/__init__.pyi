@@ -36,6 +36,8 @@ from passlab.display.searches import BisectionView as BisectionView
 from passlab.display.searches import ReductionView as ReductionView
 from passlab.display.searches import bisection_view as bisection_view
 from passlab.display.searches import reduction_view as reduction_view
+from passlab.display.solving import SolvingView as SolvingView
+from passlab.display.solving import solving_view as solving_view
 from passlab.display.stepper import StepperView as StepperView
 from passlab.display.stepper import stepper_view as stepper_view
 from passlab.display.storages import StoragesView as StoragesView

@@ -110,6 +110,12 @@ def _optimised(mod: IRModule, params: Mapping[str, Any] | None, target: Any, las
         return Sequential([*before.passes, plan, *after.passes], name="relay.build")(mod)
 
 
+def graph_code(mod: IRModule | Function, params: Mapping[str, Any] | None = None) -> GraphCode:
+    """Return `main` as a graph with how it came about: which expression each node is of, and how memory was planned."""
+    with building():
+        return GraphCode(_optimised(as_module(mod), params, None, LOWER))
+
+
 def build_graph(
     mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default", target: Any = None
 ) -> GraphExecutorFactory:

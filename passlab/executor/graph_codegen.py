@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +47,22 @@ HOST = VirtualDevice()
 IDLE = 2**62  # nodes; a storage that is used no more
 
 
+class Placement(NamedTuple):
+    """What was decided of one result: it needs memory from node `first` to node `last`, and how much.
+
+    `is_new` says that it got a new storage; else it shares one, which would have lain idle for `gap` nodes beside it
+    (`IDLE` where nothing else uses it). `storage` is its number in the graph.
+    """
+
+    result: int
+    size: int
+    first: int
+    last: int
+    is_new: bool
+    gap: int
+    storage: int = -1
+
+
 class GraphCode:
     """Makes the graph of one function whose operators are calls of the module's primitive functions.
 
@@ -84,7 +100,8 @@ class GraphCode:
                 and node not in self.named
             ):
                 self._node(node)
-        self.graph = self._graph(self._entries(function.body))
+        self.heads = self._entries(function.body)
+        self.graph = self._graph(self.heads)
 
     def _add(self, node: GraphNode, ty: Type, expr: Expr, place: VirtualDevice) -> None:
         self.nodes.append(node)
@@ -190,25 +207,40 @@ class GraphCode:
         place = device_of(primitive.virtual_device)
         self._add(GraphNode(self._unique(name), name, inputs, len(tensor_types(ty)), attrs), ty, call, place)
 
-    def _graph(self, heads: list[Entry]) -> Graph:
+    def placements(self) -> list[Placement]:
+        """Return what planning the memory decided, in the order of its decisions. Planned anew when asked."""
+        decisions: list[Placement] = []
+        storages = self._plan(self.heads, decisions.append)
+        return [decision._replace(storage=storages[decision.result]) for decision in decisions]
+
+    def _plan(self, heads: list[Entry], tell: Callable[[Placement], None] | None = None) -> list[int]:
         flat = [t for tensors in self.tensors for t in tensors]
         sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in flat]
         places = [place for place, tensors in zip(self.places, self.tensors, strict=True) for _ in tensors]
-        storages = plan_memory(self.nodes, heads, sizes, places)
+        return plan_memory(self.nodes, heads, sizes, places, tell)
+
+    def _graph(self, heads: list[Entry]) -> Graph:
+        flat = [t for tensors in self.tensors for t in tensors]
+        places = [place for place, tensors in zip(self.places, self.tensors, strict=True) for _ in tensors]
+        storages = self._plan(heads)
         shapes = tuple([t.concrete_shape for t in flat])
         kinds = tuple([place.device.device_type for place in places])
         return Graph(tuple(self.nodes), tuple(heads), shapes, tuple([t.dtype for t in flat]), tuple(storages), kinds)
 
 
 def plan_memory(
-    nodes: list[GraphNode], heads: list[Entry], sizes: list[int], places: Sequence[Hashable] = ()
+    nodes: list[GraphNode],
+    heads: list[Entry],
+    sizes: list[int],
+    places: Sequence[Hashable] = (),
+    tell: Callable[[Placement], None] | None = None,
 ) -> list[int]:
     """Return the number of the storage of each result.
 
     The largest results are placed first: each takes a storage that is large enough and free from the node that makes it
     to the last that reads it, the one that would else lie idle for the shortest time; or a new one. Inputs and outputs
     have storages of their own; a reshape has that of its input. `places` says on which device each result lies: results
-    on different ones share nothing. Storages are numbered as they come into use. (Pisarchyk
+    on different ones share nothing. Storages are numbered as they come into use. `tell` hears each decision. (Pisarchyk
     and Lee, "Efficient memory management for deep neural net inference", 2020, section 4: shared objects.)
     """
     rows = [0]
@@ -231,6 +263,8 @@ def plan_memory(
         newest = range(len(pool) - 1, max(-1, len(pool) - 1 - MOST_TRIED), -1)  # the storages shrink as they come
         free = [(gap, k) for k in newest if (gap := _gap(pool[k][1], life)) is not None]
         found = min(free)[1] if free else len(pool)
+        if tell is not None:
+            tell(Placement(result, sizes[result], *life, not free, min(free)[0] if free else 0))
         if found == len(pool):
             pool.append((count, []))
             count += 1

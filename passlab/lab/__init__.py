@@ -21,6 +21,7 @@ __getattr__, __dir__ = lazy_module(
         **{name: f"passlab.lab.comparison:{name}" for name in ("Comparison", "compare")},
         **{name: f"passlab.lab.node_values:{name}" for name in ("NodeValues", "watch")},
         **{name: f"passlab.lab.rewrites:{name}" for name in ("rewrites_of", "why_not")},
+        **{name: f"passlab.lab.solving:{name}" for name in ("Solving", "watch_solver")},
         "WhatIf": "passlab.lab.pipeline_variants:WhatIf",
         "Exercise": "passlab.lab.exercise:Exercise",
         "Trace": "passlab.debugger.trace:Trace",

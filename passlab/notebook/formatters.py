@@ -18,6 +18,7 @@ VIEWS = {
     ("passlab.lab.recording", "Recording"): "recording_view",
     ("passlab.lab.comparison", "Comparison"): "comparison_view",
     ("passlab.lab.node_values", "NodeValues"): "node_values_view",
+    ("passlab.lab.solving", "Solving"): "solving_view",
     ("passlab.lab.bisection", "Bisection"): "bisection_view",
     ("passlab.lab.culprit_search", "Culprit"): "culprit_view",
     ("passlab.lab.fuzzing", "Campaign"): "campaign_view",

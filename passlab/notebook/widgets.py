@@ -51,6 +51,12 @@ class ValuesWidget(ViewWidget):
     _esm = script("values")
 
 
+class SolvingWidget(ViewWidget):
+    """An analysis at work."""
+
+    _esm = script("solving")
+
+
 class GraphWidget(ViewWidget):
     """A dataflow graph."""
 
@@ -219,6 +225,7 @@ _WIDGETS: dict[str, type[ViewWidget]] = {
     "diff": DiffWidget,
     "graph": GraphWidget,
     "pipeline": PipelineWidget,
+    "solving": SolvingWidget,
     "stepper": StepperWidget,
     "timing": TimingWidget,
     "values": ValuesWidget,
@@ -239,6 +246,7 @@ __all__ = [
     "ModuleWidget",
     "PipelineWidget",
     "Shown",
+    "SolvingWidget",
     "StepperWidget",
     "TimingWidget",
     "ValuesWidget",

@@ -32,6 +32,7 @@ from passlab.display import (
     profile_view,
     recording_view,
     reduction_view,
+    solving_view,
     stepper_view,
     storages_view,
     table_view,
@@ -46,7 +47,7 @@ from passlab.dumps import read
 from passlab.errors import PassError
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import PassLimit, PassTimingInstrument, PrintIRAfter
-from passlab.lab import Campaign, compare, culprit, reduce, watch
+from passlab.lab import Campaign, compare, culprit, reduce, watch, watch_solver
 from passlab.transform import PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
 
@@ -114,6 +115,7 @@ EXAMPLES = {
     "ProfileView": lambda: profile_view(profiled()),
     "RecordingView": lambda: recording_view(recorded()),
     "ReductionView": lambda: reduction_view(reduce(network(), lambda mod: "nn.dense" in mod.astext())),
+    "SolvingView": lambda: solving_view(watch_solver(network(), "fusion")),
     "StepperView": lambda: stepper_view(trace()),
     "StoragesView": lambda: storages_view(trace().storage),
     "TableView": lambda: table_view(recorded().blame()),

@@ -1,0 +1,85 @@
+"""The view of an analysis at work: the program with the state of each line, decision by decision, forward and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any
+
+from passlab.display.module import ModuleView
+from passlab.display.nodes import line_node, number_of
+from passlab.display.parts import Code, Fold, Part, PartsView, Rows, Sentence
+from passlab.errors import visible
+from passlab.ir.expr import Expr
+from passlab.lab.solving import Solving
+
+STATIC_LINES = 400
+
+
+class SolvingView(PartsView):
+    """An analysis: its decisions, and the states of the program's lines before and after each."""
+
+    kind = "solving"
+
+    def __init__(self, run: Solving) -> None:
+        self.run = run
+        self.module = ModuleView(run.mod)
+
+    @property
+    def title(self) -> str:
+        """Which analysis it is, and how many decisions it took."""
+        summary = self.run.summary()
+        return visible(summary[:1].upper() + summary[1:])
+
+    @cached_property
+    def nodes(self) -> list[Expr | None]:
+        """The node of each line that has a state, else None."""
+        states = self.run.state(len(self.run.steps))
+        return [node if node in states else None for node in map(line_node, self.module.lines)]
+
+    def parts(self) -> Iterable[Part]:
+        """Yield the sentence, the decisions, and the program with what was known in the end."""
+        yield Sentence(self.title)
+        yield Rows(self.run.table())
+        yield Fold("in the end", [Code(self._program(len(self.run.steps)))], opened=True)
+
+    def frame(self) -> Any:
+        """Return one row per decision."""
+        return self.run.frame()
+
+    def _program(self, number: int) -> str:
+        state = self.run.state(number)
+        pairs = list(zip(self.module.lines, self.nodes, strict=True))[:STATIC_LINES]
+        return "\n".join(
+            line.text if node is None or not state.get(node) else f"{line.text}  // {state[node]}"
+            for line, node in pairs
+        )
+
+    def data(self) -> dict[str, Any]:
+        program = self.module.data()
+        shown = self.nodes[: len(program["rows"])]
+        line_of = {node: at for at, node in enumerate(shown) if node is not None}
+        return {
+            **program,
+            "kind": self.kind,
+            "title": self.title,
+            "start": [visible(self.run.start.get(node, "")) if node is not None else None for node in shown],
+            "steps": [
+                {
+                    "said": visible(step.said),
+                    "phase": visible(step.phase),
+                    "node": number_of(step.node),
+                    "line": line_of.get(step.node, -1),
+                    "changed": [[line_of[n], visible(text)] for n, text in step.changed.items() if n in line_of],
+                }
+                for step in self.run.steps
+            ],
+        }
+
+
+def solving_view(run: Solving) -> SolvingView:
+    """Return the view of an analysis that was watched (`lab.watch_solver`)."""
+    return SolvingView(run)
+
+
+__all__ = ["SolvingView", "solving_view"]

@@ -1,0 +1,77 @@
+// The widget of an analysis at work: the program with the state of each line, one decision after another, and back.
+import { CodePane } from "./codepane.js";
+import { button, el, help, keys } from "./dom.js";
+import { followSelection, Selection } from "./selection.js";
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["j k", "next and previous decision"], ["n N", "next and previous decision that changed something"], ["g G", "start and end"],
+  ["click", "select a line's node in all views"], ["f", "fold everything, or open it"],
+]);
+const COLOURS = 6;
+
+/** What stands beside a line: its state, in a colour of its number; lit where the decision changed it. @param {string} text @param {boolean} fresh */
+function badge(text, fresh) {
+  const number = /\d+/.exec(text);
+  return el("span", `pl-state${number ? ` pl-state-${Number(number[0]) % COLOURS}` : ""}${fresh ? " pl-state-fresh" : ""}`, text);
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-module pl-solving");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = help(root, KEYS);
+  const range = /** @type {HTMLInputElement} */ (el("input", "pl-solving-range")), where = el("span", "pl-solving-where"), said = el("div", "pl-solving-said");
+  range.type = "range";
+  range.setAttribute("aria-label", "decision");
+  said.setAttribute("aria-live", "polite");
+  let at = 0, state = /** @type {(string | null)[]} */ ([]), fresh = new Set();
+  const steps = () => model.get("data").steps;
+  const go = (/** @type {number} */ to) => {
+    const data = model.get("data"), step = data.steps[to - 1];
+    if (to < 0 || to > data.steps.length) return false;
+    at = to;
+    state = [...data.start];
+    for (const one of data.steps.slice(0, at)) for (const [line, text] of one.changed) state[line] = text;
+    fresh = new Set(step ? step.changed.map((/** @type {[number, string]} */ [line]) => line) : []);
+    range.value = String(at);
+    where.textContent = `${at} of ${data.steps.length}`;
+    said.replaceChildren(el("span", "pl-dim", step ? step.phase : "before the first decision"), el("div", step && step.changed.length ? "pl-solving-effect" : "", step ? step.said : "\u00a0"));
+    selection.set(step ? [step.node] : []);
+    if (step && step.line >= 0) pane.goto(step.line, false);
+    pane.rows.update(true);
+    return true;
+  };
+  const effective = (/** @type {number} */ way) => {
+    let to = at + way;
+    while (to > 0 && to < steps().length && !steps()[to - 1].changed.length) to += way;
+    return go(to);
+  };
+  range.addEventListener("input", () => go(Number(range.value)));
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())),
+    el("div", "pl-bar pl-solving-bar", button("back", () => go(at - 1)), range, button("forward", () => go(at + 1)), where), said, pane.element);
+  keys(root, {
+    "?": () => keyHelp(), j: () => go(at + 1), k: () => go(at - 1), ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), n: () => effective(1), N: () => effective(-1),
+    g: () => go(0), G: () => go(steps().length), f: () => pane.toggleAll(),
+  });
+  const update = () => {
+    const data = model.get("data");
+    title.textContent = title.title = data.title;
+    range.max = String(data.steps.length);
+    pane.beside = (line) => (state[line] ? badge(/** @type {string} */ (state[line]), fresh.has(line)) : null);
+    pane.besideWidth = Math.min(40, 4 + Math.max(0, ...data.start.map((/** @type {string | null} */ text) => (text || "").length), ...data.steps.flatMap((/** @type {any} */ step) => step.changed.map((/** @type {[number, string]} */ [, text]) => text.length))));
+    pane.show(data, data.rows, null, null, data.nodes);
+    go(0);
+  };
+  update();
+  selection.listen(() => pane.updateSelection());
+  const leaveSelection = followSelection(model, selection);
+  model.on("change:data", update);
+  host.append(root);
+  return () => {
+    leaveSelection();
+    model.off("change:data", update);
+    pane.close();
+  };
+}
+
+export default { render };

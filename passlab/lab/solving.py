@@ -1,0 +1,181 @@
+"""`watch_solver`: an analysis at work, decision by decision, forward and back.
+
+    run = lab.watch_solver(net, "fusion")
+    run.steps[3].said, run.state(3)[node], run.table()
+
+Each analysis tells its decisions only here: compiling a program costs nothing for it. A step holds what it changed, so
+any state is computed from the steps before it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from passlab.analysis.fusion import FusionGraph
+from passlab.analysis.fusion_steps import PHASES, FusionStep, WatchedFusion, kind_name
+from passlab.diffing.diff import node_name
+from passlab.errors import Diagnostic, PassError, counted, did_you_mean
+from passlab.executor.building import graph_code
+from passlab.executor.graph_codegen import IDLE, Placement
+from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from passlab.ir.module import IRModule
+from passlab.lab.recording import module_of
+from passlab.passes.program.infer_type import InferType
+from passlab.table import Table
+from passlab.transform.context import PassContext
+
+
+@dataclass(frozen=True, eq=False)
+class SolvingStep:
+    """One decision about `node`: `phase` in which it fell, what is `said` of it, and the states that it `changed`."""
+
+    number: int
+    phase: str
+    node: Expr
+    said: str
+    changed: dict[Expr, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Solving:
+    """An analysis of a program, step by step. `start` is the state of each node before the first step."""
+
+    algorithm: str
+    mod: IRModule
+    start: dict[Expr, str]
+    steps: tuple[SolvingStep, ...]
+
+    def state(self, number: int) -> dict[Expr, str]:
+        """Return what is known of each node after so many steps; 0 is the start."""
+        states = dict(self.start)
+        for step in self.steps[:number]:
+            states.update(step.changed)
+        return states
+
+    def summary(self) -> str:
+        """Return how many decisions there were, and how many changed something."""
+        effective = sum(bool(step.changed) for step in self.steps)
+        return f"{self.algorithm}: {counted(len(self.steps), 'step')}, {effective} with an effect"
+
+    def table(self) -> Table:
+        """Return one row per step."""
+        rows = [
+            (step.number, step.phase, node_name(step.node), "yes" if step.changed else "", step.said)
+            for step in self.steps
+        ]
+        return Table(("step", "phase", "node", "effect", "decision"), rows)
+
+    def frame(self) -> Any:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+    def __repr__(self) -> str:
+        return f"{self.summary()}\n{self.table()}"
+
+
+def watch_solver(program: Any, algorithm: str = "fusion") -> Solving:
+    """Return an analysis of a program with all its decisions. `algorithm` is one of `ALGORITHMS`.
+
+    A recording counts as its last program. Raises `PassError` for an analysis that is not there.
+    """
+    watch = ALGORITHMS.get(algorithm)
+    if watch is None:
+        hint = did_you_mean(algorithm, ALGORITHMS) or f"there are {', '.join(ALGORITHMS)}"
+        raise PassError(Diagnostic(f"there is no analysis `{algorithm}` to watch", hint=hint))
+    return watch(module_of(program))
+
+
+# ---------------------------------------------------------------- fusion
+def _fusion(mod: IRModule) -> Solving:
+    """Groups growing over the post-dominator tree, as `FuseOps` does it under the pass context in force."""
+    typed = InferType()(mod)
+    limit = int(PassContext.current().get_config("relay.FuseOps.max_depth") or 256)
+    start: dict[Expr, str] = {}
+    steps: list[SolvingStep] = []
+    for function in [function for _, function in typed.items() if not function.is_primitive]:
+        _Groups(function, limit, start, steps)
+    return Solving("fusion", typed, start, tuple(steps))
+
+
+class _Groups:
+    """The groups of one function, as text for each node, kept up to date while fusion decides."""
+
+    def __init__(self, function: Function, limit: int, start: dict[Expr, str], steps: list[SolvingStep]) -> None:
+        graph = FusionGraph(function)
+        self.nodes, self.steps = graph.nodes, steps
+        self.members = {number: [number] for number in range(len(self.nodes))}
+        shown = [n for n, node in enumerate(self.nodes) if type(node) in (Call, Tuple, TupleGetItem)]
+        self.names = {number: f"group {place}" for place, number in enumerate(shown, len(start) + 1)}
+        start.update({self.nodes[n]: f"alone, {kind_name(graph.pattern[n])}" for n in shown})
+        WatchedFusion(graph, limit, self.hear)
+
+    def hear(self, step: FusionStep) -> None:
+        """Note a decision, and the groups after it. Scalar constants go along with their users and are not told of."""
+        grown: set[int] = set()
+        for child, parent in step.joined:
+            self.members[parent] += self.members.pop(child)
+            grown.discard(child)
+            grown.add(parent)
+        if step.node not in self.names:
+            return
+        node, sink = self.nodes[step.node], self.nodes[step.sink]
+        verb = "joins" if step.joined else "stays apart from"
+        sentence = f"{node_name(node)} {verb} {node_name(sink)}, its post-dominator: {step.why}"
+        phase = f"{step.phase + 1}: {PHASES[step.phase]}"
+        changed = {
+            self.nodes[member]: self.names[root]
+            for root in grown
+            for member in self.members[root]
+            if member in self.names
+        }
+        self.steps.append(SolvingStep(len(self.steps) + 1, phase, node, sentence, changed))
+
+
+# ---------------------------------------------------------------- memory
+def _memory(mod: IRModule) -> Solving:
+    """Results placed in storages, as building a graph does it: of the program that the graph is made of."""
+    code = graph_code(mod)
+    rows = [0]
+    for node in code.nodes:
+        rows.append(rows[-1] + node.num_outputs)
+    made_by: dict[int, Expr] = {}
+    for expr, entries in code.entries.items():  # what makes a result comes before tuples and lets that hold it
+        for number, index in entries:
+            made_by.setdefault(rows[number] + index, expr)
+    names = [node.name for node in code.nodes for _ in range(node.num_outputs)]
+    owned = {rows[number] + index for number, index in code.heads}
+    placed = code.placements()
+    later = {decision.result for decision in placed}
+    start: dict[Expr, str] = {}
+    for result, expr in sorted(made_by.items()):
+        kind = "the output's own" if result in owned else "shared with what it reshapes"
+        if not code.nodes[bisect_right(rows, result) - 1].func_name:
+            kind = "an input's own"
+        start[expr] = f"{kind} memory" if result not in later else "not placed"
+    steps = []
+    for number, decision in enumerate(placed, 1):
+        how = "gets a new" if decision.is_new else "shares"
+        sentence = (
+            f"{names[decision.result]} {how} storage {decision.storage}: {decision.size:,} bytes, in use from node"
+            f" {decision.first} to node {decision.last}{_gap_text(decision)}"
+        )
+        value = made_by[decision.result]
+        state = f"storage {decision.storage}, {decision.size:,} bytes"
+        steps.append(SolvingStep(number, "largest first", value, sentence, {value: state}))
+    return Solving("memory", code.mod, start, tuple(steps))
+
+
+def _gap_text(decision: Placement) -> str:
+    if decision.is_new:
+        return "; no storage so far is free for so long"
+    if decision.gap >= IDLE:
+        return "; no other use of it comes near"
+    return f"; it would lie idle for {counted(decision.gap, 'node')} beside it, the least of all"
+
+
+ALGORITHMS: dict[str, Callable[[IRModule], Solving]] = {"fusion": _fusion, "memory": _memory}
+
+__all__ = ["ALGORITHMS", "Solving", "SolvingStep", "watch_solver"]
