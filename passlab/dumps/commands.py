@@ -9,6 +9,7 @@ from passlab.dumps.step import Step
 _BETTER = {
     "llvm": "opt -passes=... -print-changed  (or -print-before-all -print-after-all; for clang: -mllvm -print-changed)",
     "llvm-directory": "opt -passes=... -print-before-all -print-after-all -ir-dump-directory=DIR",
+    "llvm-pictures": "opt -passes=... -print-changed  (prints the programs, which =dot-cfg draws)",
     "mlir": "mlir-opt ... --mlir-disable-threading --mlir-print-ir-before-all --mlir-print-ir-after-all",
     "mlir-tree": "mlir-opt ... --mlir-print-ir-before-all --mlir-print-ir-after-all --mlir-print-ir-tree-dir=DIR",
     "iree-phases": "iree-compile ... --mlir-disable-threading --mlir-print-ir-before-all --mlir-print-ir-after-all",
@@ -123,6 +124,8 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
 
     Names of LLVM's passes are turned into those of `opt -passes=`, which `opt --print-passes` lists.
     """
+    if format_name == "llvm-pictures":
+        return ""  # there is no text to run it on
     if format_name.startswith("llvm"):
         if step.language == "mir":
             hit = re.search(r"\(([\w-]+)\)\Z", step.name)

@@ -87,7 +87,7 @@ def scan_stream(source: Source) -> Scan:
         bare = bare and when == "after" and line.startswith(MARK) and (bool(unit) or status == "invalidated")
         if banners:
             banners[-1].end = start
-        if (status in ("ignored", "invalidated") and _MANAGER.match(name)) or status == "ignored":
+        if is_no_pass(name, status):
             status = "manager"
         banners.append(
             Banner(source, when, name, unit, kind_of(unit), status=status, scope=scope, start=start, body=end, end=end)
@@ -125,6 +125,11 @@ def _is_partial(scan: Scan) -> bool:
     """Whether a stream looks like one of `-print-after=PASS`: a few passes, without the one that ends pipelines."""
     names = {banner.name for banner in scan.banners}
     return len(names) <= FEW and not scan.says_all and not any(_CLOSING.match(name) for name in names)
+
+
+def is_no_pass(name: str, status: str) -> bool:
+    """Whether a heading tells of what only runs passes: what LLVM ignores itself, and its pass managers."""
+    return status == "ignored" or (status == "invalidated" and _MANAGER.match(name) is not None)
 
 
 def kind_of(unit: str) -> str:
@@ -262,4 +267,4 @@ def without_numbers(data: bytes) -> bytes:
     return _NUMBERS.sub(b"!", data)
 
 
-__all__ = ["MARK", "is_folder", "kind_of", "parse_heading", "scan_folder", "scan_stream"]
+__all__ = ["MARK", "is_folder", "is_no_pass", "kind_of", "parse_heading", "scan_folder", "scan_stream"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab import limits
-from passlab.dumps import folders, llvm, mlir, text_streams
+from passlab.dumps import folders, llvm, llvm_pictures, mlir, text_streams
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import Banner, Scan
 from passlab.dumps.evidence import Traits, is_only_changes
@@ -49,6 +49,13 @@ FORMATS = (
     Format("torch", PYTHON, Traits(chains=True, pairs_only=True), text_streams.scan_torch, b"] [__"),
     Format("xdsl", MLIR, Traits(), text_streams.scan_xdsl, text_streams.XDSL_MARK),
     Format("llvm-directory", LLVM, Traits(), folder=lambda f, _: llvm.scan_folder(f), is_folder=llvm.is_folder),
+    Format(
+        "llvm-pictures",
+        LLVM,
+        Traits(says_changes=True),
+        folder=lambda f, _: llvm_pictures.scan_pictures(f),
+        is_folder=llvm_pictures.is_folder,
+    ),
     Format(
         "xla",
         HLO,
@@ -196,12 +203,10 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
         hint = f"known folders are {', '.join(one.name for one in FORMATS if one.folder)}; a stream is read as a file"
         if any(name.endswith(".hlo.pb") for name in names):
             hint = "XLA wrote protocol buffers alone; add --xla_dump_hlo_as_text=true to XLA_FLAGS"
-        elif "passes.html" in names:
-            hint = "LLVM's -print-changed=dot-cfg draws pictures; -print-changed alone prints the programs"
         raise DumpError(Diagnostic(f"the files in {path.name} are not a dump of a known kind", hint=hint))
     scan = chosen.folder(files, path)
     used = {getattr(banner.source, "path", None) for banner in scan.banners}
-    left = [FileSource(file) for file in files if file not in used]
+    left = [FileSource(file) for file in files if file not in used and file.suffix != ".pdf"]
     scan.other += [Piece(source, (0, source.size)) for source in left]
     return _recording(chosen, scan, path.name, size)
 
