@@ -32,6 +32,7 @@ from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, post_order
 from passlab.lab.oracle import FALSE, Oracle, Predicate
 from passlab.lab.reduction_stages import STAGES
+from passlab.lab.shared_effects import effects_in_several_scopes
 from passlab.table import Table
 
 if TYPE_CHECKING:
@@ -182,7 +183,8 @@ class Search:
     def first(self, cuts: Iterable[tuple[Changes, str]]) -> bool:
         """Make the first of some cuts for which the predicate still holds; return whether there is one.
 
-        What is not smaller, has no types or has free variables is not asked about. Raises when no tries are left.
+        What is not smaller, has no types, has free variables, or shares effects across scopes is not asked about.
+        Raises when no tries are left.
         """
         possible = ((typed, what) for changes, what in cuts if (typed := self._cut(changes)) is not None)
         while some := list(islice(possible, self._oracle.ahead)):
@@ -206,7 +208,13 @@ class Search:
             typed = infer_module(candidate)
         except PasslabError:
             return None
-        return typed if size_of(typed) < self.size else None
+        if size_of(typed) >= self.size or self._moves_effects(typed, changes):
+            return None
+        return typed
+
+    def _moves_effects(self, typed: IRModule, changes: Changes) -> bool:
+        """Whether a cut left a node with effects in two scopes, of which the one that is met first computes it."""
+        return bool(effects_in_several_scopes(typed, changes)) and not effects_in_several_scopes(self.best, changes)
 
     def _room(self) -> int:
         """How many programs may still be asked about. Raises when there is no more time."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from passlab.analysis.purity import module_purity
 from passlab.ir.expr import (
     Call,
     Expr,
@@ -57,8 +58,17 @@ def remove_all_lets(search: Search) -> None:
     """Put values where the variables of lets stand, so that parts can be cut anywhere."""
     for name, function in _functions(search):
         plain = remove_lets(function, lambda let, value: LetAction.INLINE)
-        if plain is not function:
-            search.attempt({name: plain}, f"the lets of @{name}")
+        if plain is function or search.attempt({name: plain}, f"the lets of @{name}"):
+            continue
+        some = _without_pure_lets(search, function)
+        if some is not function:
+            search.attempt({name: some}, f"the lets without effects of @{name}")
+
+
+def _without_pure_lets(search: Search, function: Function) -> Function:
+    """Return a function that keeps the lets whose values have effects."""
+    purity = module_purity(search.best)
+    return remove_lets(function, lambda let, value: LetAction.INLINE if purity.pure(let.value) else LetAction.KEEP)
 
 
 # ---------------------------------------------------------------- large parts

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 import passlab
-from passlab import lab, transform
+from passlab import lab, relay, transform
 from passlab.errors import DiagnosticError, PassError
+from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
-from passlab.ir.expr import Call, Constant, If, Let, Match, Var
+from passlab.ir.expr import Call, Constant, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Var
 from passlab.ir.walk import post_order
 from passlab.lab.reduction import size_of
-from passlab.testing import lstm, resnet
+from passlab.lab.shared_effects import effects_in_several_scopes
+from passlab.testing import lstm, programs, resnet
 from tests.lab.test_bisect import NET
 from tests.vm.traced import TREE
 
@@ -215,3 +217,56 @@ def test_shapes_shrink_together_as_far_as_it_still_holds():
     small = lab.reduce(mod, wide)
     assert [param.checked_type.concrete_shape for param in small.module["main"].params] == [(1, 9), (1, 9)]
     assert_typed(small.module)
+
+
+EFFECTS = """
+def @main(%c: bool, %q: Tensor[(2), float32], %p: Tensor[(2), float32]) {
+  let %r = ref(exp(%q));
+  let %f = fn (%v: Tensor[(2), float32]) { let %u = ref_write(%r, tanh(%v)); ref_read(%r) };
+  let %a = if (%c) { let %w = ref_write(%r, %p); ref_read(%r) } else { %f(%p) };
+  let %b = negative(%a);
+  (%b, ref_read(%r), %f(%q))
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        lambda mod: len(nodes(mod, RefWrite)) >= 1 and nodes(mod, If),
+        lambda mod: nodes(mod, RefRead) and nodes(mod, If) and nodes(mod, RefCreate),
+        lambda mod: nodes(mod, RefWrite) and count_module(mod)[1]["negative"],
+        lambda mod: len(nodes(mod, RefWrite)) >= 2 and nodes(mod, RefRead),
+        lambda mod: any(f.params for f in nodes(mod, Function) if f is not mod["main"]) and nodes(mod, RefCreate),
+    ],
+)
+def test_no_effect_stands_in_two_scopes_of_a_reduced_program(kept):
+    tried = []
+
+    def asked(mod):
+        tried.append(mod)
+        return kept(mod)
+
+    small = lab.reduce(passlab.parse(EFFECTS), asked)
+    for mod in (*tried, small.module):
+        assert not effects_in_several_scopes(mod, mod.functions)
+
+
+def test_no_generated_program_is_reduced_to_effects_in_two_scopes():
+    drawn = [programs.generate(seed, effects=True) for seed in range(12)]
+    clear = [mod for mod in drawn if not effects_in_several_scopes(mod, mod.functions)]
+    assert len(clear) > 4
+    for mod in clear:
+        kinds = [kind for kind in (RefWrite, If, Match) if nodes(mod, kind)]
+        small = lab.reduce(mod, lambda mod, kinds=kinds: all(nodes(mod, kind) for kind in kinds), tries=200).module
+        assert not effects_in_several_scopes(small, small.functions)
+
+
+def test_an_effect_in_a_branch_and_after_it_is_in_two_scopes():
+    mod = passlab.parse(EFFECTS)
+    main = mod["main"]
+    create = RefCreate(main.params[1])
+    branch = If(main.params[0], RefWrite(create, main.params[2]), RefWrite(RefCreate(main.params[1]), main.params[1]))
+    one = relay.Function(main.params, relay.Tuple([branch, RefRead(create)]))
+    typed = infer_module(mod.with_functions({"main": one}))
+    assert len(effects_in_several_scopes(typed, ["main"])) == 1

@@ -1,0 +1,49 @@
+"""Which programs have effects whose place is not told: nodes with effects that stand in more than one scope.
+
+A node is computed once, where it is met first. `let %u = if (%c) { ref_write(%r, %x) } else { %y }; %r` with `%r` one
+`ref(%q)` in the branch and after it means something only by that rule, so nobody should have to read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from passlab.analysis.purity import module_purity
+from passlab.ir.expr import Expr, Function, RefCreate
+from passlab.ir.module import IRModule
+from passlab.ir.types import RefType
+from passlab.ir.walk import LEAVES, Scope, Scopes, post_order, scoped_children
+
+
+def effects_in_several_scopes(mod: IRModule, names: Iterable[str]) -> set[Expr]:
+    """Return the nodes with effects of some functions of a typed module that are used in more than one scope."""
+    functions = [mod[name] for name in names if name in mod]
+    shared = {node for function in functions for node in _in_several_scopes(function)}
+    if not shared:
+        return shared
+    purity = module_purity(mod)
+    return {node for node in shared if not purity.pure(node) or _makes_references(node)}
+
+
+def _makes_references(node: Expr) -> bool:
+    """Whether computing a node twice would give two references where there was one."""
+    inside = post_order(node, enter=lambda n: not isinstance(n, Function))
+    return isinstance(node.checked_type_, RefType) or any(isinstance(n, RefCreate) for n in inside)
+
+
+def _in_several_scopes(function: Function) -> set[Expr]:
+    scopes = Scopes(function)
+    first: dict[Expr, Scope] = {}
+    several: set[Expr] = set()
+    for node in scopes.order:
+
+        def opened(owner: Expr, part: int) -> Scope:
+            return scopes.inner[(owner, part)]
+
+        for child, where in scoped_children(node, scopes.of[node], opened):
+            if first.setdefault(child, where) is not where and not isinstance(child, (*LEAVES, Function)):
+                several.add(child)
+    return several
+
+
+__all__ = ["effects_in_several_scopes"]
