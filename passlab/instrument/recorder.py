@@ -148,7 +148,7 @@ class Recorder(PassInstrument):
             stretch = self._stretches.pop(run, None)
             event.peak_bytes = self._meter.end(stretch)[0] if stretch is not None else None
         event.children += self._required.pop(run, ())  # their pass never began
-        event.after = self.snapshot(mod if mod is not None else run.partial)
+        event.after = self.snapshot(mod) if mod is not None else self._left_behind(event, run)
         event.status, event.error = ("ran", None) if error is None else ("failed", error)
         if self._rewrites and event.changed and not len(event.rewrites) and not isinstance(run.pass_, Sequential):
             _note_functions(event)
@@ -162,9 +162,13 @@ class Recorder(PassInstrument):
             if run.over:
                 self._open.pop(run)
                 event.children += self._required.pop(run, ())
-                event.seconds, event.after = run.seconds, self.snapshot(run.partial)
+                event.seconds, event.after = run.seconds, self._left_behind(event, run)
                 event.status, event.error = "failed", event.error or KeyboardInterrupt("interrupted")
                 self._stretches.pop(run, None)
+
+    def _left_behind(self, event: Event, run: PassRun) -> IRModule:
+        """Return how far a pass came that failed: the very program before it where it changed nothing."""
+        return event.before if event.before.same_contents(run.partial) else self.snapshot(run.partial)
 
     def snapshot(self, mod: IRModule) -> IRModule:
         """Return a snapshot of a module; the same one as before while its contents are the same objects."""

@@ -20,3 +20,20 @@ def unload_ipython_extension(shell: Any) -> None:
     from passlab.notebook.extension import unload
 
     unload(shell)
+
+
+def show(value: object) -> Any:
+    """Return the view of a value as a widget, or as static output where its view has none.
+
+    For notebooks without IPython's display, such as marimo's: `passlab.notebook.show(rec)` as the last line of a cell.
+    Raises `PassTypeError` for what has no view.
+    """
+    from passlab.errors import Diagnostic, PassTypeError
+    from passlab.notebook import widgets
+    from passlab.notebook.formatters import VIEWS, view_of
+
+    view = view_of(value)
+    if view is None:
+        hint = f"there are views of {', '.join(sorted(name for _, name in VIEWS))}"
+        raise PassTypeError(Diagnostic("this value has no view", found=type(value).__name__, hint=hint))
+    return widgets.show(view)

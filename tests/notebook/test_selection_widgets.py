@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 
 import passlab
+import passlab.notebook
 from passlab import vm
 from passlab.display import graph_view, module_view, recording_view, stepper_view
-from passlab.errors import NodeTypeError
+from passlab.errors import NodeTypeError, PassTypeError
 from passlab.evaluate.samples import random_arguments
-from passlab.notebook.widgets import show
+from passlab.instrument import MemoryInstrument
+from passlab.notebook.widgets import ModuleWidget, PipelineWidget, show
 
 NET = "def @main(%x: Tensor[(2, 8), float32]) { tanh(nn.relu(add(%x, 1f))) }"
 
@@ -56,3 +58,13 @@ def test_instructions_know_the_nodes_they_compute_and_those_before(rec):
         if "nn.relu(" in explorer["lines"][line][0]
     )
     assert any(relu in nodes for nodes in data["sites"]["nodes"])
+
+
+def test_any_value_with_a_view_shows_as_its_widget():
+    net = passlab.parse("def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }")
+    rec = passlab.record(net, "InferType")
+    assert isinstance(passlab.notebook.show(rec), PipelineWidget)
+    assert isinstance(passlab.notebook.show(net), ModuleWidget)
+    assert "MemoryInstrument: 0 rows" in passlab.notebook.show(MemoryInstrument())._repr_mimebundle_()[0]["text/html"]
+    with pytest.raises(PassTypeError, match="this value has no view"):
+        passlab.notebook.show(3)
