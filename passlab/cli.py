@@ -396,8 +396,9 @@ def _dump(options: argparse.Namespace) -> int:
         except IndexError as error:
             raise DumpError(Diagnostic(f"there is no {error}")) from error
         print(f"{step}\n{visible(recording.diff(step, unit=options.unit, filters=hidden).text())}")
-        if step.command:
-            print(f"run just this pass: {step.command}")
+        why_not = recording.no_command(step)
+        if step.command or why_not:
+            print(f"run just this pass: {step.command or why_not}")
     elif options.unit is not None:
         print(recording.blame(options.unit).text())
     else:

@@ -195,10 +195,14 @@ class TextRecordingView(View):
             visible(step.phase),
             visible(step.options[:400]),
             visible(self.remark(step)),
-            visible(step.command),
+            visible(step.command or self._no_command(step)),
             written or units[:1],
             pages.fragment(step),
         ]
+
+    def _no_command(self, step: Step) -> str:
+        why_not = self.recording.no_command(step)
+        return f"no command: {why_not}" if why_not else ""
 
     def frame(self) -> pd.DataFrame:
         """Return one row per step."""

@@ -17,6 +17,7 @@ from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
 from passlab.dumps.blame import Origin, UnitHistory, life_of_line, lines_with
 from passlab.dumps.language import LANGUAGES
+from passlab.dumps.mlir_program import program_text
 from passlab.dumps.source import Piece
 from passlab.dumps.step import Step
 from passlab.errors import Diagnostic, DumpError, visible
@@ -322,16 +323,14 @@ def save_before(recording: TextRecording, step: Step, path: str | os.PathLike[st
     if step.before_body is None or step.scope != "module":
         if recording.format.startswith("llvm") and step.language != "mir":
             text = _llvm_program(recording, step.number - 1) or text
-    if recording.language.name == "mlir" and step.scope != "module" and step.unit.partition(" ")[0] != "builtin.module":
-        own = step.unit.partition(" @")[2]
-        if any(name != own for name in _SYMBOL.findall(text)):  # it is verified only with what it refers to
-            text = recording.program(step.number - 1) or text
+    is_whole = step.before_body is not None and step.unit.startswith("builtin.module")
+    if recording.language.name == "mlir" and step.scope != "module" and not is_whole and step.number > 1:
+        text = program_text(recording, step.number - 1) or text  # it is verified only with what it refers to
     target = Path(path)
     target.write_bytes((text + "\n").encode("utf-8", "surrogateescape"))
-    return commands.command_for(step, recording.format, str(target.with_suffix("")))
+    return recording.command(step, str(target.with_suffix("")))
 
 
-_SYMBOL = re.compile(r"@([\w.$-]+)")
 _ATTACHED = re.compile(r",? !(?!DIExpression|DIArgList)[A-Za-z_][\w.]* !\d+| #dbg_[^\n]*")
 _METADATA = re.compile(r"(?m)^!(?:\d+|[\w.]+) = [^\n]*\n?")
 
@@ -348,14 +347,14 @@ def _llvm_program(recording: TextRecording, number: int) -> str:
     return _METADATA.sub("", _ATTACHED.sub("", text))
 
 
-def nest(recording: TextRecording, number: int) -> str:
+def nest(recording: TextRecording, number: int, text_of: Callable[[Piece], str]) -> str:
     """Return a program of nested operations as one text: each part inside the one around it."""
     texts: dict[str, list[str]] = {}
     order = []
     for name, unit in recording.units.items():
         piece = unit.at(number)
         if piece is not None:
-            texts[name] = piece.text.split("\n")
+            texts[name] = text_of(piece).split("\n")
             order.append(name)
     whole: list[str] = []
     for name in reversed(order):

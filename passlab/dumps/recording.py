@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from passlab.dumps.blame import Origin, UnitHistory
 from passlab.dumps.comparison import TextComparison
 from passlab.dumps.filters import filters_named
 from passlab.dumps.language import LANGUAGES, WHOLE, Language
+from passlab.dumps.mlir_program import declarations_of, unknown_symbol
 from passlab.dumps.source import BytesSource, Piece
 from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
@@ -52,7 +53,7 @@ class TextRecording:
         self.crash = assembly.crash
         self.language: Language = assembly.language
         self.chains: bool = assembly.traits.chains
-        self._input = assembly.input.piece if assembly.input is not None else None
+        self.input_piece = assembly.input.piece if assembly.input is not None else None
         self._readers: dict[str, LineReader] = {}
         self._histories: dict[str, UnitHistory] = {}
         for step in self.steps:
@@ -62,7 +63,7 @@ class TextRecording:
     @property
     def input(self) -> str | None:
         """The program before the first pass, None where the dump does not have it."""
-        return self._input.text if self._input is not None else None
+        return self.input_piece.text if self.input_piece is not None else None
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -151,8 +152,8 @@ class TextRecording:
         if at.after_body is None and at.verdict in ("unchanged", "filtered", "ignored"):
             return self._as_it_was(at)
         pieces = [unit.at(at.number - 1) for name in at.names if (unit := self.units.get(name)) is not None]
-        if at.number == 1 and self._input is not None and at.names and (at.scope == "module" or not any(pieces)):
-            return self._input.text
+        if at.number == 1 and self.input_piece is not None and at.names and (at.scope == "module" or not any(pieces)):
+            return self.input_piece.text
         return "\n".join([piece.text for piece in pieces if piece is not None])
 
     def after(self, step: Any) -> str:
@@ -198,8 +199,11 @@ class TextRecording:
         number = self._number(step)
         return [name for name, unit in self.units.items() if unit.at(number) is not None]
 
-    def program(self, step: Any = -1) -> str:
-        """Return the whole program after a step, put together from the latest text of each unit."""
+    def program(self, step: Any = -1, text_of: Callable[[Piece], str] = lambda piece: piece.text) -> str:
+        """Return the whole program after a step, put together from the latest text of each unit.
+
+        `text_of` gives the text of one.
+        """
         number = self._number(step)
         if number > 0 and self.steps and self.steps[number - 1].scope == "module":
             body = self.steps[number - 1].after_body
@@ -213,8 +217,18 @@ class TextRecording:
             units.sort(key=lambda unit: not self._is_rest(unit))
         pieces = [unit.at(number) for unit in units]
         nested = self.language.name == "mlir" and any("/" in name for name in self.units)
-        texts = [piece.text for piece in pieces if piece is not None]
-        return "\n".join(texts) if not nested else queries.nest(self, number)
+        texts = [text_of(piece) for piece in pieces if piece is not None]
+        return "\n".join(texts) if not nested else queries.nest(self, number, text_of)
+
+    @cached_property
+    def declarations(self) -> dict[str, str]:
+        """The lines of MLIR that declare a symbol without a body, by symbol."""
+        return declarations_of(self)
+
+    @cached_property
+    def symbols(self) -> frozenset[str]:
+        """The symbols that some dump of MLIR shows."""
+        return frozenset([*self.declarations, *[name.rpartition("@")[2] for name in self.units]])
 
     @staticmethod
     def _is_rest(unit: Unit) -> bool:
@@ -354,7 +368,13 @@ class TextRecording:
         """Return the command that runs just the pass of a step on a file with `before(step)`; empty where there is
         none.
         """
-        return commands.command_for(self.step(self._number(step)), self.format, path)
+        at = self.step(self._number(step))
+        return "" if self.no_command(at) else commands.command_for(at, self.format, path)
+
+    def no_command(self, step: Any) -> str:
+        """Why no command runs just the pass of a step, where what it ran on cannot be put together; empty otherwise."""
+        symbol = unknown_symbol(self, self.step(self._number(step))) if self.language.name == "mlir" else ""
+        return f"no dump shows @{symbol}, to which the program refers" if symbol else ""
 
     def save_before(self, step: Any, path: str | os.PathLike[str]) -> str:
         """Write what a pass ran on to a file, and return the command that runs just this pass on it."""
@@ -379,7 +399,7 @@ class TextRecording:
 
     def hold(self) -> None:
         """Keep all texts in memory, so that the dump may be deleted."""
-        pieces = [self._input, *self.other, *[piece for unit in self.units.values() for piece in unit.pieces]]
+        pieces = [self.input_piece, *self.other, *[piece for unit in self.units.values() for piece in unit.pieces]]
         for step in self.steps:
             pieces += [step.before_body, step.after_body, *step.pieces]
         for piece in pieces:

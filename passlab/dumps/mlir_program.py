@@ -1,0 +1,125 @@
+"""A program of MLIR put together from dumps of single operations, so that its tools take it.
+
+Each part is printed with the aliases (`#map = ...`) of its own dump, and without what stands elsewhere in its module.
+The aliases are written above the program, those of one name and two meanings under two names, and declarations that
+another dump shows are added.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from passlab.dumps.source import Piece
+
+if TYPE_CHECKING:
+    from passlab.dumps.recording import TextRecording
+    from passlab.dumps.step import Step
+
+_ALIAS = re.compile(r"^([#!][\w.$-]+) = (.+)$", re.MULTILINE)
+_USE = re.compile(r"[#!][A-Za-z_][\w$-]*")
+# Uses of symbols that must be in the module: calls, and addresses.
+_REFERENCE = re.compile(r"(?:\bcall|\bconstant|\bget_global|\baddressof)[ (]+@([\w.$-]+)")
+_DECLARATION = re.compile(r"^\s*(?:\w+\.)*(?:func|import|global)\b[^@\n]*@([\w.$-]+)[^\n]*$", re.MULTILINE)
+LARGEST = 2_000_000  # characters of a text in which references are looked for
+
+
+def program_text(recording: TextRecording, number: int) -> str:
+    """Return the program after a step with its aliases and the declarations that are known."""
+    last = recording.steps[number - 1] if number else None
+    if last is not None and last.scope == "module" and last.after_body is not None:
+        return last.after_body.text
+    aliases = _Aliases(recording)
+    text = recording.program(number, aliases.text_of)
+    missing = set(_REFERENCE.findall(text)) - {match[1] for match in _DECLARATION.finditer(text)}
+    declared = recording.declarations
+    added = [declared[name] for name in sorted(missing) if name in declared]
+    if added:
+        head, brace, tail = text.rpartition("}")
+        is_module = text.lstrip().startswith(("module", "builtin.module", '"builtin.module"'))
+        text = "\n".join([head.rstrip("\n"), *added, brace + tail] if is_module else [text, *added])
+    return "\n".join([*aliases.definitions, text])
+
+
+def declarations_of(recording: TextRecording) -> dict[str, str]:
+    """Return the lines that declare a symbol without a body, of all dumps."""
+    lines: dict[str, str] = {}
+    for name, unit in recording.units.items():
+        if name.rpartition("/")[2].startswith(("builtin.module", "module")):
+            for piece in unit.pieces:
+                for match in _DECLARATION.finditer(piece.text) if piece is not None else ():
+                    if not match[0].rstrip().endswith("{"):
+                        lines.setdefault(match[1], match[0])
+    return lines
+
+
+def unknown_symbol(recording: TextRecording, step: Step) -> str:
+    """Return a symbol that a pass of MLIR ran on needs and no dump shows; empty for none."""
+    if step.scope == "module" or (step.before_body is not None and step.unit.startswith("builtin.module")):
+        return ""  # the text is a whole program
+    text = recording.before(step)
+    if len(text) > LARGEST:
+        return ""
+    used = [name for name in _REFERENCE.findall(text) if name not in recording.symbols]
+    own = {match[1] for match in _DECLARATION.finditer(text)} if used else set()
+    return next((name for name in used if name not in own), "")
+
+
+class _Aliases:
+    """The aliases of the parts of one program; `definitions` are lines to stand above it."""
+
+    def __init__(self, recording: TextRecording) -> None:
+        bodies = {(id(body.source), body.spans[0]): body for body in _bodies(recording)}
+        self._starts = sorted(bodies)
+        self._bodies = [bodies[start] for start in self._starts]
+        self._defined: dict[int, dict[str, str]] = {}  # of each body
+        self._names: dict[str, tuple[int, str]] = {}  # a name that is taken -> the body, and the name there
+        self.definitions: list[str] = []
+
+    def text_of(self, piece: Piece) -> str:
+        """Return the text of a part, in which aliases are called as above the program."""
+        text = piece.text
+        at = bisect_right(self._starts, (id(piece.source), piece.spans[0])) - 1 if piece.spans else -1
+        if at < 0 or self._bodies[at].source is not piece.source or _ALIAS.search(text):
+            return text
+        meanings = self._defined.get(at)
+        if meanings is None:
+            meanings = self._defined[at] = dict(_ALIAS.findall(self._bodies[at].text))
+        needed: set[str] = set()
+        waiting = [text] if meanings else []
+        while waiting:
+            fresh = {name for name in _USE.findall(waiting.pop()) if name in meanings} - needed
+            needed |= fresh
+            waiting += [meanings[name] for name in fresh]
+        called = {name: self._name(name, at) for name in meanings if name in needed}
+        for name, new in called.items():
+            line = f"{new} = {_renamed(meanings[name], called)}"
+            if line not in self.definitions:
+                self.definitions.append(line)
+        return _renamed(text, called) if called else text
+
+    def _name(self, name: str, body: int) -> str:
+        count = 0
+        new = name
+        while self._names.setdefault(new, (body, name)) != (body, name):
+            count += 1
+            new = f"{name}_{count}"
+        return new
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    return _USE.sub(lambda match: names.get(match[0], match[0]), text)
+
+
+def _bodies(recording: TextRecording) -> Iterator[Piece]:
+    """Yield the bodies of all dumps."""
+    pieces = [
+        recording.input_piece,
+        *[body for step in recording.steps for body in (step.before_body, step.after_body)],
+    ]
+    return (piece for piece in pieces if piece is not None and piece.spans)
+
+
+__all__ = ["declarations_of", "program_text", "unknown_symbol"]
