@@ -134,7 +134,7 @@ class Provenance:
         without a place, one that computes what an older node does, or is like `old`.
         """
         older = self._by_place.get((id(node.span), type(node))) if node.span is not None else None
-        if older is None:
+        if older is None or not _like(older, node):  # several nodes may come from one place
             older = self._same_before(event).get(node) or (old if node.span is None else None)
         if older is None or older is node or not _like(older, node):
             return Origin(event, old)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from io import StringIO
+
 import numpy as np
 import pytest
 
@@ -13,7 +16,7 @@ from passlab.ir import IRModule, structural_equal
 from passlab.ir.expr import Call, Constant, If
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
-from passlab.testing import densenet, lstm, mlp, resnet, squeezenet
+from passlab.testing import densenet, lstm, mlp, programs, resnet, squeezenet
 from passlab.transform import PassContext
 from passlab.transform.pipeline import as_pass
 from passlab.transform.registry import get_pass, pass_names
@@ -52,12 +55,12 @@ def standard_passes():
                 continue  # it needs options
 
 
-def assert_true(rec):
+def assert_true(rec, kinds=(Call, Constant, If)):
     """Each node that a pass is said to have made is, by the differences of the pass alone, neither kept nor moved."""
     kept: dict[object, set] = {}
     for name, function in rec.last.items():
         for node in post_order(function):
-            if not isinstance(node, (Call, Constant, If)):
+            if not isinstance(node, kinds):
                 continue
             origin = rec.provenance.origin(node)
             if origin is None:
@@ -80,6 +83,31 @@ def test_no_pass_is_said_to_have_made_what_it_left_alone(program):
         if rec.error is None and rec.last is not mod:
             assert_true(rec)
             del name
+
+
+def test_nodes_from_one_place_keep_their_makers():
+    x, place = relay.var("x", shape=(2,)), passlab.parse("def @main(%x: float32) { exp(%x) }")["main"].body.span
+    node = x
+    for name in ("exp", "negative", "tanh"):
+        node = Call(Op.get(name), [node], span=place)
+    rec = passlab.record(transform.InferType()(IRModule.from_expr(relay.Function([x], node))), "FuseOps", 4)
+    nodes = [node for node in post_order(rec.last["main"]) if isinstance(node, Call) and isinstance(node.op, Op)]
+    assert {rec.provenance.maker(node) for node in nodes} == {None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("effects", [True, False])
+def test_no_pass_is_said_to_have_made_the_calls_of_a_generated_program_that_it_left_alone(block, effects):
+    """Of calls and branches alone: a constant that a pass computes may equal one that was there."""
+    for seed in range(10 * block, 10 * block + 10):
+        mod = transform.InferType()(programs.program(seed, effects=effects).mod)
+        for start in (mod, transform.InferType()(passlab.parse(mod.astext()))):
+            for _, tried in standard_passes():
+                with redirect_stdout(StringIO()):
+                    rec = passlab.record(start, [tried], opt_level=4)
+                if rec.error is None and rec.last is not start:
+                    assert_true(rec, (Call, If))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
