@@ -33,6 +33,7 @@ from passlab.ir.expr import (
 )
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op
+from passlab.ir.span import Span
 
 
 # ---------------------------------------------------------------- children
@@ -287,7 +288,7 @@ def rewrite(
         return True
 
     order = post_order(root, enter=open_ if (changed or enter) else None)
-    table, replaced = CHILDREN, changed.keys()
+    table, replaced, places = CHILDREN, changed.keys(), Places(order)
     for pre in order:
         if pre in changed or (kept and pre in kept):
             continue
@@ -299,7 +300,7 @@ def rewrite(
             result = rule(pre, post)
             if result is not post and may_rewrite(name):
                 if result is not pre:
-                    set_span(result, pre.span)
+                    places.give(result, pre.span)
                     changed[pre] = result
                     if observer is not None:
                         observer(pre, result, name)
@@ -309,6 +310,25 @@ def rewrite(
             if observer is not None:
                 observer(pre, post, "")
     return result_of(root, changed)
+
+
+class Places:
+    """Gives nodes that a rewriting made the places of those they replace; nodes of the program itself never change."""
+
+    __slots__ = ("_given", "_order")
+
+    def __init__(self, order: Iterable[Expr]) -> None:
+        self._order = order
+        self._given: set[Expr] | None = None  # the nodes of the program, once a node is to get a place
+
+    def give(self, node: Expr, span: Span | None) -> None:
+        """Give a node without a place that of the node it replaces."""
+        if span is None or node.span is not None:
+            return
+        if self._given is None:
+            self._given = set(self._order)
+        if node not in self._given:
+            set_span(node, span)
 
 
 def substitute(root: ExprT, mapping: dict[Expr, Expr]) -> ExprT:

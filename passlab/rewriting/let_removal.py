@@ -9,8 +9,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any
 
-from passlab.ir.expr import Expr, ExprT, Let, Var, set_span
-from passlab.ir.walk import CHILDREN, REBUILD, may_rewrite, note_rewrite, post_order, result_of
+from passlab.ir.expr import Expr, ExprT, Let, Var
+from passlab.ir.walk import CHILDREN, REBUILD, Places, may_rewrite, note_rewrite, post_order, result_of
 
 
 class LetAction(Enum):
@@ -47,7 +47,7 @@ def remove_lets(
     pending = {let.var for several in lets.values() for let in several}
     removed: dict[Let, LetAction] = {}
     recursive: set[Expr] = set()
-    get, replaced = changed.get, changed.keys()
+    get, replaced, places = changed.get, changed.keys(), Places(order)
 
     def new(node: Expr) -> Expr:
         return get(node, node)
@@ -72,7 +72,7 @@ def remove_lets(
             if result is not post and (not name or may_rewrite(name)):
                 post, by = result, name
         if post is not pre:
-            set_span(post, pre.span)
+            places.give(post, pre.span)
             changed[pre] = post
             note_rewrite(pre, post, by)
         for let in lets.get(pre, ()):

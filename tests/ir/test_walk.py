@@ -287,3 +287,13 @@ def test_spans_count_lines_and_columns_from_one() -> None:
     assert [source.line(n) for n in range(5)] == [None, "ab", "cde", "", None]
     assert span == Span(Source("file", "xx\nyyy"), 4, 6)
     assert Span(Source("file"), 0, 1).text is None
+
+
+def test_what_takes_the_place_of_a_node_gets_its_span_only_if_it_is_new() -> None:
+    place = Span(Source("net", "tanh"), 0, 4)
+    inner = Call(Op.get("exp"), [x])
+    outer = Call(Op.get("tanh"), [inner], span=place)
+    assert rewrite(outer, lambda pre, post: inner if pre is outer else post) is inner
+    assert inner.span is None
+    new = rewrite(outer, lambda pre, post: Call(Op.get("log"), [inner]) if pre is outer else post)
+    assert new.span is place

@@ -95,6 +95,15 @@ def test_nodes_from_one_place_keep_their_makers():
     assert {rec.provenance.maker(node) for node in nodes} == {None}
 
 
+@pytest.mark.parametrize("name", ["FoldConstant", "DeadCodeElimination", "DynamicToStatic", "ToGraphNormalForm"])
+def test_a_pass_gives_no_place_to_a_node_of_its_input(name):
+    for seed in (0, 3, 4, 8):
+        mod = transform.InferType()(programs.program(seed).mod)
+        places = {node: node.span for f in mod.functions.values() for node in post_order(f)}
+        get_pass(name)(mod)
+        assert all(node.span is place for node, place in places.items())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 @pytest.mark.parametrize("effects", [True, False])
