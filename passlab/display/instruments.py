@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from passlab import limits
 from passlab.diffing.diff import diff
 from passlab.display.diffs import diff_view, sentence
 from passlab.display.module import module_view
@@ -12,7 +13,7 @@ from passlab.display.parts import Code, Embedded, Fold, Part, PartsView, Rows, S
 from passlab.display.recording import recording_view
 from passlab.display.timing import timing_view
 from passlab.display.view import View
-from passlab.errors import counted
+from passlab.errors import counted, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.printing import PrintedStep, Printer
 from passlab.instrument.recorder import Recorder
@@ -56,6 +57,11 @@ class InstrumentView(PartsView):
         if len(self.table):
             yield Rows(self.table)
 
+    def data(self) -> dict[str, Any]:
+        table = self.table
+        rows = [[_plain(cell) for cell in row] for row in table.rows[: limits.current().shown_lines]]
+        return {**super().data(), "columns": [visible(name) for name in table.columns], "rows": rows}
+
     def frame(self) -> pd.DataFrame:
         """Return the table as a data frame."""
         return self.table.frame()
@@ -64,6 +70,7 @@ class InstrumentView(PartsView):
 class PrinterView(InstrumentView):
     """What `PrintIRBefore` or `PrintIRAfter` showed, a line for each pass that unfolds to the program or the diff."""
 
+    kind = "printer"
     instrument: Printer
 
     @property
@@ -135,6 +142,14 @@ def instrument_view(instrument: PassInstrument) -> View:
 def printed_step_view(step: PrintedStep) -> PrintedStepView:
     """Return the view of one printed program or diff."""
     return PrintedStepView(step)
+
+
+def _plain(value: Any) -> str | float:
+    """A cell as JSON can say it: numbers as they are, all else as text."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    exact = isinstance(value, int | float) and abs(value) < 1 << 53
+    return value if exact else visible(str(value))
 
 
 def _brief(value: Any) -> str:

@@ -17,7 +17,19 @@ from passlab.display.scripts import inline, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
 
-SCRIPTS = ("module", "diff", "graph", "pipeline", "stepper", "dump", "comparison", "values", "timing", "solving")
+SCRIPTS = (
+    "module",
+    "diff",
+    "graph",
+    "pipeline",
+    "stepper",
+    "dump",
+    "comparison",
+    "values",
+    "timing",
+    "solving",
+    "instrument",
+)
 # The frame and the title are painted before the script, which takes their place, does anything.
 _HOST = """{
 const host = document.getElementById("host"), shell = host.firstElementChild;

@@ -51,6 +51,12 @@ class ValuesWidget(ViewWidget):
     _esm = script("values")
 
 
+class InstrumentWidget(ViewWidget):
+    """What an instrument measured."""
+
+    _esm = script("instrument")
+
+
 class SolvingWidget(ViewWidget):
     """An analysis at work."""
 
@@ -224,6 +230,7 @@ _WIDGETS: dict[str, type[ViewWidget]] = {
     "module": ModuleWidget,
     "diff": DiffWidget,
     "graph": GraphWidget,
+    "instrument": InstrumentWidget,
     "pipeline": PipelineWidget,
     "solving": SolvingWidget,
     "stepper": StepperWidget,
@@ -243,6 +250,7 @@ __all__ = [
     "DiffWidget",
     "DumpWidget",
     "GraphWidget",
+    "InstrumentWidget",
     "ModuleWidget",
     "PipelineWidget",
     "Shown",

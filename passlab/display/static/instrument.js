@@ -1,0 +1,40 @@
+// The widget of an instrument: what it measured, as a table that is sorted by a click on a head and filtered by a word.
+import { el, grouped } from "./dom.js";
+
+/** @typedef {string | number | boolean} Cell */
+
+/** A cell as people read it. @param {Cell} cell */
+const text = (cell) => (typeof cell !== "number" ? String(cell) : Number.isInteger(cell) ? grouped(cell) : cell.toFixed(2));
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-timing pl-instrument"), title = el("span", "pl-title"), table = el("table", "pl-timing-table"), filter = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
+  filter.placeholder = "find";
+  filter.setAttribute("aria-label", "rows that hold a word");
+  root.append(el("div", "pl-bar", title, el("span", "pl-grow"), filter), el("div", "pl-timing-rows", table));
+  let by = -1, down = false;
+  const compare = (/** @type {Cell} */ a, /** @type {Cell} */ b) => (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
+  const draw = () => {
+    const data = model.get("data"), word = filter.value.toLowerCase();
+    const rows = data.rows.filter((/** @type {Cell[]} */ row) => row.some((cell) => String(cell).toLowerCase().includes(word)));
+    if (by >= 0) rows.sort((/** @type {Cell[]} */ a, /** @type {Cell[]} */ b) => compare(a[by], b[by]) * (down ? -1 : 1));
+    title.textContent = data.title;
+    table.replaceChildren(el("tr", "", ...data.columns.map((/** @type {string} */ name, /** @type {number} */ at) => {
+      const head = el("th", "", el("button", "pl-button", `${name.replace(/_/g, " ")}${at === by ? (down ? " ↓" : " ↑") : ""}`));
+      head.setAttribute("aria-sort", at === by ? (down ? "descending" : "ascending") : "none");
+      head.addEventListener("click", () => {
+        [by, down] = [at, at === by ? !down : typeof data.rows[0]?.[at] === "number"];
+        draw();
+      });
+      return head;
+    })), ...rows.map((/** @type {Cell[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", text(cell))))));
+  };
+  filter.addEventListener("input", draw);
+  root.addEventListener("keydown", (event) => event.stopPropagation());
+  draw();
+  model.on("change:data", draw);
+  host.append(root);
+  return () => model.off("change:data", draw);
+}
+
+export default { render };
