@@ -27,6 +27,7 @@ from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode
 from passlab.instrument.statistics import count_module
 from passlab.instrument.validation import UNDECLARED, Check, Inputs
+from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.lab.bisection import Bisection, GuiltyRewrite, bisect
 from passlab.lab.coverage import Coverage
@@ -96,7 +97,15 @@ class Culprit:
         elif self.event is not None and self.check is not None and self.check.finding is not None:
             names = list(count_operators(self.module))
             parts += names if len(names) <= FEW else []
-        return "; ".join(parts)
+        return "; ".join(parts) or self._parameters()
+
+    def _parameters(self) -> str:
+        """Name the functions whose parameters the guilty pass changed or moved, "" where there are none."""
+        if self.event is None:
+            return ""
+        before, after = self.event.before, self.event.after
+        names = [name for name, function in before.items() if name in after and _moved(function, after[name])]
+        return f"the parameters of {', '.join(f'@{name}' for name in names)}" if names else ""
 
     @property
     def check(self) -> Check | None:
@@ -153,7 +162,9 @@ class Culprit:
         if self.rewrite is not None:
             return f"It is {self.rewrite}."
         assert self.event is not None
-        return f"{self.event.name} reports no rewrite that can be left out by itself: the pass as a whole is wrong."
+        where = self._parameters()
+        what = f"{self.event.name} reports no rewrite that can be left out by itself: the pass as a whole is wrong"
+        return f"{what}, and it changed {where}." if where else f"{what}."
 
     def _where(self) -> str:
         check = self.check
@@ -360,6 +371,12 @@ class _Search:
                 result.coverage.notes.append(f"{text[12:]} (no time)")
             except PasslabError as error:
                 result.coverage.notes.append(f"{text[12:]} ({error.diagnostics[0].message})")
+
+
+def _moved(before: Function, after: Function) -> bool:
+    """Whether a function has other parameters than before, or in another order."""
+    old, new = ([(p.name_hint, p.checked_type_) for p in function.params] for function in (before, after))
+    return old != new
 
 
 def _capital(text: str) -> str:

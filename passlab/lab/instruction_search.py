@@ -44,7 +44,7 @@ def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], running: boo
     except PasslabError as error:
         return f"the code is refused: {error.diagnostics[0].message}"
     expected = values.get(manifest["main"].body)
-    stepped = _stepped(exe, arguments, values)
+    stepped = _stepped(exe, arguments, values, one_kernel=not running)
     if stepped or not running:
         return stepped
     main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
@@ -66,8 +66,11 @@ def _rare(exe: Executable) -> str:
     )
 
 
-def _stepped(exe: Executable, arguments: Sequence[Any], values: dict[Expr, Any]) -> str:
-    """Run step by step and return the first instruction that does something else than it means."""
+def _stepped(exe: Executable, arguments: Sequence[Any], values: dict[Expr, Any], one_kernel: bool) -> str:
+    """Run step by step and return the first instruction that does something else than it means.
+
+    Where there is `one_kernel`, an instruction that only holds its results as they should be held is not to blame.
+    """
     main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
     machine = Machine(exe)
     machine.start(main, list(arguments))
@@ -90,6 +93,8 @@ def _stepped(exe: Executable, arguments: Sequence[Any], values: dict[Expr, Any])
             exe, instruction, at, before, now, frame.registers if len(machine.frames) == depth else None
         ):
             return name
+        if one_kernel and instruction.opcode is Opcode.ALLOC_ADT and _holds_others(instruction, before, values):
+            return ""
         if outer and len(machine.frames) == depth and _is_another(instruction, frame.registers, values):
             return (
                 "`if`"
@@ -157,6 +162,18 @@ def _is_another(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -
     if not written or isinstance(i.node, Match):
         return False
     return not _same(values[i.node], registers[written[0]])
+
+
+def _holds_others(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -> bool:
+    """Whether the fields that an instruction puts together are others than it should, in whatever order."""
+    whole = None if i.node is None else values.get(i.node)
+    fields = list(whole if isinstance(whole, tuple) else whole.fields if isinstance(whole, ADTValue) else ())
+    for at in i.fields:
+        place = next((n for n, field in enumerate(fields) if _same(field, registers[at])), None)
+        if place is None:
+            return True
+        del fields[place]
+    return False
 
 
 def _same(expected: Any, value: Any) -> bool:

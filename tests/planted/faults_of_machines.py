@@ -128,7 +128,7 @@ MACHINES = (
     Fault("a field of another place in the graph", "executor", "executor/graph_codegen.py",
           "self._entries(node.tuple_value)[starts[node.index] : starts[node.index + 1]]", "self._entries(node.tuple_value)[: starts[1]]",
           dataflow("%0 = split(exp(%x), indices_or_sections=2, axis=1);\n%1 = nn.dense(%0.1, %w);\n(tanh(%1), %0.0)",
-                   "%x: Tensor[(3, 4), float32], %w: Tensor[(4, 2), float32]"), "InferType", "graph", "split"),
+                   "%x: Tensor[(3, 4), float32], %w: Tensor[(4, 2), float32]"), "InferType", "graph", "projection"),
     Fault("reshaped in the graph, but not", "executor", "executor/graph_module.py", "values[first] = values[sources[0]].reshape(shape)",
           "values[first] = values[sources[0]].reshape(shape[::-1]).T", dataflow("%0 = nn.dense(%x, %v);\n%1 = reshape(%0, newshape=[2, 6]);\nnn.dense(%1, %w)",
           "%x: Tensor[(3, 4), float32], %v: Tensor[(4, 4), float32], %w: Tensor[(5, 6), float32]"), "InferType", "graph", "reshape"),
