@@ -1,51 +1,18 @@
 // The widget of a recording of text: the passes of a dump at the left; what each changed, and who made each line, at the right.
 import { button, el, help, keys, many } from "./dom.js";
 import { comparedStep, nextApart } from "./dumpcompare.js";
+import { DUMP_KEYS } from "./dumpkeys.js";
 import { graphOf, pictureOf } from "./dumpgraph.js";
+import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
+import { occurrences } from "./dumpsearch.js";
 import { timingPane } from "./timing.js";
 
-const KINDS = ["keyword", "op", "temporary", "global", "constant", "type", "comment", "attribute"];
 const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
-const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or unit"], ["c", "only passes that changed something"],
-  ["n p", "next and previous pass that wrote this unit, or at which two recordings differ"], ["1 2 3", "what changed, the text, its graph"], ["4 5", "times of a live recording, another recording beside it"], ["a", "unchanged lines too"], ["b", "who made each line"], ["h", "hide noise, or show it"],
-  ["t", "search the text of all steps"], ["click", "follow a name"], ["Esc", "let go of it"],
-  ["● ○", "changed something, nothing"], ["◌", "the dump does not tell"], ["?", "behind a sign: assumed, the dump does not say so"], ["⊘ ✕", "took away what it ran on, failed"],
-]);
 const TABS = ["changes", "text", "graph", "times", "compared"];
 const CONTEXT = 3, MOST_ROWS = 1500, MOST_LISTED = 2000;
 const [NAME, UNIT, VERDICT, ASSUMED, SINCE, PARENT, PHASE, OPTIONS, SAID, COMMAND, WRITTEN, FRAGMENT] = Array(12).keys();
 const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
-
-/** The text of a line as elements: colours, the picked name, words that differ. @param {any[]} line @param {string} picked @param {number[][]} words */
-function codeOf(line, picked, words, cuts = /** @type {number[][]} */ ([])) {
-  const [text, marks] = line, out = el("span", "pl-text pl-dump-text");
-  let at = 0;
-  const put = (/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ look) => {
-    for (let start = from; start < to;) { // split where a word that differs begins or ends, or where noise does
-      const cut = cuts.find(([a, b]) => a <= start && start < b), cutting = cuts.find(([a]) => a > start && a < to);
-      if (cut) {
-        start = Math.min(to, cut[1]);
-        continue;
-      }
-      const inside = words.find(([a, b]) => a <= start && start < b), next = words.find(([a]) => a > start);
-      const end = Math.min(to, inside ? inside[1] : next ? next[0] : to, cutting ? cutting[0] : to);
-      const piece = text.slice(start, end);
-      const looks = [look, inside ? "pl-word" : "", picked && text.slice(from, to) === picked ? "pl-hit" : ""].filter(Boolean).join(" ");
-      out.append(looks ? el("span", looks, piece) : piece);
-      start = end;
-    }
-  };
-  for (let i = 0; i < marks.length; i += 3) {
-    if (marks[i] < at) continue;
-    put(at, marks[i], "");
-    put(marks[i], marks[i + 1], `pl-${KINDS[marks[i + 2]]}`);
-    at = marks[i + 1];
-  }
-  put(at, text.length, "");
-  return out;
-}
 
 /** What is seen of one step. */
 class DumpStep {
@@ -321,31 +288,9 @@ class DumpStep {
   }
 }
 
-/** Where text matches over all steps. @param {any} data @param {string} wanted */
-function occurrences(data, wanted) {
-  let test;
-  try {
-    test = new RegExp(wanted);
-  } catch {
-    return null;
-  }
-  const hits = data.lines.map((/** @type {any[]} */ line) => test.test(line[0]));
-  const out = /** @type {{unit: number, first: number, last: number, line: number}[]} */ ([]);
-  data.units.forEach((/** @type {any} */ unit, /** @type {number} */ number) => {
-    unit.versions.forEach((/** @type {any} */ version, /** @type {number} */ at) => {
-      const line = (version[LINES] || []).find((/** @type {number} */ one) => hits[one]);
-      if (line === undefined) return;
-      const end = at + 1 < unit.versions.length ? unit.versions[at + 1][STEP] - 1 : data.steps.length, last = out[out.length - 1];
-      if (last && last.unit === number && last.last + 1 >= version[STEP]) last.last = end;
-      else out.push({ unit: number, first: version[STEP], last: end, line });
-    });
-  });
-  return out;
-}
-
 /** @param {{model: any, el: HTMLElement}} context */
 function render({ model, el: host }) {
-  const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = help(root, KEYS);
+  const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = help(root, DUMP_KEYS);
   root.tabIndex = 0;
   const found = /** @type {HTMLInputElement} */ (el("input", "pl-find")), results = el("div", "pl-dump-results");
   found.placeholder = "search all steps";
