@@ -149,6 +149,7 @@ def test_where_nothing_changed_the_program_is_shown(explorer):
 def test_what_is_looked_for_is_marked_and_counted_while_it_is_typed(pages, chrome):
     page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
     page.goto(pages["module"].as_uri())
+    page.wait_for_function("() => document.activeElement !== document.body")  # the page listens to keys
     page.keyboard.press("/")
     page.keyboard.type("softmax")
     expect(page.locator(".pl-found")).to_have_text("1 of 1")
