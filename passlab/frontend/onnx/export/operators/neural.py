@@ -54,46 +54,36 @@ def sum_in_result_dtype(e: Emitter, call: Call, name: str) -> str:
 @exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
 def conv(e: Emitter, call: Call, data: str, weight: str) -> Any:
     """Conv, between transposes where the layout is another."""
-    attrs: Any = call.attrs
-    layout = channels_first(e, call)
-    rank = len(layout) - 2
-    kernel = attrs.kernel_layout
-    data, weight = wide_inputs(e, call, data, weight)
-    data = in_layout(e, data, attrs.data_layout, layout)
-    weight = in_layout(e, weight, kernel, f"OI{layout[2:]}")
-    window = e.shape(call.args[1])
-    result = e.node(
-        "Conv",
-        [data, weight],
-        kernel_shape=[window[kernel.index(axis)] for axis in layout[2:]],
-        pads=pads_of(attrs.padding, rank),
-        strides=each(attrs.strides, rank),
-        dilations=each(attrs.dilation, rank),
-        group=attrs.groups,
-    )
-    return in_layout(e, sum_in_result_dtype(e, call, result), layout, attrs.out_layout or attrs.data_layout)
+    return _conv(e, call, data, weight, "Conv", f"OI{channels_first(e, call)[2:]}")
 
 
 @exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
 def conv_transpose(e: Emitter, call: Call, data: str, weight: str) -> Any:
     """ConvTranspose, whose weights have the input channels first."""
     attrs: Any = call.attrs
-    layout = channels_first(e, call)
+    layout, kernel = channels_first(e, call), attrs.kernel_layout
+    # Relay's IO.. and OI.. for transposed convolutions both name the axes of the data first.
+    weight_layout = f"IO{layout[2:]}" if kernel.startswith("I") else kernel
+    spare = each(attrs.output_padding, len(layout) - 2)
+    return _conv(e, call, data, weight, "ConvTranspose", weight_layout, output_padding=spare)
+
+
+def _conv(e: Emitter, call: Call, data: str, weight: str, op_type: str, weight_layout: str, **more: Any) -> Any:
+    attrs: Any = call.attrs
+    layout, kernel = channels_first(e, call), attrs.kernel_layout
     rank = len(layout) - 2
-    kernel = attrs.kernel_layout
     data, weight = wide_inputs(e, call, data, weight)
     data = in_layout(e, data, attrs.data_layout, layout)
-    # Relay's IO.. and OI.. for transposed convolutions both name the axes of the data first.
-    weight = in_layout(e, weight, kernel, f"IO{layout[2:]}" if kernel.startswith("I") else kernel)
+    weight = in_layout(e, weight, kernel, weight_layout)
     window = e.shape(call.args[1])
     result = e.node(
-        "ConvTranspose",
+        op_type,
         [data, weight],
         kernel_shape=[window[kernel.index(axis)] for axis in layout[2:]],
         pads=pads_of(attrs.padding, rank),
         strides=each(attrs.strides, rank),
         dilations=each(attrs.dilation, rank),
-        output_padding=each(attrs.output_padding, rank),
+        **more,
         group=attrs.groups,
     )
     return in_layout(e, sum_in_result_dtype(e, call, result), layout, attrs.out_layout or attrs.data_layout)
