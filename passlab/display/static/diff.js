@@ -1,7 +1,7 @@
 // The widget of a difference between two programs.
 import { button, el, help, keys } from "./dom.js";
 import { DiffPane } from "./diffpane.js";
-import { followSelection, Selection } from "./selection.js";
+import { mountPane, Selection } from "./selection.js";
 
 export const DIFF_KEYS = /** @type {[string, string][]} */ ([
   ["n p", "next and previous change"], ["u", "side by side, or one below the other"], ["a", "all lines, or only changes"],
@@ -45,16 +45,7 @@ function render({ model, el: host }) {
     pane.element.hidden = !data.kinds;
     pane.show(data, data.before, data.after, data, ...data.nodes);
   };
-  update();
-  selection.listen(() => pane.updateSelection());
-  const leaveSelection = followSelection(model, selection);
-  model.on("change:data", update);
-  host.append(root);
-  return () => {
-    leaveSelection();
-    model.off("change:data", update);
-    pane.close();
-  };
+  return mountPane({ model, el: host }, root, selection, pane, update);
 }
 
 export default { render };

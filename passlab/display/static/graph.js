@@ -1,7 +1,7 @@
 // The widget of a dataflow graph.
 import { button, el, grouped, help, keys } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
-import { followSelection, Selection } from "./selection.js";
+import { mountPane, Selection } from "./selection.js";
 
 const LEAST = 160, MOST = 475, LARGE = 620, MARGINS = 56; // pixels: of a picture of one piece, of a sheet, and what is left free around it
 
@@ -41,16 +41,7 @@ function render({ model, el: host }) {
     pane.fitted = false;
     pane.show(data);
   };
-  update();
-  selection.listen(() => pane.updateSelection());
-  const leaveSelection = followSelection(model, selection);
-  model.on("change:data", update);
-  host.append(root);
-  return () => {
-    leaveSelection();
-    model.off("change:data", update);
-    pane.close();
-  };
+  return mountPane({ model, el: host }, root, selection, pane, update);
 }
 
 export default { render };

@@ -1,7 +1,7 @@
 // The widget of one program.
 import { button, el, help, ICONS, keys } from "./dom.js";
 import { CodePane } from "./codepane.js";
-import { followSelection, Selection } from "./selection.js";
+import { mountPane, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["click", "select a line's node in all views; follow a name: where it is defined and used"], ["n N", "next and previous use"], ["/", "find; Enter and Shift Enter go on and back"],
@@ -55,16 +55,7 @@ function render({ model, el: host }) {
     pane.show(data, data.rows, data.makers, data.makers ? data.makers.rows : null, data.nodes);
     count();
   };
-  update();
-  selection.listen(() => pane.updateSelection());
-  const leaveSelection = followSelection(model, selection);
-  model.on("change:data", update);
-  host.append(root);
-  return () => {
-    leaveSelection();
-    model.off("change:data", update);
-    pane.close();
-  };
+  return mountPane({ model, el: host }, root, selection, pane, update);
 }
 
 export default { render };

@@ -94,3 +94,22 @@ export function followSelection(model, selection) {
   model.on("change:nodes", changed);
   return () => model.off("change:nodes", changed);
 }
+
+/**
+ * Draw a view that is one pane, put it into its place, and follow the data and the selection of the model.
+ * @param {{model: any, el: HTMLElement}} context @param {HTMLElement} root @param {Selection} selection
+ * @param {{updateSelection: () => void, close: () => void}} pane @param {() => void} update draws the data
+ * @returns {() => void} takes the view down
+ */
+export function mountPane({ model, el: host }, root, selection, pane, update) {
+  update();
+  selection.listen(() => pane.updateSelection());
+  const leaveSelection = followSelection(model, selection);
+  model.on("change:data", update);
+  host.append(root);
+  return () => {
+    leaveSelection();
+    model.off("change:data", update);
+    pane.close();
+  };
+}

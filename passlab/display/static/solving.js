@@ -1,7 +1,7 @@
 // The widget of an analysis at work: the program with the state of each line, one decision after another, and back.
 import { CodePane } from "./codepane.js";
 import { button, el, help, keys } from "./dom.js";
-import { followSelection, Selection } from "./selection.js";
+import { mountPane, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous decision"], ["n N", "next and previous decision that changed something"], ["g G", "start and end"],
@@ -62,16 +62,7 @@ function render({ model, el: host }) {
     pane.show(data, data.rows, null, null, data.nodes);
     go(0);
   };
-  update();
-  selection.listen(() => pane.updateSelection());
-  const leaveSelection = followSelection(model, selection);
-  model.on("change:data", update);
-  host.append(root);
-  return () => {
-    leaveSelection();
-    model.off("change:data", update);
-    pane.close();
-  };
+  return mountPane({ model, el: host }, root, selection, pane, update);
 }
 
 export default { render };

@@ -2,7 +2,7 @@
 import { CodePane } from "./codepane.js";
 import { button, el, help, keys } from "./dom.js";
 import { GraphPane } from "./graphpane.js";
-import { followSelection, Selection } from "./selection.js";
+import { mountPane, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["1 2", "the program, its graph"], ["n N", "next and previous line with NaN, infinity or a difference"], ["click", "select a line's node in all views"], ["f", "fold everything, or open it"],
@@ -57,15 +57,9 @@ function render({ model, el: host }) {
     const first = data.facts.findIndex((/** @type {any} */ one) => one && one[8]);
     if (first >= 0) pane.goto(first, false);
   };
-  update();
-  selection.listen(() => pane.updateSelection());
-  const leaveSelection = followSelection(model, selection);
-  model.on("change:data", update);
-  host.append(root);
+  const close = mountPane({ model, el: host }, root, selection, pane, update);
   return () => {
-    leaveSelection();
-    model.off("change:data", update);
-    pane.close();
+    close();
     graph.close();
   };
 }
