@@ -49,25 +49,7 @@ _CODE = """() => window.jupyterapp.shell.currentWidget.content.widgets
 _SOURCES = (
     """() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.sharedModel.getSource())"""
 )
-# JupyterLab scrolls late, and hides the cells outside the viewport: a cell is shown once it stands within the viewport,
-# at the same place, for five looks in a row. `scrollToItem` is called again whenever JupyterLab scrolled elsewhere.
-_SHOW = """async number => {
-  const {content} = window.jupyterapp.shell.currentWidget;
-  const pause = () => new Promise(resolve => setTimeout(resolve, 40));
-  const top = () => {
-    const node = content.widgets[number].node;
-    const box = node.getBoundingClientRect(), frame = content.node.getBoundingClientRect();
-    const inside = node.isConnected && box.height > 2 && box.bottom > frame.top && box.top < frame.bottom - 20;
-    return inside ? Math.round(box.top) : null;
-  };
-  for (let tries = 0, same = 0, last = null; tries < 200 && same < 5; tries++) {
-    const now = top();
-    if (now === null) { content.scrollToItem(number, "start"); }
-    same = now !== null && now === last ? same + 1 : 0;
-    last = now;
-    await pause();
-  }
-}"""
+_SHOW = """number => window.jupyterapp.shell.currentWidget.content.scrollToItem(number, "start")"""
 
 
 class LabPage:
