@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, TimeoutError, ViewportSize, sync_playwright
 
 from tests.browser.lab_server import LabServer
 
@@ -105,11 +105,20 @@ class LabPage:
         return next(number for number, source in enumerate(sources) if source.startswith(start))
 
     def cell(self, number: int) -> Locator:
-        """The n-th cell of the notebook, scrolled into view: JupyterLab draws no others."""
-        self.page.evaluate(_SHOW, number)
-        found = self.page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}']")
-        found.wait_for()
-        return found
+        """The n-th cell of the notebook, scrolled into view: JupyterLab may draw no others.
+
+        It is scrolled again where JupyterLab, which scrolls late after a run, scrolled elsewhere at the same moment.
+        """
+        cell = self.page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}']")
+        for _ in range(5):
+            self.page.evaluate(_SHOW, number)
+            try:
+                cell.wait_for(timeout=5_000)
+                break
+            except TimeoutError:
+                continue
+        cell.wait_for()
+        return cell
 
     def picture(self, number: int, path: Path) -> Path:
         """Keep a picture of the n-th cell."""

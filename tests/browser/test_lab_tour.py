@@ -98,6 +98,30 @@ def test_the_graph_is_drawn(tour: LabPage) -> None:
     expect(graph.locator("svg text", has_text="nn.conv2d").first).to_be_attached()
 
 
+# ---------------------------------------------------------------- scrolled away
+_CHOOSE = """([number, name]) => {
+  const {node} = window.jupyterapp.shell.currentWidget.content.widgets[number];
+  [...node.querySelectorAll(".pl-pipeline .pl-pass")].find(row => row.textContent.includes(name)).click();
+}"""
+
+
+@pytest.mark.parametrize("windowing", ["contentVisibility", "full"])
+def test_a_view_that_was_scrolled_away_shows_what_it_showed(
+    tmp_path: Path, lab: tuple[LabServer, Browser], windowing: str
+) -> None:
+    """JupyterLab takes the cells outside the viewport out of the page and puts them back."""
+    with LabServer(tmp_path, windowing) as server:
+        shutil.copy(TOUR, server.folder)
+        with LabPage.opened(server, lab[1], TOUR.name) as page:
+            page.run_all()
+            number = page.number_of("%%passes")
+            for name in ("FuseOps", "FoldScaleAxis"):
+                page.cell(number).locator(".pl-pass").first.wait_for(state="attached")
+                page.page.evaluate(_CHOOSE, [number, name])
+                page.cell(page.count() - 1)
+                expect(page.cell(number).locator(".pl-pipeline .pl-chosen")).to_contain_text(name)
+
+
 # ---------------------------------------------------------------- without a kernel
 def test_a_stored_notebook_shows_its_views_before_anything_is_run(lab: tuple[LabServer, Browser]) -> None:
     server, chrome = lab
