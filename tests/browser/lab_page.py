@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, TimeoutError, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.browser.lab_server import LabServer
 
@@ -115,7 +116,7 @@ class LabPage:
             try:
                 cell.wait_for(timeout=5_000)
                 break
-            except TimeoutError:
+            except PlaywrightTimeout:
                 continue
         cell.wait_for()
         return cell

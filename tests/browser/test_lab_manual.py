@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.lab_page import READY_MS, WIDE, browser
 from tests.browser.lab_server import LabServer
@@ -20,12 +21,22 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabServer, Page]]:
-    """A server with an empty folder, and its page."""
+def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
+    """A server and a browser."""
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
-        page = chrome.new_page(viewport=WIDE)
-        page.goto(server.url("lab?reset"))
-        yield server, page
+        yield server, chrome
+
+
+@pytest.fixture
+def opened(lab: tuple[LabServer, Browser]) -> Iterator[tuple[LabServer, Page]]:
+    """A server with an empty folder, and its page."""
+    server, chrome = lab
+    for folder in server.folder.iterdir():
+        shutil.rmtree(folder)
+    page = chrome.new_page(viewport=WIDE)
+    page.goto(server.url("lab?reset"))
+    yield server, page
+    page.close()
 
 
 def choose_manual(page: Page) -> None:
