@@ -349,7 +349,15 @@ class TextRecording:
         return queries.operations(self, names, changed_only)
 
     def compare(self, other: TextRecording) -> TextComparison:
-        """Return two recordings pass by pass: steps aligned by name and unit, and where their programs part."""
+        """Return two recordings pass by pass: steps aligned by name and unit, and where their programs part.
+
+        Raises `DumpError` where the other is no recording of text.
+        """
+        if not isinstance(other, TextRecording):
+            hint = "`passlab.dumps.read` and `passlab.recorders` make recordings of text"
+            raise DumpError(
+                Diagnostic(f"a recording of text cannot be compared with a {type(other).__name__}", hint=hint)
+            )
         return TextComparison(self, other)
 
     def bisect(

@@ -122,8 +122,13 @@ class Comparison:
         return self.text()
 
 
-def compare(a: Recording, b: Recording) -> Comparison:
-    """Align the steps of two recordings. Raises `PassTypeError` for what is no recording."""
+def compare(a: Any, b: Any) -> Any:
+    """Align the steps of two recordings: a `Comparison`. Raises `PassTypeError` for what is no recording.
+
+    Recordings of text (`passlab.dumps`) align themselves: two of them make a `TextComparison`.
+    """
+    if not isinstance(a, Recording) and hasattr(a, "compare"):
+        return a.compare(b)
     first, second = checked_recording(a), checked_recording(b)
     texts = [[step.text or step.name for step in rec.steps] for rec in (first, second)]
     rows: list[ComparedStep] = []

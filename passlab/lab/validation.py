@@ -83,7 +83,9 @@ def checked_recording(value: Any) -> Recording:
         return value
     hint = "passlab.record(mod, passes) makes one"
     raise PassTypeError(
-        Diagnostic("this is not a recording", expected="Recording", found=type(value).__name__, hint=hint)
+        Diagnostic(
+            "this is not a recording of Relay's passes", expected="Recording", found=type(value).__name__, hint=hint
+        )
     )
 
 

@@ -10,6 +10,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
 from passlab.ir.walk import post_order
 from passlab.lab.recording import Recording
+from passlab.notebook.naming import RECORDINGS
 from passlab.notebook.pipelines import INSTRUMENTS
 
 _WORD = re.compile(r"(?:--)?[%@]?[\w.]*\Z")
@@ -129,7 +130,7 @@ def _in_blame(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str,
 
 
 def _recordings(namespace: Any) -> Iterator[tuple[str, str]]:
-    return ((n, "recording") for n, v in namespace.items() if isinstance(v, Recording) and not n.startswith("_"))
+    return ((n, "recording") for n, v in namespace.items() if isinstance(v, RECORDINGS) and not n.startswith("_"))
 
 
 def _in_vm(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:

@@ -22,7 +22,16 @@ from passlab.lab.node_values import NodeValues, watch
 from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
 from passlab.notebook.live import LiveOptions, LiveWidget
-from passlab.notebook.naming import NAME, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
+from passlab.notebook.naming import (
+    NAME,
+    RECORDINGS,
+    NamedMagics,
+    options_of,
+    pipeline_of,
+    shielded,
+    takes_pipeline,
+    words,
+)
 
 SHOWS = ("module", "text", "graph", "table", "none")
 
@@ -190,11 +199,13 @@ class RelayMagics(NamedMagics):
 
         %compare before after
 
-        Any step of one can be held against any step of the other. `%passes net ... -r NAME` makes recordings.
+        Any step of one can be held against any step of the other. `%passes net ... -r NAME` makes
+        recordings; those of other compilers, which `%dump FILE -o NAME` makes, are compared too.
         """
         options = options_of(self.compare, line)
         self._check_targets(options.out)
-        comparison = lab_compare(self._recording(options.first), self._recording(options.second))
+        first, second = (self._recording(name, RECORDINGS) for name in (options.first, options.second))
+        comparison = lab_compare(first, second)
         if options.out:
             self.shell.user_ns[options.out] = comparison
         return comparison

@@ -16,6 +16,7 @@ from IPython.core.magic_arguments import argument
 from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
 
+from passlab.dumps.recording import TextRecording
 from passlab.errors import did_you_mean
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -23,6 +24,7 @@ from passlab.lab.recording import Recording
 from passlab.notebook import pipelines, values
 
 NAME = re.compile(r"[^\W\d]\w*\Z")
+RECORDINGS = (Recording, TextRecording)  # what `%compare` puts side by side
 _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 
 _PIPELINE = (
@@ -89,15 +91,15 @@ class NamedMagics(Magics):
         cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
         raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
 
-    def _recording(self, name: str) -> Recording:
-        """The recording of a name of the notebook."""
+    def _recording(self, name: str, kinds: tuple[type, ...] = (Recording,)) -> Any:
+        """The recording of a name of the notebook, of one of these classes."""
         space = self.shell.user_ns
-        if isinstance(space.get(name), Recording):
-            return space[name]  # type: ignore[no-any-return]
+        if isinstance(space.get(name), kinds):
+            return space[name]
         if name in space:
             kind = type(space[name]).__name__
             raise UsageError(f"`{name}` is not a recording; its type is {kind}: %passes NAME ... -r rec makes one")
-        known = [n for n, v in space.items() if isinstance(v, Recording) and not n.startswith("_")]
+        known = [n for n, v in space.items() if isinstance(v, kinds) and not n.startswith("_")]
         there = f"recordings here: {', '.join(known)}" if known else "make one with %passes NAME ... -r rec"
         raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, known) or there}")
 

@@ -10,6 +10,7 @@ from IPython.utils.capture import capture_output
 from passlab import instrument, parse, structural_equal, transform
 from passlab.errors import InterruptedPassesError, ParseError, PassError, PasslabError, TypeInferenceError
 from passlab.ir.module import IRModule
+from tests.dumps import writer
 
 NET = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
   nn.relu(nn.dense(%x, %w))
@@ -445,6 +446,20 @@ def test_compare_puts_two_recordings_side_by_side_and_names_those_there_are(shel
     assert value.first_divergence.name == "ToANormalForm"
     with pytest.raises(UsageError, match="did you mean `two`"):
         shell.run_line_magic("compare", "one twoo")
+
+
+def test_compare_takes_recordings_of_other_compilers_and_refuses_one_of_each_kind(shell, tmp_path):
+    for name, seed in (("a", 1), ("b", 2)):
+        (tmp_path / name).write_text(writer.llvm_dump(writer.run(seed), "both"))
+        shell.run_line_magic("dump", f"{tmp_path / name} -o {name}")
+    shell.run_line_magic("passes", "net InferType -r relay -q")
+    value = shell.run_line_magic("compare", "a b -o found")
+    assert value is shell.user_ns["found"]
+    assert value.summary() == shell.user_ns["a"].compare(shell.user_ns["b"]).summary()
+    assert value.first is not None
+    for first, second in (("a", "relay"), ("relay", "a")):
+        with pytest.raises(PasslabError, match=r"cannot be compared|not a recording of Relay"):
+            shell.run_line_magic("compare", f"{first} {second}")
 
 
 def test_live_binds_the_program_and_follows_a_pass_that_is_defined_again(shell):
