@@ -18,6 +18,7 @@ BENCHMARKS = (
     "explorer",
     "first_paint",
     "dumps",
+    "dump_noise",
     "culprit",
 )
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cached_property
+from itertools import accumulate
 
 from passlab.diffing.text_lines import HOLE, TextLine
 
@@ -20,42 +22,75 @@ MOST_LINES = 4_000  # lines of one gap, on both sides together, that `difflib` a
 Pair = tuple[int, int]
 
 
+class Renaming:
+    """What the names of an old text are called in the new one.
+
+    Each function numbers its values for itself, so that the pairs of lines of one function vote for its names alone.
+    """
+
+    def __init__(self, old: Sequence[TextLine], new: Sequence[TextLine], pairs: Sequence[Pair] = ()) -> None:
+        self._function = list(accumulate(line.opens for line in old))  # of each line: which function it stands in
+        votes: defaultdict[int, defaultdict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+        for i, j in pairs:
+            left, right = old[i], new[j]
+            if left.names and left.shape == right.shape:
+                weight = 1 if is_structural(left.shape) else 4 if left.text != right.text else 6
+                inside = votes[self._function[i]]
+                for name, other in zip(left.names, right.names, strict=False):
+                    inside[name][other] += weight
+        self._inside = {function: _winners(counters) for function, counters in votes.items()}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Old name -> new name, as most functions say."""
+        if len(self._inside) == 1:
+            return next(iter(self._inside.values()))
+        votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for names in self._inside.values():
+            for name, other in names.items():
+                votes[name][other] += 1
+        return _winners(votes)
+
+    def of(self, line: int) -> dict[str, str]:
+        """Old name -> new name, for the names of a line of the old text."""
+        return self._inside.get(self._function[line], {})
+
+
+def _winners(votes: Mapping[str, Counter[str]]) -> dict[str, str]:
+    return {name: counter.most_common(1)[0][0] for name, counter in votes.items()}
+
+
 def is_structural(shape: str) -> bool:
     """Whether a line says nothing by itself: a bracket, a label, an empty line."""
     return len(shape) <= 2 or not any(char.isalnum() for char in shape)
 
 
-def align(old: Sequence[TextLine], new: Sequence[TextLine]) -> tuple[list[Pair], dict[str, str]]:
-    """Return the pairs of corresponding lines, in order, and old name -> new name."""
-    pairs = _aligned(old, new, {})
-    names = vote(old, new, pairs)
+def align(old: Sequence[TextLine], new: Sequence[TextLine]) -> tuple[list[Pair], Renaming]:
+    """Return the pairs of corresponding lines, in order, and what the names of the old text are called now."""
+    pairs = _aligned(old, new, [line.names for line in old])
+    renaming = Renaming(old, new, pairs)
     if any(old[i].names != new[j].names for i, j in pairs) or len(pairs) < min(len(old), len(new)):
-        pairs = _aligned(old, new, names)
-        names = vote(old, new, pairs)
-    return pairs, names
+        called = [tuple([renaming.of(i).get(name, name) for name in line.names]) for i, line in enumerate(old)]
+        pairs = _aligned(old, new, called)
+        renaming = Renaming(old, new, pairs)
+    return pairs, renaming
 
 
-def vote(old: Sequence[TextLine], new: Sequence[TextLine], pairs: Sequence[Pair]) -> dict[str, str]:
-    """Return for each name of the old text what most pairs call it in the new one."""
-    votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for i, j in pairs:
-        left, right = old[i], new[j]
-        if left.shape == right.shape and not is_structural(left.shape):
-            weight = 3 if left.text == right.text else 2
-            for name, other in zip(left.names, right.names, strict=False):
-                votes[name][other] += weight
-    return {name: counter.most_common(1)[0][0] for name, counter in votes.items()}
-
-
-def _aligned(old: Sequence[TextLine], new: Sequence[TextLine], names: Mapping[str, str]) -> list[Pair]:
+def _aligned(old: Sequence[TextLine], new: Sequence[TextLine], called: Sequence[tuple[str, ...]]) -> list[Pair]:
+    """Return the pairs; `called` has for each old line what its names are called in the new text."""
     pairs: list[Pair] = []
     work = [(0, len(old), 0, len(new))]
     while work:
         low, high, start, end = work.pop()
-        while low < high and start < end and _alike(old[low], new[start], names):
+        while low < high and start < end and old[low].shape == new[start].shape and called[low] == new[start].names:
             pairs.append((low, start))
             low, start = low + 1, start + 1
-        while low < high and start < end and _alike(old[high - 1], new[end - 1], names):
+        while (
+            low < high
+            and start < end
+            and old[high - 1].shape == new[end - 1].shape
+            and called[high - 1] == new[end - 1].names
+        ):
             high, end = high - 1, end - 1
             pairs.append((high, end))
         if low == high or start == end:
@@ -71,18 +106,12 @@ def _aligned(old: Sequence[TextLine], new: Sequence[TextLine], names: Mapping[st
                     pairs.append((i, j))
                 at, other = i + 1, j + 1
         elif (high - low) * (end - start) <= MOST_CELLS:
-            pairs += _best(old, new, low, high, start, end, names)
+            pairs += _best(old, new, low, high, start, end, called)
         elif high - low + end - start <= MOST_LINES:
             pairs += _matched(old, new, low, high, start, end)
         else:
             pairs += _hashed(old, new, low, high, start, end)
     return sorted(pairs)
-
-
-def _alike(left: TextLine, right: TextLine, names: Mapping[str, str]) -> bool:
-    if left.text == right.text and not names:
-        return True
-    return left.shape == right.shape and tuple([names.get(name, name) for name in left.names]) == right.names
 
 
 def _anchors(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int) -> list[Pair]:
@@ -127,17 +156,17 @@ def _best(
     high: int,
     start: int,
     end: int,
-    names: Mapping[str, str],
+    called: Sequence[tuple[str, ...]],
 ) -> list[Pair]:
     """Return the best alignment of a small gap: as many lines of equal shape as can be, names agreeing where they
     can.
     """
     rows, columns = high - low, end - start
     right = [(line.shape, line.names) for line in new[start:end]]
-    left = [(line.shape, tuple([names.get(n, n) for n in line.names])) for line in old[low:high]]
+    left = [(old[i].shape, called[i]) for i in range(low, high)]
     entry = {shape for shape, _ in right}
     table: list[list[float]] = [[0.0] * (columns + 1)]
-    for shape, called in left:
+    for shape, mine in left:
         last = table[-1]
         if shape not in entry:
             table.append(last)
@@ -149,7 +178,7 @@ def _best(
             if last[j + 1] > best:
                 best = last[j + 1]
             if other == shape:
-                score = last[j] + base + _agreement(called, others)
+                score = last[j] + base + _agreement(mine, others)
                 if score > best:
                     best = score
             row[j + 1] = best
@@ -195,4 +224,4 @@ def _hashed(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: in
     return _rising(hit)
 
 
-__all__ = ["HOLE", "align", "is_structural", "vote"]
+__all__ = ["HOLE", "Renaming", "align", "is_structural"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from passlab.diffing.text_align import align, is_structural
+from passlab.diffing.text_align import Renaming, align, is_structural
 from passlab.diffing.text_lines import LineReader, Syntax, TextLine
 
 SAME, OPERANDS, CHANGED, ADDED, REMOVED, MOVED = "same", "operands", "changed", "added", "removed", "moved"
@@ -40,7 +40,12 @@ class TextDiff:
     before: tuple[TextLine, ...]
     after: tuple[TextLine, ...]
     rows: tuple[TextRow, ...]
-    names: dict[str, str]
+    renaming: Renaming
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What most lines say a name of the old text is called in the new one."""
+        return self.renaming.names
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -77,7 +82,7 @@ class TextDiff:
         """Return the stretches of both lines of a row that differ."""
         if row.left is None or row.right is None:
             return (), ()
-        return word_marks(self.before[row.left].text, self.after[row.right].text, self.names)
+        return word_marks(self.before[row.left].text, self.after[row.right].text, self.renaming.of(row.left))
 
     def unified(self, context: int = 3) -> Iterator[str]:
         """Yield the lines of a unified diff: a sign and the text; unchanged stretches are folded."""
@@ -132,19 +137,19 @@ def _filtered(text: str, filters: Sequence[Filter], reader: LineReader) -> list[
 
 def diff_lines(before: Sequence[TextLine], after: Sequence[TextLine]) -> TextDiff:
     """Compare two lists of lines."""
-    pairs, names = align(before, after)
+    pairs, renaming = align(before, after)
     partner = dict(pairs)
     lost = [i for i in range(len(before)) if i not in partner]
     fresh = sorted(set(range(len(after))) - {j for _, j in pairs})
-    moved = _moved(before, after, lost, fresh, names)
+    moved = _moved(before, after, lost, fresh, renaming)
     rows: list[TextRow] = []
     at = other = 0
     for i, j in [*pairs, (len(before), len(after))]:
-        rows += _block(before, after, range(at, i), range(other, j), names, moved)
+        rows += _block(before, after, range(at, i), range(other, j), renaming, moved)
         if i < len(before):
-            rows.append(TextRow(_kind(before[i], after[j], names), i, j))
+            rows.append(TextRow(_kind(before[i], after[j], renaming.of(i)), i, j))
         at, other = i + 1, j + 1
-    return TextDiff(tuple(before), tuple(after), tuple(rows), names)
+    return TextDiff(tuple(before), tuple(after), tuple(rows), renaming)
 
 
 def _kind(left: TextLine, right: TextLine, names: dict[str, str]) -> str:
@@ -154,13 +159,14 @@ def _kind(left: TextLine, right: TextLine, names: dict[str, str]) -> str:
 
 
 def _moved(
-    before: Sequence[TextLine], after: Sequence[TextLine], lost: list[int], fresh: list[int], names: dict[str, str]
+    before: Sequence[TextLine], after: Sequence[TextLine], lost: list[int], fresh: list[int], renaming: Renaming
 ) -> dict[int, int]:
     """Return new line -> old line for lines that stand elsewhere now, with the names that they had."""
     waiting: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
     for i in reversed(lost):
         line = before[i]
         if not is_structural(line.shape) and line.names:
+            names = renaming.of(i)
             waiting[line.shape, tuple([names.get(n, n) for n in line.names])].append(i)
     moved = {}
     for j in fresh:
@@ -176,14 +182,14 @@ def _block(
     after: Sequence[TextLine],
     old: range,
     new: range,
-    names: dict[str, str],
+    renaming: Renaming,
     moved: dict[int, int],
 ) -> Iterator[TextRow]:
     """The rows of a block in which no line has a partner of its shape: lines alike are one that changed."""
     gone = set(moved.values())
     left = [i for i in old if i not in gone]
     right = [j for j in new if j not in moved]
-    became = _alike_lines(before, after, left, right, names)
+    became = _alike_lines(before, after, left, right, renaming)
     partner_of = {i: j for j, i in became.items()}
     position = 0
     for i in old:
@@ -204,12 +210,12 @@ def _block(
 
 
 def _alike_lines(
-    before: Sequence[TextLine], after: Sequence[TextLine], left: list[int], right: list[int], names: dict[str, str]
+    before: Sequence[TextLine], after: Sequence[TextLine], left: list[int], right: list[int], renaming: Renaming
 ) -> dict[int, int]:
     """Return new line -> old line for lines of a replaced block that are alike, in rising order."""
     if not left or not right or len(left) > MOST_BLOCK or len(right) > MOST_BLOCK or len(left) * len(right) > 20_000:
         return {}
-    old_words = [_bag(before[i].text, names) for i in left]
+    old_words = [_bag(before[i].text, renaming.of(i)) for i in left]
     new_words = [_bag(after[j].text, {}) for j in right]
     columns = len(right)
     table = [[0.0] * (columns + 1)]

@@ -22,6 +22,8 @@ class Syntax:
     names: str
     comment: str
     operation: str
+    label: str = ""  # what names have in front but where they label a block
+    function: str = ""  # matches the start of a line that opens a function, which numbers its values for itself
 
     @cached_property
     def name_pattern(self) -> re.Pattern[str]:
@@ -32,6 +34,11 @@ class Syntax:
     def operation_pattern(self) -> re.Pattern[str]:
         """Its first group that takes part is the operation of a line."""
         return re.compile(self.operation)
+
+    @cached_property
+    def function_pattern(self) -> re.Pattern[str]:
+        """Matches the start of a line that opens a function."""
+        return re.compile(self.function or "(?!)")
 
     def operation_of(self, line: str) -> str:
         """Return the operation of a line, or an empty text."""
@@ -47,6 +54,7 @@ class TextLine(NamedTuple):
     text: str
     shape: str
     names: tuple[str, ...]
+    opens: bool = False  # whether it opens a function
 
 
 _TRAILER = {
@@ -73,8 +81,13 @@ class LineReader:
             if self._trailer is not None and self.syntax.comment in core:
                 core = self._trailer.sub("", core)
             names = tuple(self.syntax.name_pattern.findall(core))
+            sign = self.syntax.label
+            if sign and names and core.startswith(names[0] + ":"):
+                names = (sign + names[0], *names[1:])
             shape = self.syntax.name_pattern.sub(HOLE, core).strip() + text[LONGEST:] if names else core.strip()
-            entry = self._lines[text] = TextLine(text, shape, names)
+            entry = self._lines[text] = TextLine(
+                text, shape, names, self.syntax.function_pattern.match(text) is not None
+            )
         return entry
 
     def lines(self, text: str) -> list[TextLine]:

@@ -304,7 +304,10 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
         step.verdict = "changed" if since == step.number else "unknown"
         if step.language == "mir" and _only_flags(step, units):
             step.verdict = "unknown"
-            step.note = step.note or "only flags of the function differ, which analyses that print nothing set, too"
+            step.note = (
+                step.note
+                or "only flags and debug values differ, which analyses that print nothing set and take out, too"
+            )
         if assembly.traits.wraps and _WRAPS.search(step.name):
             _judge_wrapper(step, assembly)
     elif assembly.traits.nested or (assembly.traits.closed and _LOCATIONS.search(step.name)):

@@ -254,9 +254,17 @@ def without_slots(data: bytes) -> bytes:
     return _SLOTS.sub(b"", data).strip()
 
 
+_KILLS = re.compile(rb" (?:killed|dead)(?= )")
+_DEBUG_LINES = re.compile(rb"^[ \t]*DBG_[^\n]*\n", re.MULTILINE)
+
+
 def without_flags(data: bytes) -> bytes:
-    """Return machine code without slot numbers, and without the flags that analyses set which print nothing."""
-    return _FLAGS.sub(rb"\1", without_slots(data)).replace(b" killed ", b" ")
+    """Return machine code without what analyses set or take out which print nothing: flags, and values of variables.
+
+    Where variables are, the analysis of debug variables keeps for itself until registers are given out.
+    """
+    plain = _FLAGS.sub(rb"\1", without_slots(data))
+    return _DEBUG_LINES.sub(b"", _KILLS.sub(b"", plain) + b"\n")
 
 
 _NUMBERS = re.compile(rb"[!#]\d+")

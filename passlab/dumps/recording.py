@@ -348,7 +348,7 @@ class TextRecording:
         """Return how many operations of each name the program has after each step; by default of steps that changed."""
         return queries.operations(self, names, changed_only)
 
-    def compare(self, other: TextRecording) -> TextComparison:
+    def compare(self, other: Any) -> TextComparison:
         """Return two recordings pass by pass: steps aligned by name and unit, and where their programs part.
 
         Raises `DumpError` where the other is no recording of text.

@@ -182,6 +182,13 @@ def test_flags_that_an_analysis_may_have_set_decide_nothing():
     assert [step.verdict for step in read(text.encode()).steps][1:] == ["unchanged", "unknown", "changed"]
 
 
+def test_debug_values_that_an_analysis_may_have_taken_out_decide_nothing():
+    lines = ["bb.0:", '  DBG_VALUE $edi, $noreg, !"n", debug-location !55; a.c:0', "  RET 0, dead $eflags"]
+    text = machine("After", "first", lines) + machine("After", "second", lines)
+    text += machine("After", "greedy", ["bb.0:", "  RET 0, $eflags"], "IsSSA, TracksDebugUserValues")
+    assert [step.verdict for step in read(text.encode()).steps][1:] == ["unchanged", "unknown"]
+
+
 # ---------------------------------------------------------------- MLIR
 def after(name, *bodies, argument=None):
     banner = f"// -----// IR Dump After {name} ({argument or name.lower()}) //----- //\n"
