@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 from passlab.diffing.diff import Diff, count_operators, diff
 from passlab.instrument.events import Event
@@ -120,6 +120,14 @@ class Comparison:
 
     def __repr__(self) -> str:
         return self.text()
+
+
+@overload
+def compare(a: Recording, b: Recording) -> Comparison: ...
+
+
+@overload
+def compare(a: Any, b: Any) -> Any: ...
 
 
 def compare(a: Any, b: Any) -> Any:
