@@ -19,10 +19,9 @@ from passlab.debugger.trace import Trace, recording_of
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.executor import GraphExecutorFactory, build
 from passlab.executor.graph import COPY, NOP
-from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recording, module_of
+from passlab.lab.recording import Recorder, Recording, module_of
 from passlab.transform import PassContext
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 

@@ -23,10 +23,9 @@ from passlab.debugger.replay import own_deep, refined, replayed
 from passlab.debugger.values import Unwritten
 from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError, counted
 from passlab.evaluate.arguments import check_argument
-from passlab.instrument.recorder import Recorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recording, history_of, module_of
+from passlab.lab.recording import Recorder, Recording, history_of, module_of
 from passlab.transform import PassContext
 from passlab.vm.compiling.compiler import compile as compile_vm
 from passlab.vm.control import Frame, frame_at

@@ -16,8 +16,8 @@ from passlab.display.view import View
 from passlab.errors import counted, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.printing import PrintedStep, Printer
-from passlab.instrument.recorder import Recorder
 from passlab.instrument.timing import PassTimingInstrument
+from passlab.lab.recording import Recorder
 from passlab.table import Table
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from passlab.diffing.diff import diff
 from passlab.errors import Diagnostic
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lazy import late
 from passlab.transform.base import Pass
 
 Status = Literal["input", "ran", "skipped", "failed", "running"]
@@ -128,13 +127,6 @@ class Event:
     def diff(self) -> Any:
         """Return the difference between the modules before and after (`lab.Diff`)."""
         return diff(self.before, self.after)
-
-    def rerun(self, pass_: Any = None, **context: Any) -> Any:
-        """Run the pass again on the same input under the same options, and return the new `lab.Recording`.
-
-        `pass_` takes the place of the pass; `context` changes options of the context, as in `opt_level=2`.
-        """
-        return late("passlab.lab.recording", "rerun")(self, pass_, **context)
 
     def __repr__(self) -> str:
         state = f"{self.status}{': ' + self.reason if self.reason else ''}"

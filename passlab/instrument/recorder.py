@@ -1,12 +1,7 @@
-"""`Recorder`: the instrument that writes down everything a pipeline does, as a tree of events.
+"""`EventRecorder`: the instrument that writes down everything a pipeline does, as a tree of events.
 
-    recorder = Recorder()
-    with PassContext(opt_level=3, instruments=[recorder]):
-        mod = pipeline(mod)
-    recorder.recording
-
-It keeps snapshots (which cost nothing, since programs are immutable), measures, and listens to rewrites and logs. What
-can be asked of the result is in `lab.recording`.
+It keeps snapshots (which cost nothing, since programs are immutable), measures, and listens to rewrites and logs. It
+only writes: `lab.recording.Recorder`, which users know as `instrument.Recorder`, adds the questions.
 """
 
 from __future__ import annotations
@@ -20,13 +15,11 @@ from passlab.instrument.events import ContextOptions, Event
 from passlab.instrument.memory import MemoryMeter
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lazy import late
 from passlab.transform.base import FunctionPass, ModulePass, PassRun, current_run
 from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 
-_RECORDING = ("passlab.lab.recording", "Recording")  # stands above instruments, so it is loaded when asked for
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
 
 
@@ -34,12 +27,14 @@ def _kind(cls: Any) -> str:
     return next((kind for base, kind in _KINDS if issubclass(cls, base)), "pass")
 
 
-class Recorder(PassInstrument):
+class EventRecorder(PassInstrument):
     """Record passes: `roots` are the events of the passes called from outside, each with those inside it.
 
     With `memory` the peak memory of each pass is measured, which is slow. With `rewrites=False` rewritten nodes are not
     noted, and provenance is unknown. A recorder used for several contexts goes on where it stopped.
     """
+
+    event_class = Event
 
     def __init__(self, memory: bool = False, rewrites: bool = True) -> None:
         super().__init__()
@@ -54,28 +49,14 @@ class Recorder(PassInstrument):
         self._contexts: dict[int, tuple[PassContext, ContextOptions]] = {}
         self._handler = _LogHandler(self)
 
-    @property
-    def recording(self) -> Any:
-        """What was recorded so far as a `lab.Recording`, with everything that can be asked of it."""
-        self._sweep()
-        return late(*_RECORDING)(self.roots, self.input)
-
-    def frame(self) -> Any:
-        """Return what was recorded as a pandas data frame, a row for each pass."""
-        return self.recording.frame()
-
-    def text(self) -> str:
-        """Return what was recorded as text without times."""
-        return str(self.recording.text())
-
     # ------------------------------------------------------------ hooks
     def enter_pass_ctx(self) -> None:
-        self._sweep()
+        self.close_interrupted()
         logging.getLogger("passlab").addHandler(self._handler)
 
     def exit_pass_ctx(self) -> None:
         logging.getLogger("passlab").removeHandler(self._handler)
-        self._sweep()
+        self.close_interrupted()
         if self._meter is not None and not self._open:
             self._meter.close()
 
@@ -110,7 +91,7 @@ class Recorder(PassInstrument):
         before = self.snapshot(mod)
         if self.input is None:
             self.input = before
-        return Event(
+        return self.event_class(
             pass_.info.name,
             before,
             before,
@@ -156,8 +137,8 @@ class Recorder(PassInstrument):
             event.diagnostics = tuple(run.diagnostics.diagnostics)
         self._open.pop(run)  # not before: what is open when its pass is over, an interrupt has left behind
 
-    def _sweep(self) -> None:
-        """Mark the passes whose end was never heard of, because an interrupt came in between, as failed."""
+    def close_interrupted(self) -> None:
+        """Mark the passes that an interrupt ended, so that no hook was called after them, as failed."""
         for run, event in list(self._open.items()):
             if run.over:
                 self._open.pop(run)
@@ -213,7 +194,7 @@ def _note_functions(event: Event) -> None:
 class _LogHandler(logging.Handler):
     """Adds what the passes of this thread or task log to the event of the innermost recorded one."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: EventRecorder) -> None:
         super().__init__()
         self._recorder = recorder
 

@@ -19,7 +19,8 @@ from passlab.diffing.diff import Diff, count_operators, diff
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.ir.equal import structural_equal
-from passlab.lab.recording import Recording, outcome
+from passlab.lab.event_rows import outcome
+from passlab.lab.recording import Recording
 from passlab.lab.validation import checked_recording
 from passlab.table import Table
 

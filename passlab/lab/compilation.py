@@ -15,9 +15,8 @@ from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
 from passlab.executor.aot.module_source import lowered
 from passlab.executor.building import build_graph
 from passlab.infer import infer_module
-from passlab.instrument.recorder import Recorder
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recording
+from passlab.lab.recording import Recorder, Recording
 from passlab.transform.context import PassContext
 from passlab.vm.compiling.compiler import compile as compile_module
 

@@ -3,8 +3,8 @@
     rec = passlab.record(mod, "InferType, FoldConstant, FuseOps(fuse_opt_level=2)")
     rec[2].before, rec["FuseOps"].after, rec.where(op="nn.relu"), rec.first(lambda mod: len(mod) > 1)
 
-Recorders write the events, this module numbers and asks. Files are in `recording_files`, provenance in `provenance`,
-drawing in `display`.
+An `EventRecorder` writes the events, this module numbers and queries them. Files are in `recording_files`, provenance
+in `provenance`, drawing in `display`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from passlab.diffing.diff import Diff, diff
 from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean
 from passlab.instrument.deadline import Deadline
 from passlab.instrument.events import ContextOptions, Event
-from passlab.instrument.recorder import Recorder
-from passlab.instrument.statistics import count_module, shown_change
+from passlab.instrument.recorder import EventRecorder
+from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.node_errors import not_a_node_error
+from passlab.lab.event_rows import COLUMNS, change, outcome, row_of
 from passlab.lab.provenance import Biography, Provenance
 from passlab.lazy import late
 from passlab.table import Table
@@ -42,19 +43,6 @@ if TYPE_CHECKING:
 Predicate = Callable[[IRModule], Any]
 DEFAULT_LEVEL = 3  # of a pipeline that is recorded outside of any PassContext
 _REPORT = ("passlab.display.report", "write_html")  # stands above the lab, so it is loaded when asked for
-
-
-class RecordedError(PassError):
-    """The error that ended a recording, read back from a file: `kind` is the name of its class."""
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(Diagnostic(text))
-        self.kind = kind
-
-
-def kind_of(error: BaseException | None) -> str:
-    """Return the name of an error's class, also of one read back."""
-    return error.kind if isinstance(error, RecordedError) else type(error).__name__
 
 
 class Recording:
@@ -77,7 +65,7 @@ class Recording:
         self.earlier = earlier  # the recording whose last program is the input of this one
         self.overlays: dict[str, dict[Expr, float]] = {}
         start = input if input is not None else self.runs[0].before if self.runs else IRModule()
-        self.steps: list[Event] = [Event("input", start, start, status="input", id="0")]
+        self.steps: list[Event] = [Step("input", start, start, status="input", id="0")]
         for run in self.runs:
             self.steps += run.children if run.kind == "sequential" else [run]
         _number(self.steps)
@@ -258,7 +246,7 @@ class Recording:
     # ------------------------------------------------------------ showing
     def table(self) -> Table:
         """Return one row per event: id, pass, what happened, and what it took."""
-        return Table(_COLUMNS, map(_row, self.events))
+        return Table(COLUMNS, map(row_of, self.events))
 
     def frame(self) -> pd.DataFrame:
         """Return `table()` as a pandas data frame."""
@@ -306,6 +294,55 @@ class Recording:
         from passlab.lab.recording_files import load
 
         return load(directory)
+
+
+class Step(Event):
+    """An event that can be run again."""
+
+    def rerun(self, pass_: Any = None, **context: Any) -> Recording:
+        """Run the pass again on the same input under the same options, and return the new recording.
+
+        `pass_` takes the place of the pass; `context` changes options of the context, as in `opt_level=2`. Raises
+        `PassError` for the input, which no pass made.
+        """
+        if self.status == "input":
+            raise PassError(Diagnostic("step 0 is the input of the recording: no pass to run again"))
+        again: Pass = as_pass(pass_ if pass_ is not None else self.pass_ if self.pass_ is not None else self.text)
+        disabled = tuple(n for n in self.context.disabled_pass if n != again.info.name)
+        changes = {key: value for key, value in context.items() if key not in ("instruments", "name")}
+        checked = PassContext(**{**vars(replace(self.context, disabled_pass=disabled)), **changes})
+        options = ContextOptions(
+            checked.opt_level, tuple(checked.required_pass), tuple(checked.disabled_pass), checked.config
+        )
+        return record_alone(
+            self.before, again, options, context.get("instruments", ()), context.get("name", again.as_text())
+        )
+
+
+class Recorder(EventRecorder):
+    """The recorder of passes that are run in a context of one's own.
+
+    recorder = Recorder()
+    with PassContext(opt_level=3, instruments=[recorder]):
+        mod = pipeline(mod)
+    recorder.recording
+    """
+
+    event_class = Step
+
+    @property
+    def recording(self) -> Recording:
+        """What was recorded so far, with everything that can be asked of it."""
+        self.close_interrupted()
+        return Recording(self.roots, self.input)
+
+    def frame(self) -> pd.DataFrame:
+        """Return what was recorded as a pandas data frame, a row for each pass."""
+        return self.recording.frame()
+
+    def text(self) -> str:
+        """Return what was recorded as text without times."""
+        return self.recording.text()
 
 
 def record(
@@ -396,22 +433,6 @@ def _recorded(
     return Recording(recorder.roots, recorder.input or mod.snapshot(), name, earlier)
 
 
-def rerun(event: Event, pass_: Any = None, **context: Any) -> Recording:
-    """Run the pass of an event again on what it ran on. Raises `PassError` for the input, which no pass made."""
-    if event.status == "input":
-        raise PassError(Diagnostic("step 0 is the input of the recording: no pass to run again"))
-    again: Pass = as_pass(pass_ if pass_ is not None else event.pass_ if event.pass_ is not None else event.text)
-    disabled = tuple(n for n in event.context.disabled_pass if n != again.info.name)
-    changes = {key: value for key, value in context.items() if key not in ("instruments", "name")}
-    checked = PassContext(**{**vars(replace(event.context, disabled_pass=disabled)), **changes})
-    options = ContextOptions(
-        checked.opt_level, tuple(checked.required_pass), tuple(checked.disabled_pass), checked.config
-    )
-    return record_alone(
-        event.before, again, options, context.get("instruments", ()), context.get("name", again.as_text())
-    )
-
-
 # ---------------------------------------------------------------- from module to recording
 def history_of(mod: Any) -> Recording | None:
     """Return the recording at whose end a module came out, None when it did not or has been changed since."""
@@ -441,45 +462,13 @@ def copy_of(run: Event) -> Event:
     return copies[run]
 
 
-# ---------------------------------------------------------------- numbering and rows
+# ---------------------------------------------------------------- numbering
 def _number(steps: list[Event]) -> None:
     stack = [(step, str(number)) for number, step in enumerate(steps)]
     while stack:
         event, number = stack.pop()
         event.id = number
         stack.extend((child, f"{number}.{place}") for place, child in enumerate(event.children, 1))
-
-
-def outcome(event: Event) -> str:
-    """Return in a few words what became of a pass."""
-    if event.status == "ran":
-        return "changed" if event.changed else "unchanged"
-    if event.status == "skipped":
-        return f"skipped: {event.reason}"
-    if event.status == "failed":
-        return f"failed: {kind_of(event.error)}"
-    return "" if event.status == "input" else event.status
-
-
-def change(event: Event) -> str:
-    """Return how a pass changed the calls of operators: `-2 nn.bias_add +2 add`."""
-    return shown_change(count_module(event.before)[1], count_module(event.after)[1]) if event.changed else ""
-
-
-_COLUMNS = (
-    "id", "depth", "pass", "kind", "role", "opt_level", "status", "reason", "changed", "milliseconds", "peak_bytes",
-    "rewrites", "rules", "functions", "nodes", "operators", "error",
-)  # fmt: skip
-
-
-def _row(event: Event) -> tuple[Any, ...]:
-    error = "" if event.error is None else f"{kind_of(event.error)}: {event.error}"
-    rules = ", ".join(f"{name} x{count}" for name, count in event.rewrites.rules.items())
-    return (
-        event.id, event.depth, event.text or event.name, event.kind, event.role, event.opt_level, event.status,
-        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), rules,
-        len(event.after), count_module(event.after)[0], change(event), error,
-    )  # fmt: skip
 
 
 def _remembered(predicate: Predicate) -> Callable[[IRModule], bool]:

@@ -26,7 +26,8 @@ from passlab.ir.expr import Expr, Var
 from passlab.ir.module import IRModule
 from passlab.ir.span import Source
 from passlab.ir.walk import post_order
-from passlab.lab.recording import RecordedError, Recording
+from passlab.lab.event_rows import RecordedError
+from passlab.lab.recording import Recording, Step
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
@@ -190,7 +191,7 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
         tuple(map(str, context["disabled_pass"])),
         dict(context["config"]),
     )
-    event = Event(
+    event = Step(
         str(data["name"]),
         modules[_index(data["before"])],
         modules[_index(data["after"])],

@@ -1,0 +1,55 @@
+"""The rows of a recording's table: what became of each pass, what it changed, and what ended it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.errors import Diagnostic, PassError
+from passlab.instrument.events import Event
+from passlab.instrument.statistics import count_module, shown_change
+
+
+def outcome(event: Event) -> str:
+    """Return in a few words what became of a pass."""
+    if event.status == "ran":
+        return "changed" if event.changed else "unchanged"
+    if event.status == "skipped":
+        return f"skipped: {event.reason}"
+    if event.status == "failed":
+        return f"failed: {kind_of(event.error)}"
+    return "" if event.status == "input" else event.status
+
+
+def change(event: Event) -> str:
+    """Return how a pass changed the calls of operators: `-2 nn.bias_add +2 add`."""
+    return shown_change(count_module(event.before)[1], count_module(event.after)[1]) if event.changed else ""
+
+
+COLUMNS = (
+    "id", "depth", "pass", "kind", "role", "opt_level", "status", "reason", "changed", "milliseconds", "peak_bytes",
+    "rewrites", "rules", "functions", "nodes", "operators", "error",
+)  # fmt: skip
+
+
+def row_of(event: Event) -> tuple[Any, ...]:
+    """Return the row of an event in the table of a recording: see `COLUMNS`."""
+    error = "" if event.error is None else f"{kind_of(event.error)}: {event.error}"
+    rules = ", ".join(f"{name} x{count}" for name, count in event.rewrites.rules.items())
+    return (
+        event.id, event.depth, event.text or event.name, event.kind, event.role, event.opt_level, event.status,
+        event.reason, event.changed, event.seconds * 1000, event.peak_bytes, len(event.rewrites), rules,
+        len(event.after), count_module(event.after)[0], change(event), error,
+    )  # fmt: skip
+
+
+class RecordedError(PassError):
+    """The error that ended a recording, read back from a file: `kind` is the name of its class."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(Diagnostic(text))
+        self.kind = kind
+
+
+def kind_of(error: BaseException | None) -> str:
+    """Return the name of an error's class, also of one read back."""
+    return error.kind if isinstance(error, RecordedError) else type(error).__name__
