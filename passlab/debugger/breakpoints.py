@@ -10,17 +10,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from passlab.debugger.code_map import CALL, KERNEL, RETURN
+from passlab.debugger.trace_data import TraceData
 from passlab.debugger.values import Unwritten, kind_text
 from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
 from passlab.ir.op import find_op
-
-if TYPE_CHECKING:
-    from passlab.debugger.trace import Trace
 
 Predicate = Callable[[Any], Any]
 _SITE = re.compile(r"@?(?P<function>[\w.]*):(?P<pc>\d+)\Z|(?P<only>\d+)\Z")
@@ -109,7 +107,7 @@ class PlaceBreakpoint(Breakpoint):
     def __init__(self, number: int, text: str, instants: Sequence[int], sites: Sequence[int] = ()) -> None:
         super().__init__(number, text)
         self.instants = instants
-        self.sites = tuple(sites)
+        self.code_map = tuple(sites)
 
     def after(self, instant: int) -> int | None:
         at = bisect_right(self.instants, instant)
@@ -123,7 +121,7 @@ class PlaceBreakpoint(Breakpoint):
 class ValueBreakpoint(Breakpoint):
     """Stops after an instruction that made a value for which a predicate holds, and at instant 0 for arguments."""
 
-    def __init__(self, number: int, text: str, trace: Trace, predicate: Predicate) -> None:
+    def __init__(self, number: int, text: str, trace: TraceData, predicate: Predicate) -> None:
         super().__init__(number, text)
         self.trace = trace
         self.predicate = predicate
@@ -147,9 +145,9 @@ class ValueBreakpoint(Breakpoint):
         return next((i for i in reversed(self.candidates[:start]) if self.at(i)), None)
 
 
-def value_instants(trace: Trace) -> list[int]:
+def value_instants(trace: TraceData) -> list[int]:
     """Return instant 0 and those just after a tensor came to be; moves, calls and returns only pass tensors on."""
-    sites = trace.sites
+    sites = trace.code_map
     makes = [sites.role[s] == KERNEL or sites.mnemonic(s) in ("load_const", "device_copy") for s in range(len(sites))]
     if trace.kind != "vm":
         makes = [bool(r not in (CALL, RETURN)) for r in sites.role.tolist()]
@@ -158,7 +156,7 @@ def value_instants(trace: Trace) -> list[int]:
 
 
 # ---------------------------------------------------------------- from what people write
-def breakpoint_of(trace: Trace, number: int, wanted: Any) -> Breakpoint:
+def breakpoint_of(trace: TraceData, number: int, wanted: Any) -> Breakpoint:
     """Return the breakpoint that a text or a predicate describes.
 
     `nn.dense` an operator, `invoke_packed` an opcode, `@loop` a function, `@loop:12` or `12` an instruction, `line 6`
@@ -174,14 +172,14 @@ def breakpoint_of(trace: Trace, number: int, wanted: Any) -> Breakpoint:
     if text.lower().removeprefix("first ").strip() in PREDICATES:
         return ValueBreakpoint(number, text, trace, predicate_of(text))
     found = sites_of(trace, text)
-    mask = np.zeros(len(trace.sites) + 1, bool)
+    mask = np.zeros(len(trace.code_map) + 1, bool)
     mask[found] = True
     return PlaceBreakpoint(number, text, np.flatnonzero(mask[trace.site]).tolist() if len(trace) else [], found)
 
 
-def sites_of(trace: Trace, text: str) -> list[int]:
+def sites_of(trace: TraceData, text: str) -> list[int]:
     """Return the sites that a text names. Raises `RunError`, with the nearest names, when there are none."""
-    sites = trace.sites
+    sites = trace.code_map
     every = range(len(sites))
     place = _SITE.match(text)
     names = [f.name for f in sites.functions]
@@ -200,32 +198,32 @@ def sites_of(trace: Trace, text: str) -> list[int]:
     return found
 
 
-def _site(trace: Trace, names: list[str], function: str, pc: int) -> int:
+def _site(trace: TraceData, names: list[str], function: str, pc: int) -> int:
     number = names.index(function)
-    if not 0 <= pc < len(trace.sites.functions[number].instructions):
-        last = len(trace.sites.functions[number].instructions) - 1
+    if not 0 <= pc < len(trace.code_map.functions[number].instructions):
+        last = len(trace.code_map.functions[number].instructions) - 1
         raise RunError(Diagnostic(f"@{function} has no instruction {pc}", hint=f"it has 0 to {last}"))
-    return trace.sites.bases[number] + pc
+    return trace.code_map.bases[number] + pc
 
 
-def _line_sites(trace: Trace, name: str, line: int) -> list[int]:
-    sites = trace.sites
+def _line_sites(trace: TraceData, name: str, line: int) -> list[int]:
+    sites = trace.code_map
     found = [s for s in range(len(sites)) if any(n == line and (not name or m == name) for m, n in sites.lines[s])]
     main = [s for s in found if sites.role[s] in (KERNEL, CALL) or trace.kind != "vm"]
     return main or found[:1]
 
 
-def words_of(trace: Trace) -> list[str]:
+def words_of(trace: TraceData) -> list[str]:
     """Return the words a breakpoint may be in a trace: its operators, opcodes and functions, and the predicates."""
-    sites = trace.sites
+    sites = trace.code_map
     every = range(len(sites))
     operators = sorted({name for s in every for name in sites.operators(s)})
     opcodes = sorted({sites.mnemonic(s) for s in every} - set(operators))
     return [*operators, *opcodes, *(f"@{f.name}" for f in sites.functions), *PREDICATES]
 
 
-def _nothing(trace: Trace, names: list[str], text: str) -> RunError:
-    sites = trace.sites
+def _nothing(trace: TraceData, names: list[str], text: str) -> RunError:
+    sites = trace.code_map
     operators = sorted({name for s in range(len(sites)) for name in sites.operators(s)})
     known = words_of(trace)
     if not text:

@@ -1,4 +1,4 @@
-"""`Sites`: the static side of a trace: for each instruction what it reads and writes, its kernel, operators and source.
+"""`CodeMap`: the static side of a trace: what each instruction reads and writes, its kernel, operators and source.
 
 A site is an instruction, numbered through all functions of a program. A program is anything with `functions` whose
 instructions can say what they read and write: an executable of the virtual machine, or the nodes of a graph or of a
@@ -34,7 +34,7 @@ _ROLES = {
 _CONTROL = (Opcode.IF, Opcode.GOTO, Opcode.FATAL)
 
 
-class Sites:
+class CodeMap:
     """The instructions of a program by number. `recording` is how the compiler made it, if that was recorded."""
 
     def __init__(self, program: Any, recording: Recording | None = None) -> None:
@@ -210,4 +210,4 @@ class Sites:
         return [tuple({(s.source_name, s.line): None for s in self.spans(site)}) for site in range(len(self))]
 
 
-__all__ = ["CALL", "KERNEL", "PLAIN", "RETURN", "STORAGE", "Sites"]
+__all__ = ["CALL", "KERNEL", "PLAIN", "RETURN", "STORAGE", "CodeMap"]

@@ -23,9 +23,9 @@ from passlab.debugger.breakpoints import (
     holds,
     predicate_of,
 )
-from passlab.debugger.forks import Fork, fork
 from passlab.debugger.instant import Instant, StackFrame
-from passlab.debugger.trace import Trace
+from passlab.debugger.node_runs import record_nodes
+from passlab.debugger.trace import Fork, Trace
 from passlab.debugger.value_literals import value_of
 from passlab.debugger.values import short_text
 from passlab.debugger.writers import Watch, Writer, writer_of
@@ -284,7 +284,7 @@ class Debugger:
         for register, value in wanted.items():
             if isinstance(value, str):
                 wanted[register] = value_of(value, self.register(register), names)
-        return fork(self.trace, self.at, wanted)
+        return self.trace.fork(self.at, wanted)
 
     # ------------------------------------------------------------ showing
     def table(self) -> Table:
@@ -328,9 +328,7 @@ def whole(number: Any, what: str = "a number of steps") -> int:
 def _recorded(program: Any, args: Sequence[Any], entry: str, executor: str, options: Mapping[str, Any]) -> Trace:
     if executor == "vm":
         return Trace.record(program, args, entry, **options)
-    from passlab.debugger.node_trace import record_nodes
-
-    return record_nodes(program, args, entry, executor)
+    return record_nodes(Trace, program, args, entry, executor)
 
 
 __all__ = ["Debugger"]

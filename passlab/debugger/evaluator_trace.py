@@ -12,9 +12,10 @@ from time import perf_counter
 from typing import Any
 
 from passlab import limits
-from passlab.debugger.code_map import CALL, KERNEL, PLAIN, RETURN, Sites
+from passlab.debugger.code_map import CALL, KERNEL, PLAIN, RETURN, CodeMap
 from passlab.debugger.node_code import NodeFunction, NodeInstruction, NodeProgram
-from passlab.debugger.node_trace import NodeTrace
+from passlab.debugger.node_trace import NodeEngine, T
+from passlab.debugger.trace_data import TraceData
 from passlab.diffing.diff import node_name
 from passlab.errors import PasslabError
 from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Return, Step, Waits
@@ -43,9 +44,9 @@ _SILENT = (Constant, Var, GlobalVar, Op, Let, Function, Constructor)  # nodes th
 Change = tuple[int, int, Mapping[int, Any]]  # an instant, the frame that runs there, and what its registers become
 
 
-def evaluated(mod: IRModule, args: Sequence[Any], entry: str) -> NodeTrace:
+def evaluator_trace(cls: type[T], mod: IRModule, args: Sequence[Any], entry: str) -> T:
     """Run a function of a module on the evaluator and return the trace. Raises `RunError` for wrong arguments."""
-    return _Evaluation(mod, args, entry, []).trace()
+    return _Evaluation(mod, args, entry, []).trace(cls)
 
 
 class _Code:
@@ -157,7 +158,7 @@ class _Evaluation(Evaluator):
         self.values_written: list[Value] = []
         self.running = -1
 
-    def trace(self) -> NodeTrace:
+    def trace(self, cls: type[T]) -> T:
         """Run the program and return what was written down."""
         closure, values = self._prepared(self.entry, self.args)
         act = self._enter(closure, values, 1, None)
@@ -183,12 +184,13 @@ class _Evaluation(Evaluator):
             self._return(act, result)
         for code in self.codes.values():
             code.made.register_file_size = code.count
-        trace = self.whole = NodeTrace("debug", self._sites(), log, values, self.entry, self._fork)
+        trace = cls(self._code_map(), log, values, self.entry, NodeEngine("debug", self._fork))
+        self.whole: TraceData = trace
         trace.error, trace.result, trace.stopped = error, result, self.stopped
         return self._since_last_change(trace) if self.changes else trace
 
-    def _sites(self) -> Sites:
-        """The sites of all functions in the order of the program, entered into the log."""
+    def _code_map(self) -> CodeMap:
+        """The code of all functions in the order of the program, entered into the log."""
         codes = list(self.codes.values())
         moved = []
         for code in codes:
@@ -196,20 +198,20 @@ class _Evaluation(Evaluator):
             for place, was in enumerate(code.in_order()):
                 now[was] = place
             moved.append(now)
-        sites = Sites(NodeProgram([code.made for code in codes]), Recording([], self.mod))
-        self.log.sites.extend(sites.bases[function] + moved[function][place] for function, place in self.events)
+        code_map = CodeMap(NodeProgram([code.made for code in codes]), Recording([], self.mod))
+        self.log.sites.extend(code_map.bases[function] + moved[function][place] for function, place in self.events)
         function, place = self.end
         self.log.end_pc = moved[function][place] if function >= 0 else 0
-        return sites
+        return code_map
 
     # ------------------------------------------------------------ forks
-    def _fork(self, _: NodeTrace, instant: int, changes: Mapping[int, Any]) -> NodeTrace:
+    def _fork(self, left: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
         """Run all of it again with one more change; `instant` counts from the last change."""
         at = instant + (self.changes[-1][0] if self.changes else 0)
         change = at, self.whole.current(at)[0], changes
-        return _Evaluation(self.mod, self.args, self.entry, [*self.changes, change]).trace()
+        return _Evaluation(self.mod, self.args, self.entry, [*self.changes, change]).trace(type(left))
 
-    def _since_last_change(self, whole: NodeTrace) -> NodeTrace:
+    def _since_last_change(self, whole: T) -> T:
         """Return a branch: what came after the last change, over the frames that there were."""
         start, running, changes = self.changes[-1]
         old, log = whole.log, Log()
@@ -229,7 +231,7 @@ class _Evaluation(Evaluator):
             log.switched_to.append(to)
         log.end_pc = old.end_pc
         log.segments.append(Segment(0, top, frozenset(), self.values_written[start:]))
-        branch = NodeTrace("debug", whole.sites, log, whole.args, self.entry, self._fork)
+        branch = type(whole)(whole.code_map, log, whole.args, self.entry, NodeEngine("debug", self._fork))
         branch.error, branch.result, branch.stopped = whole.error, whole.result, whole.stopped
         return branch
 
@@ -387,4 +389,4 @@ def _operands(node: Expr) -> list[Expr]:
     ] or list(getattr(node, "fields", ()))
 
 
-__all__ = ["evaluated"]
+__all__ = ["evaluator_trace"]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.debugger.code_map import CALL, RETURN
+from passlab.debugger.trace_data import TraceData
 from passlab.debugger.values import short_text
 from passlab.evaluate.values import Closure, RefValue
 from passlab.ir.expr import Expr
 
 if TYPE_CHECKING:
-    from passlab.debugger.trace import Trace
     from passlab.lab.provenance import Biography
 
 AROUND = 3  # instructions shown before and after the next one
@@ -38,7 +38,7 @@ class StackFrame:
 class Instant:
     """A moment of a run: `number` instructions have been executed. Two instants are equal when their states are."""
 
-    def __init__(self, trace: Trace, number: int) -> None:
+    def __init__(self, trace: TraceData, number: int) -> None:
         self.trace = trace
         self.number = number
         self.frame, self.pc = trace.current(number)
@@ -51,12 +51,12 @@ class Instant:
     @property
     def site(self) -> int:
         """The number, in the whole program, of the instruction that comes next; -1 at the end."""
-        return -1 if self.ended else self.trace.sites.bases[self.trace.log.function[self.frame]] + self.pc
+        return -1 if self.ended else self.trace.code_map.bases[self.trace.log.function[self.frame]] + self.pc
 
     @property
     def function(self) -> str:
         """The name of the function that runs, "" after the end."""
-        return "" if self.ended else str(self.trace.sites.functions[self.trace.log.function[self.frame]].name)
+        return "" if self.ended else str(self.trace.code_map.functions[self.trace.log.function[self.frame]].name)
 
     @property
     def depth(self) -> int:
@@ -66,7 +66,7 @@ class Instant:
     @property
     def instruction(self) -> str:
         """The instruction that comes next, as text; "" at the end."""
-        return "" if self.ended else self.trace.sites.text(self.site)
+        return "" if self.ended else self.trace.code_map.text(self.site)
 
     @property
     def seconds(self) -> float:
@@ -90,18 +90,18 @@ class Instant:
         if self.ended:
             return {}
         return {
-            name: i for i, name in enumerate(self.trace.sites.functions[self.trace.log.function[self.frame]].params)
+            name: i for i, name in enumerate(self.trace.code_map.functions[self.trace.log.function[self.frame]].params)
         }
 
     @property
     def reads(self) -> tuple[int, ...]:
         """The registers that the next instruction reads."""
-        return () if self.ended else self.trace.sites.reads(self.site)
+        return () if self.ended else self.trace.code_map.reads(self.site)
 
     @property
     def writes(self) -> tuple[int, ...]:
         """The registers of this frame that the next instruction is about to change."""
-        return () if self.ended else self.trace.sites.changes(self.site)
+        return () if self.ended else self.trace.code_map.changes(self.site)
 
     @property
     def just_written(self) -> tuple[int, ...]:
@@ -118,10 +118,10 @@ class Instant:
         trace, out = self.trace, []
         for number, pc in trace.frames_at(self.number, most):
             func = trace.log.function[number]
-            code = trace.sites.functions[func].instructions
-            text = trace.sites.text(trace.sites.bases[func] + pc) if pc < len(code) else ""
+            code = trace.code_map.functions[func].instructions
+            text = trace.code_map.text(trace.code_map.bases[func] + pc) if pc < len(code) else ""
             out.append(
-                StackFrame(number, str(trace.sites.functions[func].name), pc, int(trace.log.depth[number]), text)
+                StackFrame(number, str(trace.code_map.functions[func].name), pc, int(trace.log.depth[number]), text)
             )
         return out
 
@@ -129,22 +129,22 @@ class Instant:
     @property
     def nodes(self) -> list[Expr]:
         """The IR nodes that the next instruction carries out."""
-        return [] if self.ended else self.trace.sites.nodes(self.site)
+        return [] if self.ended else self.trace.code_map.nodes(self.site)
 
     @property
     def operators(self) -> list[str]:
         """The operators that the next instruction carries out."""
-        return [] if self.ended else self.trace.sites.operators(self.site)
+        return [] if self.ended else self.trace.code_map.operators(self.site)
 
     @property
     def spans(self) -> list[Any]:
         """The places in the source that the next instruction comes from."""
-        return [] if self.ended else self.trace.sites.spans(self.site)
+        return [] if self.ended else self.trace.code_map.spans(self.site)
 
     @property
     def history(self) -> list[Biography]:
         """The lives of the next instruction's nodes through the passes that made them. Needs a recorded compilation."""
-        recording = self.trace.sites.recording
+        recording = self.trace.code_map.recording
         return [] if recording is None else [recording.biography(node) for node in self.nodes]
 
     # ------------------------------------------------------------ comparing and showing
@@ -165,14 +165,14 @@ class Instant:
             return (
                 f"instant {self.number:,} of {len(trace):,}: the program has ended\nresult: {short_text(trace.result)}"
             )
-        place = ", ".join(list(dict.fromkeys(f"{name}:{line}" for name, line in trace.sites.lines[self.site]))[:3])
+        place = ", ".join(list(dict.fromkeys(f"{name}:{line}" for name, line in trace.code_map.lines[self.site]))[:3])
         operators = " + ".join(self.operators)
         head = f"instant {self.number:,} of {len(trace):,}  @{self.function}  depth {self.depth}"
         lines = ["  ".join(part for part in (head, operators, place) if part)]
         base = self.site - self.pc
-        code = trace.sites.functions[trace.log.function[self.frame]].instructions
+        code = trace.code_map.functions[trace.log.function[self.frame]].instructions
         for at in range(max(0, self.pc - AROUND), min(len(code), self.pc + AROUND + 1)):
-            lines.append(f"{'>' if at == self.pc else ' '} {at:>4}  {trace.sites.text(base + at)}")
+            lines.append(f"{'>' if at == self.pc else ' '} {at:>4}  {trace.code_map.text(base + at)}")
         lines += self._register_lines()
         stack = self.frames(SHOWN_FRAMES)
         if len(stack) > 1:

@@ -1,4 +1,4 @@
-"""Nodes as instructions: what the graph executor and the reference evaluator run, in the form that `Sites` reads.
+"""Nodes as instructions: what the graph executor and the reference evaluator run, in the form that `CodeMap` reads.
 
 A node writes the register of its own; a function lists its nodes in the order of the program.
 """

@@ -8,78 +8,72 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from passlab.debugger.code_map import KERNEL, PLAIN, Sites
+from passlab.debugger.code_map import KERNEL, PLAIN, CodeMap
 from passlab.debugger.node_code import NodeFunction, NodeInstruction, NodeProgram
-from passlab.debugger.replay import fitted, own, own_deep
-from passlab.debugger.trace import Trace, recording_of
+from passlab.debugger.replay import fitted, own
+from passlab.debugger.trace_data import TraceData
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.executor import GraphExecutorFactory, build
 from passlab.executor.graph import COPY, NOP
-from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recorder, Recording, module_of
+from passlab.lab.recording import Recorder, Recording
 from passlab.transform import PassContext
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 
 if TYPE_CHECKING:
     from passlab.executor.graph_module import GraphModule
 
-Again = Callable[["NodeTrace", int, Mapping[int, Any]], "NodeTrace"]
+T = TypeVar("T", bound=TraceData)
+Again = Callable[[TraceData, int, Mapping[int, Any]], TraceData]
 
 
-class NodeTrace(Trace):
-    """A trace by node. `kind` is "graph" or "debug".
+class NodeEngine:
+    """An executor as the engine of a trace by node. `kind` is "graph" or "debug".
 
-    `again` runs on from an instant of it, with other values in registers of the frame that runs there.
+    `again` runs on from an instant of a trace, with other values in registers of the frame that runs there.
     """
 
-    def __init__(self, kind: str, sites: Sites, log: Log, args: Sequence[Any], entry: str, again: Again) -> None:
-        super().__init__(sites, log, args, entry)
+    def __init__(self, kind: str, again: Again) -> None:
         self.kind = kind
         self._again = again
 
-    def run_on(self, instant: int, changes: Mapping[int, Any]) -> NodeTrace:
+    def replay(self, trace: TraceData, segment: Segment, end: int) -> tuple[Segment, Log]:
+        """Return the segment as it is: the log of a trace by node keeps every value."""
+        return segment, trace.log
+
+    def refine(self, trace: TraceData, segment: Segment, end: int) -> list[Segment]:
+        """Return the segment alone, as `replay` does."""
+        return [segment]
+
+    def run_on(self, trace: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
         """Return the branch that leaves an instant with other values in registers of the frame that runs.
 
         Raises `RunError` after the end, for registers that are not there, and for values that do not fit.
         """
-        frame, _ = self.current(instant)
+        frame, _ = trace.current(instant)
         if frame < 0:
             raise RunError(
                 Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant")
             )
-        held, name = self.registers(frame, instant), self.sites.functions[self.log.function[frame]].name
+        held, name = trace.registers(frame, instant), trace.code_map.functions[trace.log.function[frame]].name
         for register in changes:
             if not 0 <= register < len(held):
                 raise RunError(f"@{name} has the registers $0 to ${len(held) - 1}, no ${register}")
             if held[register] is None:
                 raise RunError(f"${register} holds nothing at instant {instant:,}, so it cannot be replaced")
         fitting = {r: fitted(r, held[r], value) for r, value in changes.items()}
-        made = self._again(self, instant, fitting)
-        made.parent, made.changes = (self, instant), {r: own(value) for r, value in fitting.items()}
-        return made
-
-
-def record_nodes(program: IRModule | Expr | Recording, args: Sequence[Any], entry: str, executor: str) -> NodeTrace:
-    """Run a program with the executor "graph" or "debug" and return its trace. Raises `RunError` for another one."""
-    source: IRModule | Expr = module_of(program)
-    mod = source if isinstance(source, IRModule) else IRModule.from_expr(source)
-    args = [own_deep(value) for value in args]
-    if executor == "graph":
-        return _graph(mod, args, entry)
-    if executor == "debug":
-        from passlab.debugger.evaluator_trace import evaluated
-
-        return evaluated(mod, args, entry)
-    raise RunError(Diagnostic(f"there is no executor `{executor}` that steps", hint="vm, graph or debug"))
+        branch = self._again(trace, instant, fitting)
+        branch.parent, branch.changes = (trace, instant), {r: own(value) for r, value in fitting.items()}
+        return branch
 
 
 # ---------------------------------------------------------------- the graph executor
-def _graph(mod: IRModule, args: Sequence[Any], entry: str) -> NodeTrace:
+def graph_trace(cls: type[T], mod: IRModule, args: Sequence[Any], entry: str) -> T:
+    """Run a program on the graph executor and return the trace. Raises `RunError` for wrong arguments."""
     if entry != "main":
         raise RunError("the graph executor runs @main only")
     recorder = Recorder()
@@ -89,7 +83,7 @@ def _graph(mod: IRModule, args: Sequence[Any], entry: str) -> NodeTrace:
     wanted = len(mod["main"].params)
     if len(args) != wanted:
         raise RunError(f"@main takes {wanted} arguments and was given {len(args)}")
-    plan = _GraphRun(built, recording_of(recorder, mod), args)
+    plan = _GraphRun(built, recorder.recording_of(mod), args)
     module = built.module(debug=True)
     for number, value in enumerate(args):
         module.set_input(number, value)
@@ -97,7 +91,7 @@ def _graph(mod: IRModule, args: Sequence[Any], entry: str) -> NodeTrace:
     for argument in built.graph.arg_nodes:
         for row in range(plan.rows[argument], plan.rows[argument + 1]):
             registers[plan.slots[row]] = module.values[row]
-    return plan.trace(registers, 0)
+    return plan.trace(cls, registers, 0)
 
 
 class _GraphRun:
@@ -108,17 +102,17 @@ class _GraphRun:
         self.args = list(args)
         self.rows = built.graph.row_ptr
         self.function, self.slots = _graph_code(built, self.rows)
-        self.sites = Sites(NodeProgram([self.function]), recording)
+        self.code_map = CodeMap(NodeProgram([self.function]), recording)
         nodes = [n for n, node in enumerate(built.graph.nodes) if node.func_name]
         self.steps = [(n, row) for n in nodes for row in range(self.rows[n], self.rows[n + 1])]
 
-    def trace(self, registers: Sequence[Any], start: int) -> NodeTrace:
+    def trace(self, cls: type[T], registers: Sequence[Any], start: int) -> T:
         """Run from a step on, with these registers, and return the trace."""
         log = Log()
         log.add_frame(-1, 0, -1, -1)
         log.switch(0)
         log.segments.append(Segment(0, SavedFrame(0, 0, start, tuple(registers), -1, None)))
-        made = NodeTrace("graph", self.sites, log, self.args, "main", self._again)
+        trace = cls(self.code_map, log, self.args, "main", NodeEngine("graph", self._again))
         module = self.built.module(debug=True)
         log.started = perf_counter()
         try:
@@ -126,17 +120,17 @@ class _GraphRun:
                 self._run(module, registers, start, log)
             module.has_run = True
         except PasslabError as error:
-            made.error = error
-            return made
+            trace.error = error
+            return trace
         outputs = tuple(module.get_output(i) for i in range(module.get_num_outputs()))
-        made.result = outputs[0] if len(outputs) == 1 else outputs
-        return made
+        trace.result = outputs[0] if len(outputs) == 1 else outputs
+        return trace
 
-    def _again(self, left: NodeTrace, instant: int, changes: Mapping[int, Any]) -> NodeTrace:
+    def _again(self, left: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
         registers = [changes.get(r, held) for r, held in enumerate(left.registers(0, instant))]
         top = left.log.segments[0].top
         assert top is not None
-        return self.trace(registers, top.pc + instant)
+        return self.trace(type(left), registers, top.pc + instant)
 
     def _run(self, module: GraphModule, registers: Sequence[Any], start: int, log: Log) -> None:
         """Run kernels from a step on. Of a kernel that has made some of its results already, the others are new."""
@@ -185,4 +179,4 @@ def _graph_code(built: GraphExecutorFactory, rows: list[int]) -> tuple[NodeFunct
     return function, slots
 
 
-__all__ = ["NodeTrace", "record_nodes"]
+__all__ = ["NodeEngine", "graph_trace"]

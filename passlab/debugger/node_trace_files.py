@@ -11,27 +11,29 @@ from typing import TYPE_CHECKING, Any
 
 from passlab import limits
 from passlab.debugger.log_files import check_same
-from passlab.debugger.node_trace import NodeTrace, record_nodes
+from passlab.debugger.node_runs import record_nodes
+from passlab.debugger.node_trace import T
+from passlab.debugger.trace_data import TraceData
 from passlab.errors import RunError
 from passlab.ir.module import IRModule
 from passlab.text.parser import parse
 from passlab.transform import PassContext
 
 if TYPE_CHECKING:
-    from passlab.debugger.code_map import Sites
+    from passlab.debugger.code_map import CodeMap
     from passlab.vm.tracing.log import Log
 
 
-def program_of(trace: NodeTrace) -> str:
+def program_of(trace: TraceData) -> str:
     """Return the program of a trace as text that reads back to the same. Raises `RunError` where it is not known."""
     if trace.source is None:
         raise RunError("this trace does not know its program")
     return trace.source.astext()
 
 
-def options_of(trace: NodeTrace) -> dict[str, Any]:
+def options_of(trace: TraceData) -> dict[str, Any]:
     """Return the options of the context the program was built under."""
-    recording = trace.sites.recording
+    recording = trace.code_map.recording
     events = [] if recording is None else recording.runs
     if not events:
         return {}
@@ -48,18 +50,18 @@ def read_program(text: str) -> IRModule:
     return parse(text, source_name="trace")
 
 
-def run_again(told: Mapping[str, Any], mod: IRModule, args: list[Any], most: int) -> NodeTrace:
+def run_again(cls: type[T], told: Mapping[str, Any], mod: IRModule, args: list[Any], most: int) -> T:
     """Run a program as the head of a file says it ran, for at most so many steps."""
     options, entry, kind = told["options"], str(told["entry"]), str(told["kind"])
     with limits.override(trace_instants=most):
         if not options:
-            return record_nodes(mod, args, entry, kind)
+            return record_nodes(cls, mod, args, entry, kind)
         required, disabled = map(str, options["required_pass"]), map(str, options["disabled_pass"])
         with PassContext(int(options["opt_level"]), list(required), list(disabled)):
-            return record_nodes(mod, args, entry, kind)
+            return record_nodes(cls, mod, args, entry, kind)
 
 
-def compared(trace: NodeTrace, old: Log) -> None:
+def compared(trace: TraceData, old: Log) -> None:
     """Check that a run that was done again went as a log says, and take over its times. Raises `VerifyError`."""
     log: Log = trace.log
     check_same(old, log, trace.finished)
@@ -67,10 +69,10 @@ def compared(trace: NodeTrace, old: Log) -> None:
     log.started, log.clock = old.started, old.clock
 
 
-def lines_of(told: Sequence[Any], sites: Sites) -> list[tuple[tuple[str, int], ...]]:
+def lines_of(told: Sequence[Any], code_map: CodeMap) -> list[tuple[tuple[str, int], ...]]:
     """Return the lines of source of each site, as a file tells them."""
     lines = [tuple([(str(name), int(line)) for name, line in found]) for found in told]
-    if len(lines) != len(sites):
+    if len(lines) != len(code_map):
         raise ValueError("the lines of its source do not fit its program")
     return lines
 

@@ -1,4 +1,4 @@
-"""Running a stretch of a trace again: objects that were dropped come back, and the past is forked.
+"""`MachineEngine`: runs a segment of a trace again, so that dropped objects come back and the past can be forked.
 
 Both start a machine from the frames of an instant. A replay writes into memory of its own wherever the first run wrote
 over something; a fork has memory of its own for all it may still write into, so the trace it leaves stays as it is.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from passlab import limits
+from passlab.debugger.trace_data import TraceData
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.values import ADTValue
@@ -24,66 +25,99 @@ from passlab.vm.tracing.buffers import Redirection, content_at, owner
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 from passlab.vm.tracing.recorder import FINE, TracingMachine
 
-if TYPE_CHECKING:
-    from passlab.debugger.trace import Trace
-
 UNBOUNDED = 1 << 62
 
 
-def replayed(trace: Trace, segment: Segment, end: int) -> tuple[Segment, Log]:
-    """Run a segment again from its checkpoint; return it with its objects, and the log of what was overwritten.
+class MachineEngine:
+    """The virtual machine as the engine of a trace. `machine` is the last that ran some of it: the next is like it."""
 
-    Raises `VerifyError` when the run takes another way than the log says: the program or its kernels are not the same.
-    """
-    log = trace.log
-    running = None if log.overwritten else _running(trace, segment, end)
-    frames, numbers, below = _frames(segment.top, running)
-    unwritten: set[int] = set(segment.unwritten)
-    if log.overwritten:
-        copies = {k: content_at(log, found[0].buffer, segment.start) for k, found in log.overwritten.items()}
-        _redirect(frames, {k: c for k, c in copies.items() if c is not None}, unwritten)
-    machine = _machine(trace, segment.start)
-    try:
-        machine.resume(frames, numbers, unwritten, end - segment.start, every_object=True)
-    except PasslabError as error:
-        if len(machine.log) < end - segment.start:
-            raise VerifyError(Diagnostic("the run failed earlier than the trace says")) from error
-    made = machine.log
-    _check_way(made, trace, segment.start, end)
-    return _joined(segment, made, below), made
+    kind = "vm"
+
+    def __init__(self, machine: TracingMachine | None = None) -> None:
+        self.machine = machine
+
+    def start(self, trace: TraceData, memory: int, most: int) -> TracingMachine:
+        """Return a machine for the program of a trace, with an empty log."""
+        return TracingMachine(trace.code_map.program, memory, most, self.machine)
+
+    def replay(self, trace: TraceData, segment: Segment, end: int) -> tuple[Segment, Log]:
+        """Run a segment again from its checkpoint; return it with its objects, and the log of what was overwritten.
+
+        Raises `VerifyError` when the run takes another way than the log says: the program or its kernels are not the
+        same.
+        """
+        log = trace.log
+        running = None if log.overwritten else _running(trace, segment, end)
+        frames, numbers, below = _frames(segment.top, running)
+        unwritten: set[int] = set(segment.unwritten)
+        if log.overwritten:
+            copies = {k: content_at(log, found[0].buffer, segment.start) for k, found in log.overwritten.items()}
+            _redirect(frames, {k: c for k, c in copies.items() if c is not None}, unwritten)
+        machine = self._machine(trace, segment.start)
+        try:
+            machine.resume(frames, numbers, unwritten, end - segment.start, every_object=True)
+        except PasslabError as error:
+            if len(machine.log) < end - segment.start:
+                raise VerifyError(Diagnostic("the run failed earlier than the trace says")) from error
+        _check_way(machine.log, trace, segment.start, end)
+        return _joined(segment, machine.log, below), machine.log
+
+    def refine(self, trace: TraceData, segment: Segment, end: int) -> list[Segment]:
+        """Run a quick segment again as quickly, and return shorter ones in its place, each with a checkpoint.
+
+        Carrying out a basic block costs a small part of carrying out its instructions one by one, as `replay` does, so
+        an instant is soon reached however far apart recording has set its checkpoints. Raises `VerifyError`.
+        """
+        frames, numbers, below = _frames(segment.top, _running(trace, segment, end))
+        machine = self._machine(trace, segment.start)
+        machine.spacing = FINE
+        machine.resume(frames, numbers, segment.unwritten, end - segment.start)
+        machine.log.write_out()
+        _check_way(machine.log, trace, segment.start, end)
+        parts = machine.log.segments
+        if not all(part.quick for part in parts):
+            return [segment]
+        for part in parts:
+            part.start += segment.start
+            lowest = part.top
+            while lowest is not None and lowest.below is not None and lowest.below is not below:
+                lowest = lowest.below
+            if lowest is not None:
+                lowest.below = below
+        return parts
+
+    def run_on(self, trace: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
+        """Return the branch that leaves a trace at an instant with other values in registers of its frame.
+
+        An error while it runs is kept as its `error`. Raises `RunError` for changes that do not fit.
+        """
+        caps = limits.current()
+        machine, frames, numbers, unwritten = forked(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
+        branch = type(trace)(trace.code_map, machine.log, trace.args, trace.entry, MachineEngine(machine))
+        branch.parent, branch.changes = (trace, instant), {r: own(frames[-1].registers[r]) for r in changes}
+        try:
+            branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
+        except PasslabError as error:
+            branch.error = error
+        branch.stopped = machine.stopped
+        return branch
+
+    def _machine(self, trace: TraceData, instant: int) -> TracingMachine:
+        """Return a machine whose log knows the frames there are at an instant."""
+        self.machine = machine = self.start(trace, UNBOUNDED, UNBOUNDED)
+        old, new = trace.log, machine.log
+        count = bisect_left(old.created, instant)  # frames come in the order of their calls
+        for column in ("parent", "function", "created", "result_register", "depth"):
+            getattr(new, column).extend(getattr(old, column)[:count])
+        return machine
 
 
-def refined(trace: Trace, segment: Segment, end: int) -> list[Segment]:
-    """Run a quick segment again as quickly, and return shorter ones in its place, each with a checkpoint.
-
-    Carrying out a stretch costs a small part of carrying out its instructions one by one, as `replayed` does, so a look
-    at an instant is soon there however far apart recording has set its checkpoints. Raises `VerifyError`.
-    """
-    frames, numbers, below = _frames(segment.top, _running(trace, segment, end))
-    machine = _machine(trace, segment.start)
-    machine.spacing = FINE
-    machine.resume(frames, numbers, segment.unwritten, end - segment.start)
-    machine.log.write_out()
-    _check_way(machine.log, trace, segment.start, end)
-    parts = machine.log.segments
-    if not all(part.quick for part in parts):
-        return [segment]
-    for part in parts:
-        part.start += segment.start
-        lowest = part.top
-        while lowest is not None and lowest.below is not None and lowest.below is not below:
-            lowest = lowest.below
-        if lowest is not None:
-            lowest.below = below
-    return parts
-
-
-def _running(trace: Trace, segment: Segment, end: int) -> set[int]:
+def _running(trace: TraceData, segment: Segment, end: int) -> set[int]:
     """The frames that run in a segment, by number."""
     return set(np.unique(trace.frame_of[segment.start : end]).tolist())
 
 
-def _check_way(made: Log, trace: Trace, start: int, end: int) -> None:
+def _check_way(made: Log, trace: TraceData, start: int, end: int) -> None:
     if made.sites[: end - start] != trace.log.sites[start:end]:
         raise VerifyError("the run took another way than the trace says: it was recorded with another program")
 
@@ -125,16 +159,6 @@ def _frames(
     return frames[::-1], numbers[::-1], at
 
 
-def _machine(trace: Trace, instant: int) -> TracingMachine:
-    """Return a machine whose log knows the frames there are at an instant."""
-    trace.machine = machine = TracingMachine(trace.sites.program, UNBOUNDED, UNBOUNDED, trace.machine)
-    old, new = trace.log, machine.log
-    known = bisect_left(old.created, instant)  # frames come in the order of their calls
-    for column in ("parent", "function", "created", "result_register", "depth"):
-        getattr(new, column).extend(getattr(old, column)[:known])
-    return machine
-
-
 def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unwritten: set[int]) -> None:
     if not buffers:
         return
@@ -147,7 +171,7 @@ def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unw
 
 
 def forked(
-    trace: Trace, instant: int, changes: Mapping[int, Any], memory: int, most: int
+    trace: TraceData, instant: int, changes: Mapping[int, Any], memory: int, most: int
 ) -> tuple[TracingMachine, list[Frame], list[int], set[int]]:
     """Return a machine that can run on from an instant with other values in registers of its frame.
 
@@ -171,40 +195,23 @@ def forked(
         copy = content_at(log, found[0].buffer, instant)
         buffers[key] = found[0].buffer.copy() if copy is None else copy
     _redirect(recent, buffers, unwritten)
-    function = trace.sites.functions[top.func_index]
+    function = trace.code_map.functions[top.func_index]
     for register, value in changes.items():
         if not 0 <= register < function.register_file_size:
             raise RunError(
                 f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}"
             )
         top.registers[register] = fitted(register, top.registers[register], value)
-    machine = TracingMachine(trace.sites.program, memory, most, trace.machine)
+    machine = _engine(trace).start(trace, memory, most)
     renumbered = []
     for place, frame in enumerate(frames):
         renumbered.append(machine.log.add_frame(place - 1, frame.func_index, -1, frame.result_register))
     return machine, frames, renumbered, unwritten
 
 
-def run_on(trace: Trace, instant: int, changes: Mapping[int, Any]) -> Trace:
-    """Return the branch that leaves a trace at an instant with other values in registers of its frame.
-
-    An error while it runs is kept as its `error`. Raises `RunError` for changes that do not fit.
-    """
-    from passlab.debugger.node_trace import NodeTrace
-
-    if isinstance(trace, NodeTrace):
-        return trace.run_on(instant, changes)
-    caps = limits.current()
-    machine, frames, numbers, unwritten = forked(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
-    branch = type(trace)(trace.sites, machine.log, trace.args, trace.entry)
-    branch.machine = machine
-    branch.parent, branch.changes = (trace, instant), {r: own(frames[-1].registers[r]) for r in changes}
-    try:
-        branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
-    except PasslabError as error:
-        branch.error = error
-    branch.stopped = machine.stopped
-    return branch
+def _engine(trace: TraceData) -> MachineEngine:
+    assert isinstance(trace.engine, MachineEngine)
+    return trace.engine
 
 
 def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from passlab.debugger.code_map import CALL, RETURN
+from passlab.debugger.trace_data import TraceData
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.objects import size_class
-
-if TYPE_CHECKING:
-    from passlab.debugger.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ class _Held:
 class _Sweep:
     """One pass over a trace."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self.born: list[int] = []
         self.died: list[int] = []
@@ -105,13 +103,13 @@ class _Sweep:
 
     def run(self) -> None:
         trace, log = self.trace, self.trace.log
-        functions = trace.sites.functions
+        functions = trace.code_map.functions
         called = dict(zip(log.created, range(len(log.created)), strict=True))
         first = log.segments[0].top if log.segments else None
         while first is not None:
             self.frames[first.number] = [None] * functions[first.func_index].register_file_size
             first = first.below
-        roles, instructions = trace.sites.role.tolist(), trace.sites.instructions
+        roles, instructions = trace.code_map.role.tolist(), trace.code_map.instructions
         for event, (site, frame) in enumerate(zip(trace.site.tolist(), trace.frame_of.tolist(), strict=True)):
             self.now = event + 1
             instruction, registers = instructions[site], self.frames[frame]
@@ -129,11 +127,11 @@ class _Sweep:
                 self._plain(event, site, instruction, registers)
 
     def _arguments(self, instruction: Instruction, registers: list[_Held | None], func: int) -> list[_Held | None]:
-        size = self.trace.sites.functions[func].register_file_size
+        size = self.trace.code_map.functions[func].register_file_size
         args = [registers[r] for r in instruction.args]
         if instruction.opcode is Opcode.INVOKE_CLOSURE:
             closure = registers[instruction.operands[0]]
-            count = len(self.trace.sites.functions[func].params) - len(args)
+            count = len(self.trace.code_map.functions[func].params) - len(args)
             args = [*(closure.parts if closure else [None] * count), *args]
         made: list[_Held | None] = [None] * size
         for place, held in enumerate(args):
@@ -142,7 +140,7 @@ class _Sweep:
 
     def _plain(self, event: int, site: int, instruction: Instruction, registers: list[_Held | None]) -> None:
         opcode = instruction.opcode
-        dst = self.trace.sites.written[site]
+        dst = self.trace.code_map.written[site]
         if dst < 0:
             return
         held: _Held | None = None
@@ -195,7 +193,7 @@ class _Sweep:
                 stack.extend(part for part in at.parts if part is not None)
 
 
-def storage_map(trace: Trace) -> StorageMap:
+def storage_map(trace: TraceData) -> StorageMap:
     """Return the storages of a run on the virtual machine; none for traces of other executors."""
     if trace.kind != "vm":
         return StorageMap([], len(trace))

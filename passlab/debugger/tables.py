@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.debugger.code_map import KERNEL
+from passlab.debugger.trace_data import TraceData
 from passlab.debugger.values import kind_text, short_text
 from passlab.vm.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from passlab.debugger.trace import Trace
 
 DEVICE = "cpu0"
 
 
-def instructions(trace: Trace) -> pd.DataFrame:
+def instructions(trace: TraceData) -> pd.DataFrame:
     """Return one row per instruction executed; its index is the instant before it."""
     import pandas as pd
 
-    sites, site = trace.sites, trace.site
+    sites, site = trace.code_map, trace.site
     names = np.array([f.name for f in sites.functions], object)
     every = range(len(sites))
     columns = {
@@ -40,14 +40,14 @@ def instructions(trace: Trace) -> pd.DataFrame:
     return pd.DataFrame(columns, index=pd.RangeIndex(len(trace), name="instant"))
 
 
-def _wrote(trace: Trace, event: int) -> str:
+def _wrote(trace: TraceData, event: int) -> str:
     made = ((register, value) for _, register, value in trace.written(event) if value is not None)
     return ", ".join(f"${register} = {short_text(value)}" for register, value in made)
 
 
-def profile(trace: Trace) -> Report:
+def profile(trace: TraceData) -> Report:
     """Return the report of a trace, as the profiler gives it: kernels by name and shapes, the rest by kind."""
-    sites, rows = trace.sites, []
+    sites, rows = trace.code_map, []
     shown: dict[int, str] = {}
     for event, (site, seconds) in enumerate(zip(trace.site.tolist(), trace.seconds.tolist(), strict=True)):
         kernel = sites.role[site] == KERNEL

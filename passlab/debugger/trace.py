@@ -1,82 +1,59 @@
-"""`Trace`: one run of a program as data: every instruction, what it wrote, and the state at every instant.
+"""`Trace` and `Fork`: recorded runs with everything that users ask of them.
 
     trace = Trace.record(mod, [x, w])
     trace[10].registers, trace.frame(), trace.profile(), trace.save("run.trace")
 
-Instant *n* is the moment after *n* instructions. Registers are found by looking up the last write before an instant, so
-any instant is reached without running to it. Objects whose memory was over the cap come back by running the segment of
-the log they were written in again from its checkpoint (see `vm.tracing`). A trace never changes.
+What was recorded is in `trace_data`; tables, storages, comparisons and files are functions of it, in modules that do
+not import this one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from passlab import limits
-from passlab.debugger.code_map import CALL, KERNEL, RETURN, Sites
-from passlab.debugger.replay import own_deep, refined, replayed
-from passlab.debugger.values import Unwritten
-from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError, counted
+from passlab.debugger.code_map import CodeMap
+from passlab.debugger.forks import Difference, branch_off, branches_of, differences, parting
+from passlab.debugger.instant import Instant, same_values
+from passlab.debugger.replay import MachineEngine, own_deep
+from passlab.debugger.storage_map import StorageMap, storage_map
+from passlab.debugger.tables import instructions
+from passlab.debugger.tables import profile as profile_of
+from passlab.debugger.trace_data import TraceData
+from passlab.debugger.trace_files import load as load_trace
+from passlab.debugger.trace_files import save as save_trace
+from passlab.debugger.values import short_text
+from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.recording import Recorder, Recording, history_of, module_of
+from passlab.lab.recording import Recorder, Recording, module_of
+from passlab.lazy import late
+from passlab.table import Table
 from passlab.transform import PassContext
 from passlab.vm.compiling.compiler import compile as compile_vm
-from passlab.vm.control import Frame, frame_at
 from passlab.vm.executable import Executable
 from passlab.vm.objects import VMClosure
-from passlab.vm.tracing.buffers import Redirection, content_at, owner, tensor_at
-from passlab.vm.tracing.log import Log, SavedFrame, Segment
-from passlab.vm.tracing.recorder import FINE, TracingMachine
+from passlab.vm.report import Report
+from passlab.vm.tracing.recorder import TracingMachine
 
 if TYPE_CHECKING:
     import os
 
     import pandas as pd
 
-    from passlab.debugger.forks import Branch, Fork
-    from passlab.debugger.instant import Instant
-    from passlab.debugger.storage_map import StorageMap
-    from passlab.vm.report import Report
-
-Columns = np.ndarray[Any, Any]
-REPLAYED = 16  # segments that were run again and are kept
+    from passlab.debugger.debugger import Debugger
 
 
-class Trace:
+class Trace(TraceData):
     """A recorded run. `len(trace)` is the number of instructions; `trace[n]` the instant after n of them.
 
     `result` is what the program returned. A program that failed leaves its `error`, and the instants up to it. When
     recording stopped early, `stopped` says why. `kind` is "vm", "graph" or "debug".
     """
 
-    kind = "vm"
-
-    def __init__(self, sites: Sites, log: Log, args: Sequence[Any], entry: str) -> None:
-        self.sites = sites
-        self._log = log
-        self.args = list(args)
-        self.entry = entry
-        self._result: Any = None
-        self.reload: Callable[[Trace], None] | None = None  # for a trace that was read: computes its values
-        self.branches: list[Branch] = []  # how the forks that were made from it left
-        self.error: PasslabError | None = None
-        self.stopped = ""
-        self.parent: tuple[Trace, int] | None = None  # of a fork: the trace it left, and where
-        self.changes: dict[int, Any] = {}  # of a fork: what registers became there
-        self.machine: TracingMachine | None = None  # the last that ran some of it: the next one is like it
-        self._replayed: dict[int, tuple[Segment, Log]] = {}
-        self._calls: dict[
-            int, int
-        ] = {}  # by frame: the event of the call that is waited for, tail calls looked through
-
-    # ------------------------------------------------------------ recording
     @classmethod
     def record(
         cls,
@@ -102,8 +79,7 @@ class Trace:
             exe, recording = compiled(program)
         values = checked(exe, entry, args)
         machine = TracingMachine(exe, memory or caps.trace_bytes, most or caps.trace_instants)
-        trace = cls(Sites(exe, recording), machine.log, values, entry)
-        trace.machine = machine
+        trace = cls(CodeMap(exe, recording), machine.log, values, entry, MachineEngine(machine))
         try:
             trace.result = machine.trace(exe.global_map[entry], values)
         except PasslabError as error:
@@ -111,91 +87,7 @@ class Trace:
         trace.stopped = machine.stopped
         return trace
 
-    @property
-    def source(self) -> IRModule | None:
-        """The program as it was written, None where compiling was not recorded."""
-        return None if self.sites.recording is None else self.sites.recording.input
-
-    @property
-    def result(self) -> Any:
-        """What the program returned, None when it did not come to its end."""
-        self._ensure_values()
-        return self._result
-
-    @result.setter
-    def result(self, value: Any) -> None:
-        self._result = value
-
-    def _ensure_values(self) -> None:
-        waiting: list[Trace] = []
-        at: Trace | None = self
-        while at is not None and at.reload is not None:  # a fork comes after the trace it left
-            waiting.append(at)
-            at = None if at.parent is None else at.parent[0]
-        for trace in reversed(waiting):
-            assert trace.reload is not None
-            trace.reload(trace)
-            trace.reload = None
-
-    # ------------------------------------------------------------ columns
-    def __len__(self) -> int:
-        return len(self._log)
-
-    @property
-    def log(self) -> Log:
-        """What was written down while it ran, an entry for each instruction."""
-        self._log.write_out()
-        return self._log
-
-    @property
-    def finished(self) -> bool:
-        """Whether the program came to its end."""
-        return self.error is None and not self.stopped
-
-    @cached_property
-    def site(self) -> Columns:
-        """For each instruction executed its site."""
-        return np.frombuffer(self.log.sites, np.int32) if len(self) else np.zeros(0, np.int32)
-
-    @cached_property
-    def frame_of(self) -> Columns:
-        """For each instruction executed the number of its frame."""
-        starts = np.array(self.log.switched_at, np.int64)
-        return np.repeat(np.array(self.log.switched_to, np.int32), np.diff([*starts.tolist(), len(self)]))
-
-    @cached_property
-    def depth(self) -> Columns:
-        """For each instruction executed how many frames were below its own."""
-        return np.array(self.log.depth, np.int32)[self.frame_of]
-
-    @cached_property
-    def seconds(self) -> Columns:
-        """For each instruction executed the seconds it took."""
-        return np.diff(np.array(self.log.clock), prepend=self.log.started)
-
-    @cached_property
-    def role(self) -> Columns:
-        """For each instruction executed what it is: see `code_map`."""
-        return self.sites.role[self.site]
-
-    @cached_property
-    def _writes(self) -> tuple[Columns, Columns, Columns, Columns]:
-        """Events that write a register, sorted by frame; all events' frames and registers; where each frame starts."""
-        frames, registers = self.frame_of.copy(), self.sites.written[self.site]
-        back = self.role == RETURN
-        returning = self.frame_of[back]
-        frames[back] = np.array(self.log.parent, np.int32)[returning]
-        registers = registers.copy()
-        registers[back] = np.array(self.log.result_register, np.int32)[returning]
-        events = np.flatnonzero(registers >= 0)
-        events = events[np.argsort(frames[events], kind="stable")]
-        starts = np.searchsorted(frames[events], np.arange(len(self.log.parent) + 1))
-        return events, frames, registers, starts
-
-    # ------------------------------------------------------------ state
     def __getitem__(self, instant: int) -> Instant:
-        from passlab.debugger.instant import Instant
-
         if not -len(self) - 1 <= instant <= len(self):
             raise IndexError(f"the trace has the instants 0 to {len(self)}")
         return Instant(self, instant + len(self) + 1 if instant < 0 else instant)
@@ -203,178 +95,23 @@ class Trace:
     def __iter__(self) -> Iterator[Instant]:
         return (self[i] for i in range(len(self) + 1))
 
-    def current(self, instant: int) -> tuple[int, int]:
-        """Return the frame on top at an instant and its pc; (-1, -1) after the end of the program."""
-        if instant < len(self):
-            return int(self.frame_of[instant]), int(self.sites.pc[self.site[instant]])
-        if self.finished or not self.log.switched_to:
-            return -1, -1
-        return int(self.log.switched_to[-1]), self.log.end_pc
-
-    def segment(self, instant: int) -> tuple[Segment, Log]:
-        """Return the segment of an instant, its objects there, and the log it belongs to."""
-        self._ensure_values()
-        number, found = self._segment_at(instant)
-        while found.values is None and found.start not in self._replayed:
-            end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
-            if found.quick and end - found.start > 2 * FINE:
-                self._refine(number, refined(self, found, end))
-                number, found = self._segment_at(instant)
-                continue
-            if len(self._replayed) >= REPLAYED:
-                del self._replayed[next(iter(self._replayed))]
-            self._replayed[found.start] = replayed(self, found, end)
-        return (found, self.log) if found.values is not None else self._replayed[found.start]
-
-    def _segment_at(self, instant: int) -> tuple[int, Segment]:
-        number = bisect_right(self._starts, min(instant, max(len(self) - 1, 0))) - 1
-        return number, self.log.segments[number]
-
-    def _refine(self, number: int, parts: list[Segment]) -> None:
-        """Put shorter segments in the place of one; when it cannot be cut, it is run again as it is."""
-        for part in parts:
-            part.quick = len(parts) > 1 and part.quick
-        self.log.segments[number : number + 1] = parts
-        self._starts[number : number + 1] = [part.start for part in parts]
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        return [s.start for s in self.log.segments]
-
-    def registers(self, frame: int, instant: int, frames: Mapping[int, SavedFrame] | None = None) -> list[Any]:
-        """Return the objects in the registers of a frame at an instant, as they are now (see `value_at`).
-
-        `frames` are those of the checkpoint before it by number, for who looks at many frames.
-        """
-        segment, _ = self.segment(instant)
-        assert segment.values is not None
-        size = self.sites.functions[self.log.function[frame]].register_file_size
-        created = self.log.created[frame]
-        if created >= segment.start and created < instant:
-            args: Sequence[Any] = segment.values[created - segment.start]
-        else:
-            saved = _saved(segment.top, frame) if frames is None else frames.get(frame)
-            args = saved.objects() if saved is not None else self.args
-        held = [*args, *[None] * (size - len(args))]
-        events, _, written, starts = self._writes
-        mine = events[starts[frame] : starts[frame + 1]]
-        first, last = np.searchsorted(mine, [segment.start, instant])
-        latest = np.full(size, -1, np.int64)
-        latest[written[mine[first:last]]] = mine[first:last]  # the last write to a register stays
-        for register in np.flatnonzero(latest >= 0).tolist():
-            held[register] = segment.values[latest[register] - segment.start]
-        return held
-
-    def value_at(self, value: Any, instant: int) -> Any:
-        """Return a value as it was at an instant: before a kernel wrote into a tensor, an `Unwritten`."""
-        segment, log = self.segment(instant)
-        if isinstance(value, np.ndarray):
-            key = id(owner(value))
-            fresh = key in segment.made or key in segment.unwritten
-            if fresh and not any(event < instant for event in segment.writes.get(key, ())):
-                return Unwritten(value.shape, value.dtype)
-            return tensor_at(log, value, instant) if log.overwritten else value
-        if not log.overwritten:
-            return value
-        copies = {key: content_at(log, found[0].buffer, instant) for key, found in log.overwritten.items()}
-        return Redirection({key: copy for key, copy in copies.items() if copy is not None})(value)
-
-    def written(self, event: int) -> list[tuple[int, int, Any]]:
-        """Return what an instruction wrote: (frame, register, value after it)."""
-        site, frame = int(self.site[event]), int(self.frame_of[event])
-        if self.role[event] == KERNEL and self.sites.results(site):
-            held = self.registers(frame, event)
-            return [(frame, r, self.value_at(held[r], event + 1)) for r in self.sites.results(site)]
-        if self.role[event] == RETURN:
-            frame, register = int(self.log.parent[frame]), int(self.log.result_register[frame])
-        else:
-            register = -1 if self.role[event] == CALL else int(self.sites.written[site])
-        if register < 0 or frame < 0:
-            return []
-        segment, _ = self.segment(event)
-        assert segment.values is not None
-        return [(frame, register, self.value_at(segment.values[event - segment.start], event + 1))]
-
-    def frames_at(self, instant: int, most: int | None = None) -> list[tuple[int, int]]:
-        """Return the frames at an instant and their places, innermost first; only `most` of them."""
-        frame, pc = self.current(instant)
-        found: list[tuple[int, int]] = []
-        while frame >= 0 and (most is None or len(found) < most):
-            found.append((frame, pc))
-            called, frame = frame, self.log.parent[frame]
-            if frame >= 0:
-                pc = self._waiting(frame, called)
-        return found
-
-    def _waiting(self, frame: int, called: int) -> int:
-        """Return where a frame goes on that called, directly or by tail calls, another frame."""
-        path: list[int] = []
-        while called not in self._calls:
-            path.append(called)
-            created = int(self.log.created[called])
-            if created < 0 or self.frame_of[created] == frame:
-                self._calls[called] = created
-            else:  # a tail call: what it replaced was called by the same frame
-                called = int(self.frame_of[created])
-        event = self._calls[called]
-        self._calls.update(dict.fromkeys(path, event))
-        if event >= 0:
-            return int(self.sites.pc[self.site[event]]) + 1
-        self._ensure_values()
-        saved = _saved(self.log.segments[0].top, frame)  # a fork begins in the middle of calls
-        assert saved is not None
-        return saved.pc
-
-    def machine_frames(self, instant: int) -> tuple[list[Frame], int]:
-        """Return the whole stack at an instant as frames for a machine, outermost first.
-
-        Frames that have not run since the checkpoint before are as they were there: only the others are looked up. How
-        many there are of them comes second.
-        """
-        segment = self.segment(instant)[0]
-        touched = {*np.unique(self.frame_of[segment.start : instant]).tolist(), self.current(instant)[0]}
-        frames: list[Frame] = []
-        saved: dict[int, SavedFrame] = {}
-        at = segment.top
-        while at is not None and at.number in touched:
-            saved[at.number], at = at, at.below
-        for number, pc in self._running(instant, touched):
-            held = self.registers(number, instant, saved)
-            frames.append(frame_at(self.log.function[number], held, self.log.result_register[number], pc))
-        looked_up = len(frames)
-        while at is not None:
-            frames.append(frame_at(at.func_index, list(at.objects()), at.result_register, at.pc))
-            at = at.below
-        return frames[::-1], len(frames) - looked_up
-
-    def _running(self, instant: int, touched: Collection[int]) -> list[tuple[int, int]]:
-        """Return the innermost of `frames_at` that are among those `touched`."""
-        most = 64
-        while True:
-            found = self.frames_at(instant, most)
-            count = next((place for place, (number, _) in enumerate(found) if number not in touched), len(found))
-            if count < most:
-                return found[:count]
-            most *= 4
-
     # ------------------------------------------------------------ tables
     def frame(self) -> pd.DataFrame:
         """Return one row per instruction: function, pc, opcode, text, depth, microseconds, what it wrote."""
-        from passlab.debugger.tables import instructions
-
         return instructions(self)
 
     def profile(self) -> Report:
         """Return the table of a profiler: where the time went, by kernel and by kind of instruction."""
-        from passlab.debugger.tables import profile
+        return profile_of(self)
 
-        return profile(self)
+    @property
+    def sites(self) -> CodeMap:
+        """`code_map`, by its name up to version 0.1."""
+        return self.code_map
 
     @cached_property
     def storage(self) -> StorageMap:
         """The storages of the run: when each was allocated and given up, and how many bytes were live."""
-        from passlab.debugger.storage_map import storage_map
-
         return storage_map(self)
 
     @property
@@ -383,53 +120,110 @@ class Trace:
 
         It remembers how each left, not what became of it: one that nobody holds any more is run again here.
         """
-        from passlab.debugger.forks import forks_of
+        return [Fork.of(branch) for branch in branches_of(self)]
 
-        return forks_of(self)
+    def fork(self, instant: int, changes: Mapping[int, Any]) -> Fork:
+        """Run on from an instant with other values in registers. Raises `RunError` for what does not fit."""
+        return Fork.of(branch_off(self, instant, changes))
 
-    # ------------------------------------------------------------ keeping
+    # ------------------------------------------------------------ files
     def save(self, path: str | os.PathLike[str], forks: bool = True) -> None:
         """Write the program, the arguments and the log to a file; values are computed again when it is read.
 
         The `forks` made from it come with it, and theirs; of a branch also the traces that it left. Raises `OSError`,
         and `RunError` where a fork was given a value that has no written form, such as a function of the evaluator.
         """
-        from passlab.debugger.trace_files import save
-
-        save(self, path, forks)
+        save_trace(self, path, forks)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trace:
         """Read a trace. Raises `OSError`, and `VerifyError` for files that hold none or do not fit together."""
-        from passlab.debugger.trace_files import load
-
-        return load(path)
+        return load_trace(path, Trace)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the trace as one HTML page in which it can be stepped, without a kernel or a network."""
-        from passlab.lazy import late
-
         view = late("passlab.display.stepper", "stepper_view")(self)
         late("passlab.display.page", "write")(view, path)
 
-    def summary(self) -> str:
-        """Return what was recorded, in a line."""
-        kernels = int((self.role == KERNEL).sum())
-        calls = int((self.role == CALL).sum())
-        parts = [counted(len(self), "instruction")]
-        parts += [counted(n, what) for n, what in ((kernels, "kernel call"), (calls, "call")) if n]
-        end = "failed" if self.error is not None else f"recording stopped: {self.stopped}" if self.stopped else ""
-        return ", ".join([*parts, end] if end else parts)
+
+class Fork:
+    """A branch of a trace. `trace` is the branch; its instant 0 is `instant` of the `original`."""
+
+    def __init__(self, original: Trace, instant: int, trace: Trace, changes: Mapping[int, Any]) -> None:
+        self.original = original
+        self.instant = instant
+        self.trace = trace
+        self.changes = dict(changes)
+
+    @staticmethod
+    def of(trace: TraceData) -> Fork:
+        """Return the fork whose branch a trace is. Raises `RunError` for one that left no other trace."""
+        assert isinstance(trace, Trace)
+        if trace.parent is None:
+            raise RunError(
+                Diagnostic(f"{trace!r} is not a fork: it began at its start", hint="its forks: `trace.forks`")
+            )
+        original, instant = trace.parent
+        assert isinstance(original, Trace)
+        return Fork(original, instant, trace, trace.changes)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fork, the traces that it left, and its own forks to a file. Raises as `Trace.save` does."""
+        self.trace.save(path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Fork:
+        """Read a fork, with its comparison. Raises `OSError`, `VerifyError`, and `RunError` where a whole run is."""
+        return Fork.of(Trace.load(path))
+
+    @property
+    def result(self) -> Any:
+        """What the branch returned."""
+        return self.trace.result
+
+    def debugger(self) -> Debugger:
+        """Return a debugger at the start of the branch."""
+        debugger: Debugger = late("passlab.debugger.debugger", "Debugger")(self.trace)
+        return debugger
+
+    @property
+    def parted(self) -> int | None:
+        """The instant of the branch at which the two go different ways, None when they do not."""
+        return parting(self.trace, self.original, self.instant)
+
+    def differences(self, most: int = 1000) -> list[Difference]:
+        """Return what was written with another value, in order, as long as both go the same way."""
+        return differences(self.trace, self.original, self.instant, most)
+
+    def compare(self) -> Table:
+        """Return the differences as a table: instant of the original, register, both values, the largest error."""
+        rows = []
+        for d in self.differences():
+            error = d.error_text()
+            rows.append(
+                (
+                    d.instant + self.instant,
+                    f"${d.register}",
+                    short_text(d.before),
+                    short_text(d.after),
+                    error,
+                    d.instruction,
+                )
+            )
+        return Table(("instant", "register", "original", "branch", "largest error", "instruction"), rows)
+
+    def text(self) -> str:
+        """Return the comparison in words and as a table."""
+        changed = ", ".join(f"${r}" for r in self.changes) or "nothing"
+        parted = self.parted
+        way = "both go the same way" if parted is None else f"they part at instant {parted + self.instant:,}"
+        same = "the same result" if same_values(self.original.result, self.trace.result) else "another result"
+        table = self.compare()
+        told = str(table) if table.rows else "nothing was written with another value"
+        return f"fork at instant {self.instant:,}, changed: {changed}; {way}; {same}\n{told}"
 
     def __repr__(self) -> str:
-        return f"<Trace of @{self.entry}: {self.summary()}>"
-
-
-def _saved(top: SavedFrame | None, number: int) -> SavedFrame | None:
-    at = top
-    while at is not None and at.number > number:
-        at = at.below
-    return at if at is not None and at.number == number else None
+        return self.text()
 
 
 def compiled(program: IRModule | Expr | Recording) -> tuple[Executable, Recording]:
@@ -441,12 +235,7 @@ def compiled(program: IRModule | Expr | Recording) -> tuple[Executable, Recordin
     recorder = Recorder()
     with PassContext.current().derived(instruments=[recorder]):
         exe = compile_vm(source)
-    return exe, recording_of(recorder, source)
-
-
-def recording_of(recorder: Recorder, program: Any) -> Recording:
-    """Return what was recorded while a program was built, after the recordings that the program came out of."""
-    return Recording(recorder.roots, recorder.input, earlier=history_of(program)).whole()
+    return exe, recorder.recording_of(source)
 
 
 def checked(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
@@ -467,4 +256,4 @@ def checked(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
     return [check_argument(p, own_deep(v), (VMClosure,)) for p, v in zip(function.params, args, strict=True)]
 
 
-__all__ = ["Trace", "checked", "compiled", "recording_of"]
+__all__ = ["Fork", "Trace", "checked", "compiled"]

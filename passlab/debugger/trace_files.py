@@ -18,15 +18,16 @@ import zlib
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic
 
 from passlab import limits
-from passlab.debugger.code_map import Sites
-from passlab.debugger.forks import remember
+from passlab.debugger.code_map import CodeMap
+from passlab.debugger.forks import branches_of, remember
 from passlab.debugger.log_files import check_log, check_same, log_parts, read_log
-from passlab.debugger.node_trace import NodeTrace
+from passlab.debugger.node_trace import T
 from passlab.debugger.node_trace_files import compared, lines_of, options_of, program_of, read_program, run_again
-from passlab.debugger.replay import forked
+from passlab.debugger.replay import MachineEngine, forked
+from passlab.debugger.trace_data import TraceData
 from passlab.debugger.value_files import ValueTable, read_values
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, VerifyError
 from passlab.ir.adt import TypeData, constructor_numbers
@@ -34,11 +35,8 @@ from passlab.ir.module import IRModule
 from passlab.text.tensor_bytes import tensor_of_record, tensor_record
 from passlab.vm.executable import Executable
 from passlab.vm.files.saving import KernelLibrary
+from passlab.vm.tracing.log import Log
 from passlab.vm.tracing.recorder import TracingMachine
-
-if TYPE_CHECKING:
-    from passlab.debugger.trace import Trace
-    from passlab.vm.tracing.log import Log
 
 FORMAT = "passlab trace"
 VERSION = 2
@@ -46,18 +44,18 @@ MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, Recurs
 
 
 # ---------------------------------------------------------------- writing
-def save(trace: Trace, path: str | os.PathLike[str], forks: bool = True) -> None:
+def save(trace: TraceData, path: str | os.PathLike[str], forks: bool = True) -> None:
     """Write a trace with the traces that it left and, if wanted, its forks. Raises `OSError`, and `RunError`."""
     runs = _runs(trace, forks)
     root, values = runs[0], ValueTable(_definitions(runs[0]))
-    code, kernels = (b"", program_of(root)) if isinstance(root, NodeTrace) else _bytecode(root)
+    code, kernels = (b"", program_of(root)) if root.kind != "vm" else _bytecode(root)
     places = {id(run): place for place, run in enumerate(runs)}
     head = {
         "format": FORMAT,
         "version": VERSION,
         "kind": root.kind,
         "shown": places[id(trace)],
-        "options": options_of(root) if isinstance(root, NodeTrace) else {},
+        "options": options_of(root) if root.kind != "vm" else {},
         "entry": root.entry,
         "args": [values.add(value) for value in root.args],
         "runs": [_told(run, places, values) for run in runs],
@@ -79,15 +77,15 @@ def save(trace: Trace, path: str | os.PathLike[str], forks: bool = True) -> None
         unfinished.unlink(missing_ok=True)
 
 
-def _definitions(root: Trace) -> Iterable[TypeData]:
+def _definitions(root: TraceData) -> Iterable[TypeData]:
     """Return the data types of the program of a trace."""
-    if isinstance(root, NodeTrace):
+    if root.kind != "vm":
         return () if root.source is None else root.source.type_definitions.values()
-    definitions: Iterable[TypeData] = root.sites.program.type_definitions
+    definitions: Iterable[TypeData] = root.code_map.program.type_definitions
     return definitions
 
 
-def _runs(trace: Trace, forks: bool) -> list[Trace]:
+def _runs(trace: TraceData, forks: bool) -> list[TraceData]:
     """Return the traces that a trace left, outermost first, itself, and its forks with theirs."""
     runs = [trace]
     while runs[-1].parent is not None:
@@ -95,14 +93,14 @@ def _runs(trace: Trace, forks: bool) -> list[Trace]:
     runs.reverse()
     at = len(runs) - 1
     while forks and at < len(runs):
-        runs += [fork.trace for fork in runs[at].forks]
+        runs += branches_of(runs[at])
         at += 1
     return runs
 
 
-def _told(run: Trace, places: dict[int, int], values: ValueTable) -> dict[str, Any]:
+def _told(run: TraceData, places: dict[int, int], values: ValueTable) -> dict[str, Any]:
     """What a file says of one run besides its log."""
-    left = run.parent is not None and run.parent[0].sites is run.sites  # then it shares its lines too
+    left = run.parent is not None and run.parent[0].code_map is run.code_map  # then it shares its lines too
     return {
         "parent": -1 if run.parent is None else places[id(run.parent[0])],
         "instant": 0 if run.parent is None else run.parent[1],
@@ -111,22 +109,22 @@ def _told(run: Trace, places: dict[int, int], values: ValueTable) -> dict[str, A
         "end_pc": run.log.end_pc,
         "stopped": run.stopped,
         "error": None if run.error is None else run.error.diagnostics[0].message,
-        "lines": None if left else [[list(place) for place in found] for found in run.sites.lines],
+        "lines": None if left else [[list(place) for place in found] for found in run.code_map.lines],
     }
 
 
-def _bytecode(trace: Trace) -> tuple[bytes, str]:
-    code, library = trace.sites.program.save()
+def _bytecode(trace: TraceData) -> tuple[bytes, str]:
+    code, library = trace.code_map.program.save()
     return code, library.text
 
 
 # ---------------------------------------------------------------- reading
-def load(path: str | os.PathLike[str]) -> Trace:
-    """Read a trace, the one that was saved of those in the file. Raises `OSError`, and `VerifyError`."""
+def load(path: str | os.PathLike[str], cls: type[T]) -> T:
+    """Read a trace, the one that was saved of those in the file, as a `cls`. Raises `OSError`, and `VerifyError`."""
     try:
         with zipfile.ZipFile(path) as file:
             check_archive(file)
-            return _File(file).trace()
+            return _File(file, cls).trace()
     except PasslabError:
         raise
     except MemoryError:
@@ -150,15 +148,16 @@ def check_archive(file: zipfile.ZipFile) -> None:
     limits.check("trace_bytes", sum(part.file_size for part in file.infolist()), "the contents of a trace file")
 
 
-class _File:
+class _File(Generic[T]):
     """An archive that is read, and the traces that come out of it."""
 
-    def __init__(self, file: zipfile.ZipFile) -> None:
+    def __init__(self, file: zipfile.ZipFile, cls: type[T]) -> None:
+        self.cls = cls
         self.file = file
         self.told = json.loads(self.part("head.json"))
         if self.told["format"] != FORMAT or self.told["version"] != VERSION:
             raise ValueError(f"its format is {self.told['format']!r}, version {self.told['version']!r}, not {VERSION}")
-        self.runs: list[Trace] = []
+        self.runs: list[T] = []
 
     def part(self, name: str) -> bytes:
         """Return a part, whose size is checked first."""
@@ -168,7 +167,7 @@ class _File:
         except OSError as error:  # its table of contents leads outside
             raise zipfile.BadZipFile(str(error)) from None
 
-    def trace(self) -> Trace:
+    def trace(self) -> T:
         """Return the trace that was saved, with its forks and those it left."""
         told, kernels = self.told, self.part("kernels.rly").decode()
         exe = None if told["kind"] != "vm" else Executable.load_exec(self.part("program.bin"), KernelLibrary(kernels))
@@ -191,37 +190,42 @@ class _File:
                 made = self._by_node(run, mod, args, log) if exe is None else self._by_bytecode(run, exe, args, log)
             made.stopped = made.stopped or str(run["stopped"])
             self.runs.append(made)
-        shown: Trace = _picked(self.runs, told["shown"])
+        shown: T = _picked(self.runs, told["shown"])
         return shown
 
     def _column(self, run: int, name: str) -> bytes:
         return self.part(f"runs/{run}/{name}")
 
-    def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> Trace:
-        from passlab.debugger.trace import Trace
-
-        trace = _waiting(Trace(Sites(exe), log, args, str(self.told["entry"])), run)
+    def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> T:
+        trace = _waiting(self.cls(CodeMap(exe), log, args, str(self.told["entry"]), MachineEngine()), run)
         exe.function(trace.entry)
-        trace.sites.__dict__["lines"] = lines_of(run["lines"], trace.sites)  # the nodes of a saved program are gone
+        trace.code_map.__dict__["lines"] = lines_of(
+            run["lines"], trace.code_map
+        )  # the nodes of a saved program are gone
         return trace
 
-    def _by_node(self, run: dict[str, Any], mod: IRModule, args: list[Any], log: Log) -> Trace:
+    def _by_node(self, run: dict[str, Any], mod: IRModule, args: list[Any], log: Log) -> T:
         """Return a trace by node, which is run again at once."""
-        trace = run_again(self.told, mod, args, max(1, len(log)) if run["stopped"] else limits.current().trace_instants)
+        trace = run_again(
+            self.cls, self.told, mod, args, max(1, len(log)) if run["stopped"] else limits.current().trace_instants
+        )
         return _compared(trace, run, log)
 
-    def _fork(self, run: dict[str, Any], log: Log, values: list[Any]) -> Trace:
-        original, instant = _picked(self.runs, run["parent"]), int(run["instant"])
+    def _fork(self, run: dict[str, Any], log: Log, values: list[Any]) -> T:
+        original: T = _picked(self.runs, run["parent"])
+        instant = int(run["instant"])
         if not 0 <= instant < len(original) + (not original.finished):
             raise ValueError(f"a fork leaves at instant {instant}, and the run it leaves has {len(original)}")
         changes = {int(register): _picked(values, place) for register, place in run["changes"]}
-        if isinstance(original, NodeTrace):
+        if original.kind != "vm":
             before = instant + sum(left[1] for left in _left(original))
             most = before + max(1, len(log)) if run["stopped"] else limits.current().trace_instants
             with limits.override(trace_instants=most):
-                trace: Trace = _compared(original.run_on(instant, changes), run, log)
+                branch = original.engine.run_on(original, instant, changes)
+                assert isinstance(branch, self.cls)
+                trace = _compared(branch, run, log)
         else:
-            trace = _waiting(type(original)(original.sites, log, original.args, original.entry), run)
+            trace = _waiting(self.cls(original.code_map, log, original.args, original.entry, MachineEngine()), run)
             trace.parent, trace.changes = (original, instant), changes
         remember(original, trace, keep=True)
         return trace
@@ -234,9 +238,9 @@ def _picked(found: list[Any], place: Any) -> Any:
     return found[int(place)]
 
 
-def _left(trace: Trace) -> list[tuple[Trace, int]]:
+def _left(trace: TraceData) -> list[tuple[TraceData, int]]:
     """The traces that led to a trace, and where each was left."""
-    found: list[tuple[Trace, int]] = []
+    found: list[tuple[TraceData, int]] = []
     at = trace.parent
     while at is not None:
         found.append(at)
@@ -244,26 +248,26 @@ def _left(trace: Trace) -> list[tuple[Trace, int]]:
     return found
 
 
-def _compared(trace: NodeTrace, run: dict[str, Any], log: Log) -> NodeTrace:
+def _compared(trace: T, run: dict[str, Any], log: Log) -> T:
     if bool(trace.stopped) != bool(run["stopped"]) or (trace.error is None) != (run["error"] is None):
         raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
     compared(trace, log)
     if run["lines"] is not None:
-        trace.sites.__dict__["lines"] = lines_of(run["lines"], trace.sites)
+        trace.code_map.__dict__["lines"] = lines_of(run["lines"], trace.code_map)
     return trace
 
 
 # ---------------------------------------------------------------- values
-def _waiting(trace: Trace, run: dict[str, Any]) -> Trace:
+def _waiting(trace: T, run: dict[str, Any]) -> T:
     """Return a trace of the virtual machine whose values are computed when they are first asked for."""
     trace.stopped = str(run["stopped"])
     trace.error = None if run["error"] is None else RunError(str(run["error"]))
-    check_log(trace.log, trace.sites.functions, trace.finished)
+    check_log(trace.log, trace.code_map.functions, trace.finished)
     trace.reload = rerun
     return trace
 
 
-def rerun(trace: Trace) -> None:
+def rerun(trace: TraceData) -> None:
     """Compute the values of a trace that was read again. Raises `VerifyError` when the run takes another way."""
     old, most = trace.log, max(1, len(trace))
     made, result, error, stopped = _again(trace, most)
@@ -276,12 +280,12 @@ def rerun(trace: Trace) -> None:
     old.segments, old.overwritten, old.dropped = made.segments, made.overwritten, made.dropped
 
 
-def _again(trace: Trace, most: int) -> tuple[Log, Any, PasslabError | None, str]:
+def _again(trace: TraceData, most: int) -> tuple[Log, Any, PasslabError | None, str]:
     """Run a trace once more; return the log, the result, the error, and why recording stopped."""
     memory = limits.current().trace_bytes
     result, error = None, None
     if trace.parent is None:
-        exe = trace.sites.program
+        exe = trace.code_map.program
         machine = TracingMachine(exe, memory, most)
         try:
             result = machine.trace(exe.global_map[trace.entry], trace.args)

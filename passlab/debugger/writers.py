@@ -5,19 +5,17 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from passlab.debugger.code_map import CALL, KERNEL, RETURN
+from passlab.debugger.trace_data import TraceData
 from passlab.debugger.values import short_text
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.operators import values_inside
 from passlab.ir.expr import Expr
 from passlab.vm.isa import Opcode
-
-if TYPE_CHECKING:
-    from passlab.debugger.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Source:
 class Writer:
     """The instruction that gave a register its value. `instant` is the moment just before it."""
 
-    trace: Trace
+    trace: TraceData
     instant: int
     frame: int
     register: int
@@ -58,12 +56,12 @@ class Writer:
     @property
     def instruction(self) -> str:
         """The instruction as text."""
-        return self.trace.sites.text(self.site)
+        return self.trace.code_map.text(self.site)
 
     @property
     def operators(self) -> list[str]:
         """The operators that the instruction carries out."""
-        return self.trace.sites.operators(self.site)
+        return self.trace.code_map.operators(self.site)
 
     @property
     def value(self) -> Any:
@@ -76,9 +74,9 @@ class Writer:
         """What the value was made of: the registers that were read."""
         trace, site, event = self.trace, self.site, self.instant
         frame = int(trace.frame_of[event])
-        role = trace.sites.role[site]
-        registers = trace.sites.reads(site)
-        if role == CALL and self.register < len(trace.sites.functions[trace.log.function[self.frame]].params):
+        role = trace.code_map.role[site]
+        registers = trace.code_map.reads(site)
+        if role == CALL and self.register < len(trace.code_map.functions[trace.log.function[self.frame]].params):
             registers = _passed(trace, site, self.frame, self.register)
         held = trace.registers(frame, event)
         return tuple(Source(frame, r, trace.value_at(held[r], event)) for r in registers)
@@ -88,7 +86,7 @@ class Writer:
 
         A kernel does not keep these: they are computed again from its inputs.
         """
-        kernel = self.trace.sites.kernel(self.site)
+        kernel = self.trace.code_map.kernel(self.site)
         if kernel is None or kernel.attrs.get("ShapeFunction"):
             return []
         return list(values_inside(kernel, [source.value for source in self.inputs]))
@@ -96,41 +94,41 @@ class Writer:
     def __str__(self) -> str:
         made = " + ".join(self.operators)
         head = f"{self.name} written at instant {self.instant:,} by {self.instruction}{f'  ({made})' if made else ''}"
-        place = ", ".join(list(dict.fromkeys(f"{n}:{line}" for n, line in self.trace.sites.lines[self.site]))[:3])
+        place = ", ".join(list(dict.fromkeys(f"{n}:{line}" for n, line in self.trace.code_map.lines[self.site]))[:3])
         lines = [f"{head}  {place}".rstrip(), f"  = {short_text(self.value)}", *(f"  from {s}" for s in self.inputs)]
         return "\n".join(lines)
 
     __repr__ = __str__
 
 
-def _passed(trace: Trace, site: int, made: int, register: int) -> tuple[int, ...]:
+def _passed(trace: TraceData, site: int, made: int, register: int) -> tuple[int, ...]:
     """Return the register of the caller whose value became a parameter; for a captured value that of the closure."""
-    instruction = trace.sites.instructions[site]
+    instruction = trace.code_map.instructions[site]
     if getattr(instruction, "opcode", None) is Opcode.INVOKE_CLOSURE:
-        captured = len(trace.sites.functions[trace.log.function[made]].params) - len(instruction.args)
+        captured = len(trace.code_map.functions[trace.log.function[made]].params) - len(instruction.args)
         return (instruction.operands[0],) if register < captured else (instruction.args[register - captured],)
     args = getattr(instruction, "given", instruction.args)
     return (args[register],) if register < len(args) and args[register] >= 0 else ()
 
 
-def writer_of(trace: Trace, instant: int, frame: int, register: int) -> Writer:
+def writer_of(trace: TraceData, instant: int, frame: int, register: int) -> Writer:
     """Return who wrote what a register of a frame holds at an instant. Raises `RunError` when no instruction did."""
     events = changes_of(trace, frame, register)
     at = bisect_left(events, instant)
     if at:
         return Writer(trace, events[at - 1], frame, register)
     created = int(trace.log.created[frame]) if frame >= 0 else -1
-    size = len(trace.sites.functions[trace.log.function[frame]].params) if frame >= 0 else 0
+    size = len(trace.code_map.functions[trace.log.function[frame]].params) if frame >= 0 else 0
     if created >= 0 and register < size:
         return Writer(trace, created, frame, register)
-    held = trace.sites.functions[trace.log.function[frame]].register_file_size if frame >= 0 else 0
+    held = trace.code_map.functions[trace.log.function[frame]].register_file_size if frame >= 0 else 0
     if register >= held:
         raise RunError(Diagnostic(f"there is no register ${register}", hint=f"this frame has $0 to ${held - 1}"))
     what = "is an argument of the program" if register < size else "was not written before"
     raise RunError(Diagnostic(f"${register} {what}: no instruction wrote it", hint=f"this is instant {instant:,}"))
 
 
-def changes_of(trace: Trace, frame: int, register: int) -> list[int]:
+def changes_of(trace: TraceData, frame: int, register: int) -> list[int]:
     """Return the events that gave a register of a frame another value, or its tensor another content, in order."""
     if frame < 0:
         raise RunError("the program has ended: go to an instant before its end")
@@ -145,15 +143,15 @@ def changes_of(trace: Trace, frame: int, register: int) -> list[int]:
     return out
 
 
-def _kernel_sites(trace: Trace, register: int) -> np.ndarray[Any, Any]:
-    sites = trace.sites
+def _kernel_sites(trace: TraceData, register: int) -> np.ndarray[Any, Any]:
+    sites = trace.code_map
     return np.array([sites.role[s] == KERNEL and register in sites.results(s) for s in range(len(sites))], bool)
 
 
 class Watch:
     """A register of one frame that is watched. `stops` tells whether a debugger stops where it changes."""
 
-    def __init__(self, trace: Trace, frame: int, register: int, stops: bool = True) -> None:
+    def __init__(self, trace: TraceData, frame: int, register: int, stops: bool = True) -> None:
         self.trace = trace
         self.frame = frame
         self.register = register
@@ -181,7 +179,7 @@ class Watch:
         return [(event + 1, self.value(event + 1)) for event in self.events]
 
     def __repr__(self) -> str:
-        function = self.trace.sites.functions[self.trace.log.function[self.frame]].name
+        function = self.trace.code_map.functions[self.trace.log.function[self.frame]].name
         return f"watch ${self.register} of @{function} (frame {self.frame})"
 
 

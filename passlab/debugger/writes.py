@@ -1,20 +1,18 @@
 """What a run wrote, from its start to its end, in one pass: for comparing two runs of the same program.
 
-`Trace.written` answers for one instruction; this goes through all of them and looks up which tensor a kernel wrote into
-for all kernels at once. Constants and memory are left out: they are the same in every run.
+`TraceData.written` answers for one instruction; this goes through all of them and looks up which tensor a kernel wrote
+into for all kernels at once. Constants and memory are left out: they are the same in every run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from passlab.debugger.code_map import CALL, KERNEL, RETURN, STORAGE
-
-if TYPE_CHECKING:
-    from passlab.debugger.trace import Trace
+from passlab.debugger.trace_data import TraceData
 
 _SAME = (
     "load_const",
@@ -27,9 +25,9 @@ _SAME = (
 )
 
 
-def writes(trace: Trace, first: int, last: int) -> Iterator[tuple[int, int, Any]]:
+def writes(trace: TraceData, first: int, last: int) -> Iterator[tuple[int, int, Any]]:
     """Yield (event, register, value after it) for a stretch of a run, in order. n log n in the instructions."""
-    sites = trace.sites
+    sites = trace.code_map
     told = np.array([_is_told(trace, site) for site in range(len(sites))], bool)
     events = first + np.flatnonzero(told[trace.site[first:last]])
     if trace.log.overwritten:  # memory is used again: each value must be looked up as it was
@@ -56,28 +54,28 @@ def writes(trace: Trace, first: int, last: int) -> Iterator[tuple[int, int, Any]
                 yield from ((event, r, value) for _, r, value in trace.written(event) if r == register)
 
 
-def _is_told(trace: Trace, site: int) -> bool:
-    sites = trace.sites
+def _is_told(trace: TraceData, site: int) -> bool:
+    sites = trace.code_map
     if sites.role[site] in (KERNEL, RETURN):
         return True
     return sites.role[site] not in (CALL, STORAGE) and sites.mnemonic(site) not in _SAME and sites.written[site] >= 0
 
 
-def _target(trace: Trace, event: int) -> tuple[int, int]:
+def _target(trace: TraceData, event: int) -> tuple[int, int]:
     frame = int(trace.frame_of[event])
     if trace.role[event] == RETURN:
         return int(trace.log.parent[frame]), int(trace.log.result_register[frame])
-    return frame, int(trace.sites.written[trace.site[event]])
+    return frame, int(trace.code_map.written[trace.site[event]])
 
 
-def _makers(trace: Trace, events: np.ndarray[Any, Any]) -> dict[int, list[tuple[int, int]]]:
+def _makers(trace: TraceData, events: np.ndarray[Any, Any]) -> dict[int, list[tuple[int, int]]]:
     """For each kernel call its results: the register, and the event that put the tensor there (-1: before the run)."""
     order, frames, registers, _ = trace._writes
     if not len(order):
         return {}
     width, length = int(registers.max()) + 1, len(trace) + 1
     keys = np.sort((frames[order].astype(np.int64) * width + registers[order]) * length + order)
-    results = [trace.sites.results(site) for site in range(len(trace.sites))]
+    results = [trace.code_map.results(site) for site in range(len(trace.code_map))]
     most = max(map(len, results), default=0)
     table = np.full((len(results), max(most, 1)), -1, np.int64)
     for site, found in enumerate(results):

@@ -53,7 +53,7 @@ def log_data(sweep: Sweep) -> dict[str, Any]:
     return {
         "runs": packed(np.diff(starts, append=length)),
         "runSites": packed(site[starts]),
-        **_by_place(site, sweep.values(), len(trace.sites)),
+        **_by_place(site, sweep.values(), len(trace.code_map)),
         "more": sweep.more,
         "micros": packed(np.rint(np.log1p(np.maximum(kernels, 0) * 1e6) * TIME_STEPS)),
         "switches": packed(np.diff(switched_at, append=length)),
@@ -133,7 +133,7 @@ class Sweep:
     def _between(self, first: int, last: int) -> list[int]:
         """Return the numbers of what a stretch of instructions wrote; `registers` are those where it begins."""
         trace, add, registers = self.trace, self.numbers.add, self.registers
-        sites, log = trace.sites, trace.log
+        sites, log = trace.code_map, trace.log
         roles, written = sites.role.tolist(), sites.written.tolist()
         results = [sites.results(s) for s in range(len(sites))]
         unwritten = [getattr(i, "opcode", None) in _ALLOCATE for i in sites.instructions]
@@ -171,7 +171,7 @@ class Sweep:
         """The frames that the run began with."""
         at = self.trace.log.segments[0].top if self.trace.log.segments else None
         while at is not None:
-            size = self.trace.sites.functions[at.func_index].register_file_size
+            size = self.trace.code_map.functions[at.func_index].register_file_size
             self.registers[at.number] = [*at.objects(), *[None] * (size - len(at.registers))]
             held = [self.trace.value_at(v, 0) for v in at.objects()]
             self.given[at.number] = [
@@ -181,7 +181,7 @@ class Sweep:
 
     def _enter(self, frame: int, args: tuple[Any, ...]) -> None:
         trace = self.trace
-        size = trace.sites.functions[trace.log.function[frame]].register_file_size
+        size = trace.code_map.functions[trace.log.function[frame]].register_file_size
         self.registers[frame] = [*args, *[None] * (size - len(args))]
         self.given[frame] = [self.numbers.add(value) for value in args]
 
@@ -215,7 +215,7 @@ class Window(Sweep):
 
     def values(self) -> Column:
         """Return the numbers of the values that can be seen near the instant; all others are `WAITING`."""
-        trace, written = self.trace, self.trace.sites.written
+        trace, written = self.trace, self.trace.code_map.written
         first, last = max(0, self.at - BACK), min(self.length, self.at + AHEAD)
         made = (written[trace.site[: self.length]] >= 0) | np.isin(trace.role[: self.length], (KERNEL, RETURN))
         self.seen = np.where(made, WAITING, NOTHING)
@@ -228,7 +228,7 @@ class Window(Sweep):
 
     def _before(self, running: int, first: int) -> None:
         """Tell what older instructions left in the registers of the frame that runs; other frames wait."""
-        trace, functions = self.trace, self.trace.sites.functions
+        trace, functions = self.trace, self.trace.code_map.functions
         for frame, function in enumerate(trace.log.function):
             self.given.setdefault(frame, [WAITING] * len(functions[function].params))
         if running < 0 or first == 0:
@@ -244,7 +244,7 @@ class Window(Sweep):
                 given[register] = number
 
     def _wrote(self, event: int, register: int, number: int) -> None:
-        results = self.trace.sites.results(int(self.trace.site[event]))
+        results = self.trace.code_map.results(int(self.trace.site[event]))
         if results and register != results[0]:
             self.more.setdefault(event, []).extend((register, number))
         else:

@@ -142,7 +142,7 @@ class StepperView(View):
         return {"what": "ended", "text": "the program has ended", "result": self.values.add(trace.result)}
 
     def _functions(self) -> list[dict[str, Any]]:
-        sites = self.trace.sites
+        sites = self.trace.code_map
         return [
             {
                 "name": visible(f.name),
@@ -155,7 +155,7 @@ class StepperView(View):
 
     def _sites(self, table: LineTable) -> dict[str, Any]:
         """What the browser knows of each instruction; the lines of source, kernels and lives that belong to it."""
-        sites = self.trace.sites
+        sites = self.trace.code_map
         places = _Places(self.trace, table)
         every = range(len(sites))
         return {
@@ -182,7 +182,7 @@ class StepperView(View):
 
     def _nodes(self, site: int) -> list[int]:
         """The numbers of the nodes that an instruction computes, and of all that they were before."""
-        sites = self.trace.sites
+        sites = self.trace.code_map
         numbers = {number_of(node): None for node in sites.sources(site)}
         for node in sites.nodes(site):
             numbers[number_of(node)] = None
@@ -220,9 +220,9 @@ def _rows(trace: Trace, start: int, end: int, here: int) -> list[str]:
     lines = []
     for event in range(start, end):
         site = int(trace.site[event])
-        name = trace.sites.functions[trace.sites.function[site]].name
-        text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.sites.text(site)}"
-        lines.append(f"{'>' if event == here else ' '} {event:>5}  @{name} {trace.sites.pc[site]:>3}  {text}")
+        name = trace.code_map.functions[trace.code_map.function[site]].name
+        text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.code_map.text(site)}"
+        lines.append(f"{'>' if event == here else ' '} {event:>5}  @{name} {trace.code_map.pc[site]:>3}  {text}")
     return lines
 
 
@@ -282,11 +282,11 @@ class _Places:
 
     def of(self, site: int) -> list[int]:
         """The lines of the program that an instruction comes from."""
-        return sorted({self._line_of[n] for n in self.trace.sites.sources(site) if n in self._line_of})
+        return sorted({self._line_of[n] for n in self.trace.code_map.sources(site) if n in self._line_of})
 
     def kernel(self, site: int) -> int:
         """The number of the listing of an instruction's kernel, -1 for none."""
-        function = self.trace.sites.kernel(site)
+        function = self.trace.code_map.kernel(site)
         if function is None:
             return -1
         if id(function) not in self._kernels:
@@ -296,11 +296,11 @@ class _Places:
 
     def lives(self, site: int) -> int:
         """The number of the lives of an instruction's nodes, -1 where compiling was not recorded."""
-        recording = self.trace.sites.recording
-        made = self.trace.sites.role[site] == KERNEL or self.trace.sites.mnemonic(site) == "load_const"
+        recording = self.trace.code_map.recording
+        made = self.trace.code_map.role[site] == KERNEL or self.trace.code_map.mnemonic(site) == "load_const"
         if recording is None or not made:
             return -1
-        told = tuple(visible(str(recording.biography(node))) for node in self.trace.sites.nodes(site))
+        told = tuple(visible(str(recording.biography(node))) for node in self.trace.code_map.nodes(site))
         if told not in self._lives:
             self._lives[told] = len(self.biographies)
             self.biographies.append(list(told))

@@ -26,6 +26,6 @@ __getattr__, __dir__ = lazy_module(
         "Exercise": "passlab.lab.exercise:Exercise",
         "Trace": "passlab.debugger.trace:Trace",
         "Debugger": "passlab.debugger.debugger:Debugger",
-        "Fork": "passlab.debugger.forks:Fork",
+        "Fork": "passlab.debugger.trace:Fork",
     },
 )

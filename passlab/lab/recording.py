@@ -336,6 +336,10 @@ class Recorder(EventRecorder):
         self.close_interrupted()
         return Recording(self.roots, self.input)
 
+    def recording_of(self, program: Any) -> Recording:
+        """Return what was recorded while a program was built, after the recordings that the program came out of."""
+        return Recording(self.roots, self.input, earlier=history_of(program)).whole()
+
     def frame(self) -> pd.DataFrame:
         """Return what was recorded as a pandas data frame, a row for each pass."""
         return self.recording.frame()

@@ -15,7 +15,7 @@ from passlab.notebook.pipelines import INSTRUMENTS
 
 _WORD = re.compile(r"(?:--)?[%@]?[\w.]*\Z")
 _CALL = re.compile(r"([\w.]+)\([^()]*\Z")
-_RUNS = ("Trace", "NodeTrace", "Debugger", "Executable")
+_RUNS = ("Trace", "Debugger", "Executable")
 KEYWORDS = ("def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type")
 DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "Tensor")
 

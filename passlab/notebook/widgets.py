@@ -13,8 +13,8 @@ from typing import Any
 
 import traitlets
 
-from passlab.debugger.forks import Fork
 from passlab.debugger.instant import Instant
+from passlab.debugger.trace import Fork
 from passlab.display.graph import GraphView
 from passlab.display.page import document
 from passlab.display.scripts import script

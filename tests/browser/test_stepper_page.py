@@ -360,14 +360,14 @@ def test_nothing_of_the_source_is_cut_off_and_values_stand_in_a_column(opened, w
 def test_lists_that_were_scrolled_show_another_function_from_its_start(opened):
     opened.page.set_viewport_size({"width": 1000, "height": 560})
     trace = opened.dbg.trace
-    function, pc = trace.sites.function[trace.site], trace.sites.pc[trace.site]
+    function, pc = trace.code_map.function[trace.site], trace.code_map.pc[trace.site]
     last = int((function == function.max()).argmax())  # of the functions there are
     deep = int((pc * (function != function.max())).argmax())
     opened.press("z")
     for keys in (f"{deep}g", f"{last}g", "tt", f"{deep}g", "t", f"{last}g"):
         opened.page.keyboard.type(keys)
     rows = opened.page.locator(".pl-inst")
-    expect(rows.first).to_have_attribute("data-site", str(trace.sites.bases[function.max()]))
+    expect(rows.first).to_have_attribute("data-site", str(trace.code_map.bases[function.max()]))
     assert opened.page.locator(".pl-bytecode").evaluate("box => box.scrollTop") == 0
 
 
@@ -401,7 +401,7 @@ def test_the_end_shows_what_was_executed_last(opened):
 # ---------------------------------------------------------------- grain, books, heap, zoom
 @on("resnet")
 def test_the_arrows_go_from_kernel_to_kernel_and_books_are_folded(opened):
-    sites = opened.dbg.trace.sites
+    sites = opened.dbg.trace.code_map
     kernels = [at for at in range(len(opened.dbg.trace)) if opened.dbg.trace.role[at] == KERNEL]
     opened.press("g", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft")
     assert opened.at == kernels[1]

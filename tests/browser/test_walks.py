@@ -216,10 +216,12 @@ def assert_stepper(debugger: vm.Debugger, seen: Any) -> None:
     assert all(shown[r] == texts[r] for r in shown)
     if up == 0:
         assert seen["here"] == frames[0].pc
-    code = debugger.trace.sites.functions[[f.name for f in debugger.trace.sites.functions].index(frames[up].function)]
-    base = debugger.trace.sites.bases[debugger.trace.sites.functions.index(code)]
+    code = debugger.trace.code_map.functions[
+        [f.name for f in debugger.trace.code_map.functions].index(frames[up].function)
+    ]
+    base = debugger.trace.code_map.bases[debugger.trace.code_map.functions.index(code)]
     for number, text in seen["instructions"]:
-        assert text == debugger.trace.sites.text(base + number)
+        assert text == debugger.trace.code_map.text(base + number)
 
 
 def walk_stepper(walk: Walk, debugger: vm.Debugger, steps: int) -> None:

@@ -55,7 +55,7 @@ def assert_same_run(read, saved):
     assert same_values(read.result, saved.result)
     assert np.array_equal(read.seconds, saved.seconds)
     assert (read.error is None) == (saved.error is None)
-    assert read.sites.lines == saved.sites.lines
+    assert read.code_map.lines == saved.code_map.lines
     for instant in range(0, len(saved) + 1, max(1, len(saved) // 12)):
         assert read[instant].same_state(saved[instant])
 
@@ -175,7 +175,7 @@ def test_long_data_and_closures_among_the_changes_are_saved(tmp_path):
     assert int(Fork.load(tmp_path / "fork.trace").result) == int(fork.result) == 2 * sum(range(5001))
     dbg = vm.Debugger(passlab.parse(CLOSURES), np.float32(3), np.float32(2))
     dbg.goto(dbg.query("@apply")[-1])
-    other = vm.Debugger(dbg.trace.sites.program, np.float32(3), np.float32(50))
+    other = vm.Debugger(dbg.trace.code_map.program, np.float32(3), np.float32(50))
     fork = dbg.fork({"f": other.goto(other.query("@apply")[0]).registers[0]})
     fork.save(tmp_path / "fork.trace")
     assert float(Fork.load(tmp_path / "fork.trace").result) == float(fork.result)

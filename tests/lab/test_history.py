@@ -23,7 +23,7 @@ def lives(trace):
 def test_a_run_of_what_a_recording_left_goes_back_to_its_passes(of, executor):
     rec = passlab.record(passlab.parse(NET), "InferType, FoldConstant, SimplifyExpr, ToANormalForm, ToGraphNormalForm")
     dbg = vm.Debugger(of(rec), np.ones((3, 4), "float32"), executor=executor)
-    recording = dbg.trace.sites.recording
+    recording = dbg.trace.code_map.recording
     assert recording.input is rec.input
     assert [event.name for event in recording.steps][:6] == [event.name for event in rec.steps]
     assert any("input" in life for life in lives(dbg.trace))
@@ -48,7 +48,7 @@ def test_a_module_that_was_changed_has_no_history():
     rec = passlab.record(passlab.parse(NET), "InferType, ToANormalForm")
     mod = rec.output
     mod["other"] = mod["main"]
-    assert vm.Debugger(mod, np.ones((3, 4), "float32")).trace.sites.recording.input is not rec.input
+    assert vm.Debugger(mod, np.ones((3, 4), "float32")).trace.code_map.recording.input is not rec.input
 
 
 def test_a_recording_is_compiled_as_its_last_program():

@@ -50,14 +50,14 @@ def dbg(request):
 
 
 def listing(trace, name):
-    function = next(f for f in trace.sites.functions if f.name == name)
+    function = next(f for f in trace.code_map.functions if f.name == name)
     return [str(instruction) for instruction in function.instructions]
 
 
 # ---------------------------------------------------------------- the code
 def test_code_is_grouped_by_function_in_the_order_of_the_program():
     trace = vm.Debugger(passlab.parse(TREE), np.int32(2), executor="debug").trace
-    assert [f.name for f in trace.sites.functions] == ["main", "build", "total"]
+    assert [f.name for f in trace.code_map.functions] == ["main", "build", "total"]
     assert listing(trace, "build") == [
         "equal ($0, 0) -> $2", "Leaf ($1) -> $6", "subtract ($0, 1) -> $3", "multiply ($1, 2.) -> $4",
         "@build ($3, $4) -> $5", "subtract ($0, 1) -> $8", "add ($1, 1.) -> $9", "@build ($8, $9) -> $10",
@@ -68,9 +68,9 @@ def test_code_is_grouped_by_function_in_the_order_of_the_program():
 
 def test_functions_without_a_global_name_have_that_of_their_let():
     trace = vm.Debugger(passlab.parse(CELLS), np.float32(4), executor="debug").trace
-    assert [f.name for f in trace.sites.functions] == ["main", "half"]
+    assert [f.name for f in trace.code_map.functions] == ["main", "half"]
     assert float(trace.result) == 2
-    assert len([f for f in network("debug").trace.sites.functions if f.name.startswith("fn")]) == 3
+    assert len([f for f in network("debug").trace.code_map.functions if f.name.startswith("fn")]) == 3
 
 
 def test_parameters_of_one_name_each_get_their_argument():
@@ -126,7 +126,7 @@ def test_looking_changes_nothing(dbg):
 # ---------------------------------------------------------------- forks
 def test_a_fork_runs_on_with_another_value_and_leaves_the_past_alone(dbg):
     here = dbg.query("nn.softmax")[0]
-    (register,) = dbg.trace.sites.reads(int(dbg.trace.site[here]))
+    (register,) = dbg.trace.code_map.reads(int(dbg.trace.site[here]))
     fork = dbg.fork({register: np.full((2, 4), 3, "float32")}, instant=here)
     assert np.allclose(fork.result, 0.25)
     assert np.isnan(dbg.trace.result).any()
@@ -175,7 +175,7 @@ def test_a_fork_of_the_evaluator_may_take_another_way():
 def test_a_fork_takes_only_what_fits(dbg):
     for changes, instant, told in (
         ({0: np.zeros((9, 9))}, 0, "shape|type|Tensor"), ({99: 1}, 0, "registers"), ({"x": X}, -1, "register|ended"),
-        ({len(dbg.trace.sites.functions[0].params) + 1: X}, 0, "holds nothing"),
+        ({len(dbg.trace.code_map.functions[0].params) + 1: X}, 0, "holds nothing"),
     ):  # fmt: skip
         with pytest.raises(RunError, match=told):
             dbg.fork(changes, instant=instant)
@@ -191,7 +191,7 @@ def test_a_saved_trace_is_read_back(make, kind, tmp_path):
     assert (back.kind, len(back)) == (kind, len(dbg.trace))
     assert same_values(back.result, dbg.trace.result)
     assert np.array_equal(back.seconds, dbg.trace.seconds)
-    assert back.sites.lines == dbg.trace.sites.lines
+    assert back.code_map.lines == dbg.trace.code_map.lines
     for instant in range(0, len(back), 5):
         assert back[instant].same_state(dbg.trace[instant])
     here = dbg.query("nn.dense")[0]

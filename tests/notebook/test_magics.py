@@ -293,7 +293,7 @@ def test_vm_steps_through_runs_by_node_that_were_recorded_before(shell, kind):
 
 def test_vm_steps_through_what_was_recorded_before(shell):
     dbg = shell.run_line_magic("vm", "net --random 1 -o dbg")
-    shell.user_ns.update(trace=dbg.trace, exe=dbg.trace.sites.program)
+    shell.user_ns.update(trace=dbg.trace, exe=dbg.trace.code_map.program)
     assert shell.run_line_magic("vm", "dbg") is dbg
     assert shell.run_line_magic("vm", "trace").trace is dbg.trace
     again = shell.run_line_magic("vm", "exe --random 1")

@@ -39,7 +39,7 @@ def test_stepping_to_the_end_equals_a_free_run(name, rng):
     dbg = vm.Debugger(passlab.parse(text), *(args := make(rng)))
     while not dbg.step().ended:
         pass
-    assert same(dbg.trace.result, vm.VirtualMachine(dbg.trace.sites.program).run(*args))
+    assert same(dbg.trace.result, vm.VirtualMachine(dbg.trace.code_map.program).run(*args))
 
 
 @given(start=st.floats(0, 1), count=st.integers(0, 60))
@@ -208,7 +208,7 @@ def test_a_watch_stops_at_every_change_and_knows_the_last_writer(logarithm):
 # ---------------------------------------------------------------- forks
 def test_a_fork_runs_on_with_another_value_and_leaves_the_past_alone(logarithm):
     here = logarithm.query("log")[0]
-    register = logarithm.trace.sites.reads(int(logarithm.trace.site[here]))[0]
+    register = logarithm.trace.code_map.reads(int(logarithm.trace.site[here]))[0]
     fork = logarithm.fork({register: np.full((2, 4), 3, "float32")}, instant=here)
     assert np.allclose(fork.result, 0.25)
     assert np.isnan(logarithm.trace.result).any()
@@ -364,7 +364,7 @@ def test_loops_written_as_recursion_are_stepped_in_one_frame():
 def test_a_frame_that_waits_for_a_loop_is_found_at_once():
     text = f"{LOOP.replace('@main', '@sum')}\ndef @main(%n: int32) -> int32 {{ 1 + @sum(%n) + @sum(3) }}"
     dbg = vm.Debugger(passlab.parse(text), np.int32(300))
-    machine = vm.Machine(dbg.trace.sites.program)
+    machine = vm.Machine(dbg.trace.code_map.program)
     machine.start(machine.exe.global_map["main"], dbg.trace.args)
     for instant in range(len(dbg.trace)):
         assert [frame.pc for frame in dbg.goto(instant).stack] == [frame.pc for frame in reversed(machine.frames)]

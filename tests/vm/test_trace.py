@@ -28,7 +28,7 @@ def traced(request, rng):
 
 def stepped(trace):
     """The stepping machine at every instant of a trace."""
-    machine = Machine(trace.sites.program)
+    machine = Machine(trace.code_map.program)
     machine.start(machine.exe.global_map["main"], trace.args)
     for instant in range(len(trace) + 1):
         yield instant, machine
@@ -50,7 +50,7 @@ def assert_is_the_run(trace):
 
 
 def test_the_result_is_that_of_a_free_run(traced):
-    free = Machine(traced.sites.program).invoke(traced.sites.program.global_map["main"], traced.args)
+    free = Machine(traced.code_map.program).invoke(traced.code_map.program.global_map["main"], traced.args)
     assert same(traced.result, free)
 
 
@@ -59,7 +59,7 @@ def test_every_instant_is_that_of_the_stepping_machine(traced):
 
 
 def test_what_was_dropped_comes_back(traced):
-    bounded = Trace.record(traced.sites.program, traced.args, memory=1)
+    bounded = Trace.record(traced.code_map.program, traced.args, memory=1)
     assert not any(segment.values for segment in bounded.log.segments[:-1])
     assert_is_the_run(bounded)
 
@@ -78,7 +78,7 @@ def test_a_saved_trace_is_read_back(traced, tmp_path):
     again = Trace.load(tmp_path / "run.trace")
     assert same(again.result, traced.result)
     assert all(again[i].same_state(traced[i]) for i in range(len(traced) + 1))
-    assert again.sites.lines == traced.sites.lines
+    assert again.code_map.lines == traced.code_map.lines
     assert np.array_equal(again.seconds, traced.seconds)
 
 
@@ -103,7 +103,7 @@ def test_old_instants_show_what_was_overwritten_later(reused):
 
 def test_old_instants_come_back_by_running_again_over_memory_of_its_own(reused):
     trace, _ = reused
-    bounded = Trace.record(trace.sites.program, trace.args, memory=1500)
+    bounded = Trace.record(trace.code_map.program, trace.args, memory=1500)
     assert bounded.log.dropped
     for order in (range(9), reversed(range(9))):
         assert all(bounded[i].same_state(trace[i]) for i in order)
@@ -111,7 +111,7 @@ def test_old_instants_come_back_by_running_again_over_memory_of_its_own(reused):
 
 def test_recording_stops_where_overwritten_memory_is_over_the_cap(reused):
     trace, _ = reused
-    stopped = Trace.record(trace.sites.program, trace.args, memory=100)
+    stopped = Trace.record(trace.code_map.program, trace.args, memory=100)
     assert "writes in place" in stopped.stopped
     assert not stopped.finished
     assert all(stopped[i].same_state(trace[i]) for i in range(len(stopped)))
@@ -144,7 +144,7 @@ def test_wrong_arguments_are_told_at_once():
 
 def test_long_runs_are_reached_anywhere_without_keeping_them():
     whole = Trace.record(passlab.parse(LOOP), [np.int32(3000)])
-    bounded = Trace.record(whole.sites.program, whole.args, memory=2_000_000)
+    bounded = Trace.record(whole.code_map.program, whole.args, memory=2_000_000)
     assert len(bounded.log.segments) > 10
     assert not any(segment.values for segment in bounded.log.segments)
     for instant in (0, 1, len(whole) // 2, len(whole) - 1, 17, len(whole)):
@@ -191,7 +191,7 @@ def test_any_instant_of_a_recursion_has_its_whole_stack(depth, memory, part):
 
 def test_segments_that_are_run_again_know_the_frames_that_they_leave_alone():
     whole = Trace.record(passlab.parse(DEEP), [np.int32(400), np.ones(2, "float32")])
-    bounded = Trace.record(whole.sites.program, whole.args, memory=1)
+    bounded = Trace.record(whole.code_map.program, whole.args, memory=1)
     middle = len(whole) // 2
     for instant in (middle, middle - 2500, middle + 2500, middle - 2048, middle + 2048):
         assert bounded[instant].same_state(whole[instant])
