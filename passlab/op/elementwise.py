@@ -26,9 +26,10 @@ F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
 def constant_like(value: float, like: Expr) -> Constant:
-    """Return `value` as a scalar constant of the dtype of a typed expression (float32 before inference)."""
+    """Return `value`, cut where that is one of integers, as a scalar constant of the dtype of a typed expression
+    (float32 before inference)."""
     ty = like.checked_type_
-    return Constant(np.asarray(value, array_dtype(ty.dtype if isinstance(ty, TensorType) else "float32")))
+    return Constant(np.asarray(value).astype(array_dtype(ty.dtype if isinstance(ty, TensorType) else "float32")))
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -353,7 +354,10 @@ copy = elementwise(
 def _clip_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x = orig.args[0]
     assert orig.attrs is not None
-    low, high = (call("broadcast_to_like", constant_like(orig.attrs[k], x), x) for k in ("a_min", "a_max"))
+    assert isinstance(x.checked_type, TensorType)
+    dtype = array_dtype(x.checked_type.dtype)
+    bounds = (Constant(np.asarray(_bound(orig.attrs[k], dtype), dtype)) for k in ("a_min", "a_max"))
+    low, high = (call("broadcast_to_like", bound, x) for bound in bounds)
     zeros, ones = _zero(x), _one(x)
     inside = call("where", call("less", high, x), zeros, ones * grad)
     return [call("where", call("less", x, low), zeros, inside)]

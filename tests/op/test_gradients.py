@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import passlab
-from passlab.errors import DiagnosticError, RelationError
+from passlab.errors import DiagnosticError, PasslabError, RelationError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_expr
 from passlab.ir.expr import Call, Function, Tuple, TupleGetItem, Var, set_checked_type
@@ -16,6 +16,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import ANY, TensorType
 from passlab.op import chain, make
+from passlab.op.edge_cases import is_swept, program
 from passlab.op.no_gradient import NO_GRADIENT
 from passlab.passes.gradient.derivatives import gradient
 from tests.op.cases_gradient import MORE, REFUSED
@@ -25,6 +26,7 @@ NAMES = Op.list_op_names()
 SLOPED = [name for name in NAMES if Op.get(name).spec.gradient is not None]
 # What Relay 0.14 registers gradients for.
 RELAY = set((Path(__file__).parent / "relay_gradients.txt").read_text().split())
+DTYPES = ("float32", "float16", "bfloat16", "int64", "int8", "uint8", "uint32", "bool")
 # Uses that are looked at only here: nothing of their inputs can be moved.
 OPAQUE_ARGUMENTS = {"annotation.with_funcid": "its argument is a function", "debug": "calls a Python function"}
 
@@ -55,6 +57,17 @@ def test_a_gradient_is_the_slope_at_every_use(name: str) -> None:
             check(name, text)
         except Exception as error:
             raise AssertionError(f"{text}\n{error}") from error
+
+
+@pytest.mark.parametrize("name", [name for name in SLOPED if name not in OPAQUE_ARGUMENTS])
+def test_a_gradient_has_the_types_of_its_inputs_in_every_dtype(name: str) -> None:
+    for text in filter(is_swept, cases(name)):
+        for dtype in DTYPES:
+            try:
+                main = passlab.parse(program(text, dtype).source)["main"]
+            except PasslabError:
+                continue  # the operator does not take it
+            backward(main, main.body.checked_type)
 
 
 @pytest.mark.parametrize("name", [name for name in SLOPED if name not in OPAQUE_ARGUMENTS])

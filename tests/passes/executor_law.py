@@ -2,17 +2,18 @@
 
 `findings(seed, effects)` holds the program of a seed to the law: each pass alone, and random pipelines. In full:
 
-    python -m tests.passes.executor_law --programs 20000 --seed 0 --effects both --workers 2
+    python -m tests.passes.executor_law --programs 20000 --seed 0 --effects both --journal law.jsonl
 
 prints each kind of finding when it first comes, a line of progress each minute, and at its end the count of each
-kind. A program without effects takes a second and a half, one with effects a third of that (the virtual machine has no
-references); nearly all of it goes into compiling what the passes leave, which is why results that are equal are
-compiled once.
+kind. A run with a journal goes on where an earlier one with the same journal stopped. Nearly all of the time goes into
+compiling what the passes leave, by the size of the program, which is why results that are equal are compiled once, and
+most programs are small: a fault needs two constructs that meet, more often than many.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import random
 import re
@@ -24,6 +25,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -188,9 +190,11 @@ def pipelines(seed: int, count: int = 5) -> list[tuple[str, ...]]:
 
 
 def subject_of(seed: int, effects: bool) -> Subject:
-    """Return the program of a seed; one in three has functions that nothing calls, which cost each pass its time."""
+    """Return the program of a seed: one in 32 is of any size, the others are small, and one in three has functions
+    that nothing calls."""
     smooth = seed % 2 == 0
-    case = programs.program(seed, effects=effects, smooth=smooth)
+    size = 1 + seed // 32 % 3 if seed % 32 else None
+    case = programs.program(seed, effects=effects, smooth=smooth, size=size)
     if seed % 3:
         case = replace(case, mod=infer_module(reachable(case.mod)))
     return Subject(seed, case, smooth)
@@ -258,6 +262,46 @@ def held(seed: int, effects: bool) -> list[Finding]:
         return findings(seed, effects)
 
 
+@dataclass
+class Tally:
+    """What a run has seen so far; `journal` is the file that remembers it, if there is one."""
+
+    journal: Path | None
+    done: set[tuple[int, bool]] = field(default_factory=set)
+    kinds: Counter[str] = field(default_factory=Counter)
+    start: float = field(default_factory=time.monotonic)
+    told: float = 0.0
+
+    def __post_init__(self) -> None:
+        for line in self.journal.read_text().splitlines() if self.journal and self.journal.exists() else ():
+            entry = json.loads(line)
+            self.done.add((entry["seed"], entry["effects"]))
+            self.kinds.update(entry["kinds"])
+
+    def add(self, case: tuple[int, bool], found: list[Finding]) -> None:
+        """Count the findings of a program, print those of a new kind, and tell the progress once a minute."""
+        self.done.add(case)
+        for finding in found:
+            self.kinds[finding.kind] += 1
+            if self.kinds[finding.kind] == 1:
+                print(str(finding)[:1000], flush=True)
+        if self.journal:
+            entry = {"seed": case[0], "effects": case[1], "kinds": [finding.kind for finding in found]}
+            with self.journal.open("a") as out:
+                out.write(json.dumps(entry) + "\n")
+        if self.seconds - self.told >= PROGRESS_S:
+            self.told = self.seconds
+            print(f"# {self}", flush=True)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.start
+
+    def __str__(self) -> str:
+        found = sum(self.kinds.values())
+        return f"{len(self.done)} programs, {found} findings of {len(self.kinds)} kinds, {self.seconds:.0f} s"
+
+
 def main() -> int:
     """Hold many programs to the law and print each kind of finding once."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -266,34 +310,23 @@ def main() -> int:
     parser.add_argument("--effects", choices=EFFECTS, default="both", help="which program of each seed")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no new program after that time")
     parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--journal", type=Path, help="a file of what is done; what it holds is not done again")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)  # passes that only print say so there
+    tally = Tally(options.journal)
     seeds = range(options.seed, options.seed + options.programs)
     cases = [(seed, effects) for seed in seeds for effects in EFFECTS[options.effects]]
-    kinds: Counter[str] = Counter()
-    start = told = time.monotonic()
-    done = 0
     with ProcessPoolExecutor(options.workers) as pool:
-        waiting = [pool.submit(held, *case) for case in cases]
+        waiting = {pool.submit(held, *case): case for case in cases if case not in tally.done}
         for future in as_completed(waiting):
-            done += not future.cancelled()
-            for finding in [] if future.cancelled() else future.result():
-                kinds[finding.kind] += 1
-                if kinds[finding.kind] == 1:
-                    print(str(finding)[:1000], flush=True)
-            now = time.monotonic()
-            if now - told >= PROGRESS_S:
-                told = now
-                print(
-                    f"# {done} programs, {sum(kinds.values())} findings of {len(kinds)} kinds, {now - start:.0f} s",
-                    flush=True,
-                )
-            if now - start > options.seconds:
+            if not future.cancelled():
+                tally.add(waiting[future], future.result())
+            if tally.seconds > options.seconds:
                 pool.shutdown(wait=False, cancel_futures=True)
-    print(f"{done} programs, {sum(kinds.values())} findings of {len(kinds)} kinds, {time.monotonic() - start:.0f} s")
-    for kind, count in kinds.most_common():
+    print(tally)
+    for kind, count in tally.kinds.most_common():
         print(f"{count:6} {kind}")
-    return 1 if kinds else 0
+    return 1 if tally.kinds else 0
 
 
 if __name__ == "__main__":
