@@ -41,6 +41,7 @@ SOURCES: dict[str, Entry] = {
     **{address: ({}, (package,)) for address, package in _PACKAGES.items()},
     "tvm.relay.qnn.op": (_of("passlab.transform.registering", "register_qnn_legalize"), ("passlab.relay.qnn.op",)),
     "tvm.relay.op.op_attrs": ({}, ("passlab.ir.attrs",)),
+    **_same("passlab.relay.backend._backend", "tvm.relay.backend._backend"),
     **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis"),
     **_same("passlab.analysis.annotated_regions", "tvm.relay.analysis.annotated_regions"),
     **_same("passlab.analysis.call_graph", "tvm.relay.analysis.call_graph"),

@@ -26,8 +26,10 @@ F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
 def constant_like(value: float, like: Expr) -> Constant:
-    """Return `value`, cut where that is one of integers, as a scalar constant of the dtype of a typed expression
-    (float32 before inference)."""
+    """Return `value`, cut to an integer where need be, as a scalar of the dtype of a typed expression.
+
+    Before inference that is float32.
+    """
     ty = like.checked_type_
     return Constant(np.asarray(value).astype(array_dtype(ty.dtype if isinstance(ty, TensorType) else "float32")))
 

@@ -190,8 +190,10 @@ def pipelines(seed: int, count: int = 5) -> list[tuple[str, ...]]:
 
 
 def subject_of(seed: int, effects: bool) -> Subject:
-    """Return the program of a seed: one in 32 is of any size, the others are small, and one in three has functions
-    that nothing calls."""
+    """Return the program of a seed.
+
+    One in 32 is of any size, the others are small; one in three has functions that nothing calls.
+    """
     smooth = seed % 2 == 0
     size = 1 + seed // 32 % 3 if seed % 32 else None
     case = programs.program(seed, effects=effects, smooth=smooth, size=size)

@@ -2,7 +2,8 @@
 
     relay.build(mod, executor=relay.backend.Executor("aot"), runtime=relay.backend.Runtime("cpp"))
 
-`vm` is the virtual machine once more, at the address of Relay's own sources; `interpreter` has the classes of values.
+`vm` is the virtual machine once more, at the address of Relay's own sources; `interpreter` has the classes of values,
+`_backend` the plan of a function's memory.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, ClassVar
 
 from passlab.errors import Diagnostic, RunError, did_you_mean
 from passlab.relay import vm
-from passlab.relay.backend import interpreter
+from passlab.relay.backend import _backend, interpreter
 
 _TYPE_KEYS = {bool: "IntImm", int: "IntImm", str: "runtime.String"}  # Relay's names of the types of options
 
@@ -108,4 +109,4 @@ class Runtime(_Choice):
         super().__init__(name, options)
 
 
-__all__ = ["Executor", "Runtime", "interpreter", "vm"]
+__all__ = ["Executor", "Runtime", "_backend", "interpreter", "vm"]

@@ -1,0 +1,108 @@
+"""`relay.backend._backend`: the memory plan of a function, by the name that Relay's own programs call it.
+
+The plan is that of the graph executor, for a function after `FuseOps`; here results that leave the function may lie
+where others lay before, as in Relay. (A graph gives its outputs storages of their own.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from passlab.devices import VirtualDevice
+from passlab.errors import RunTypeError
+from passlab.executor.graph import GraphNode
+from passlab.executor.graph_codegen import GraphCode, plan_memory
+from passlab.infer import infer_module
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import is_op_call
+from passlab.ir.walk import post_order, rewrite
+from passlab.op.dtypes import array_dtype
+
+OF_DEVICES = ("on_device", "device_copy")
+
+
+@dataclass(frozen=True)
+class StorageInfo:
+    """Where the tensors of an expression lie: for each the number of its storage, its device, and its storage's size.
+
+    The size is that of the first tensor that lies there, in bytes, as Relay gives it.
+    """
+
+    storage_ids: list[int]
+    virtual_devices: list[VirtualDevice]
+    storage_sizes: list[int]
+
+    @property
+    def device_types(self) -> list[int]:
+        """Relay's numbers of the kinds of devices."""
+        return [place.device_type for place in self.virtual_devices]
+
+
+@dataclass(frozen=True)
+class StaticMemoryPlan:
+    """The memory plan of a function: where the tensors of each of its expressions lie."""
+
+    expr_to_storage_info: dict[Expr, StorageInfo]
+
+
+def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802 - Relay's name
+    """Return the memory plan of a function without control flow: parameters, constants and calls, by expression.
+
+    Raises `VerifyError` for what no graph has: control flow, references, tensors of unknown shape.
+    """
+    if not isinstance(func, Function):
+        raise RunTypeError(f"the memory of a function is planned, not of a {type(func).__name__}")
+    typed = infer_module(IRModule.from_expr(func))["main"]
+    lowered, became = _lowered(typed)
+    code = GraphCode(lowered)
+    rows = [0]
+    for node in code.nodes:
+        rows.append(rows[-1] + node.num_outputs)
+    tensors = [tensor for of_node in code.tensors for tensor in of_node]
+    sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in tensors]
+    places = [place for place, of_node in zip(code.places, code.tensors, strict=True) for _ in of_node]
+    reader = GraphNode("results", "results", tuple(code.heads), 0)  # what leaves the function is read at its end
+    storages = plan_memory([*code.nodes, reader], [], sizes, places)
+    first: dict[int, int] = {}
+    for storage, size in zip(storages, sizes, strict=True):
+        first.setdefault(storage, size)
+
+    def info(expr: Expr) -> StorageInfo:
+        at = [rows[node] + index for node, index in code.entries[expr]]
+        return StorageInfo([storages[i] for i in at], [places[i] for i in at], [first[storages[i]] for i in at])
+
+    return StaticMemoryPlan({old: info(new) for old, new in became.items() if code.entries.get(new)})
+
+
+def _outside_kernels(func: Function) -> list[Expr]:
+    """Return the nodes of a function but for what is inside its primitive functions."""
+    return post_order(func, enter=lambda n: n is func or not (isinstance(n, Function) and n.is_primitive))
+
+
+def _lowered(func: Function) -> tuple[IRModule, dict[Expr, Expr]]:
+    """Return a module whose `main` calls a kernel for each call of the function, and what became of each expression."""
+    became: dict[Expr, Expr] = {}  # filled by `rewrite` with all that it changes
+    kernels: dict[str, Function] = {}
+
+    def kernel(function: Function) -> GlobalVar:
+        name = f"kernel_{len(kernels)}"
+        kernels[name] = function
+        return GlobalVar(name)
+
+    for node in _outside_kernels(func):
+        if isinstance(node, Function) and node.is_primitive:
+            became[node] = kernel(node)
+
+    def called(pre: Expr, post: Expr) -> Expr:
+        if not isinstance(pre, Call) or not is_op_call(post) or post.op.name in OF_DEVICES:
+            return post
+        params = [Var(f"p{i}", arg.checked_type) for i, arg in enumerate(pre.args)]
+        body = Call(post.op, params, post.attrs, post.type_args)
+        return Call(kernel(Function(params, body).with_attr("Primitive", 1)), post.args, None, (), post.span)
+
+    main = rewrite(func, called, replace=became, only=(Call,))
+    mod = infer_module(IRModule.from_expr(main).with_functions(kernels))
+    typed = dict(zip(post_order(main), post_order(mod["main"]), strict=True))
+    return mod, {node: typed[new] for node in _outside_kernels(func) if (new := became.get(node, node)) in typed}
