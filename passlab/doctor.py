@@ -137,9 +137,7 @@ def _graphviz() -> Finding:
             raise OSError(str(error)) from error
         return "a graph was laid out"
 
-    cure = (
-        "pip install pygraphviz (its wheel carries Graphviz), or put `dot` on PATH; graphs are shown as text without it"
-    )
+    cure = "pip install pygraphviz (its wheel carries Graphviz), or put `dot` on PATH; without it graphs are plainer"
     return _attempt("Graphviz", attempt, cure)
 
 

@@ -47,7 +47,7 @@ class Limits:
     dump_bytes: int = 64 * 2**30  # bytes of one dump of passes
     dump_steps: int = 5_000_000  # passes of one dump
     dump_lines: int = 200_000  # lines of one program of a dump that are compared, blamed or drawn
-    graph_nodes: int = 2_000  # nodes of one drawn graph before it is summarised
+    graph_nodes: int = 6_000  # nodes of one drawn graph before it is summarised
     layout_seconds: float = 10.0  # seconds one graph layout may take
 
 

@@ -19,7 +19,7 @@ from passlab.display.html import Markup, picture, tag
 from passlab.display.layout import LayoutError, lay_out_all
 from passlab.display.listing import short_type, type_text
 from passlab.display.nodes import number_of
-from passlab.display.palette import BOX, CODE, MUTED, PROSE
+from passlab.display.palette import BOX, MUTED, PROSE
 from passlab.display.repeats import Item, Piece, structure
 from passlab.display.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.sheet_data import SheetData, on_sheet
@@ -110,12 +110,9 @@ class GraphView(View):
         return structure(self.graph, WHOLE)
 
     @cached_property
-    def placed(self) -> dict[Piece, PlacedPiece] | str:
-        """The layout of each piece, or in words why there is none."""
-        try:
-            return place(self.graph, self.items, self.sizes)
-        except LayoutError as error:
-            return str(error)
+    def placed(self) -> dict[Piece, PlacedPiece]:
+        """The layout of each piece."""
+        return place(self.graph, self.items, self.sizes)
 
     @property
     def title(self) -> str:
@@ -145,21 +142,17 @@ class GraphView(View):
 
     def html(self) -> Markup:
         title = tag("div", self.title, style=f"{PROSE};color:{MUTED}")
-        if isinstance(self.placed, str):
-            note = tag("div", self.placed, style=f"{PROSE};color:{MUTED};padding:4px 12px")
-            listed = tag("pre", self.text(), style=f"{CODE};margin:0;padding:8px 12px;background:transparent")
-            return tag("div", title, tag("div", note, listed, style=BOX))
         svg = draw(*on_sheet(self.graph, self.faces, pack(self.items, self.placed, STATIC_WINDOW)))
         look = "max-width:100%" if self.is_large else "max-width:none"
         return tag("div", title, tag("div", picture(svg, f"dataflow graph: {self.title}", look), style=BOX))
 
     def data(self) -> dict[str, Any]:
         fused = any(group.kind == "fused" for group in self.graph.groups)
-        head: dict[str, Any] = {"kind": self.kind, "title": self.title, "fused": fused, "folded": self.is_folded}
-        if isinstance(self.placed, str):
-            return {**head, "problem": self.placed, "text": self.text()}
         return {
-            **head,
+            "kind": self.kind,
+            "title": self.title,
+            "fused": fused,
+            "folded": self.is_folded,
             "boxes": [
                 [
                     *size,
@@ -239,7 +232,7 @@ def graph_view(
 def lay_out_together(views: Iterable[GraphView]) -> None:
     """Lay out many graphs by one process, so that each finds its pieces done; without Graphviz do nothing."""
     parts = [part for view in views for part in parts_of(view.graph, view.items, view.sizes)]
-    with suppress(LayoutError):  # every view tells its own problem
+    with suppress(LayoutError):
         lay_out_all(parts)
 
 

@@ -28,6 +28,7 @@ _OUTPUT_BYTES = 64 * 2**20
 _REMEMBERED = 4096  # layouts
 _drawings: dict[str, dict[str, Any]] = {}  # Graphviz's answers, by what it was asked
 Size = tuple[float, float]
+Part = tuple[Dataflow, Sequence[Size], frozenset[int]]  # a graph, the sizes of its boxes, the arrows that run straight
 
 
 @dataclass(frozen=True)
@@ -50,28 +51,45 @@ class LayoutError(Exception):
 
 def lay_out(graph: Dataflow, sizes: Sequence[Size]) -> Layout:
     """Return the layout of a graph whose boxes have these sizes, in points. Raises `LayoutError`."""
-    return lay_out_all([(graph, sizes, frozenset())])[0]
+    (layout,) = lay_out_all([(graph, sizes, frozenset())])
+    assert layout is not None
+    return layout
 
 
-def lay_out_all(parts: Sequence[tuple[Dataflow, Sequence[Size], frozenset[int]]]) -> list[Layout]:
+def lay_out_all(parts: Sequence[Part], most: float = math.inf) -> list[Layout | None]:
     """Return the layouts of several graphs, drawn by one process; equal ones are drawn once, and remembered.
 
-    A part is a graph, the sizes of its boxes, and the numbers of the arrows that should run straight. Raises
+    Graphs of more than `most` boxes together are not all drawn: the small ones first, None for the rest. Raises
     `LayoutError`.
     """
     texts = [skeleton(*part) for part in parts]
-    missing = [text for text in dict.fromkeys(texts) if text not in _drawings]
+    chosen = _within({text: len(graph.boxes) for text, (graph, _, _) in zip(texts, parts, strict=True)}, most)
+    missing = [text for text in dict.fromkeys(texts) if text in chosen and text not in _drawings]
     try:
         if missing:
             drawings = _answers(_run(BETWEEN.join(missing)), len(missing))
             _drawings.update(zip(missing, drawings, strict=True))
-        layouts = [_read(_drawings[text], graph) for text, (graph, _, _) in zip(texts, parts, strict=True)]
+        layouts = [
+            _read(_drawings[text], graph) if text in chosen else None
+            for text, (graph, _, _) in zip(texts, parts, strict=True)
+        ]
     except (ValueError, KeyError, TypeError, IndexError) as error:
         forget()
         raise LayoutError("Graphviz gave no layout that could be read") from error
     while len(_drawings) > _REMEMBERED:
         del _drawings[next(iter(_drawings))]
     return layouts
+
+
+def _within(sizes: dict[str, int], most: float) -> set[str]:
+    """The texts of so many boxes together at most, the small ones first; equal counts in the order of the texts."""
+    chosen: set[str] = set()
+    for text, size in sorted(sizes.items(), key=lambda item: item[1]):
+        most -= size
+        if most < 0:
+            break
+        chosen.add(text)
+    return chosen
 
 
 def forget() -> None:
@@ -215,4 +233,4 @@ def _curve(text: str, height: float) -> list[float]:
     return points + points[-2:] + head + head if head else points
 
 
-__all__ = ["Layout", "LayoutError", "lay_out", "skeleton"]
+__all__ = ["Layout", "LayoutError", "Part", "Size", "lay_out", "lay_out_all", "skeleton"]

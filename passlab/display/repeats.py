@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import eq
 from typing import Union
 
 from passlab.display.dataflow import Box, Dataflow
@@ -213,6 +214,8 @@ def squeeze(tokens: list[_Token], accepts: Callable[[list[list[_Token]]], bool] 
 
     `accepts` may refuse bodies; with it there are no repeats of repeats.
     """
+    numbers: dict[Hashable, int] = {}
+    tokens = [replace(token, key=numbers.setdefault(token.key, len(numbers))) for token in tokens]
     period = 1
     while period <= min(len(tokens) // 2, LONGEST_PERIOD):
         for start, count in _runs(tokens, period):
@@ -232,6 +235,9 @@ def squeeze(tokens: list[_Token], accepts: Callable[[list[list[_Token]]], bool] 
 
 def _runs(tokens: list[_Token], period: int) -> Iterator[tuple[int, int]]:
     """Yield where runs of at least two equal periods start, and how many periods there are."""
+    keys = [token.key for token in tokens]
+    if b"\1" * period not in bytes(map(eq, keys, keys[period:])):
+        return  # as for most periods: looked up fast
     length = 0
     for place in range(len(tokens) - period + 1):
         if place + period < len(tokens) and tokens[place].key == tokens[place + period].key:

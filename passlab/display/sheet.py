@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from passlab.display.dataflow import Arrow, Box, Dataflow
-from passlab.display.layout import Layout, Size, lay_out_all
+from passlab.display.layered import lay_out_layers
+from passlab.display.layout import Layout, LayoutError, Part, Size, lay_out_all
 from passlab.display.repeats import Item, Piece, Repeat
 
 PORT = (6.0, 2.0)  # the size of the point through which values from outside enter a piece
 GAP, GUTTER = 24.0, 44.0  # points between pieces of a column, and between columns
 COLUMNS = 29  # at most
+BY_GRAPHVIZ = 1200  # boxes of different pieces that Graphviz draws; others stand in layers, which takes a fifth of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +38,28 @@ class PlacedPiece:
 
 
 def place(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> dict[Piece, PlacedPiece]:
-    """Return the layout of every piece of some items. Raises `LayoutError`."""
+    """Return the layout of every piece of some items."""
     pieces = _pieces(items)
     leaves = {arrow.source for arrow in _crossing(graph, pieces)}
     parts = parts_of(graph, items, sizes)
-    layouts = lay_out_all(parts)
+    layouts = _layouts(parts)
     return {
         piece: _placed_piece(graph, piece, part, layout, leaves)
         for piece, part, layout in zip(pieces, parts, layouts, strict=True)
     }
 
 
-def parts_of(
-    graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]
-) -> list[tuple[Dataflow, list[Size], frozenset[int]]]:
+def _layouts(parts: Sequence[Part]) -> list[Layout]:
+    """The layouts of pieces: by Graphviz as far as it is there and quick enough, in layers of our own otherwise."""
+    drawn: Sequence[Layout | None]
+    try:
+        drawn = lay_out_all(parts, BY_GRAPHVIZ)
+    except LayoutError:
+        drawn = [None] * len(parts)
+    return [layout or lay_out_layers(part[0], part[1]) for part, layout in zip(parts, drawn, strict=True)]
+
+
+def parts_of(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> list[Part]:
     """Return what has to be laid out for some items: the graph of each piece, sizes, and its straight arrows."""
     into: dict[int, list[Arrow]] = {}
     for arrow in graph.arrows:
@@ -75,9 +85,7 @@ def _crossing(graph: Dataflow, pieces: Sequence[Piece]) -> list[Arrow]:
     return [arrow for arrow in graph.arrows if home[arrow.source] != home[arrow.target]]
 
 
-def _part(
-    graph: Dataflow, piece: Piece, sizes: Sequence[Size], into: dict[int, list[Arrow]]
-) -> tuple[Dataflow, list[Size], frozenset[int]]:
+def _part(graph: Dataflow, piece: Piece, sizes: Sequence[Size], into: dict[int, list[Arrow]]) -> Part:
     """The graph of one piece: its boxes numbered from 0, and a port where values come from outside."""
     inside = {number: at for at, number in enumerate(piece.boxes)}
     part = Dataflow(groups=[g for g in graph.groups if g.number in _groups_of(graph, piece)])
@@ -135,9 +143,7 @@ def _trunk(part: Dataflow) -> frozenset[int]:
     return frozenset(trunk)
 
 
-def _placed_piece(
-    graph: Dataflow, piece: Piece, part: tuple[Dataflow, list[Size], frozenset[int]], layout: Layout, leaves: set[int]
-) -> PlacedPiece:
+def _placed_piece(graph: Dataflow, piece: Piece, part: Part, layout: Layout, leaves: set[int]) -> PlacedPiece:
     count = len(piece.boxes)
     has_port = len(layout.boxes) > count
     arrows = [(a.source if a.source < count else -1, a.target, a.label) for a in part[0].arrows]

@@ -22,6 +22,7 @@ from passlab.errors import counted, visible
 
 _LABEL = re.compile(r"^[-\w.$]+:(?:\s|$)")  # of a block of LLVM: no value
 WIDEST = 44  # characters of a line that a box shows
+MOST = 2000  # lines that Graphviz draws in one piece, without blocks to cut it into
 _FATES = {ADDED: "added", CHANGED: "changed", OPERANDS: "changed", MOVED: "moved"}
 
 
@@ -53,7 +54,7 @@ class TextGraphView(View):
             if source != target:
                 arrows[source, target] = Arrow(source, target)
         graph.arrows += arrows.values()
-        return truncate(graph, limits.current().graph_nodes)
+        return truncate(graph, min(MOST, limits.current().graph_nodes))
 
     @property
     def title(self) -> str:

@@ -161,16 +161,6 @@ def pretend(monkeypatch, tmp_path, body):
     layouts.forget()
 
 
-def test_without_graphviz_the_graph_is_told_in_words(monkeypatch, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(layouts, "find_spec", lambda name: None)
-    layouts.forget()
-    view = graph_view(network())
-    assert "pip install pygraphviz" in view.html()
-    assert "nn.dense &lt;- %x" in view.html()
-    assert view.data()["text"] == view.text()
-
-
 def test_a_dot_on_the_path_serves_where_pygraphviz_is_missing(monkeypatch, tmp_path):
     pretend(
         monkeypatch,

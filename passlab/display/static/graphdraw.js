@@ -9,13 +9,16 @@ const LEAST = 6.2, LARGE = 10.5, SHORTEST = 4; // pixels of a letter on the scre
 /** The class of a kind of box. @param {string} kind @param {string} other */
 export const lookOf = (kind, other) => (LOOKS.has(kind) ? kind : other);
 
+/** A box without its text. @param {any} box of the data @param {number} x of its middle @param {number} y */
+export function drawFrameOfBox([width, height, kind, fate, , , , , family], x, y) {
+  const look = lookOf(kind, "op"), round = look === "input" || look === "constant" || look === "output" ? Math.min(height / 2, 13) : 6;
+  return svg("g", { class: `pl-box pl-is-${look} pl-family-${family}${FATES[fate] ? ` pl-${fate}` : ""}` }, svg("rect", { x: x - width / 2, y: y - height / 2, width, height, rx: round }));
+}
+
 /** @param {any} box of the data @param {number} x of its middle @param {number} y */
-export function drawBox([width, height, kind, fate, , lines, , , family], x, y) {
-  const look = lookOf(kind, "op"), mark = FATES[fate], top = y - height / 2;
-  const round = look === "input" || look === "constant" || look === "output" ? Math.min(height / 2, 13) : 6;
-  const made = svg("g", { class: `pl-box pl-is-${look} pl-family-${family}${mark ? ` pl-${fate}` : ""}` },
-    svg("rect", { x: x - width / 2, y: top, width, height, rx: round }),
-    ...lines.map((/** @type {string} */ line, /** @type {number} */ row) => svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line)));
+export function drawBox(box, x, y) {
+  const [width, height, , fate, , lines] = box, made = drawFrameOfBox(box, x, y), mark = FATES[fate], top = y - height / 2;
+  made.append(...lines.map((/** @type {string} */ line, /** @type {number} */ row) => svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line)));
   made.append(svg("text", { x, y, class: "pl-short", "data-name": lines[0].replace(/^[\w.]*\./, "") }));
   if (mark) made.append(svg("circle", { cx: x - width / 2, cy: top + 1, r: 6 }), svg("text", { x: x - width / 2, y: top + 5, class: "pl-fate" }, mark));
   return made;
@@ -34,11 +37,16 @@ export function fitName(text, width, scale) {
   text.style.fontSize = `${Math.min(LARGE / scale, (width - 6) / (CHAR * Math.max(1, cut.length)))}px`;
 }
 
-/** @param {number[]} points a start and three points for each curve @param {string} label */
+/** What a path is made of. @param {number[]} points a start and three points for each curve */
+const curve = (points) => (points.length < 8 ? "" : `M${points[0]} ${points[1]} C${points.slice(2).join(" ")}`);
+
+/** Many arrows as one line, without heads and labels. @param {number[][]} arrows */
+export const drawLines = (arrows) => svg("g", { class: "pl-arrow" }, svg("path", { d: arrows.map(curve).join("") }));
+
+/** @param {number[]} points @param {string} label */
 export function drawArrow(points, label) {
   if (points.length < 8) return svg("g");
-  const d = `M${points[0]} ${points[1]} C${points.slice(2).join(" ")}`;
-  const made = svg("g", { class: "pl-arrow" }, svg("path", { d }), head(points));
+  const made = svg("g", { class: "pl-arrow" }, svg("path", { d: curve(points) }), head(points));
   if (label) {
     const half = 2 * Math.floor(points.length / 4);
     made.append(svg("text", { x: points[half] + 5, y: points[half + 1] + 3 }, label.length > 24 ? `${label.slice(0, 23)}…` : label), svg("title", {}, label));

@@ -1,11 +1,12 @@
 // A dataflow graph with room to move: pan, zoom, fold, search, colours, a minimap, and one selection with all other views.
 import { button, el, ICONS, svg } from "./dom.js";
 import { Colours } from "./graphcolours.js";
-import { drawArrow, drawBox, drawCover, drawFrame, drawGroup, drawJoint, fitName } from "./graphdraw.js";
+import { drawFrame, drawJoint, fitName } from "./graphdraw.js";
 import { graphKeys, Radius } from "./graphkeys.js";
 import { Minimap } from "./graphmap.js";
 import { saveDrawing } from "./graphsave.js";
 import { pack, repeatOf, repeats } from "./graphsheet.js";
+import { Slices } from "./graphslices.js";
 
 const MARGIN = 16, READABLE = 0.6; // pixels; the scale below which text is too small
 const NEAR = 0.75, FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
@@ -24,6 +25,7 @@ export class GraphPane {
     [this.x, this.y, this.scale] = [0, 0, 1];
     this.fitted = false;
     this.radius = new Radius(this);
+    this.slices = new Slices(this);
     this.build();
     this.listen();
   }
@@ -35,13 +37,12 @@ export class GraphPane {
     this.canvas = svg("svg", { class: "pl-canvas", tabindex: 0, role: "img" }, this.scene);
     this.about = el("div", "pl-about");
     this.about.hidden = true;
-    this.note = el("div", "pl-note");
     this.map = new Minimap((x, y) => this.jump(x, y));
     this.colours = new Colours(() => this.paint());
     const tools = el("div", "pl-tools", this.colours.element, button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold), button("larger (+)", () => this.zoom(1.25), ICONS.plus),
       button("smaller (-)", () => this.zoom(0.8), ICONS.minus), button("everything (0)", () => this.fit(), ICONS.fit), button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save));
     tools.addEventListener("click", (event) => { this.shift = event.shiftKey; }, true);
-    this.element = el("div", "pl-pane pl-graph", /** @type {any} */ (this.canvas), /** @type {any} */ (this.map.element), tools, this.about, this.note);
+    this.element = el("div", "pl-pane pl-graph", /** @type {any} */ (this.canvas), /** @type {any} */ (this.map.element), tools, this.about);
   }
 
   listen() {
@@ -83,7 +84,7 @@ export class GraphPane {
   /** The canvas has another size, or is shown for the first time. */
   resized() {
     const { clientWidth, clientHeight } = this.canvas;
-    if (!clientWidth || !this.data || this.data.problem) return;
+    if (!clientWidth || !this.data) return;
     const other = !this.window || Math.abs(this.window[0] - clientWidth) > 60 || Math.abs(this.window[1] - clientHeight) > 60;
     if (this.sheet && !other && this.fitted) return this.drawView();
     this.arrange();
@@ -100,11 +101,6 @@ export class GraphPane {
     this.closed = new Set();
     this.about.hidden = true;
     this.sheet = null;
-    const problem = data.problem;
-    this.note.hidden = !problem;
-    this.canvas.style.display = problem ? "none" : "";
-    this.map.element.style.display = problem ? "none" : "";
-    if (problem) return this.note.replaceChildren(el("div", "pl-said", problem), el("pre", "pl-code", data.text));
     this.canvas.setAttribute("aria-label", `dataflow graph: ${data.title}`);
     this.into = data.boxes.map(() => /** @type {number[]} */ ([]));
     this.out = data.boxes.map(() => /** @type {number[]} */ ([]));
@@ -128,7 +124,7 @@ export class GraphPane {
   /** The first box of the selection that is drawn, -1 for none. */
   selectedBox() {
     const { selection, data } = this;
-    if (!data || data.problem || !selection || selection.empty) return this.picked;
+    if (!data || !selection || selection.empty) return this.picked;
     return data.boxes.findIndex((/** @type {any} */ box, /** @type {number} */ number) => this.places.has(number) && selection.has(box[7][0] ?? -1));
   }
 
@@ -144,7 +140,7 @@ export class GraphPane {
   arrange() {
     this.window = [this.canvas.clientWidth, this.canvas.clientHeight];
     this.sheet = pack(this.data, this.open, this.window[0] - 2 * MARGIN, this.window[1] - 2 * MARGIN);
-    const { pieces, frames, joints } = this.sheet, drawn = /** @type {SVGElement[]} */ ([]);
+    const { pieces, frames, joints } = this.sheet;
     this.boxes = /** @type {Map<number, SVGElement>} */ (new Map());
     this.places = new Map();
     this.arrows = /** @type {[SVGElement, number, number][]} */ ([]);
@@ -153,38 +149,19 @@ export class GraphPane {
       made.setAttribute("data-path", frame.path);
       return made;
     });
-    for (const piece of pieces) drawn.push(this.drawPiece(piece));
-    this.scene.replaceChildren(...this.frames, ...joints.map(drawJoint), ...drawn);
+    for (const { layout, boxes, x, y } of pieces) boxes.forEach((number, at) => this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]));
+    this.scene.replaceChildren(...this.frames, ...joints.map(drawJoint), ...this.slices.take(pieces));
     this.map.show(this.sheet);
-    this.updateSelection();
-    this.updateGroups();
-    this.paint();
-    this.named = false;
+    this.slices.start();
     this.place(this.x, this.y, this.scale);
   }
 
-  /** @param {import("./graphsheet.js").Placed} piece */
-  drawPiece({ layout, boxes, groups, x, y }) {
-    const group = svg("g", { transform: `translate(${x} ${y})` });
-    const covers = groups.map((number, at) => {
-      const data = this.data.groups.find((/** @type {any} */ g) => g[0] === number);
-      group.append(drawGroup(data, layout.groups[at]));
-      return drawCover(data, layout.groups[at], boxes.filter((box) => this.within(this.data.boxes[box][4], number)).map((box) => this.data.boxes[box][5][0]));
-    });
-    for (const [source, target, label, points] of layout.arrows) {
-      const made = drawArrow(points, label);
-      this.arrows?.push([made, source < 0 ? -1 : boxes[source], boxes[target]]);
-      group.append(made);
-    }
-    boxes.forEach((number, at) => {
-      const [left, top] = [layout.at[2 * at], layout.at[2 * at + 1]], made = drawBox(this.data.boxes[number], left, top);
-      made.setAttribute("data-box", String(number));
-      this.boxes?.set(number, made);
-      this.places.set(number, [x + left, y + top]);
-      group.append(made);
-    });
-    group.append(...covers);
-    return group;
+  /** Give what has just been drawn its looks. */
+  dress() {
+    this.updateSelection();
+    this.updateGroups();
+    this.paint();
+    this.nameBoxes(this.scale);
   }
 
   /** Whether a group lies in another one, or is it. @param {number} group @param {number} outer */
@@ -211,7 +188,7 @@ export class GraphPane {
   // ---------------------------------------------------------------- what is selected
   /** Light what is selected: boxes, the arrows at them, and the frames of identical bodies. */
   updateSelection() {
-    if (!this.data || this.data.problem || !this.boxes) return;
+    if (!this.data || !this.boxes) return;
     const { selection } = this;
     const mine = this.picked < 0 ? -1 : this.data.boxes[this.picked][7][0] ?? -1;
     if (selection && mine >= 0 && !selection.nodes.includes(mine)) { // something else was selected in another view
@@ -365,8 +342,9 @@ export class GraphPane {
 
   /** @param {number} x @param {number} y @param {number} scale */
   place(x, y, scale) {
-    if (scale !== this.scale || !this.named) this.nameBoxes(scale);
+    if (scale !== this.scale) this.nameBoxes(scale);
     [this.x, this.y, this.scale] = [x, y, scale];
+    this.slices.look();
     this.scene.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
     this.canvas.classList.toggle("pl-far", scale < FAR);
     this.canvas.classList.toggle("pl-middle", scale < NEAR);
@@ -375,11 +353,18 @@ export class GraphPane {
     this.drawView();
   }
 
+  /** Whether the names of boxes can be read. */
+  isNear() {
+    return this.scale >= FAR;
+  }
+
   /** Show the names that can be read at a scale, and no others. @param {number} scale */
   nameBoxes(scale) {
-    this.named = true;
-    if (scale >= NEAR) return;
-    for (const [number, made] of this.boxes || []) fitName(/** @type {SVGElement} */ (made.querySelector(".pl-short")), this.data.boxes[number][0], scale);
+    if (scale >= NEAR || scale < FAR) return;
+    for (const [number, made] of this.boxes || []) {
+      const name = /** @type {SVGElement | null} */ (made.querySelector(".pl-short"));
+      if (name) fitName(name, this.data.boxes[number][0], scale);
+    }
   }
 
   drawView() {
@@ -393,7 +378,9 @@ export class GraphPane {
   }
 
   save() {
-    if (this.sheet) saveDrawing(this.scene, this.sheet.width, this.sheet.height, this.shift ? "png" : "svg");
+    if (!this.sheet) return;
+    this.slices.finish();
+    saveDrawing(this.scene, this.sheet.width, this.sheet.height, this.shift ? "png" : "svg");
   }
 
   /** What the keys do. @returns {Record<string, (event: KeyboardEvent) => unknown>} */
@@ -402,6 +389,7 @@ export class GraphPane {
   }
 
   close() {
+    this.slices.stop();
     this.watch?.disconnect();
   }
 }

@@ -32,7 +32,9 @@ function units(items, layouts, open, path = "") {
     if (!open.has(here)) {
       const boxes = piecesOf([item]).flatMap((piece) => piece[1]);
       const title = `${name}${similar ? "  (similar)" : ""}`;
-      return [unit(shown(bodies[0]), layouts, { path: here, title, folded: true, count: bodies.length, boxes }, true)];
+      const pieces = shown(bodies[0]), frame = { path: here, title, folded: true, count: bodies.length, boxes };
+      if (pieces.length < 2 || pieces.reduce((sum, piece) => sum + piece[1].length, 0) <= LONG_BODY) return [unit(pieces, layouts, frame, true)];
+      return pieces.map((piece, part) => unit([piece], layouts, { ...frame, title: `${title}  part ${part + 1} of ${pieces.length}` }, true));
     }
     return bodies.flatMap((/** @type {any[]} */ body, /** @type {number} */ turn) => {
       const pieces = shown(body), boxes = piecesOf(body).flatMap((piece) => piece[1]);
@@ -63,6 +65,10 @@ function unit(pieces, layouts, frame, first) {
     height += tall + GAP;
     port = exit >= 0 ? x + exit : x + wide / 2;
   });
+  if (pieces.length === 1 && !frame && pieces[0][1].length > LONG_BODY) { // wide: in the middle of its column, wherever values enter and leave
+    const half = layouts[pieces[0][0]].size[0] / 2;
+    [at[0], low, high, enter, port] = [-half, -half, half, 0, 0];
+  }
   const around = frame ? FRAME + (frame.folded ? SHEETS * Math.min(3, frame.count) : 0) : 0;
   return {
     pieces, frame, first, at, port: port - enter, low: low - (frame ? FRAME : 0), high: high + around,

@@ -1,0 +1,109 @@
+// Draws the pieces of a graph: a large one a slice at a time, so that the page answers all the while, and at first without
+// details, which come where one looks closely.
+import { svg } from "./dom.js";
+import { drawArrow, drawBox, drawCover, drawFrameOfBox, drawGroup, drawLines } from "./graphdraw.js";
+
+const SLICE = 400, LIGHT = 6; // boxes drawn in one go; how many that are drawn without details cost as much as one
+const MANY = 1000; // boxes above which a graph is drawn without details where nobody looks closely
+
+/** @typedef {import("./graphsheet.js").Placed & {element: SVGElement, light: boolean}} Drawn a piece, and whether its details are left out */
+
+export class Slices {
+  /** @param {any} pane */
+  constructor(pane) {
+    this.pane = pane;
+    this.pieces = /** @type {Drawn[]} */ ([]);
+    this.queue = /** @type {Drawn[]} */ ([]); // what waits to be drawn
+    this.frame = 0;
+  }
+
+  /** Have these pieces and no others; return where they will be drawn. @param {import("./graphsheet.js").Placed[]} pieces */
+  take(pieces) {
+    this.stop();
+    const light = pieces.reduce((sum, piece) => sum + piece.boxes.length, 0) > MANY;
+    this.pieces = pieces.map((piece) => ({ ...piece, element: svg("g", { transform: `translate(${piece.x} ${piece.y})` }), light }));
+    return this.pieces.map((piece) => piece.element);
+  }
+
+  /** Draw some pieces at once, the rest from frame to frame. */
+  start() {
+    this.queue = [...this.pieces];
+    this.next(SLICE);
+  }
+
+  /** @param {number} room boxes */
+  next(room) {
+    let left = room;
+    while (this.queue.length && left > 0) {
+      const piece = /** @type {Drawn} */ (this.queue.shift());
+      this.draw(piece);
+      left -= piece.light ? piece.boxes.length / LIGHT : piece.boxes.length;
+    }
+    this.pane.dress();
+    this.frame = 0;
+    if (this.queue.length) this.soon();
+  }
+
+  soon() {
+    if (!this.frame) this.frame = requestAnimationFrame(() => {
+      if (this.pane.isNear()) this.detail((piece) => this.inSight(piece));
+      this.next(SLICE);
+    });
+  }
+
+  /** The graph has moved: draw the details of what has come in sight, soon. */
+  look() {
+    if (this.pane.isNear() && this.pieces.some((piece) => piece.light && this.inSight(piece))) this.soon();
+  }
+
+  /** Have some pieces drawn anew with their details. @param {(piece: Drawn) => boolean} which */
+  detail(which) {
+    const pieces = this.pieces.filter((piece) => piece.light && which(piece));
+    for (const piece of pieces) {
+      piece.light = false;
+      piece.element.replaceChildren();
+    }
+    this.queue = [...pieces, ...this.queue.filter((piece) => !pieces.includes(piece))];
+  }
+
+  /** Draw everything, at once, with all details. */
+  finish() {
+    this.detail(() => true);
+    cancelAnimationFrame(this.frame);
+    this.next(Infinity);
+  }
+
+  /** Whether a piece is in sight, or nearly so. @param {Drawn} piece */
+  inSight(piece) {
+    const { canvas, x, y, scale } = this.pane, { clientWidth: w, clientHeight: h } = canvas;
+    const left = piece.x * scale + x, top = piece.y * scale + y, [wide, high] = piece.layout.size;
+    return left < 1.2 * w && top < 1.2 * h && left + wide * scale > -0.2 * w && top + high * scale > -0.2 * h;
+  }
+
+  /** @param {Drawn} piece */
+  draw({ layout, boxes, groups, element, light }) {
+    const { pane } = this, { data } = pane;
+    const covers = groups.map((number, at) => {
+      const group = data.groups.find((/** @type {any} */ g) => g[0] === number), inside = boxes.filter((box) => pane.within(data.boxes[box][4], number));
+      element.append(drawGroup(group, layout.groups[at]));
+      return drawCover(group, layout.groups[at], inside.map((box) => data.boxes[box][5][0]));
+    });
+    const lines = light ? [drawLines(layout.arrows.map((/** @type {any[]} */ arrow) => arrow[3]))] : layout.arrows.map((/** @type {any[]} */ [source, target, label, points]) => {
+      const made = drawArrow(points, label);
+      pane.arrows.push([made, source < 0 ? -1 : boxes[source], boxes[target]]);
+      return made;
+    });
+    const made = boxes.map((number, at) => {
+      const box = (light ? drawFrameOfBox : drawBox)(data.boxes[number], layout.at[2 * at], layout.at[2 * at + 1]);
+      box.setAttribute("data-box", String(number));
+      pane.boxes.set(number, box);
+      return box;
+    });
+    element.append(...lines, ...made, ...covers);
+  }
+
+  stop() {
+    cancelAnimationFrame(this.frame);
+    [this.queue, this.frame] = [[], 0];
+  }
+}

@@ -1,0 +1,67 @@
+"""A graph of 5,000 operators in a browser: nothing is left out, details come where one looks, the page answers meanwhile."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from passlab.display import graph_view
+from passlab.notebook.widgets import show
+from tests.browser.lab_page import browser
+from tests.browser.widget_page import tell, widget_page
+from tests.display.test_layered import knot
+
+pytestmark = pytest.mark.browser
+COUNT = 5003  # with the input, the tuple and the output
+# How many boxes have been drawn when the data has just come, and the most that were drawn between two frames.
+_SLICES = """async answers => {
+  const drawn = () => document.querySelectorAll(".pl-box").length, counts = [];
+  window.told(answers);
+  do {
+    counts.push(drawn());
+    await new Promise(requestAnimationFrame);
+  } while (counts[counts.length - 1] < COUNT || counts.length < 2);
+  return counts;
+}""".replace("COUNT", str(COUNT))
+_SEEN = """() => {
+  const frame = document.querySelector(".pl-canvas").getBoundingClientRect();
+  const boxes = [...document.querySelectorAll(".pl-box")].map(box => [box, box.getBoundingClientRect()]);
+  const seen = boxes.filter(([, at]) => at.left > frame.left && at.right < frame.right && at.top > frame.top && at.bottom < frame.bottom);
+  return [seen.length, seen.filter(([box]) => box.querySelector(".pl-short")).length];
+}"""
+
+
+def test_a_large_graph_is_drawn_in_slices_and_in_detail_where_one_looks(chromium: Path) -> None:
+    view = graph_view(knot(5000))
+    widget = show(graph_view(knot(3)))
+    with browser(chromium) as chrome, widget_page(widget, chrome) as (page, kernel):
+        page.wait_for_selector(".pl-box")
+        widget.view, widget.data = view, view.data()
+        counts = page.evaluate(_SLICES, kernel.take())
+        assert counts[0] < COUNT / 2  # the first slice
+        assert max(b - a for a, b in pairwise(counts)) < COUNT / 2
+        assert page.locator(".pl-box .pl-short").count() == 0  # from afar there is nothing to read
+        for _ in range(9):
+            page.keyboard.press("+")
+        page.wait_for_function(f"() => {{ const [seen, told] = ({_SEEN})(); return seen > 5 && seen === told; }}")
+        assert page.locator(".pl-box .pl-short").count() < COUNT
+        page.locator(".pl-find").fill("maximum")
+        expect(page.locator(".pl-found")).to_have_text(
+            f"{sum(box.name == 'maximum' for box in view.graph.boxes):,} boxes"
+        )
+        page.locator(".pl-find").press("Enter")
+        expect(page.locator(".pl-box.pl-picked")).to_contain_text("maximum")
+
+
+def test_a_drawing_that_is_saved_has_every_detail(chromium: Path) -> None:
+    view = graph_view(knot(1500))
+    with browser(chromium) as chrome, widget_page(show(view), chrome) as (page, kernel):
+        page.wait_for_selector(".pl-box")
+        with page.expect_download() as waiting:
+            page.get_by_role("button", name="save as SVG").click()
+        text = waiting.value.path().read_text(encoding="utf-8")
+        assert text.count("tanh") + text.count(">add<") + text.count("multiply<") + text.count("maximum<") >= 1500
+        tell(page, kernel)
