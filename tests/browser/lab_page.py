@@ -51,6 +51,7 @@ _SOURCES = (
     """() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.sharedModel.getSource())"""
 )
 _SHOW = """number => window.jupyterapp.shell.currentWidget.content.scrollToItem(number, "start")"""
+_IDENTIFIERS = "() => window.jupyterapp.shell.currentWidget.content.widgets.map(cell => cell.model.id)"
 
 
 class LabPage:
@@ -99,6 +100,10 @@ class LabPage:
     def count(self) -> int:
         """How many cells there are, prose included."""
         return self.page.evaluate("() => window.jupyterapp.shell.currentWidget.content.widgets.length")  # type: ignore[no-any-return]
+
+    def identifiers(self) -> list[str]:
+        """The id of every cell, prose included."""
+        return self.page.evaluate(_IDENTIFIERS)  # type: ignore[no-any-return]
 
     def number_of(self, start: str) -> int:
         """The number of the first cell whose source starts so."""

@@ -24,11 +24,11 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
                 SCAN,
             ),
             (
-                "lambda text, unit: 159",
+                "lambda text, unit: 279",
                 "lambda text, unit: rec.bisect(lambda program: text in program, unit=unit)",
                 "lambda text, unit: rec.bisect(lambda program: text in program, unit=unit).step",
                 "lambda text, unit: rec.bisect(lambda program: text in program, unit=unit).step.number - 1",
-                "lambda text, unit: rec.bisect(lambda program: text in program, unit='mean').step.number",
+                "lambda text, unit: rec.bisect(lambda program: text in program, unit='told').step.number",
                 "import re\nlambda text, unit: rec.last(re.escape(text)).number + 1",
             ),
         ),
@@ -44,7 +44,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
                 "lambda name: sum(name in step.name for step in rec.steps)",
                 "lambda name: any(step.name == name for step in rec.changed)",
                 "lambda name: [step for step in rec.changed if step.name == name]",
-                "lambda name: {'SROAPass': 4, 'SimplifyCFGPass': 12}.get(name)",
+                "lambda name: {'SROAPass': 5, 'SimplifyCFGPass': 12}.get(name)",
             ),
         ),
         (
@@ -56,7 +56,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
                 "lambda unit: sorted(names := [s.name for s in rec.changed if s.unit == unit], key=names.count)[-1]",
             ),
             (
-                "lambda unit: 'SimplifyCFGPass'",
+                "lambda unit: 'InstCombinePass'",
                 "lambda unit: 'LCSSAPass'",
                 BUSIEST.format("changed", "True", "counts.most_common(1)[0][0]"),
                 BUSIEST.format("changed", "step.unit == unit", "counts.most_common(1)[0]"),

@@ -346,7 +346,7 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
                     "        body = call.op.body\n        for p, a in reversed(list(zip(call.op.params, call.args))):\n            body = relay.Let(p, a, body)\n        return body"
                 ),
                 INLINE.format(
-                    "        (p,), (a,) = call.op.params, call.args\n        return relay.Let(p, a, call.op.body)"
+                    "        pairs, body = list(zip(call.op.params, call.args)), call.op.body\n        while pairs:\n            body = relay.Let(*pairs.pop(), body)\n        return body"
                 ),
                 INLINE.format(
                     "        new = [relay.var(p.name_hint) for p in call.op.params]\n        body = relay.bind(call.op.body, dict(zip(call.op.params, new)))\n        for p, a in reversed(list(zip(new, call.args))):\n            body = relay.Let(p, a, body)\n        return body"
@@ -354,6 +354,9 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
             ),
             (
                 INLINE.format("        return call"),
+                INLINE.format(
+                    "        (p,), (a,) = call.op.params, call.args\n        return relay.Let(p, a, call.op.body)"
+                ),
                 INLINE.format("        return call.op.body"),
                 INLINE.format("        return call.args[0]"),
                 INLINE.format(

@@ -9,13 +9,20 @@ from tests.notebook import (
     answers_on_programs,
     answers_on_running,
 )
+from tests.notebook.sly_answers import SLY
 
 Answers = dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]
 
-ANSWERS: Answers = {
+PLAIN: Answers = {
     **answers_on_programs.ANSWERS,
     **answers_on_passes.ANSWERS,
     **answers_on_precision.ANSWERS,
     **answers_on_running.ANSWERS,
     **answers_on_compilers.ANSWERS,
+}
+ANSWERS: Answers = {
+    lesson: [
+        (right, (*wrong, *SLY.get(lesson, {}).get(number, ()))) for number, (right, wrong) in enumerate(exercises, 1)
+    ]
+    for lesson, exercises in PLAIN.items()
 }

@@ -5,13 +5,21 @@ What the cells do is checked by running them (`make test`); this reads the files
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from passlab import dumps
+from tests.notebook.lesson_minutes import estimated, stated
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+EVERY = sorted(NOTEBOOKS.glob("*.ipynb"))
 LESSONS = sorted(path for path in NOTEBOOKS.glob("*.ipynb") if not path.name.startswith("01-"))  # all but the tour
 STAGES = ("exercise", "check", "solution")
 
@@ -34,6 +42,75 @@ def test_lessons_are_numbered_in_their_order():
     numbers = [int(path.stem[:2]) for path in LESSONS]
     assert numbers == sorted(set(numbers))
     assert len(numbers) >= 12
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: path.stem)
+def test_a_lesson_states_the_minutes_that_it_takes(path):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert stated(notebook) == estimated(notebook)
+    assert 15 <= stated(notebook).lesson <= 40
+    assert stated(notebook).project <= 20
+
+
+def test_the_manual_lists_the_lessons_with_their_minutes():
+    page = (NOTEBOOKS.parent / "docs/lessons/index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(.+)\]\((.+)\) \| .+ \| (\d+) \| (\d*) *\|$", page, re.MULTILINE)
+    expected = []
+    for path in EVERY:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        title = notebook["cells"][0]["source"][0].removeprefix("# ").strip()
+        minutes = stated(notebook)
+        expected.append((title, path.name, str(minutes.lesson), str(minutes.project or "")))
+    assert rows == expected
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_the_kernels_as_loops_compute_what_the_network_computes(tmp_path):
+    library = tmp_path / "digits.so"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", NOTEBOOKS / "digits.c", "-o", library], check=True)
+    loops = ctypes.CDLL(str(library))
+    rng = np.random.default_rng(0)
+    data, weight, bias, image = (rng.normal(size=n).astype("float32") for n in (64, 640, 10, 256))
+    numbers, positive = np.zeros(10, "float32"), np.zeros(256, "float32")
+    loops.dense(*(array.ctypes.data_as(ctypes.c_void_p) for array in (data, weight, bias, numbers)))
+    loops.relu(*(array.ctypes.data_as(ctypes.c_void_p) for array in (image, positive)))
+    np.testing.assert_allclose(numbers, weight.reshape(10, 64) @ data + bias, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(positive, np.maximum(image, 0))
+    assert loops.told(*(array.ctypes.data_as(ctypes.c_void_p) for array in (data, weight, bias))) == numbers.argmax()
+
+
+def test_the_dump_of_llvm_is_that_of_the_loops_of_the_lesson():
+    defined = re.findall(
+        r"^(?:static )?\w+ (\w+)\(", (NOTEBOOKS / "digits.c").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    recording = dumps.read(NOTEBOOKS / "digits-llvm.txt.gz")
+    assert set(defined) == {"positive", "relu", "dense", "largest", "told"}
+    assert re.findall(r"^define .*@(\w+)\(", recording.program(0), re.MULTILINE) == [
+        "relu",
+        "positive",
+        "dense",
+        "largest",
+        "told",
+    ]
+    assert 'source_filename = "digits.c"' in recording.program(0)
+
+
+def test_the_dump_of_tvm_is_that_of_the_network_of_the_course():
+    recording = dumps.read(NOTEBOOKS / "digits-tvm.txt.gz")
+    operators = re.findall(r"= R\.([\w.]+)\(", recording.program(1))
+    expected = [
+        "nn.conv2d",
+        "reshape",
+        "add",
+        "nn.relu",
+        "nn.max_pool2d",
+        "reshape",
+        "permute_dims",
+        "matmul",
+        "add",
+        "nn.softmax",
+    ]
+    assert operators == expected
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
@@ -77,10 +154,9 @@ class TestLesson:
         ]
         assert len(pictures) >= 2
 
-    def test_its_length_is_stated_and_the_network_of_the_course_comes_in(self, path):
+    def test_the_learner_predicts_and_the_network_of_the_course_comes_in(self, path):
         notebook = json.loads(path.read_text(encoding="utf-8"))
         prose = " ".join("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown")
-        assert re.search(r"Plan\s+\w+\s+minutes\s+to\s+read", prose)
         assert re.search(r"[Pp]redict|\*\*Think\*\*", prose), "a learner commits to an answer first"
         assert "network" in prose or "digits" in "".join("".join(cell["source"]) for cell in notebook["cells"])
 

@@ -1,0 +1,89 @@
+"""How long a lesson takes: an estimate from its words, its cells and its solutions. Nobody was timed.
+
+    reading     150 words of prose a minute (a technical text, read with care), 20 lines of code a minute,
+                and 12 seconds for each cell that is run and looked at
+    exercise    3 minutes to read, think and check, and one for each line of the solution that was not given
+
+Each sum is rounded to five minutes. An exercise that would take a lesson beyond 40 minutes is a project, with minutes
+of its own, and says so in its heading.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+WORDS_A_MINUTE, LINES_A_MINUTE, MINUTES_A_CELL = 150, 20, 0.2
+MINUTES_AN_EXERCISE = 3
+NUMBERS = {
+    "five": 5, "ten": 10, "fifteen": 15, "twenty": 20, "twenty-five": 25, "thirty": 30, "thirty-five": 35, "forty": 40,
+}  # fmt: skip
+PLAN = re.compile(
+    r"Plan ([\w-]+) minutes(?: to read, and ([\w-]+) for (?:the|\w+ of the) \w+ exercises"
+    r"(?:, which check themselves)?\.(?: The (\w+) is a project: plan ([\w-]+) minutes more\.)?)?"
+)
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """The minutes of a lesson: to read it, for its exercises, and for its project, which is none with 0."""
+
+    reading: int
+    exercises: int
+    project: int = 0
+
+    @property
+    def lesson(self) -> int:
+        return self.reading + self.exercises
+
+
+def stated(notebook: dict[str, Any]) -> Minutes:
+    """What the first cell of a lesson says."""
+    found = PLAN.search(" ".join(_source(notebook["cells"][0]).split()))
+    assert found is not None, "the first cell says: Plan ... minutes to read, and ... for the ... exercises"
+    return Minutes(*(NUMBERS[found[group]] if found[group] else 0 for group in (1, 2, 4)))
+
+
+def estimated(notebook: dict[str, Any]) -> Minutes:
+    """What the rule gives for a lesson."""
+    exercises = {True: 0, False: 0}
+    for is_project, lines in _exercises(notebook):
+        exercises[is_project] += MINUTES_AN_EXERCISE + lines
+    return Minutes(_rounded(_reading(notebook)), _rounded(exercises[False]), _rounded(exercises[True]))
+
+
+def _reading(notebook: dict[str, Any]) -> float:
+    minutes = 0.0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            minutes += len(re.findall(r"\w[\w'.-]*", _source(cell))) / WORDS_A_MINUTE
+        elif not {"exercise", "check", "solution"} & set(cell["metadata"].get("tags", [])):
+            minutes += MINUTES_A_CELL + len(_lines(cell)) / LINES_A_MINUTE
+    return minutes
+
+
+def _exercises(notebook: dict[str, Any]) -> list[tuple[bool, int]]:
+    """For each exercise, whether it is a project, and how many lines of its solution were not given."""
+    exercises, heading, given = [], "", set()
+    for cell in notebook["cells"]:
+        tags = cell["metadata"].get("tags", [])
+        if cell["cell_type"] == "markdown":
+            heading = next((line for line in _lines(cell) if line.startswith("### ")), heading)
+        elif "exercise" in tags:
+            given = set(_lines(cell))
+        elif "solution" in tags:
+            exercises.append((heading.endswith("(a project)"), sum(line not in given for line in _lines(cell))))
+    return exercises
+
+
+def _source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _lines(cell: dict[str, Any]) -> list[str]:
+    return [line.strip() for line in _source(cell).splitlines() if line.strip()]
+
+
+def _rounded(minutes: float) -> int:
+    return 5 * round(minutes / 5)
