@@ -294,7 +294,8 @@ class Pages:
 
     def fragment(self, step: Step) -> list[int]:
         """The lines of a body that is no part of the program: of a loop, or of a unit that cannot be told apart."""
-        if step.after_body is None or step.names or self._room < step.after_body.lines:
+        shown = any(name in self.numbers for name in step.names)
+        if step.after_body is None or shown or self._room < step.after_body.lines:
             return []
         lexer = LANGUAGES.get(step.language, self.recording.language).lexer
         lines = step.after_body.text.split("\n")

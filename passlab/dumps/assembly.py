@@ -256,7 +256,7 @@ class Assembly:
             return
         since = step.since if step is not None else number
         for name, piece in zip(names, body.pieces, strict=True):
-            unit = self.units.get(name) or self._adopted(name)
+            unit = self.units.get(name) or self._adopted(name, names)
             if unit is None:
                 unit = self.units[name] = Unit(name)
             first = since if after else min(number, unit.last_seen + 1) if unit.pieces else number
@@ -266,15 +266,19 @@ class Assembly:
         if banner.scope == MODULE or (banner.kind == "op" and names):
             self._remove_missing(names, number, banner)
 
-    def _adopted(self, name: str) -> Unit | None:
+    def _adopted(self, name: str, names: tuple[str, ...]) -> Unit | None:
         """Return the history of an operation that was printed alone before the program around it was."""
         bare = name.rpartition("/")[2]
         unit = self.units.pop(bare, None) if bare != name and " @" in bare else None
-        if unit is not None:
-            unit.name = name
-            self.units[name] = unit
-            self._last_place.pop(bare, None)
-            self._paths[bare] = name
+        if unit is None:
+            return None
+        self._last_place.pop(bare, None)
+        if sum(other.endswith("/" + bare) for other in names) > 1:
+            evidence.untell(bare, self.steps)
+            return None
+        unit.name = name
+        self.units[name] = unit
+        self._paths[bare] = name
         return unit
 
     def _remove_missing(self, names: tuple[str, ...], number: int, banner: Banner) -> None:

@@ -327,14 +327,28 @@ def _only_flags(step: Step, units: Mapping[str, Unit]) -> bool:
     )
 
 
+SEVERAL = "several operations of the program are called so; which of them this is cannot be told"
+
+
 def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
     """Several operations of the program have the name of the unit: unchanged where the step before left just this
     text.
     """
-    step.note = step.note or "several operations of the program are called so; which of them this is cannot be told"
+    step.note = step.note or SEVERAL
     last = assembly.steps[-2] if len(assembly.steps) > 1 else None
     same = last is not None and last.unit == step.unit and last.digest == step.digest
     step.verdict = "unchanged" if same else "unknown"
+
+
+def untell(name: str, steps: list[Step]) -> None:
+    """Take back what was said of an operation before the program showed that several are called so."""
+    for last, step in zip([None, *steps], steps, strict=False):
+        if not step.names or step.names[0] != name:
+            continue
+        step.ambiguous, step.since, step.note = True, step.number, step.note or SEVERAL
+        same = last is not None and last.unit == step.unit and last.digest == step.digest
+        if step.before_body is None and not step.status and not (same and step.verdict == "unchanged"):
+            step.verdict = "unknown"
 
 
 def _first_step_without_state(assembly: Assembly) -> int:
@@ -380,12 +394,20 @@ def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None
                 step.verdict = "unchanged"
 
 
+_EMPTY_REGION = re.compile(r'^( *)"([^\n]*)\(\{\n\1\}\)([^\n]*)', re.MULTILINE)  # as the generic form prints it
+
+
 def _is_declaration(step: Step) -> bool:
     """Whether a pass ran on a function without a body."""
     name = step.unit.partition(" @")[2]
-    if not name or step.after_body is None or any(one.endswith(f"@{name}") for one in step.names):
+    if not name or step.after_body is None:
         return False
-    return re.search(rf"(?m)^.*@{re.escape(name)}\(.*(?<!\{{)$", step.after_body.text) is not None
+    text = step.after_body.text
+    if any(f'sym_name = "{name}"' in match[2] + match[3] for match in _EMPTY_REGION.finditer(text)):
+        return True
+    if any(one.endswith(f"@{name}") for one in step.names):
+        return False
+    return re.search(rf"(?m)^.*@{re.escape(name)}\(.*(?<!\{{)$", text) is not None
 
 
 def is_only_changes(steps: list[Step]) -> bool:
@@ -398,4 +420,4 @@ def is_only_changes(steps: list[Step]) -> bool:
     return len(seen) >= 4 and unchanged * 20 <= len(seen)
 
 
-__all__ = ["Traits", "children_of", "is_only_changes", "judge", "settle"]
+__all__ = ["Traits", "children_of", "is_only_changes", "judge", "settle", "untell"]

@@ -29,6 +29,7 @@ _GENERIC = re.compile(
 )
 _ROOT = re.compile(r'\s*(?:%\S+ = )?"?([\w.]+)"?(?:(?: [a-z_]\w*)* @("[^"]*"|[\w.$-]+)|(?=[\s({<\[]|\Z))')
 _SYMBOL_NAME = re.compile(r'\bsym_name = "([^"]*)"')
+_CLOSING = re.compile(rb"^\}\)[^\n]*", re.MULTILINE)  # the end of an operation in generic form
 _ALIAS = re.compile(rb"^([#!][A-Za-z_][\w.$-]*) = ([^\n]+)\n", re.MULTILINE)
 _PHASE = re.compile(r"(?P<module>.+)\.(?P<number>\d+)\.(?P<name>[\w-]+)\.mlir")
 _TREE = re.compile(r"(?P<numbers>\d+(?:_\d+)*)_(?P<pass>[A-Za-z][\w.-]*)\.mlir")
@@ -72,7 +73,7 @@ def scan_stream(source: Source) -> Scan:
         banners[-1].end = source.size
     for banner in banners:
         if not banner.unit:
-            banner.unit = root_of(banner.source.read(banner.body, min(banner.end, banner.body + _PEEK)))
+            banner.unit = _unit_of(banner)
         elif banner.scope == MODULE and "module" not in root_of(
             banner.source.read(banner.body, min(banner.end, banner.body + _PEEK))
         ):
@@ -80,6 +81,18 @@ def scan_stream(source: Source) -> Scan:
     afters = all(banner.when == "after" for banner in banners)
     one_pass = len({banner.name for banner in banners}) == 1 and len(banners) > 1
     return Scan(banners, may_be_quiet=afters, is_partial=one_pass)
+
+
+def _unit_of(banner: Banner) -> str:
+    """Return the operation that a body shows; the generic form of older versions has its symbol behind the region."""
+    head = banner.source.read(banner.body, min(banner.end, banner.body + _PEEK))
+    root = root_of(head)
+    if not root or " @" in root or b'\n"' not in b"\n" + head:
+        return root
+    tail = banner.source.read(max(banner.body, banner.end - _PEEK), banner.end)
+    closing = [decode(match[0]) for match in _CLOSING.finditer(tail)]
+    symbol = _SYMBOL_NAME.search(closing[-1]) if closing else None
+    return f"{root} @{symbol[1]}" if symbol else root
 
 
 def root_of(head: bytes) -> str:
@@ -196,8 +209,11 @@ def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
         while around and around[-1][1] <= start:
             around.pop()
         op = "builtin.module" if match[2] == b"module" else decode(match[2])
-        symbol = match[3].strip(b'"') if match[3] and pattern is _GENERIC else match[3]
-        name = op + (f" @{decode(symbol)}" if symbol else "")
+        symbol = decode(match[3] or b"")
+        if pattern is _GENERIC:
+            behind = _SYMBOL_NAME.search(decode(data[close + 1 : end])) if close >= 0 and not symbol else None
+            symbol = behind[1] if behind else symbol.strip('"')
+        name = op + (f" @{symbol}" if symbol else "")
         path = f"{around[-1][0]}/{name}" if around else name
         seen[path] = count = seen.get(path, 0) + 1
         if count > 1:

@@ -240,6 +240,37 @@ def test_the_generic_form_is_read_by_the_names_of_its_operations():
     assert "builtin.module/func.func @g" in recording.units
 
 
+OLD_GENERIC = """"func.func"() ({
+^bb0(%arg0: i32):
+  %0 = "arith.muli"(%arg0, %arg0) : (i32, i32) -> i32
+  "func.return"(%0) : (i32) -> ()
+}) {function_type = (i32) -> i32, sym_name = "NAME"} : () -> ()"""
+
+
+def test_the_generic_form_of_older_versions_has_its_symbols_behind_the_regions():
+    f, g = (OLD_GENERIC.replace("NAME", name) for name in "fg")
+    inner = "\n".join([f"  {row}" for row in f"{f}\n{g}".split("\n")])
+    module = f'"builtin.module"() ({{\n{inner}\n}}) {{sym_name = "top"}} : () -> ()'
+    text = after("CSE", f, g.replace("muli", "addi")) + after("Canon", f"#map = affine_map<(d0) -> (d0)>\n{module}")
+    recording = read((text + after("CSE", f)).encode())
+    units = ["func.func @f", "func.func @g", "builtin.module @top", "func.func @f"]
+    assert [step.unit for step in recording.steps] == units
+    assert [step.verdict for step in recording.steps][1:] == ["unknown", "unknown", "unchanged"]
+    assert {"builtin.module @top/func.func @f", "builtin.module @top/func.func @g"} <= set(recording.units)
+
+
+def test_two_functions_of_one_name_in_two_modules_are_not_taken_for_one():
+    """Before any dump shows the program, nothing tells them apart; afterwards the first ones are no longer believed."""
+    inner = CALLER.replace("call @f", "call @h")
+    rows = ["module {", *[f"  {row}" for row in CALLER.split("\n")], "  module @inner {"]
+    module = "\n".join([*rows, *[f"    {row}" for row in inner.split("\n")], "  }", "}"])
+    text = after("CSE", CALLER, inner) + after("Canon", module) + after("CSE", CALLER)
+    recording = read(text.encode())
+    assert [step.verdict for step in recording.steps][:2] == ["unknown"] * 2
+    assert "called so" in recording[2].note
+    assert not [origin for origin in recording.blame("builtin.module/func.func @g").origins if origin.step in (1, 2)]
+
+
 def test_locations_are_no_part_of_what_a_program_is_compared_by():
     function = CALLER.replace(" : (i32) -> i32\n", ' : (i32) -> i32 loc("a.mlir":2:8)\n')
     aliased = CALLER.replace(" : (i32) -> i32\n", " : (i32) -> i32 loc(#loc1)\n")
