@@ -60,6 +60,7 @@ _LOCATIONS = re.compile(r"(?i)debug|location")  # passes that change what a stat
 ELSEWHERE = "it ran on another program, which the pass around it made for itself"
 EMPTY, FAR = 8, 16  # lines of a module with nothing in it; steps within which a program may come back
 _NOTHING = re.compile(rb"^\s+pass\s*$", re.MULTILINE)
+_AFTER_IPA = "fixup_cfg3"  # the first pass of GCC after the interprocedural ones, whether those are dumped or not
 _TVM_LEAVES = frozenset(
     [
         "FoldConstant",
@@ -357,11 +358,12 @@ def _first_step_without_state(assembly: Assembly) -> int:
 
 def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int:
     """Return the first step since a unit was last seen that may have changed it."""
-    if assembly.traits.closed:  # GCC's interprocedural passes print no programs, and change them
-        reports = (n for n in range(max(unit.last_seen, 0) + 1, step.number) if assembly.steps[n - 1].kind == "ipa")
-        return next(reports, step.number)
     if assembly.traits.partial:
         return max(unit.last_seen, 0)  # what ran in between is not in the dump
+    if assembly.traits.closed:  # GCC's interprocedural passes print no programs, and change them
+        reports = (n for n in range(max(unit.last_seen, 0) + 1, step.number) if assembly.steps[n - 1].kind == "ipa")
+        applied = step.number - 1 if step.name == _AFTER_IPA and step.kind == "tree" else step.number
+        return next(reports, applied)
     function = name.removesuffix(" (machine code)")
     for number in range(max(unit.last_seen, 0) + 1, step.number):
         other = assembly.steps[number - 1]

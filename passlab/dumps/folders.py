@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
@@ -26,6 +27,11 @@ _GCC_TREE = re.compile(
     rb"(?:^__attribute__[^\n]*\n){0,9}^(?![;{} \t])[^\n]*\([^\n]*\n\{\n(?:.*?\n)?\}$", re.MULTILINE | re.DOTALL
 )
 _GCC_INSN = re.compile(rb"^\((?:note|insn|jump_insn|call_insn|code_label|barrier|debug_insn)\b", re.MULTILINE)
+# The same with -slim; what a pass tells of its work may show instructions, too, before the notes that begin a function.
+_GCC_SLIM = re.compile(
+    rb"^ +\d+: NOTE_INSN_(?:DELETED|BASIC_BLOCK 2)\b[^\n]*\n(?:(?: +\d+:| {6,}\S)[^\n]*\n|\n(?= +\d+:))*", re.MULTILINE
+)
+_GCC_FEW = 12  # dumps in a folder; fewer, with gaps in their numbers, are those of chosen passes
 _GCC_FUNCTION = re.compile(rb"^;; Function (.+?) \(([^\n]*)\)[^\n]*\n", re.MULTILINE)
 
 
@@ -72,7 +78,10 @@ def scan_gcc(files: list[Path]) -> Scan:
         banner.scope = UNIT
         banner.language = "gcc " + kind
         banners.append(banner)
-    return Scan(banners, notes=["files of interprocedural passes are reports, not programs"])
+    notes = ["files of interprocedural passes are reports, not programs"]
+    numbers = sorted({int(match["number"]) for match, _ in matches})
+    has_gaps = any(after - before > 1 for before, after in pairwise(numbers))
+    return Scan(banners, notes=notes, is_partial=has_gaps and len(banners) < _GCC_FEW)
 
 
 def split_gcc(data: bytes) -> list[tuple[str, int, int]]:
@@ -91,6 +100,8 @@ def split_gcc(data: bytes) -> list[tuple[str, int, int]]:
             last = data.rfind(b"\n(", first.start(), end)
             stop = data.find(b"\n\n", max(last, first.start()), end)
             parts.append((decode(head[1]), first.start(), end if stop < 0 else stop + 1))
+        elif slim := _GCC_SLIM.search(data, start, end):
+            parts.append((decode(head[1]), slim.start(), slim.end()))
     return parts
 
 
