@@ -1,0 +1,92 @@
+"""Dumps of MLIR of kinds that the stored ones are not: what is read, and what each proves."""
+
+from passlab.dumps import read
+
+
+def after(name, *bodies, argument=None):
+    banner = f"// -----// IR Dump After {name} ({argument or name.lower()}) //----- //\n"
+    return "".join([f"{banner}{body}\n\n" for body in bodies])
+
+
+CALLER = "func.func @g(%arg0: i32) -> i32 {\n  %0 = call @f(%arg0) : (i32) -> i32\n  return %0 : i32\n}"
+INLINED = "func.func @g(%arg0: i32) -> i32 {\n  %0 = arith.muli %arg0, %arg0 : i32\n  return %0 : i32\n}"
+
+
+def test_a_pass_inside_the_inliner_is_not_blamed_for_the_inlining():
+    module = "module {\n" + "".join([f"  {row}\n" for row in INLINED.split("\n")]) + "}"
+    text = after("CSE", CALLER) + after("Canonicalizer", INLINED, argument="canonicalize") + after("Inliner", module)
+    canonicalizer = read(text.encode())[2]
+    assert canonicalizer.verdict == "unknown"
+    assert "Inliner" in canonicalizer.note
+
+
+def test_a_pass_inside_the_inliner_is_known_where_no_call_went_away():
+    less = CALLER.replace("  return", "  %1 = arith.addi %0, %0 : i32\n  return")
+    module = "module {\n" + "".join([f"  {row}\n" for row in CALLER.split("\n")]) + "}"
+    text = after("CSE", less) + after("Canonicalizer", CALLER, argument="canonicalize") + after("Inliner", module)
+    assert read(text.encode())[2].verdict == "changed"
+
+
+GENERIC = """"func.func"() <{function_type = (i32) -> i32, sym_name = "NAME"}> ({
+^bb0(%argN: i32):
+  %V = "arith.muli"(%argN, %argN) <{overflowFlags = #arith.overflow<none>}> : (i32, i32) -> i32
+  "func.return"(%V) : (i32) -> ()
+}) : () -> ()"""
+
+
+def generic(name, argument, value):
+    return GENERIC.replace("NAME", name).replace("argN", f"arg{argument}").replace("%V", f"%{value}")
+
+
+def test_the_generic_form_is_read_by_the_names_of_its_operations():
+    rows = "\n".join([generic("f", 0, 0), generic("g", 1, 1)]).split("\n")
+    module = '"builtin.module"() ({\n' + "\n".join([f"  {row}" for row in rows]) + "\n}) : () -> ()"
+    text = after("Inliner", module) + after("CSE", generic("f", 0, 0), generic("g", 0, 0)) + after("Canon", module)
+    recording = read(text.encode())
+    assert [step.unit for step in recording.steps] == [
+        "builtin.module",
+        "func.func @f",
+        "func.func @g",
+        "builtin.module",
+    ]
+    assert [step.verdict for step in recording.steps][1:] == ["unchanged"] * 3
+    assert "builtin.module/func.func @g" in recording.units
+
+
+OLD_GENERIC = """"func.func"() ({
+^bb0(%arg0: i32):
+  %0 = "arith.muli"(%arg0, %arg0) : (i32, i32) -> i32
+  "func.return"(%0) : (i32) -> ()
+}) {function_type = (i32) -> i32, sym_name = "NAME"} : () -> ()"""
+
+
+def test_the_generic_form_of_older_versions_has_its_symbols_behind_the_regions():
+    f, g = (OLD_GENERIC.replace("NAME", name) for name in "fg")
+    inner = "\n".join([f"  {row}" for row in f"{f}\n{g}".split("\n")])
+    module = f'"builtin.module"() ({{\n{inner}\n}}) {{sym_name = "top"}} : () -> ()'
+    text = after("CSE", f, g.replace("muli", "addi")) + after("Canon", f"#map = affine_map<(d0) -> (d0)>\n{module}")
+    recording = read((text + after("CSE", f)).encode())
+    units = ["func.func @f", "func.func @g", "builtin.module @top", "func.func @f"]
+    assert [step.unit for step in recording.steps] == units
+    assert [step.verdict for step in recording.steps][1:] == ["unknown", "unknown", "unchanged"]
+    assert {"builtin.module @top/func.func @f", "builtin.module @top/func.func @g"} <= set(recording.units)
+
+
+def test_two_functions_of_one_name_in_two_modules_are_not_taken_for_one():
+    """Before any dump shows the program, nothing tells them apart; afterwards the first ones are no longer believed."""
+    inner = CALLER.replace("call @f", "call @h")
+    rows = ["module {", *[f"  {row}" for row in CALLER.split("\n")], "  module @inner {"]
+    module = "\n".join([*rows, *[f"    {row}" for row in inner.split("\n")], "  }", "}"])
+    text = after("CSE", CALLER, inner) + after("Canon", module) + after("CSE", CALLER)
+    recording = read(text.encode())
+    assert [step.verdict for step in recording.steps][:2] == ["unknown"] * 2
+    assert "called so" in recording[2].note
+    assert not [origin for origin in recording.blame("builtin.module/func.func @g").origins if origin.step in (1, 2)]
+
+
+def test_locations_are_no_part_of_what_a_program_is_compared_by():
+    function = CALLER.replace(" : (i32) -> i32\n", ' : (i32) -> i32 loc("a.mlir":2:8)\n')
+    aliased = CALLER.replace(" : (i32) -> i32\n", " : (i32) -> i32 loc(#loc1)\n")
+    module = "module {\n" + "".join([f"  {row}\n" for row in aliased.split("\n")]) + '}\n#loc1 = loc("a.mlir":2:8)'
+    recording = read((after("First", module) + after("CSE", function) + after("StripDebugInfo", CALLER)).encode())
+    assert [step.verdict for step in recording.steps][1:] == ["unchanged", "unknown"]
