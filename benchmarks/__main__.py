@@ -17,6 +17,7 @@ BENCHMARKS = (
     "time_travel",
     "explorer",
     "first_paint",
+    "lab_paint",
     "dumps",
     "dump_noise",
     "culprit",

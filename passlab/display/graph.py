@@ -27,6 +27,7 @@ from passlab.display.view import View, capped
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.types import FuncType
@@ -146,6 +147,7 @@ class GraphView(View):
         look = "max-width:100%" if self.is_large else "max-width:none"
         return tag("div", title, tag("div", picture(svg, f"dataflow graph: {self.title}", look), style=BOX))
 
+    @building()
     def data(self) -> dict[str, Any]:
         fused = any(group.kind == "fused" for group in self.graph.groups)
         return {

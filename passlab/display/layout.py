@@ -114,25 +114,18 @@ def skeleton(graph: Dataflow, sizes: Sequence[Size], trunk: frozenset[int] = fro
 
     The arrows of `trunk`, by their numbers, run straight where that is possible.
     """
-    import graphviz
-
-    dot = graphviz.Digraph(
-        graph_attr={"nodesep": "0.22", "ranksep": "0.3", "outputorder": "edgesfirst", "splines": "true"},
-        node_attr={"shape": "box", "fixedsize": "true", "label": ""},
-        edge_attr={"arrowsize": "0.6"},
-    )
-    if len(graph.boxes) > 600:  # keeps the simplex steps of large graphs short
-        dot.attr(nslimit="2", nslimit1="2", mclimit="0.3")
-    inside = graph.members()
-    parents = {group.number: group.parent for group in graph.groups}
-    text = _clusters(inside, parents)
+    large = " nslimit=2 nslimit1=2 mclimit=0.3" if len(graph.boxes) > 600 else ""  # short simplex steps
+    lines = [
+        f"digraph {{\ngraph [nodesep=0.22 ranksep=0.3 outputorder=edgesfirst splines=true{large}]\n",
+        'node [shape=box fixedsize=true label=""]\nedge [arrowsize=0.6]\n',
+        *_clusters(graph.members(), {group.number: group.parent for group in graph.groups}),
+    ]
     for box, (width, height) in zip(graph.boxes, sizes, strict=True):
-        dot.node(f"n{box.number}", width=f"{width / POINTS:.3f}", height=f"{height / POINTS:.3f}")
-    dot.body.extend(text)
+        lines.append(f"n{box.number} [width={width / POINTS:.3f} height={height / POINTS:.3f}]\n")
     for number, arrow in enumerate(graph.arrows):
-        straight = {"weight": STRAIGHT} if number in trunk else {}
-        dot.edge(f"n{arrow.source}", f"n{arrow.target}", **straight)
-    return str(dot.source)
+        straight = f" [weight={STRAIGHT}]" if number in trunk else ""
+        lines.append(f"n{arrow.source} -> n{arrow.target}{straight}\n")
+    return "".join([*lines, "}\n"])
 
 
 def _clusters(inside: dict[int, list[Any]], parents: dict[int, int | None]) -> list[str]:

@@ -16,9 +16,9 @@ from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, OUTCOMES, PROSE, TABLE
 from passlab.display.timing import bar, milliseconds
 from passlab.display.view import View, capped
-from passlab.errors import visible
+from passlab.errors import counted, visible
 from passlab.instrument.events import Event
-from passlab.instrument.statistics import count_module
+from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
@@ -30,6 +30,7 @@ STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, fold
 PAGE_BOXES = 4000  # of the graphs that a page holds
 STATIC_LINES = 60  # lines of each
 ONLY_TYPES = "only types were inferred"  # what `Diff.summary` says of passes such as InferType
+TOLD_NODES = 8000  # nodes of all programs that passes changed up to which the twin of a widget tells each diff
 LARGE = 2500  # nodes of all programs together above which a widget starts with one step and asks for the rest
 
 
@@ -38,8 +39,9 @@ class RecordingView(View):
 
     kind = "pipeline"
 
-    def __init__(self, recording: Recording) -> None:
+    def __init__(self, recording: Recording, brief: bool = False) -> None:
         self.recording = recording
+        self.brief = brief  # tells what most passes did by numbers of operators, which needs no diff
         self._listings: dict[int, list[Line]] = {}
         self._diffs: dict[tuple[int, int], DiffView] = {}
         self._followed: dict[Expr, dict[str, list[Expr]]] = {}
@@ -84,8 +86,19 @@ class RecordingView(View):
         if event.status == "input":
             nodes, calls = count_module(event.after)
             return f"{sum(calls.values()):,} operators, {nodes:,} nodes."
+        if self.brief and event.changed and event is not self.events[self.start]:
+            return in_numbers(event)
         view = self.diff(event)
         return "Nothing changed." if view is None else sentence(view.diff)
+
+    def twin(self) -> RecordingView:
+        """Return the view beside the widget: of a large recording a brief one, made before anything is seen."""
+        changed = sum(count_module(event.after)[0] for event in self.recording.steps if event.changed)
+        if changed <= TOLD_NODES:
+            return self
+        brief = RecordingView(self.recording, brief=True)
+        brief._listings, brief._diffs = self._listings, self._diffs
+        return brief
 
     # ------------------------------------------------------------ forms
     def text(self) -> str:
@@ -114,7 +127,7 @@ class RecordingView(View):
         """Yield the steps whose diff is shown in static HTML: those from the start on for which there is room."""
         room = STATIC_NODES
         for event in self.recording.steps:
-            if event.changed and room > 0:
+            if event.changed and room > 0 and (not self.brief or event is self.events[self.start]):
                 room -= count_module(event.after)[0]
                 yield event
 
@@ -304,6 +317,13 @@ def is_untyped(mod: IRModule) -> bool:
 def recording_view(recording: Recording) -> RecordingView:
     """Return the view of a recording."""
     return RecordingView(recording)
+
+
+def in_numbers(event: Event) -> str:
+    """Return what a pass changed as numbers of operators: `16 rewrites: -2 nn.bias_add +2 add.`"""
+    (_, before), (_, after) = count_module(event.before), count_module(event.after)
+    change = shown_change(before, after) or "the same operators as before"
+    return f"{counted(len(event.rewrites), 'rewrite')}: {change}." if event.rewrites else f"Changed: {change}."
 
 
 def touched(event: Event) -> list[str]:

@@ -32,6 +32,10 @@ class View:
         """Return what the widget needs, as JSON-able data; without a widget of its own, the text."""
         return {"kind": self.kind, "text": self.text()}
 
+    def twin(self) -> View:
+        """Return what stands beside a widget for places where none runs: this view, or one that is told sooner."""
+        return self
+
     def frame(self) -> pd.DataFrame:
         """Return it as a pandas data frame. Raises `TypeError` where it is no table."""
         raise TypeError(f"a {type(self).__name__} is not a table")

@@ -17,6 +17,7 @@ from passlab.display.nodes import node_of, number_of
 from passlab.display.scripts import style
 from passlab.display.view import View
 from passlab.ir.expr import Expr
+from passlab.ir.gc_pause import building
 from passlab.ir.node_errors import not_a_node_error
 
 Change = dict[str, Any]  # what traitlets says of a trait that changed, or is about to
@@ -33,7 +34,9 @@ class ViewWidget(anywidget.AnyWidget):
 
     def __init__(self, view: View) -> None:
         self.view = view
-        super().__init__(data=self._data())
+        with building():
+            data = self._data()
+        super().__init__(data=data)
         self.on_msg(self._heard)
         ViewWidget._live.add(self)
 
@@ -75,7 +78,9 @@ class ViewWidget(anywidget.AnyWidget):
 
 def static_twins(view: View) -> dict[str, str]:
     """Return what is shown of a view where no widget runs."""
-    return {"text/html": str(view.html()), "text/plain": view.text()}
+    with building():
+        twin = view.twin()
+        return {"text/html": str(twin.html()), "text/plain": twin.text()}
 
 
 def notebook_variables() -> dict[str, Any]:
