@@ -75,6 +75,17 @@ def cuda(device_id: int = 0) -> Device:
 gpu = cuda
 
 
+class TargetKind(str):
+    """The kind of a target: a string that tells itself as `name` too."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The kind as a plain string."""
+        return str(self)
+
+
 _TARGETS: ContextVar[tuple[Target, ...]] = ContextVar("targets", default=())
 
 
@@ -86,7 +97,7 @@ class Target:
     `with Target("llvm"):` makes it the current one, as programs do around passes; here that means nothing more.
     """
 
-    kind: str = "llvm"
+    kind: str = "llvm"  # a TargetKind once it is made
     options: tuple[tuple[str, str], ...] = field(default=())
     host: Target | None = None
 
@@ -99,7 +110,7 @@ class Target:
         if not isinstance(written, str) or written.split() != [written]:
             parsed = _parsed(written)
             written, second, host = parsed.kind, (*parsed.options, *second), host or parsed.host
-        object.__setattr__(self, "kind", written)
+        object.__setattr__(self, "kind", TargetKind(written))
         object.__setattr__(self, "options", tuple(second))
         object.__setattr__(self, "host", None if host is None else _parsed(host))
 
@@ -129,6 +140,10 @@ class Target:
         """Return a target from a target, a string such as "llvm -mcpu=native", a dict with "kind", or None."""
         made = _parsed(target)
         return made if host is None else Target(made.kind, made.options, _parsed(host))
+
+    def with_host(self, host: Any) -> Target:
+        """Return the target with another host."""
+        return Target(self.kind, self.options, _parsed(host))
 
     @property
     def attrs(self) -> dict[str, str]:

@@ -19,7 +19,9 @@ def _of(module: str, *names: str, **renamed: str) -> dict[str, str]:
 
 
 _ARRAYS = _of(f"{OWN}.arrays", "NDArray", "array", "empty")
-_DEVICES = _of("passlab.devices", "cpu", "cuda", "device", "gpu", "Device")
+_DEVICES = _of(
+    "passlab.devices", "cpu", "cuda", "device", "gpu", "Device", context="device", vpi="cpu", TVMContext="Device"
+)
 _ERRORS = _of(
     "passlab.errors",
     "DiagnosticError",
@@ -55,7 +57,8 @@ _RUNTIME = {
     "ndarray": "tvm.nd",
 }
 _TARGET = {
-    **_of("passlab.devices", "Target", "VirtualDevice"),
+    **_of("passlab.devices", "Target", "TargetKind", "VirtualDevice"),
+    **_of(f"{OWN}.placement", "CompilationConfig", "make_compilation_config"),
     **_of(
         f"{OWN}.targets",
         "arm_cpu",
@@ -71,6 +74,32 @@ _TARGET = {
 _TESTING = f"{OWN}.testing"
 _INSTRUMENTS = _of("passlab.instrument", PrintAfterAll="PrintIRAfter", PrintBeforeAll="PrintIRBefore")
 
+# What tells TVM how an operator becomes loops: each is absent, and says so when it is called.
+_STRATEGIES = _of(
+    "tvm.relay.op.strategy",
+    "OpImplementation",
+    "OpSpecialization",
+    "OpStrategy",
+    "register_broadcast_schedule",
+    "register_compute",
+    "register_external_compiler",
+    "register_injective_schedule",
+    "register_reduce_schedule",
+    "register_schedule",
+    "register_shape_func",
+    "register_strategy",
+    "schedule_injective",
+)
+
+_SPANS = _of(f"{OWN}.spans", "SequentialSpan", "SpanCheck")
+_WITH_FIELDS = _of(
+    f"{OWN}.with_fields",
+    *(f"{cls}WithFields" for cls in ("Call", "Constant", "If", "Let", "RefCreate", "RefRead", "RefWrite")),
+    *(f"{cls}WithFields" for cls in ("Tuple", "TupleGetItem", "Var")),
+)
+
+_LAYOUTS = _of("passlab.op.layout_names", Layout="LayoutName", layout="LayoutName")
+
 _LISTED: dict[str, Entry] = {
     "tvm": (
         {
@@ -80,8 +109,10 @@ _LISTED: dict[str, Entry] = {
             **_DEVICES,
             **{kind: f"{OWN}.targets:{kind}_device" for kind in ("metal", "opencl", "rocm", "vulkan")},
             **_FUNCTIONS,
-            **_of(f"{OWN}.scalars", "convert"),
+            **_of(f"{OWN}.scalars", "const", "convert", "max_value", "min_value", "size_var", "var"),
+            "DataType": "passlab.ir.dtypes:dtype_name",
             "parser": "tvm.parser",
+            "register_object": f"{OWN}.functions:ignore",
         },
         (),
     ),
@@ -112,6 +143,10 @@ _LISTED: dict[str, Entry] = {
             "SourceName": "passlab.relay.constructors:SourceName",
             "Span": "passlab.relay.constructors:Span",
             "TypeConstraint": "passlab.ir.types:TypeRelation",
+            **_of(f"{OWN}.spans", "SequentialSpan"),
+            **_of(f"{OWN}.scalars", "FloatImm", "IntImm"),
+            **_of(f"{OWN}.scalars", PrimExpr="PrimExpr"),
+            **_of("passlab.ir.supply", "GlobalVarSupply", "NameSupply"),
             **_of("passlab.transform", "PassContext"),
             **_of(f"{OWN}.functions", register_intrin_lowering="ignore"),
         },
@@ -124,8 +159,10 @@ _LISTED: dict[str, Entry] = {
     "tvm.ir.memory_pools": ({}, ()),
     "tvm.nd": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.ndarray": ({**_ARRAYS, **_DEVICES}, ()),
-    "tvm.parser": ({}, ("passlab.relay.parsing",)),
-    "tvm.relay": ({}, ("passlab.relay",)),
+    "tvm.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
+    "tvm.relay": (_SPANS, ("passlab.relay",)),
+    "tvm.relay.op": (_STRATEGIES, ("passlab.relay.op",)),
+    "tvm.relay.op.op": (_STRATEGIES, ("passlab.relay.op.op",)),
     "tvm.relay._transform": "passlab.transform",
     "tvm.relay.backend.executor": ({}, ("passlab.relay.backend",)),
     "tvm.relay.backend.executor_factory": ({}, ("passlab.executor",)),
@@ -135,15 +172,27 @@ _LISTED: dict[str, Entry] = {
     "tvm.relay.dataflow_pattern": "passlab.relay.dataflow_pattern",
     "tvm.relay.frontend": ({}, ("passlab.relay.frontend",)),
     "tvm.relay.frontend.onnx": ({}, ("passlab.frontend",)),
-    "tvm.relay.op.contrib": ({}, ("passlab.relay.op.contrib",)),
+    "tvm.relay.op.contrib": (
+        {
+            "ndarray_size": "passlab.relay:ndarray_size",
+            **{
+                f"adaptive_{kind}_pool{rank}d": f"passlab.relay.nn:adaptive_{kind}_pool{rank}d"
+                for kind in ("avg", "max")
+                for rank in (1, 2, 3)
+            },
+        },
+        ("passlab.relay.op.contrib",),
+    ),
     "tvm.relay.op.contrib.register": "passlab.relay.op.contrib",
+    "tvm.relay.expr": (_WITH_FIELDS, ("passlab.relay.expr",)),
+    "tvm.relay.function": (_of(f"{OWN}.with_fields", "FunctionWithFields"), ("passlab.relay.function",)),
     "tvm.relay.param_dict": "passlab.executor.param_dict",
     "tvm.runtime": (_RUNTIME, ("passlab.relay.runtime",)),
     "tvm.runtime.container": (
         {
             **_of("builtins", String="str"),
-            **_of("passlab.evaluate.values", ADT="ADTValue"),
-            "tuple_object": "builtins:tuple",
+            **_of(f"{OWN}.values", "ADT"),
+            **_of("builtins", Array="tuple", Map="dict", tuple_object="tuple"),
         },
         (),
     ),
@@ -154,9 +203,10 @@ _LISTED: dict[str, Entry] = {
     "tvm.runtime.params": "passlab.executor.param_dict",
     "tvm.runtime.profiling": ({"Report": "passlab.vm:Report"}, ()),
     "tvm.runtime.profiler_vm": ({}, ("passlab.vm",)),
-    "tvm.runtime.vm": "passlab.vm",
+    "tvm.runtime.vm": (_of(f"{OWN}.values", "Executable"), ("passlab.vm",)),
     "tvm.target": (_TARGET, ()),
     "tvm.target.target": (_TARGET, ()),
+    "tvm.target.compilation_config": (_of(f"{OWN}.placement", "CompilationConfig", "make_compilation_config"), ()),
     "tvm.target.virtual_device": (_TARGET, ()),
     "tvm.te": (_of(f"{OWN}.scalars", "const", "max_value", "min_value", "size_var", "var"), ()),
     "tvm.testing": (
@@ -165,8 +215,15 @@ _LISTED: dict[str, Entry] = {
     ),
     "tvm.testing.plugin": f"{OWN}.pytest_plugin",
     "tvm.testing.utils": ({}, (_TESTING,)),
-    "tvm.tir": ({**_NUMBERS, **_DIMENSIONS}, ()),
+    "tvm.tir": ({**_NUMBERS, **_DIMENSIONS, **_LAYOUTS}, ()),
+    "tvm.tir.data_layout": (_LAYOUTS, ()),
     "tvm.tir.expr": ({**_NUMBERS, **_DIMENSIONS}, ()),
+    "tvm.topi": (_of(f"{OWN}.topi.shapes", "get_const_tuple"), ()),
+    "tvm.topi.nn.util": f"{OWN}.topi.shapes",
+    "tvm.topi.nn.utils": f"{OWN}.topi.shapes",
+    "tvm.topi.testing": f"{OWN}.topi.testing",
+    "tvm.topi.util": f"{OWN}.topi.shapes",
+    "tvm.topi.utils": f"{OWN}.topi.shapes",
     "tvm.transform": ({}, ("passlab.transform",)),
 }
 

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from passlab.compat import addresses, results
+from passlab.compat.absent import ABSENT, AbsentModule, absent_name, is_absent
 from passlab.compat.missing import CompatError, missing_module, missing_name
 from passlab.errors import Diagnostic
 from passlab.lazy import load
@@ -46,13 +47,18 @@ class Overlay(ModuleType):
     def _find(self, name: str) -> Any:
         if name in self._names:
             return load(self._names[name])
+        address = f"{self.__name__}.{name}"
+        if address in addresses.MODULES:
+            return importlib.import_module(address)
         for target in self._below:
             try:
                 return getattr(importlib.import_module(target), name)
             except AttributeError:
                 continue
-        if _resolvable(f"{self.__name__}.{name}"):
-            return importlib.import_module(f"{self.__name__}.{name}")
+        if is_absent(self.__name__) and not _leads_to_a_module(address):
+            return absent_name(self.__name__, name)
+        if _resolvable(address):
+            return importlib.import_module(address)
         raise missing_name(f"{self.__name__}.{name}")
 
     def __dir__(self) -> Iterator[str]:
@@ -93,21 +99,28 @@ def _module(name: str) -> ModuleType:
     if entry is not None:
         return Overlay(name, *entry)
     module = _below_parent(name)
-    assert module is not None
+    if module is None:
+        return AbsentModule(name)
     # Importing a submodule sets an attribute of its package, which must then be no module of passlab's own.
     covered = any(a.startswith(f"{name}.") and not isinstance(e, str) for a, e in addresses.MODULES.items())
     return Overlay(name, {}, (module.__name__,)) if covered else module
 
 
 def _resolvable(name: str) -> bool:
-    return name in addresses.MODULES or _below_parent(name) is not None
+    return name in addresses.MODULES or is_absent(name) or _below_parent(name) is not None
 
 
+def _leads_to_a_module(name: str) -> bool:
+    """Return whether an address is that of a module, or of a package above one."""
+    return name in ABSENT or any(a == name or a.startswith(f"{name}.") for a in addresses.MODULES)
+
+
+# recurses: once, for a parent that stands below another address of `tvm`
 def _below_parent(name: str) -> ModuleType | None:
     """Return the module called `name` below the one that its parent stands for, None where there is none."""
     package, _, last = name.rpartition(".")
     parent = sys.modules.get(package)
-    if parent is None or last.startswith("__"):
+    if parent is None or isinstance(parent, AbsentModule) or last.startswith("__"):
         return None
     bases = parent._below if isinstance(parent, Overlay) else (parent.__name__,)
     for base in bases:
@@ -115,8 +128,12 @@ def _below_parent(name: str) -> ModuleType | None:
         value = getattr(real, last, None)
         if _is_module(value):
             return value
-        if hasattr(real, "__path__") and importlib.util.find_spec(f"{base}.{last}") is not None:
-            return importlib.import_module(f"{base}.{last}")
+        below = f"{base}.{last}"
+        there = hasattr(real, "__path__") and (
+            _resolvable(below) if base.startswith(f"{ROOT}.") else importlib.util.find_spec(below) is not None
+        )
+        if there:
+            return importlib.import_module(below)
     return None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab.errors import Diagnostic, UnknownNameError, did_you_mean
+from passlab.lazy import load
 from passlab.passes.external.partition_graph import register_compiler_optimize
 
 Function = Callable[..., Any]
@@ -31,6 +32,8 @@ PREFIXES = {
     "node.": "passlab.ir",
     "runtime.": "passlab.relay.runtime",
 }
+
+NAMED = {"relay.transform.RecoverVirtualDeviceMap": "passlab.compat.placement:virtual_devices"}
 
 
 def register_func(func_name: str | Function, f: Function | None = None, override: bool = False) -> Any:
@@ -52,7 +55,7 @@ def register_func(func_name: str | Function, f: Function | None = None, override
 
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
     """Return the function of a name; None for an unknown one when `allow_missing`, else raises `UnknownNameError`."""
-    function = _functions.get(name) or _own_function(name)
+    function = _functions.get(name) or (load(NAMED[name]) if name in NAMED else _own_function(name))
     if function is None and not allow_missing:
         hint = did_you_mean(name, _functions) or "`register_func` registers one"
         raise UnknownNameError(Diagnostic(f"there is no function `{name}`", hint=hint))

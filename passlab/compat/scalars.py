@@ -17,7 +17,7 @@ from passlab.op.dtypes import array_dtype
 class _Number(type):
     """The class of number classes: Python's own numbers are their instances."""
 
-    plain: type
+    plain: type | tuple[type, ...]
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.plain) and not isinstance(instance, bool)
@@ -68,6 +68,12 @@ class StringImm(str):
         return str(self)
 
 
+class PrimExpr(metaclass=_Number):  # what shapes are made of
+    """A number or a symbolic dimension."""
+
+    plain = (int, float, SizeVar)
+
+
 def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
     """Return a number with a dtype, by default int32 or float32."""
     if isinstance(value, float) or (dtype or "").startswith(("float", "bfloat")):
@@ -90,12 +96,12 @@ def convert(value: Any, span: Any = None) -> Any:
 
 def max_value(dtype: str, span: Any = None) -> Any:
     """Return the largest value of a dtype."""
-    return _bounds(dtype).max
+    return const(_bounds(dtype).max, dtype)
 
 
 def min_value(dtype: str, span: Any = None) -> Any:
     """Return the smallest value of a dtype."""
-    return _bounds(dtype).min
+    return const(_bounds(dtype).min, dtype)
 
 
 def _bounds(dtype: str) -> Any:

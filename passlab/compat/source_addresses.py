@@ -60,7 +60,13 @@ SOURCES: dict[str, Entry] = {
     ),
     **_same("passlab.relay.memory", "tvm.relay.op.memory", "tvm.relay.op.memory.memory"),
     **_same("passlab.relay.qnn.op", "tvm.relay.qnn.op.op"),
-    **_same("passlab.relay.parsing", "tvm.relay.parser"),
+    "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
+    "tvm.relay.testing": (_of(f"{OWN}.testing", "ctx_list", "enabled_targets"), ("passlab.testing",)),
+    "tvm.relay.transform.infer_layout_utils": (_of("passlab.transform.registering", "InferCorrectLayoutOutput"), ()),
+    "tvm.relay.transform.fake_quantization_to_integer": (
+        _of("passlab.transform.registering", "register_fake_quantization_to_integer"),
+        (),
+    ),
     **_same(
         "passlab.relay.transform",
         "tvm.relay.transform.transform",
@@ -90,7 +96,10 @@ SOURCES: dict[str, Entry] = {
         ),
         (),
     ),
-    "tvm.relay.base": (_of(f"{OWN}.functions", register_relay_node="ignore"), ("passlab.relay.base",)),
+    "tvm.relay.base": (
+        _of(f"{OWN}.functions", register_relay_node="ignore") | _of(f"{OWN}.spans", "SequentialSpan"),
+        ("passlab.relay.base",),
+    ),
     "tvm.relay.backend.te_compiler": (_of(_STAND_INS, "TECompiler", "get"), ()),
     "tvm.relay.backend.compile_engine": (_of(_STAND_INS, "get", CompileEngine="TECompiler"), ()),
     "tvm.relay.backend.interpreter": (
@@ -137,6 +146,10 @@ SOURCES: dict[str, Entry] = {
     "tvm.runtime.executor.aot_executor": (_of("passlab.executor.aot", "AotModule"), ()),
     "tvm.runtime.object_generic": (
         {**_of(f"{OWN}.scalars", "convert", convert_to_object="convert"), "ObjectGeneric": "builtins:object"},
+        (),
+    ),
+    "tvm._ffi.runtime_ctypes": (
+        {"DataType": "passlab.ir.dtypes:dtype_name"} | _of("passlab.devices", "Device", TVMContext="Device"),
         (),
     ),
     "tvm.runtime.object_path": ({"ObjectPath": "builtins:str"}, ()),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import importlib.util
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterable
@@ -66,10 +68,10 @@ def parameter(*values: Any, ids: Any = None, by_dict: Any = None) -> Any:
     if by_dict:
         ids, values = tuple(by_dict), tuple(by_dict.values())
 
-    def value_of(request: Any) -> Any:
+    def value_of(*_test: Any, request: Any) -> Any:  # a fixture of a class is called with the test's object
         return request.param
 
-    return _pytest().fixture(params=values, ids=ids, scope="module")(value_of)
+    return _pytest().fixture(params=values, ids=ids)(value_of)
 
 
 _GROUPS = itertools.count()
@@ -84,7 +86,7 @@ def parameters(*value_sets: Iterable[Any], ids: Any = None) -> list[Any]:
     fixtures = []
     for values in zip(*value_sets, strict=True):
 
-        def value_of(request: Any) -> Any:
+        def value_of(*_test: Any, request: Any) -> Any:
             return request.param
 
         vars(value_of).update(parametrize_group=group, parametrize_values=values, parametrize_ids=ids)
@@ -93,9 +95,28 @@ def parameters(*value_sets: Iterable[Any], ids: Any = None) -> list[Any]:
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
-    """Return a fixture; `cache_return_value` keeps its value for the module."""
-    make = _pytest().fixture(scope="module" if cache_return_value else "function")
+    """Return a fixture; `cache_return_value` computes its value once for the same values of other fixtures."""
+
+    def make(function: Any) -> Any:
+        return _pytest().fixture(_remembered(function) if cache_return_value else function)
+
     return make if func is None else make(func)
+
+
+def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that keeps its results by the text of its arguments, but for a test's own object."""
+    results: dict[str, Any] = {}
+    parameters = list(inspect.signature(function).parameters)
+
+    @functools.wraps(function)
+    def once(*args: Any, **kwargs: Any) -> Any:
+        named = {**dict(zip(parameters, args, strict=False)), **kwargs}
+        key = repr(sorted((name, value) for name, value in named.items() if name != "self"))
+        if key not in results:
+            results[key] = function(*args, **kwargs)
+        return copy.deepcopy(results[key])
+
+    return once
 
 
 def _always(name: str) -> Callable[..., Any]:

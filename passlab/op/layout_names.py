@@ -21,6 +21,20 @@ DATA_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 _PART = re.compile(r"([A-Z])|([1-9]\d*)([a-z])")
 
 
+class LayoutName(str):
+    """The name of a layout as functions of users see it: a string, false where no layout is known."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name as a plain string."""
+        return str(self)
+
+    def __bool__(self) -> bool:
+        return str(self) not in ("", "__undef__")
+
+
 @dataclass(frozen=True)
 class Layout:
     """A parsed layout: `parts` in order, each an axis letter and, for a split-off part, its factor (0 for an axis)."""

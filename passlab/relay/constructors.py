@@ -17,7 +17,7 @@ from passlab.ir.adt import Constructor
 class StandIn(type):
     """The class of stand-ins; each names what it stands for."""
 
-    stands_for: type
+    stands_for: type | tuple[type, ...]
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, cls.stands_for)

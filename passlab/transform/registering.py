@@ -9,10 +9,20 @@ not replace one of a higher. This module knows the names of attributes, not who 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from passlab.ir.op import Op, register_op_attr
+
+
+@dataclass(frozen=True)
+class InferCorrectLayoutOutput:
+    """What a function of `register_infer_correct_layout` answers: layouts of a call, by name, and its attributes."""
+
+    input_layouts: Sequence[str]
+    output_layouts: Sequence[str]
+    new_attrs: Any
 
 
 def unregister_op_attr(op_name: str, attr_key: str) -> None:

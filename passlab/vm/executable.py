@@ -224,6 +224,14 @@ class Executable:
 
     module = mod
 
+    def __getitem__(self, name: str) -> Any:
+        """Return a function of the executable by its name, as Relay's programs take those of a loaded module."""
+        offered = ("get_late_bound_consts", "load_late_bound_consts", "move_late_bound_consts", "save")
+        if name not in offered:
+            hint = did_you_mean(name, offered) or f"it has {', '.join(offered)}"
+            raise RunError(Diagnostic(f"the executable has no function `{name}`", hint=hint))
+        return getattr(self, name)
+
     def export_library(self, file_name: str | PathLike[str], *_: Any, **__: Any) -> None:
         """Write the executable and its kernels to one file, which `relay.runtime.load_module` reads.
 

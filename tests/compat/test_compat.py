@@ -54,7 +54,7 @@ def test_classes_are_the_same_objects() -> None:
 
     assert tvm.IRModule is passlab.IRModule
     assert Call is relay.Call is passlab.relay.Call
-    assert tvm.relay.testing is passlab.testing
+    assert tvm.relay.testing.resnet is passlab.testing.resnet
     assert tvm.error.TVMError is PasslabError
     assert tvm.target.Target is passlab.Target
 
@@ -116,30 +116,48 @@ def test_arrays_copy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "hint"),
+    ("statement", "use", "hint"),
     [
-        ("from tvm import autotvm", "nothing to tune"),
-        ("import tvm.auto_scheduler.measure", "nothing to tune"),
-        ("from tvm.topi import nn", "NumPy"),
-        ("from tvm.contrib import pipeline_executor", "one after the other"),
-        ("import tvm.relax", "another language"),
-        ("from tvm.contrib.nowhere import thing", "Differences from TVM"),
+        ("from tvm import autotvm", "autotvm.task.create('conv')", "nothing to tune"),
+        ("import tvm.auto_scheduler.measure", "tvm.auto_scheduler.measure.Builder()", "nothing to tune"),
+        ("from tvm.topi import nn", "nn.conv2d_alter_layout(None)", "NumPy"),
+        ("from tvm.topi.cuda.conv3d_winograd import tile_size", "tile_size(3)", "NumPy"),
+        ("from tvm.contrib import pipeline_executor", "pipeline_executor.build([])", "one after the other"),
+        ("import tvm.relax", "tvm.relax.transform.Fuse()", "another language"),
+        ("from tvm.script import tir as T", "T.prim_func(print)", "TVMScript is not read"),
+        ("from tvm import te", "te.compute((3,), print)", "NumPy"),
+        ("from tvm import tir", "class Mine(tir.PrimFunc): pass", "NumPy"),
+        ("from tvm.relay.op.contrib import dnnl", "for row in dnnl.pattern_table: pass", "register_pattern_table"),
+        ("from tvm.relay.op import register_compute", "register_compute('relu')(print)", "add_kernel"),
+        ("import tvm", "tvm.build(None)", "relay.build"),
     ],
 )
-def test_what_is_missing_says_what_to_use(statement: str, hint: str) -> None:
-    with pytest.raises(ImportError, match="passlab has no `tvm") as caught:
-        exec(statement, {})
+def test_what_is_missing_can_be_imported_and_says_what_to_use(statement: str, use: str, hint: str) -> None:
+    names: dict[str, object] = {}
+    exec(statement, names)
+    with pytest.raises(AttributeError, match="passlab has no `tvm") as caught:
+        exec(use, names)
     assert isinstance(caught.value, PasslabError)
     assert hint in str(caught.value)
 
 
+def test_modules_that_are_not_tvms_are_not_found() -> None:
+    with pytest.raises(ImportError, match=r"passlab has no `tvm\.contrib\.nowhere`") as caught:
+        import tvm.contrib.nowhere  # noqa: F401
+    assert isinstance(caught.value, PasslabError)
+
+
+def test_nothing_is_an_instance_of_what_is_missing() -> None:
+    from tvm import tir
+
+    assert not isinstance(3, (tir.Stmt, tir.expr.PrimExprWithOp))
+    assert isinstance(3, (tir.Stmt, tir.IntImm))
+
+
 def test_missing_names_are_attribute_errors() -> None:
     import tvm
-    from tvm import te
 
-    with pytest.raises(AttributeError, match=r"passlab has no `tvm\.te\.create_schedule`"):
-        te.create_schedule(None)
-    assert not hasattr(tvm, "autotvm")
+    assert not hasattr(tvm, "no_such_module")
     assert not hasattr(tvm.relay, "no_such_operator")
 
 

@@ -14,6 +14,7 @@ import pytest
 import passlab
 from passlab import relay
 from passlab.ir.op import Op
+from passlab.op.declare import OpBuilder
 
 LINES = (Path(__file__).parent / "relay_signatures.txt").read_text().splitlines()
 FACTS = [line for line in LINES if line and not line.startswith("#")]
@@ -138,3 +139,16 @@ def test_what_python_leaves_out_is_relays_default_there() -> None:
     assert relay.repeat(x, 2, None).attrs.axis is None
     assert relay.unravel_index(indices=x, shape=x).args == (x, x)
     assert relay.reverse_reshape(x, [-1, 0]).op is Op.get("contrib_reverse_reshape")
+
+
+def test_calls_have_their_operands_in_the_order_of_the_parameters() -> None:
+    moved = {}
+    for fact in FACTS:
+        builder = function(fact.partition("(")[0])
+        if isinstance(builder, OpBuilder) and builder._python is not None:
+            names = [builder._python.names.get(name, name) for name in builder.__signature__.parameters]
+            order = tuple(name for name in names if name in builder._spec.inputs)
+            moved |= {builder._spec.name: order} if order != tuple(builder._spec.inputs) else {}
+    assert moved == {
+        "qnn.simulated_quantize": ("data", "output_scale", "output_zero_point", "out_dtype")
+    }  # Relay's own

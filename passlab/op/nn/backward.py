@@ -108,7 +108,7 @@ def _declare_pool_grad(mean: bool) -> Op:
         doc = "The gradient of nn.avg_pool2d for its data: each window's gradient, shared by its elements."
     return operator(
         name,
-        ("data", "grad"),
+        ("grad", "data"),  # the order of calls; TVM names the two the other way round
         attrs=pool_attrs(2, mean),
         relation=partial(_pool_grad_type, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,

@@ -13,12 +13,15 @@ from typing import Any
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, OpCall, is_op_call
+from passlab.ir.types import TupleType
 from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild
 from passlab.op import make
 from passlab.op.arrangement import Arranged, Arrangement, Result
+from passlab.op.layout_names import LayoutName
 from passlab.op.layout_rules import TwoLayouts, in_layout, in_layouts, in_place
 from passlab.passes.layout.legalization import checked
 from passlab.rewriting.node_types import NodeTypes
+from passlab.transform.registering import InferCorrectLayoutOutput
 
 Convert = Callable[[OpCall], Any]
 Replace = Callable[[OpCall, list[Expr]], Any]
@@ -115,6 +118,9 @@ class _Rewriting:
         if self._replace is not None and (replaced := self._replaced(call)) is not None:
             return replaced
         rule = call.op.spec.layout
+        hook = call.op.spec.extra.get("FInferCorrectLayout")
+        if hook is not None and not isinstance(rule, TwoLayouts):
+            return self._by_hook(call, hook) if self._is_moved(call) else None
         if isinstance(rule, TwoLayouts):
             return _in_blocks(in_layouts(call, self, self._permitted(call) or call.attrs))
         if rule is None:
@@ -124,6 +130,32 @@ class _Rewriting:
             return in_layout(call, self, wanted.layout, bool(getattr(wanted, "out_layout", "")))
         result: Result | None = rule(call, self) if self._is_moved(call) else None
         return result
+
+    def _by_hook(self, call: OpCall, hook: Callable[..., Any]) -> Result | None:
+        """Return a call in the layouts that a function of the user names; None where a tensor cannot be brought there.
+
+        The function is asked twice: for the layouts that the call was written in, and for those to have it in now.
+        """
+        arrangements = [self._arrangement.get(arg) for arg in call.args]
+        old = [LayoutName(a.old if a is not None else "") for a in arrangements]
+        new = [LayoutName(a.new if a is not None else "") for a in arrangements]
+        types = [arg.checked_type for arg in call.args]
+        before = _answered(hook(call.attrs, [], old, types), call)
+        after = _answered(hook(call.attrs, new, old, types), call)
+        args = []
+        for arg, source, target in zip(call.args, before.input_layouts, after.input_layouts, strict=True):
+            now = self.arranged(arg, Arranged(str(source), str(target))) if source and target else self.plain(arg)
+            if now is None:
+                return None
+            args.append(now)
+        ends = zip(before.output_layouts, after.output_layouts, strict=True)
+        results = [Arranged(str(o), str(n)) if o and n else None for o, n in ends]
+        result = call.with_fields(args=tuple(args), attrs=after.new_attrs)
+        if isinstance(call.checked_type, TupleType):
+            return result, results
+        plain = result if results[0] is None else self._bring(result, results[0].new, results[0].old)
+        checked(plain, call, call.checked_type, self._types)
+        return result, results[0]
 
     def _permitted(self, call: OpCall) -> Any:
         """Return the attributes with other layouts that a call is to have; None for none, or where they are refused."""
@@ -186,6 +218,15 @@ def _in_blocks(result: Result | None) -> Result | None:
     op = Op.get("nn.contrib_conv2d_NCHWc")
     assert op.spec.attrs is not None
     return conv.with_fields(op=op, attrs=op.spec.attrs(**dict(attrs.items()))), result[1]
+
+
+def _answered(answer: Any, call: OpCall) -> InferCorrectLayoutOutput:
+    """Return the answer of a function of `register_infer_correct_layout`: an output, or the two lists of layouts."""
+    if not isinstance(answer, InferCorrectLayoutOutput):
+        inputs, outputs = answer
+        answer = InferCorrectLayoutOutput(inputs, outputs, call.attrs)
+    inputs, outputs = ([LayoutName(name) for name in names] for names in (answer.input_layouts, answer.output_layouts))
+    return InferCorrectLayoutOutput(inputs, outputs, answer.new_attrs)
 
 
 def _names_layouts(call: OpCall) -> bool:

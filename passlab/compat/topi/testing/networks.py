@@ -1,0 +1,105 @@
+"""Normalizations and losses. Each is the documented meaning of passlab's operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from passlab import relay
+from passlab.compat.topi.testing.meaning import meaning
+from passlab.relay import nn
+
+
+def softmax_python(a_np: Any, axis: int = 1) -> Any:
+    """Return the exponentials on one axis as parts of their sum."""
+    return meaning(lambda x: nn.softmax(x, axis), a_np)
+
+
+def log_softmax_python(a_np: Any, axis: int = 1) -> Any:
+    """Return the logarithm of softmax."""
+    return meaning(lambda x: nn.log_softmax(x, axis), a_np)
+
+
+def lrn_python(a_np: Any, size: int, axis: int, bias: float, alpha: float, beta: float) -> Any:
+    """Return data divided by a power of the sum of squares of neighbours on one axis."""
+    return meaning(lambda x: nn.lrn(x, size, axis, bias, alpha, beta), a_np)
+
+
+def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Any:
+    """Return data divided by its length on some axes, by default on all of them."""
+    axes = tuple(range(a_np.ndim)) if axis is None else axis
+    return meaning(lambda x: nn.l2_normalize(x, eps, axes), a_np)
+
+
+def _normalized(data: Any, axes: Any, epsilon: float) -> Any:
+    wide = data.astype("float64")
+    mean, variance = wide.mean(axes, keepdims=True), wide.var(axes, keepdims=True)
+    return (wide - mean) / np.sqrt(variance + epsilon)
+
+
+def layer_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Any:
+    """Return data with mean 0 and variance 1 on some axes, scaled and moved."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    shape = [size if at in {a % data.ndim for a in axes} else 1 for at, size in enumerate(data.shape)]
+    moved = 0 if beta is None else beta.reshape(shape)
+    return (_normalized(data, axes, epsilon) * gamma.reshape(shape) + moved).astype(data.dtype)
+
+
+def instance_norm_python(data: Any, gamma: Any, beta: Any, channel_axis: int, axis: Any, epsilon: float = 1e-5) -> Any:
+    """Return data with mean 0 and variance 1 on some axes of each channel, scaled and moved by channel."""
+    shape = [size if at == channel_axis else 1 for at, size in enumerate(data.shape)]
+    scaled = _normalized(data, tuple(axis), epsilon) * gamma.reshape(shape)
+    return (scaled + (0 if beta is None else beta.reshape(shape))).astype(data.dtype)
+
+
+def group_norm_python(
+    data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5
+) -> Any:
+    """Return data with mean 0 and variance 1 in each group of channels, scaled and moved by channel."""
+    parts = np.split(data, num_groups, channel_axis)
+    whole = (channel_axis, *(axis for axis in axes if axis != channel_axis))
+    result = np.concatenate([_normalized(part, whole, epsilon) for part in parts], channel_axis)
+    shape = [size if at == channel_axis else 1 for at, size in enumerate(data.shape)]
+    scaled = result if gamma is None else result * gamma.reshape(shape)
+    return (scaled if beta is None else scaled + beta.reshape(shape)).astype(data.dtype)
+
+
+def rms_norm_python(data: Any, weight: Any, axis: Any, epsilon: float = 1e-5) -> Any:
+    """Return data divided by the root of its mean square on some axes, scaled."""
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    shape = [size if at in {a % data.ndim for a in axes} else 1 for at, size in enumerate(data.shape)]
+    wide = data.astype("float64")
+    root = np.sqrt((wide * wide).mean(axes, keepdims=True) + epsilon)
+    return (wide / root * weight.reshape(shape)).astype(data.dtype)
+
+
+def batch_norm(
+    x: Any,
+    gamma: Any,
+    beta: Any,
+    moving_mean: Any,
+    moving_var: Any,
+    axis: int,
+    epsilon: float,
+    center: bool,
+    scale: bool,
+    training: bool = False,
+    momentum: float = 0.1,
+) -> list[Any]:
+    """Return data normalized by channel, and the mean and variance to go on with."""
+    others = tuple(at for at in range(x.ndim) if at != axis % x.ndim)
+    shape = [1 if at in others else size for at, size in enumerate(x.shape)]
+    mean, variance = (x.mean(others), x.var(others)) if training else (moving_mean, moving_var)
+    out = (x - mean.reshape(shape)) / np.sqrt(variance.reshape(shape) + epsilon)
+    out = out * gamma.reshape(shape) if scale else out
+    out = out + beta.reshape(shape) if center else out
+    if training:
+        moving_mean = (1 - momentum) * moving_mean + momentum * mean
+        moving_var = (1 - momentum) * moving_var + momentum * variance
+    return [out, moving_mean, moving_var]
+
+
+def nll_loss(predictions: Any, targets: Any, weights: Any, reduction: str = "mean", ignore_index: int = -100) -> Any:
+    """Return the negative log likelihood of targets."""
+    return meaning(lambda p, t, w: relay.nn.nll_loss(p, t, w, reduction, ignore_index), predictions, targets, weights)

@@ -1,0 +1,134 @@
+"""What suites of tests for TVM lean on: parameters of classes, devices of parts, nodes with other fields, layouts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import passlab.compat
+
+SUITE = """
+import numpy as np
+import tvm, tvm.testing
+from tvm import autotvm, relay, te, topi
+from tvm.script import tir as T
+
+pytest_plugins = ["tvm.testing.plugin"]
+kind = tvm.testing.parameter("graph", "vm")
+
+class TestReduce:
+    config = {"sum": (relay.sum, np.sum), "max": (relay.max, np.max)}
+    op, reference = tvm.testing.parameters(*config.values(), ids=config.keys())
+    axis = tvm.testing.parameter(0, 1)
+
+    @tvm.testing.fixture
+    def shape(self, axis):
+        return (3, 4 + axis)
+
+    @tvm.testing.fixture(cache_return_value=True)
+    def data(self, shape):
+        return np.random.default_rng(0).standard_normal(shape).astype("float32")
+
+    def test_values(self, target, dev, kind, op, reference, axis, data):
+        assert tvm.target.Target(target).kind.name == "llvm"
+        x = relay.var("x", shape=data.shape)
+        run = relay.create_executor(kind, device=dev, target=target).evaluate(relay.Function([x], op(x, axis)))
+        tvm.testing.assert_allclose(run(data).numpy(), reference(data, axis), rtol=1e-5)
+
+@tvm.testing.requires_cuda
+def test_elsewhere():
+    assert False
+"""
+
+
+def test_a_suite_with_parameters_of_classes_runs(tmp_path: Path) -> None:
+    (tmp_path / "test_suite.py").write_text(SUITE.replace('pytest_plugins = ["tvm.testing.plugin"]\n', ""), "utf-8")
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["tvm.testing.plugin"]\n', "utf-8")
+    command = [sys.executable, "-m", "passlab.compat", "-m", "pytest", "-p", "no:randomly", "-p", "no:cacheprovider"]
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "8 passed, 1 skipped" in done.stdout, done.stdout + done.stderr
+
+
+def test_parts_are_found_on_the_devices_where_a_plan_put_them() -> None:
+    import tvm
+    from tvm import relay
+
+    cpu, gpu = (tvm.target.VirtualDevice(tvm.device(kind), tvm.target.Target(kind)) for kind in ("llvm", "cuda"))
+    a, b = (relay.var(name, shape=(2,)) for name in "ab")
+    inner = relay.exp(a)
+    body = relay.annotation.on_device(inner, tvm.cpu()) + b
+    context = tvm.transform.PassContext(config={"relay.fallback_device_type": gpu.device_type_int})
+    config = tvm.target.make_compilation_config(context, [tvm.target.Target("llvm"), tvm.target.Target("cuda")])
+    assert (config.host_virtual_device.device, config.default_primitive_virtual_device) == (cpu.device, gpu)
+    assert config.optional_homogeneous_target is None
+    mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([a, b], body)))
+    planned = relay.transform.PlanDevices(config)(mod)["main"]
+    places = tvm.get_global_func("relay.transform.RecoverVirtualDeviceMap")(mod, planned)
+    kinds = {str(e.op) if isinstance(e, relay.Call) else type(e).__name__: d.device.kind for e, d in places.items()}
+    assert [places[p].device.kind for p in planned.params] == ["cpu", "cuda"]
+    assert (kinds["exp"], kinds["device_copy"], kinds["add"], kinds["Function"]) == ("cpu", "cuda", "cuda", "cuda")
+
+
+def test_nodes_with_other_fields_and_spans() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay import expr
+
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    span = relay.Span(relay.SourceName("model"), 3, 3, 1, 9)
+    call = expr.CallWithFields(relay.add(x, y), relay.op.get("multiply"), None, None, None, None, span)
+    assert (call.op.name, call.args, call.span) == ("multiply", (x, y), span)
+    assert expr.VarWithFields(x, relay.var("z").vid, relay.TensorType((3,))).name_hint == "z"
+    assert expr.TupleWithFields(relay.Tuple([x]), [y]).fields == (y,)
+    assert expr.TupleGetItemWithFields(relay.TupleGetItem(x, 0), index=2).index == 2
+    function = relay.function.FunctionWithFields(relay.Function([x], x), body=y, virtual_device=tvm.cpu())
+    assert (function.body, function.virtual_device) == (y, tvm.cpu())
+    assert relay.SequentialSpan([span, None, relay.SequentialSpan([span])]).spans == (span, span)
+    with pytest.raises(tvm.error.DiagnosticError, match="no span"):
+        relay.SpanCheck().visit(call)
+
+
+def test_values_of_runs_are_tvms_containers() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.prelude import Prelude
+
+    x = relay.var("x", shape=(4,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], relay.split(x, 2).astuple()))
+    parts = relay.create_executor("vm", mod=mod).evaluate()(np.zeros(4, "float32"))
+    prelude = Prelude(tvm.IRModule())
+    one = relay.create_executor("vm", mod=prelude.mod).evaluate(prelude.Cons(relay.const(1), prelude.Nil()))
+    container = tvm.runtime.container.ADT
+    assert isinstance(parts, container)
+    assert isinstance(one, container)
+    assert not isinstance(parts[0], container)
+    assert container(0, [1, 2]) == (1, 2)
+
+
+def test_an_executable_is_read_as_a_module(tmp_path: Path) -> None:
+    import tvm
+    from tvm import relay, runtime
+
+    x, big = relay.var("x", shape=(512,)), np.arange(512, dtype="float32")
+    compiled = relay.vm.compile(tvm.IRModule.from_expr(x + relay.const(big)), "llvm")
+    constants, library = str(tmp_path / "constants"), str(tmp_path / "lib.so")
+    compiled.move_late_bound_consts(constants, byte_limit=256)
+    compiled.mod.export_library(library)
+    mod = runtime.load_module(library)
+    mod["load_late_bound_consts"](constants)
+    machine = runtime.vm.VirtualMachine(runtime.vm.Executable(mod), tvm.cpu())
+    assert machine.invoke("main", big).numpy().tolist() == (2 * big).tolist()
+    with pytest.raises(tvm.error.TVMError, match="no function"):
+        mod["nothing"]
+
+
+def test_layouts_have_a_name_and_may_be_unknown() -> None:
+    import tvm
+
+    layout = tvm.tir.layout("NCHW16c")
+    assert (layout.name, bool(layout), bool(tvm.tir.layout("__undef__"))) == ("NCHW16c", True, False)
+    assert passlab.compat.is_installed()
