@@ -115,7 +115,6 @@ def _leads_to_a_module(name: str) -> bool:
     return name in ABSENT or any(a == name or a.startswith(f"{name}.") for a in addresses.MODULES)
 
 
-# recurses: once, for a parent that stands below another address of `tvm`
 def _below_parent(name: str) -> ModuleType | None:
     """Return the module called `name` below the one that its parent stands for, None where there is none."""
     package, _, last = name.rpartition(".")
@@ -129,10 +128,11 @@ def _below_parent(name: str) -> ModuleType | None:
         if _is_module(value):
             return value
         below = f"{base}.{last}"
-        there = hasattr(real, "__path__") and (
-            _resolvable(below) if base.startswith(f"{ROOT}.") else importlib.util.find_spec(below) is not None
-        )
-        if there:
+        if not hasattr(real, "__path__"):
+            continue
+        if below in addresses.MODULES or (
+            not base.startswith(f"{ROOT}.") and importlib.util.find_spec(below) is not None
+        ):
             return importlib.import_module(below)
     return None
 
