@@ -4,7 +4,8 @@
 
 Runs are told in GEMM units: the time of a 1024x1024x1024 float32 product run in turns with the network. The last column
 is how many times as fast as the reference a run is in these units. Interpreter work is scaled by the Python loop of
-`calibrate`. With OPENBLAS_NUM_THREADS=1 the processor's clock is read, not the wall's.
+`calibrate`. With OPENBLAS_NUM_THREADS=1 the processor's clock is read, not the wall's. `--onnxruntime` compares with
+onnxruntime instead (`benchmarks.beside_onnxruntime`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from typing import Any
 import numpy as np
 
 import passlab
+from benchmarks import beside_onnxruntime
 from benchmarks.calibrate import REFERENCE_GEMM_MS, Machine, calibrate, in_turns, matrix_product, median_ms, threads
-from passlab import relay, transform
+from benchmarks.networks import NETWORKS, inputs
+from passlab import transform
 from passlab.executor import build
 from passlab.vm import VirtualMachine, compile
 
@@ -29,7 +32,7 @@ REFERENCE = {
     "mlp": (382, 0.04), "lstm4x64": (916, 0.22), "squeezenet": (9303, 50.57), "mobilenet": (18229, 33.97),
     "resnet18": (14400, 101.18), "resnet50": (33356, 227.74), "vgg11": (4383, 449.78), "dcgan": (2098, 122.63),
 }  # fmt: skip
-OTHERS = ("dqn", "densenet", "inception_v3", "resnet_3d")  # without a reference figure
+OTHERS = ("dqn", "densenet121", "inception_v3", "resnet_3d")  # without a reference figure
 SMALL = ("mlp", "lstm4x64")  # no convolutions in them
 GOAL, SMALL_GOAL = 1.5, 1.0  # times the speed of the reference
 FIRST_RUN_GOAL_MS = 2000.0  # compile and first run of resnet50, on a machine whose loop takes 97 ms
@@ -42,30 +45,10 @@ ITERATIONS = 10_000
 REFERENCE_LOOP_US = 3.0  # TVM, an iteration; 5.7 at 10,000 iterations, since its frames pile up
 
 
-def workload(name: str) -> tuple[Any, dict[str, Any]]:
-    """Return the module and the parameters of a network."""
-    nets = relay.testing
-    if name == "lstm4x64":
-        made = nets.lstm.get_workload(iterations=4, num_hidden=64)
-    elif name == "resnet_3d":
-        made = nets.resnet_3d.get_workload(batch_size=1, num_layers=18)
-    elif name.startswith("resnet"):
-        made = nets.resnet.get_workload(num_layers=int(name[6:]))
-    elif name.startswith("vgg"):
-        made = nets.vgg.get_workload(batch_size=1, num_layers=int(name[3:]))
-    else:
-        made = getattr(nets, name).get_workload(batch_size=1)
-    return made[0], dict(made[1])
-
-
 def measure(name: str, runs: int) -> dict[str, float]:
     """Return what -> milliseconds for one network."""
-    mod, params = workload(name)
-    rng = np.random.default_rng(0)
-    args = [
-        rng.standard_normal(p.type_annotation.concrete_shape).astype(p.type_annotation.dtype)
-        for p in mod["main"].params if p.name_hint not in params
-    ]  # fmt: skip
+    mod, params = NETWORKS[name]()
+    args = inputs(mod, params)
     held: list[Any] = []
     with transform.PassContext(opt_level=3):
         compiled = median_ms(lambda: held.append(compile(mod, params=params)), 1)
@@ -121,12 +104,19 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--networks", default=",".join((*REFERENCE, *OTHERS)))
+    parser.add_argument("--networks", default="")
+    parser.add_argument("--onnxruntime", action="store_true", help="compare with onnxruntime")
+    parser.add_argument("--providers", default="numpy", help="with --onnxruntime: numpy first, then others")
     parser.add_argument("--json", type=Path, default=Path("benchmarks/out/vm_time.json"))
     options = parser.parse_args(argv)
+    if options.onnxruntime:
+        named = options.networks.split(",") if options.networks else beside_onnxruntime.COMPARED
+        path = options.json.with_name(f"beside_onnxruntime_{threads()}.json")
+        return beside_onnxruntime.compare(named, options.providers.split(","), options.runs, path)
+    names = options.networks.split(",") if options.networks else (*REFERENCE, *OTHERS)
     machine = calibrate()
     loop = counting_loop()
-    results = {name: measure(name, options.runs) for name in options.networks.split(",")}
+    results = {name: measure(name, options.runs) for name in names}
     print(f"calibration loop {machine.loop_ms:.0f} ms, matrix product {machine.gemm_ms:.1f} ms, {threads()} threads")
     print(table(results, loop, machine))
     options.json.parent.mkdir(parents=True, exist_ok=True)

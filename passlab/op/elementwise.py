@@ -90,10 +90,48 @@ def _rsqrt(data: Array, out: Array | None = None) -> Array:
     return np.reciprocal(np.sqrt(data, out=out), out=out)
 
 
+# erf(x) is tanh(x * R(x * x)): NumPy's tanh is vectorised, SciPy's erf takes an element after the other, seven times as
+# long. R is fitted to atanh(erf(x)) / x on [0, 4] so that the error of the result is least; beyond, single precision
+# knows only 1. With all roundings the result is within 4 units in the last place, and never beyond 1.
+_ERF_R = (
+    5.4215845e-09, 2.7575835e-08, -4.7945960e-06, 8.4596512e-05, -6.1483804e-04, -1.9528846e-04, 0.10276987, 1.1283792,
+)  # fmt: skip
+_ERF_END = np.float32(4)
+_ERF_BLOCK = 1 << 15  # elements: three blocks fit the second-level cache
+
+
 def _erf(data: Array, out: Array | None = None) -> Array:
+    if data.dtype == np.float32:
+        return _single_erf(data, np.empty_like(data) if out is None else out)
     from scipy.special import erf  # loaded here because it costs more than everything else together
 
     return erf(data, out=out)
+
+
+def _single_erf(data: Array, out: Array) -> Array:
+    """Write the error function of single-precision numbers into `out`, block by block where it is contiguous."""
+    if data.size <= _ERF_BLOCK or not (data.flags.c_contiguous and out.flags.c_contiguous):
+        return _erf_block(data, out, np.empty_like(out))
+    flat, target = data.reshape(-1), out.reshape(-1)
+    scratch = np.empty(_ERF_BLOCK, np.float32)
+    for start in range(0, flat.size, _ERF_BLOCK):
+        block = target[start : start + _ERF_BLOCK]
+        _erf_block(flat[start : start + _ERF_BLOCK], block, scratch[: block.size])
+    return out
+
+
+def _erf_block(data: Array, out: Array, square: Array) -> Array:
+    """Write the error function into `out`, which may be `data` itself; `square` is scratch."""
+    first, second, *rest = map(np.float32, _ERF_R)
+    x = np.clip(data, -_ERF_END, _ERF_END)
+    np.multiply(x, x, out=square)
+    np.multiply(square, first, out=out)
+    np.add(out, second, out=out)
+    for factor in rest:
+        np.multiply(out, square, out=out)
+        np.add(out, factor, out=out)
+    np.multiply(out, x, out=out)
+    return np.tanh(out, out=out)
 
 
 # ---------------------------------------------------------------- gradients

@@ -121,7 +121,9 @@ def test_no_error_is_swallowed():
 
 
 # Made of an optional package and loaded only when somebody asks for its kernels (`passlab.vm.kernels.providers.PROVIDERS`).
-PROVIDERS = tuple(f"passlab/vm/kernels/{name}.py" for name in ("torch_provider", "torch_operators", "numba_provider"))
+PROVIDERS = tuple(
+    f"passlab/vm/kernels/{name}.py" for name in ("torch_provider", "torch_operators", "numba_provider", "numba_windows")
+)
 
 
 def test_heavy_packages_are_loaded_on_first_use():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,20 @@ def test_elementwise_operators_take_every_dtype_and_shape(name: str, dtype: str)
 def test_erf_is_odd_and_ends_at_one() -> None:
     got = run("erf", np.array([-np.inf, -1, 0, 1, np.inf], "float64"))
     np.testing.assert_allclose(got, [-1, -0.8427007929497149, 0, 0.8427007929497149, 1])
+
+
+@pytest.mark.parametrize("block", [7, 1 << 15])
+def test_erf_of_single_precision_is_within_four_units_in_the_last_place(block: int, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("passlab.op.elementwise._ERF_BLOCK", block)
+    x = np.arange(0, 0x41200000, 40009, dtype=np.uint32).view("float32")  # all magnitudes up to 10, evenly by bits
+    x = np.concatenate([x, -x, np.float32([np.inf, -np.inf])])
+    expected = np.array([math.erf(v) for v in x.tolist()])
+    got = run("erf", x)
+    assert np.all(np.abs(got - expected) <= 4 * np.spacing(np.abs(expected).astype("float32")))
+    assert np.all(np.abs(got) <= 1)
+    assert np.all(np.signbit(got) == np.signbit(x))
+    assert np.isnan(run("erf", np.float32([np.nan])))[0]
+    np.testing.assert_array_equal(run("erf", x[::-3]), got[::-3])  # an element's result is its own affair
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

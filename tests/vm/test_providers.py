@@ -145,3 +145,34 @@ class TestNumba:
         from passlab.vm.kernels.numba_provider import NumbaProvider
 
         assert NumbaProvider(cpu(1)).native
+
+    @pytest.mark.parametrize("times", [1, 2])
+    @pytest.mark.parametrize("dtype", ["float32", "float64"])
+    @pytest.mark.parametrize(
+        ("size", "window", "attrs"),
+        [
+            (14, (3, 3), "padding=[1, 1, 1, 1]"),
+            (15, (3, 3), "strides=[2, 2], padding=[1, 0, 1, 2]"),
+            (112, (3, 3), "padding=[1, 1, 1, 1]"),
+            (12, (5, 4), "strides=[3, 1], dilation=[1, 2], padding=[2, 3, 2, 3]"),
+        ],
+    )
+    def test_depthwise_windows_agree_with_numpy(self, size, window, attrs, dtype, times, rng):
+        shape = f"Tensor[(2, 6, {size}, {size}), {dtype}]"
+        weight = f"Tensor[({6 * times}, 1, {window[0]}, {window[1]}), {dtype}]"
+        text = f"""def @main(%x: {shape}, %w: {weight}) {{
+            nn.relu(nn.conv2d(%x, %w, {attrs}, groups=6, channels={6 * times}, kernel_size=[{window[0]}, {window[1]}]))
+        }}"""
+        args = [rng.standard_normal((2, 6, size, size)), rng.standard_normal((6 * times, 1, *window))]
+        args = [a.astype(dtype) for a in args]
+        vm, _ = self.kernel(text)
+        expected = VirtualMachine(compile(passlab.parse(text))).run(*args)
+        np.testing.assert_allclose(vm.run(*args), expected, rtol=1e-5, atol=1e-5)
+
+    def test_what_is_not_a_number_stays_in_its_window(self, rng):
+        text = """def @main(%x: Tensor[(1, 2, 8, 8), float32], %w: Tensor[(2, 1, 3, 3), float32]) {
+            nn.conv2d(%x, %w, padding=[1, 1, 1, 1], groups=2, channels=2, kernel_size=[3, 3]) }"""
+        x = rng.random((1, 2, 8, 8), "float32")
+        x[0, 1, 3, 7] = np.nan
+        result = self.kernel(text)[0].run(x, rng.random((2, 1, 3, 3), "float32"))
+        assert np.argwhere(np.isnan(result))[:, 1:].tolist() == [[1, y, c] for y in (2, 3, 4) for c in (6, 7)]

@@ -18,10 +18,15 @@ from passlab.vm.generated_code import function_of
 from passlab.vm.kernels.kernel_text import KernelText
 from passlab.vm.kernels.python_text import Names
 
+Implement = Callable[[Call], Callable[..., Any]]
 
-def compiled_kernel(function: Function) -> Callable[..., Any]:
-    """Return a primitive function as a Python function of its parameters: one value each, tuples as tuples."""
-    bound = _Objects()
+
+def compiled_kernel(function: Function, implement: Implement | None = None) -> Callable[..., Any]:
+    """Return a primitive function as a Python function of its parameters: one value each, tuples as tuples.
+
+    `implement` says which function of arrays an operator that has no spelling is: NumPy's without one.
+    """
+    bound = _Objects(implement or numpy_function)
     name = bound.names.make("kernel")
     return function_of(KernelText(function, bound.names, bound).text(name), name, bound.objects, "<kernel>")
 
@@ -39,7 +44,8 @@ def numpy_function(node: Call) -> Callable[..., Any]:
 class _Objects:
     """Binds the names of a kernel's text to the objects themselves: the machine's `Binder`."""
 
-    def __init__(self) -> None:
+    def __init__(self, implement: Implement) -> None:
+        self.implement = implement
         self.names = Names()
         self.objects: dict[str, Any] = {"np": np}
 
@@ -55,7 +61,7 @@ class _Objects:
         """Return the call of an operator's NumPy function."""
         assert isinstance(call.op, Op)
         hint = call.op.name.replace(".", "_")
-        return f"{self._bind(numpy_function(call), hint)}({', '.join([self._bind(call.attrs, 'attrs'), *args])})"
+        return f"{self._bind(self.implement(call), hint)}({', '.join([self._bind(call.attrs, 'attrs'), *args])})"
 
     def _bind(self, value: Any, hint: str) -> str:
         name = self.names.make(hint)

@@ -1,6 +1,7 @@
 """Kernels on Numba: a fused group of elementwise operators becomes one loop of machine code. Needs the package numba.
 
-Only groups on floats that hold at least two operators are compiled, when they first run; all other kernels are NumPy's.
+Only groups on floats that hold at least two operators are compiled, when they first run, and depthwise convolutions
+(`numba_windows`); all other kernels are NumPy's.
 The source of such a loop is a Python function of single numbers, which Numba turns into a NumPy ufunc.
 """
 
@@ -22,6 +23,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
+from passlab.vm.kernels.numba_windows import compiled_function
 from passlab.vm.kernels.primitive import Kernel
 from passlab.vm.kernels.providers import Provider
 
@@ -54,8 +56,14 @@ class NumbaProvider(Provider):
     name = "numba"
 
     def kernel(self, function: Function) -> Kernel:
-        plain = Kernel(function)
+        plain = CompiledWindows(function)
         return plain if plain.shapes or plain.scalar else NumbaKernel(function) if is_compiled(function) else plain
+
+
+class CompiledWindows(Kernel):
+    """NumPy's kernel, with depthwise convolutions in machine code."""
+
+    implement = staticmethod(compiled_function)
 
 
 def is_compiled(function: Function) -> bool:

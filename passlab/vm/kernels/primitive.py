@@ -24,7 +24,7 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import TupleType, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype
-from passlab.vm.kernels.compiled_kernel import compiled_kernel, numpy_function
+from passlab.vm.kernels.compiled_kernel import Implement, compiled_kernel, numpy_function
 from passlab.vm.kernels.elementwise_tail import SMALLEST, Tail, find_tail
 from passlab.vm.kernels.scalars import scalar_function
 
@@ -38,6 +38,7 @@ class Kernel:
     """One primitive function, ready to run. Raises `RunError` when it holds what no kernel can."""
 
     native = True  # whether its arrays are NumPy's
+    implement: Implement = staticmethod(numpy_function)  # an operator's function on arrays
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -45,7 +46,7 @@ class Kernel:
 
     @cached_property
     def _line(self) -> _Line:
-        return _Line(self.function)
+        return _Line(self.function, self.implement)
 
     @cached_property
     def into(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
@@ -106,8 +107,9 @@ def make_kernel(function: Function) -> Kernel:
 class _Line:
     """A primitive's body as steps over slots: one slot for each node, the parameters first."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, implement: Implement) -> None:
         self.function = function
+        self.implement = implement
         self.slots: dict[Expr, int] = {}
         self.preset: list[Any] = []
         self.nodes: list[tuple[Call | Tuple | TupleGetItem, int]] = []
@@ -194,7 +196,7 @@ class _Line:
         if self.tail is not None:
             return self._making_tail(self.tail)
         if len(self.nodes) <= LONGEST:
-            return compiled_kernel(self.function)
+            return compiled_kernel(self.function, self.implement)
         steps = [self._step(node, slot, None) for node, slot in self.nodes]
         last, preset = self.slots[self.function.body], self.preset[len(self.function.params) :]
 
@@ -254,11 +256,14 @@ class _Line:
                 values[slot] = tuple([values[p] for p in parts])
 
             return gather
-        return _making_step(node, parts, slot) if output is None else _writing_step(node, parts, slot, output)
+        kernel = self.implement(node)
+        if output is None:
+            return _making_step(kernel, node, parts, slot)
+        return _writing_step(kernel, node, parts, slot, output)
 
 
-def _making_step(node: Call, parts: list[int], slot: int) -> Step:
-    kernel, attrs = numpy_function(node), node.attrs
+def _making_step(kernel: Callable[..., Any], node: Call, parts: list[int], slot: int) -> Step:
+    attrs = node.attrs
     if len(parts) == 1:
         (one,) = parts
 
@@ -280,8 +285,8 @@ def _making_step(node: Call, parts: list[int], slot: int) -> Step:
     return compute
 
 
-def _writing_step(node: Call, parts: list[int], slot: int, output: int) -> Step:
-    kernel, attrs = numpy_function(node), node.attrs
+def _writing_step(kernel: Callable[..., Any], node: Call, parts: list[int], slot: int, output: int) -> Step:
+    attrs = node.attrs
 
     def compute(values: list[Any]) -> None:
         values[slot] = kernel(attrs, *[values[p] for p in parts], out=values[-1][output])
