@@ -2,8 +2,7 @@
 
 `MEANING[name](attrs, *arrays)` is the result of the operator `name`. Floating-point inputs of every width arrive as
 float64, and the caller rounds the result to the type that the operator gives; integers and bools arrive as they are,
-and wrap. `Refused` is raised where the operator must refuse its values. Results of the operators in
-`SHAPE_FROM_RELATION` have their elements in order, and whatever shape. The tests of operators hold kernels to these
+and wrap. `Refused` is raised where the operator must refuse its values. The tests of operators hold kernels to these
 definitions on every dtype and edge; the executor `"definition"` runs programs by them.
 """
 
@@ -12,7 +11,7 @@ from __future__ import annotations
 from passlab.definitions import images as images
 from passlab.definitions import networks as networks
 from passlab.definitions import others as others
+from passlab.definitions import shapes as shapes
 from passlab.definitions.elements import MEANING, Meaning, Refused
-from passlab.definitions.shapes import SHAPE_FROM_RELATION
 
-__all__ = ["MEANING", "SHAPE_FROM_RELATION", "Meaning", "Refused", "images", "networks", "others"]
+__all__ = ["MEANING", "Meaning", "Refused", "images", "networks", "others", "shapes"]

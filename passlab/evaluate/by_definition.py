@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions import MEANING, SHAPE_FROM_RELATION, Refused
+from passlab.definitions import MEANING, Refused
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Waits
 from passlab.evaluate.operators import apply_operator
@@ -33,6 +33,14 @@ class NoDefinitionError(PasslabError):
     """An operator has no definition, or none for such arguments."""
 
 
+class OtherTypeError(NoDefinitionError):
+    """What an operator means has another shape than its type relation says: `value`."""
+
+    def __init__(self, diagnostic: Diagnostic, value: Value) -> None:
+        super().__init__(diagnostic)
+        self.value = value
+
+
 def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
     """Return what an operator means on arrays or tuples of arrays.
 
@@ -45,12 +53,23 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
         raise NoDefinitionError(Diagnostic(f"`{op.name}` has no definition for these arguments", span))
     try:
         with np.errstate(all="ignore"):
-            return _rounded(meaning(attrs, *map(_widened, args)), ty, op.name in SHAPE_FROM_RELATION)
+            return _rounded(meaning(attrs, *map(_widened, args)), ty)
     except Refused:
         raise RunError(Diagnostic(f"`{op.name}` refuses its arguments", span)) from None
+    except _ShapeError as error:
+        what = f"`{op.name}` means a value of another shape: {error}"
+        raise OtherTypeError(Diagnostic(what, span), error.value) from None
     except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, AssertionError) as error:
         what = f"the definition of `{op.name}` does not cover such arguments: {type(error).__name__}: {error}"
         raise NoDefinitionError(Diagnostic(what, span)) from error
+
+
+class _ShapeError(Exception):
+    """An array is not of the shape of a type."""
+
+    def __init__(self, value: Any, ty: TensorType) -> None:
+        super().__init__(f"{value.shape} for {ty}")
+        self.value = value
 
 
 def _type_of(value: Value) -> Type | None:
@@ -78,23 +97,21 @@ def _widened(value: Any) -> Any:
     return wide if isinstance(value, tuple) else wide[0]
 
 
-def _rounded(value: Any, ty: Type, by_order: bool) -> Value:
+def _rounded(value: Any, ty: Type) -> Value:
     """Return a value, or a tuple of them, in the type that the operator gives."""
     if isinstance(ty, TupleType):
-        return tuple(_tensor(part, field, by_order) for part, field in zip(value, ty.fields, strict=True))
-    return _tensor(value, ty, by_order)
+        return tuple(_tensor(part, field) for part, field in zip(value, ty.fields, strict=True))
+    return _tensor(value, ty)
 
 
-def _tensor(value: Any, ty: Type, by_order: bool) -> Value:
-    """Return an array of a type; of any shape where only the order of elements is defined."""
+def _tensor(value: Any, ty: Type) -> Value:
+    """Return an array of a type. Raises `_ShapeError` where it has another shape."""
     assert isinstance(ty, TensorType)
     array = np.asarray(value).astype(array_dtype(ty.dtype))
-    if by_order and not ty.dynamic:
-        return array.reshape(ty.concrete_shape)
     if len(array.shape) != len(ty.shape) or any(
         isinstance(d, int) and d != n for d, n in zip(ty.shape, array.shape, strict=True)
     ):
-        raise ValueError(f"{array.shape} for {ty}")
+        raise _ShapeError(array, ty)
     return array
 
 
@@ -120,4 +137,4 @@ def _defined_call(ev: Evaluator, node: Call, act: Activation) -> Waits:
     return STEPS[Call](ev, node, act)
 
 
-__all__ = ["DefinitionEvaluator", "NoDefinitionError", "defined_value"]
+__all__ = ["DefinitionEvaluator", "NoDefinitionError", "OtherTypeError", "defined_value"]

@@ -48,6 +48,14 @@ class WrongNode:
     added: tuple[Expr, ...] = ()
     removed: bool = False
 
+    @property
+    def changed(self) -> bool:
+        """Whether the pass put the node there, or took it away: another one only got a wrong value handed on."""
+        alike = node_name(self.old) == node_name(self.node) and getattr(self.old, "attrs", None) == getattr(
+            self.node, "attrs", None
+        )
+        return self.removed or bool(self.rule) or bool(self.added) or not alike
+
     def __str__(self) -> str:
         rule = f", by the rule `{self.rule}`" if self.rule else ""
         if self.removed:

@@ -7,6 +7,7 @@ Any other pass is held to what a pass without a promise is held to.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,12 @@ from passlab.errors import PasslabError
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.values import Value
 from passlab.infer import infer_module
+from passlab.ir.expr import Call, Function, GlobalVar, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype, float_info, is_float
+from passlab.passes.functions.continuations import is_cps
 
 Array = np.ndarray[Any, Any]
 DIRECTIONS = 4  # in which the derivative by each parameter is compared
@@ -50,11 +53,38 @@ def purpose_of(before: IRModule, after: IRModule, entry: str) -> Purpose:
         params = TupleType([p.checked_type_ for p in before[entry].params if p.checked_type_ is not None])
         return Purpose(derivative=new.fields[1] is params)
     was, now = _float_dtypes(before), _float_dtypes(after)
-    shorter = [d for d in now - was if array_dtype(d).itemsize < max((array_dtype(w).itemsize for w in was), default=0)]
+    shorter = {
+        d for d in now if now[d] > was[d] and any(array_dtype(d).itemsize < array_dtype(w).itemsize for w in was)
+    }
     if not shorter:
         return Purpose()
     least = min(float(float_info(array_dtype(d)).eps) for d in was)
     return Purpose(noise=4 * max(float(float_info(array_dtype(d)).eps) for d in shorter) / least)
+
+
+def other_call(before: IRModule, after: IRModule, entry: str) -> bool:
+    """Whether a function takes other values than before, so that it cannot be called in the same way."""
+    if entry not in before or entry not in after:
+        return True
+    old, new = ([p.type_annotation or p.checked_type_ for p in mod[entry].params] for mod in (before, after))
+    return len(old) != len(new) or any(a is not b for a, b in zip(old, new, strict=True) if a and b)
+
+
+def called_plainly(mod: IRModule, entry: str) -> IRModule:
+    """Return a program whose function takes no continuation: one that does is called with one that does nothing."""
+    if entry not in mod or not is_cps(mod[entry]):
+        return mod
+    function = mod[entry]
+    *own, _answer = function.type_params
+    ty = function.params[-1].type_annotation
+    if own or not isinstance(ty, FuncType):
+        return mod
+    result = ty.arg_types[0]
+    name = next(name for name in (f"{entry}_{n}" for n in range(len(mod) + 1)) if name not in mod)
+    params = [Var(p.name_hint, p.type_annotation) for p in function.params[:-1]]
+    value = Var("value", result)
+    call = Call(GlobalVar(name), [*params, Function([value], value, result)], None, [result])
+    return mod.with_functions({entry: Function(params, call, result), GlobalVar(name): function})
 
 
 def _result_type(mod: IRModule, entry: str) -> Type | None:
@@ -62,9 +92,10 @@ def _result_type(mod: IRModule, entry: str) -> Type | None:
     return ty.ret_type if isinstance(ty, FuncType) else None
 
 
-def _float_dtypes(mod: IRModule) -> set[str]:
-    types = {n.checked_type_ for f in mod.functions.values() for n in post_order(f)}
-    return {ty.dtype for ty in types if isinstance(ty, TensorType) and ty.dtype.startswith(("float", "bfloat"))}
+def _float_dtypes(mod: IRModule) -> Counter[str]:
+    """Return how many nodes there are of each dtype of floats."""
+    types = [n.checked_type_ for f in mod.functions.values() for n in post_order(f)]
+    return Counter(t.dtype for t in types if isinstance(t, TensorType) and t.dtype.startswith(("float", "bfloat")))
 
 
 def lengthened(value: Value, like: Value) -> Value:
@@ -166,4 +197,4 @@ def _total(value: Value) -> float:
     return total
 
 
-__all__ = ["MILD", "Purpose", "derivative_disagreement", "lengthened", "purpose_of"]
+__all__ = ["MILD", "Purpose", "called_plainly", "derivative_disagreement", "lengthened", "other_call", "purpose_of"]

@@ -7,6 +7,7 @@ broken leads to the first node whose value went wrong (`first_wrong`).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -21,7 +22,15 @@ from passlab.instrument.draws import Draw, draws
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode, first_wrong
 from passlab.instrument.tolerance import FEW_RUNS, RUNS, beyond, noise_of, special_disagreement
-from passlab.instrument.unpromised import MILD, Purpose, derivative_disagreement, lengthened, purpose_of
+from passlab.instrument.unpromised import (
+    MILD,
+    Purpose,
+    called_plainly,
+    derivative_disagreement,
+    lengthened,
+    other_call,
+    purpose_of,
+)
 from passlab.instrument.watched import Branch, Watched, branches_of, noisy_runs
 from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
@@ -89,6 +98,13 @@ class Run:
     endless: bool = False
 
 
+def as_run_error(error: Exception) -> PasslabError:
+    """Return what was raised, as an error of the run."""
+    if isinstance(error, PasslabError):
+        return error
+    return RunError(f"{type(error).__name__}: {error}")
+
+
 def _check_options(inputs: Any, seed: Any) -> None:
     """Raise `PassTypeError` for inputs and seeds that are none."""
     if isinstance(inputs, (str, bytes)) or not (inputs is None or isinstance(inputs, (Mapping, Sequence))):
@@ -116,6 +132,8 @@ class Trial:
         unpromised: bool = False,
         patience: float | None = None,
         kinds: Sequence[str] = (),
+        first: str = "",
+        limit: float | None = None,
     ) -> None:
         _check_options(inputs, seed)
         self.inputs = inputs
@@ -125,6 +143,8 @@ class Trial:
         self.unpromised = unpromised
         self.patience = patience
         self.kinds = tuple(kinds)  # of draws; all without any
+        self.first = first
+        self.limit = limit
         self._endless: dict[int, Run] = {}  # draws on which the first program does not end: later ones are not run
         self._slowest = 0.0
         self._usual = 0.0  # seconds on typical inputs
@@ -143,7 +163,8 @@ class Trial:
                 raise RunError(Diagnostic(f"the program has no function @{self.entry}", hint=hint))
             if self.inputs is None:
                 all_draws = draws(mod, self.entry, self.seed)
-                self._draws = tuple(draw for draw in all_draws if not self.kinds or draw.kind in self.kinds)
+                chosen = [draw for draw in all_draws if not self.kinds or draw.kind in self.kinds]
+                self._draws = tuple(sorted(chosen, key=lambda draw: draw.kind != self.first))
             else:
                 self._draws = (Draw(GIVEN, tuple(self._given(mod[self.entry]))),)
             self._first = mod
@@ -204,16 +225,18 @@ class Trial:
         seconds = None if self.patience is None else max(self.patience, 20 * self._slowest)
         if first:  # a loop may go on as long as a number that was drawn says
             seconds = None if draw.typical or draw.kind == GIVEN else max(DRAW_SECONDS, 4 * self._usual)
+        if self.limit is not None:
+            seconds = self.limit if seconds is None else min(seconds, self.limit)
         deadline = Deadline(seconds)
         try:
             with deadline:
                 value = evaluator.run(self.entry, draw.arguments)
-        except PasslabError as error:
-            return Run(error=error, branches=frozenset(evaluator.branches))
         except deadline.error:
             deadline.close()
             slow = f"it did not end within {seconds:g} s; programs before it took {self._slowest:.2g} s at most"
             return Run(error=RunError(slow), branches=frozenset(evaluator.branches), endless=True)
+        except Exception as error:  # noqa: BLE001 - what the code of an operator raises is a fault of the program's run
+            return Run(error=as_run_error(error), branches=frozenset(evaluator.branches))
         self._slowest = max(self._slowest, perf_counter() - started)
         if draw.typical:
             self._usual = max(self._usual, perf_counter() - started)
@@ -237,7 +260,10 @@ class Trial:
         return [self.inputs[name] for name in names]
 
     def check_inputs(self, mod: IRModule) -> None:
-        """Raise `RunError` where the inputs given do not fit a program, or it has no such function."""
+        """Begin with a program. Raises `RunError` where the inputs given do not fit it, or it has no such function."""
+        if self.inputs is None and self.entry in mod:
+            with contextlib.suppress(RunError):  # a parameter without values is told where programs are compared
+                self.draws(mod)
         if self.inputs is not None or self.entry not in mod:
             for number, _ in enumerate(self.draws(mod)):
                 if (error := self.run(mod, number).error) is not None:
@@ -263,8 +289,8 @@ def contract_of(event: Event, undeclared: Promise | None = UNDECLARED) -> Promis
     """Return what one run of a pass is held to: the contracts of the rules that it applied, where all are known."""
     promise = promise_of(event.pass_, undeclared)
     rules = event.rewrites.rules
-    contracts = getattr(event.pass_, "rule_contracts", None)
-    if promise is None or not rules or contracts is None or not all(rule in contracts for rule in rules):
+    contracts = {rule.name: rule.promise for rule in getattr(event.pass_, "rules", ())}
+    if promise is None or not rules or not all(rule in contracts for rule in rules):
         return promise
     return combined(contracts[rule] for rule in rules)
 
@@ -286,6 +312,10 @@ def examine(
         return Check(name, promise, "unchanged")
     if promise is None and not trial.unpromised:
         return Check(name, promise, "not promised", left_out=("the pass promises nothing about values",))
+    before, after = called_plainly(before, trial.entry), called_plainly(after, trial.entry)
+    if promise is None and other_call(before, after, trial.entry):
+        why = f"the pass promises nothing about values, and @{trial.entry} takes other ones"
+        return Check(name, promise, "not promised", left_out=(why,))
     comparison = _Comparison(name, before, after, promise, trial)
     check = comparison.check()
     if check.finding is None or not locate:
@@ -328,6 +358,8 @@ class _Comparison:
             reason = self._reason(draw, run)
             if reason:
                 failure = failure or run.error
+                if run.endless and self.trial.limit is not None:
+                    break
                 self.left_out.append(f"{draw.kind}: {reason}")
                 continue
             check = self._on(number, draw, run)

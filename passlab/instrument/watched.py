@@ -17,13 +17,14 @@ from passlab.evaluate.evaluator import STEPS
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Expr, GlobalVar, If, Match
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpPattern
+from passlab.ir.op import Op, OpPattern, Trait
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import float_info, is_float
 
 Array = np.ndarray[Any, Any]
 SAMPLE = 64  # elements that are looked at first
 SUMS = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE)  # of operators that add many numbers up
+EXACT_RESULTS = Trait.MAKES_WHOLE | Trait.MOVES  # what is short is so whatever it was made of
 FRACTION = 64.0  # multiples of one over it count as exact
 WHOLE = 0.6  # of the digits of a dtype, that exact numbers may have: products and sums of them need the others
 Branch = tuple[Expr, int]  # an `if` or `match`, and the number of the branch
@@ -48,27 +49,30 @@ class Watched(Evaluator):
             else value
         )
 
-    def observe(self, value: Value, sums: bool = False) -> Value:
-        """Note what an operator gave, and move it where there is noise. `sums` says that it adds many numbers up."""
-        if isinstance(value, tuple):
-            return tuple(self._array(part, sums) if isinstance(part, np.ndarray) else part for part in value)
-        return self._array(value, sums) if isinstance(value, np.ndarray) else value
+    def observe(self, value: Value, sums: bool = False, operands: Sequence[Value] = ()) -> Value:
+        """Note what an operator gave, and move it where there is noise. `sums` says that it adds many numbers up.
 
-    def _array(self, value: Array, sums: bool) -> Array:
+        A number that looks exact is so only if it was made of `operands` that are: thirty times 0.1 is three by luck.
+        """
+        if isinstance(value, tuple):
+            return tuple([self._array(v, sums, operands) if isinstance(v, np.ndarray) else v for v in value])
+        return self._array(value, sums, operands) if isinstance(value, np.ndarray) else value
+
+    def _array(self, value: Array, sums: bool, operands: Sequence[Value]) -> Array:
         if not is_float(value.dtype) or not value.size:
             return value
         with np.errstate(all="ignore"):
             if self.finite and not np.isfinite(value).all():
                 self.finite = False
-            return self._perturbed_array(value, sums) if self.noise else value
+            return self._perturbed_array(value, sums, operands) if self.noise else value
 
-    def _perturbed_array(self, value: Array, sums: bool = False) -> Array:
+    def _perturbed_array(self, value: Array, sums: bool = False, operands: Sequence[Value] = ()) -> Array:
         """Move numbers as rounding might have; whole numbers and short binary fractions are exact, and stay.
 
         A sum rounds in units of what it adds up, as the other sums of its tensor tell: it may have cancelled.
         """
         eps = float(float_info(value.dtype).eps)
-        if _is_short(value.reshape(-1)[:SAMPLE], eps) and _is_short(value, eps):
+        if _all_short(value, eps) and all(_made_of_short(operand) for operand in operands):
             return value
         if value.dtype in (np.float32, np.float64):  # infinities and NaN stay what they are under a factor near one
             factor = self._rng.random(value.shape, value.dtype)  # float32 holds no factor that moves float64
@@ -82,6 +86,17 @@ class Watched(Evaluator):
         amount = wide + _size(wide) if sums else wide
         moved = wide + amount * (eps * self.noise * self._rng.uniform(-1.0, 1.0, value.shape))
         return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
+
+
+def _all_short(value: Array, eps: float) -> bool:
+    return _is_short(value.reshape(-1)[:SAMPLE], eps) and _is_short(value, eps)
+
+
+def _made_of_short(value: Value) -> bool:
+    """Whether all floats in a tensor, or a tuple of them, are whole numbers or short binary fractions."""
+    arrays = value if isinstance(value, tuple) else (value,)
+    floats = [a for a in arrays if isinstance(a, np.ndarray) and is_float(a.dtype) and a.size]
+    return all(_all_short(array, float(float_info(array.dtype).eps)) for array in floats)
 
 
 def _is_short(value: Array, eps: float) -> bool:
@@ -102,7 +117,8 @@ def _size(value: Array) -> float:
 def _watched_call(ev: Any, node: Call, act: Any) -> Any:
     waits = STEPS[Call](ev, node, act)
     if not waits and isinstance(node.op, Op) and node in act.known:
-        act.known[node] = ev.observe(act.known[node], node.op.spec.pattern in SUMS)
+        operands = [] if node.op.spec.traits & EXACT_RESULTS else [act.home(arg).known.get(arg) for arg in node.args]
+        act.known[node] = ev.observe(act.known[node], node.op.spec.pattern in SUMS, operands)
     return waits
 
 

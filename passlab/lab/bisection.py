@@ -24,6 +24,7 @@ from passlab.errors import Diagnostic, PassError, PasslabError, RunError, counte
 from passlab.instrument.deadline import TimeUpError
 from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
+from passlab.instrument.statistics import count_module
 from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, check_contract, contract_of, examine
 from passlab.ir.module import IRModule
 from passlab.ir.walk import unnamed_permitted
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from passlab.lab.reduction import Reduction
 
 PATIENCE = 5.0  # seconds that a pass or program of a search may take at least; more where the good one took longer
+SMALL = 60  # nodes up to which a program of a reduction is tried on inputs of all kinds,
+QUICK = 0.05  # for so many seconds,
+SHORT_RUN = 0.25  # none of whose runs takes longer
 SHORT = 1.0  # seconds after which a pass that did not end is asked about again
 Again = Callable[..., Recording]
 Limiter = Callable[[Again, Event, IRModule, "int | None"], "tuple[Recording, list[str]]"]
@@ -82,14 +86,18 @@ class Criterion:
         return Trial(self.inputs, self.entry, self.seed, unpromised=self.unpromised, patience=PATIENCE)
 
     def small_trial(self, check: Check | None, mod: IRModule) -> Trial:
-        """Return a trial for smaller programs: on the kind of inputs that showed the fault.
+        """Return a trial for smaller programs: on the kind of inputs that showed the fault, and then on all others.
 
-        Inputs that were given fit programs with the same parameters only; other programs are tried on all kinds.
+        Where a program is not small yet, it is tried on that kind alone. Inputs that were given fit programs with the
+        same parameters only; other programs are tried on all kinds.
         """
-        fits = self.inputs is not None and self.entry in mod and len(self.inputs) == len(mod[self.entry].params)
-        kinds = (check.inputs,) if check is not None and check.inputs and self.inputs is None else ()
-        inputs = self.inputs if fits else None
-        return Trial(inputs, self.entry, self.seed, unpromised=self.unpromised, patience=PATIENCE, kinds=kinds)
+        options: dict[str, Any] = {"unpromised": self.unpromised, "patience": PATIENCE}
+        if self.inputs is not None and self.entry in mod and len(self.inputs) == len(mod[self.entry].params):
+            return Trial(self.inputs, self.entry, self.seed, **options)
+        kind = check.inputs if check is not None and self.inputs is None else ""
+        if count_module(mod)[0] > SMALL:
+            return Trial(None, self.entry, self.seed, kinds=(kind,) if kind else (), **options)
+        return Trial(None, self.entry, self.seed, seconds=QUICK, first=kind, limit=SHORT_RUN, **options)
 
     def is_bad(
         self,
@@ -115,7 +123,7 @@ class Criterion:
             return True
         if check.error is not None or found.error is not None:
             return same_failure(check.error, found.error)
-        if check.node is None or found.node is None:
+        if check.node is None or found.node is None or not check.node.changed:
             return True
         return node_name(check.node.node) == node_name(found.node.node) and check.node.removed == found.node.removed
 

@@ -93,7 +93,7 @@ class Culprit:
         if self.rewrite is not None and self.rewrite.node is not None:
             parts.append(node_name(self.rewrite.node))
         if self.node is not None:
-            parts.append(node_name(self.node.old if self.node.removed else self.node.node))
+            parts.append(_named(self.node))
         elif self.event is not None and self.check is not None and self.check.finding is not None:
             names = list(count_operators(self.module))
             parts += names if len(names) <= FEW else []
@@ -377,6 +377,12 @@ def _moved(before: Function, after: Function) -> bool:
     """Whether a function has other parameters than before, or in another order."""
     old, new = ([(p.name_hint, p.checked_type_) for p in function.params] for function in (before, after))
     return old != new
+
+
+def _named(node: WrongNode) -> str:
+    """Name the operator that is wrong, and the one in whose place it stands."""
+    old, new = node_name(node.old), node_name(node.node)
+    return old if node.removed else new if old == new else f"{new}, which was {old}"
 
 
 def _capital(text: str) -> str:

@@ -32,7 +32,7 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Match, RefCreat
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
-from passlab.lab.bisection import Bisection, bisect
+from passlab.lab.bisection import SHORT_RUN, SMALL, Bisection, bisect
 from passlab.lab.compilation import COMPILERS, record_compilation
 from passlab.lab.instruction_search import wrong_instruction
 from passlab.lab.kernel_search import WrongKernel, wrong_kernel
@@ -41,6 +41,7 @@ from passlab.lab.script import executor_script
 from passlab.transform.numeric_contract import FINITE
 from passlab.vm.compiling.compiler import compile as compile_module
 from passlab.vm.interpreter import Machine
+from passlab.vm.kernels.scalars import as_array
 
 KINDS = ("definition", "vm", "aot", "graph")
 KERNEL_SECONDS = 2.0
@@ -133,15 +134,18 @@ def _fault(
     mod: IRModule, kind: str, trial: Trial, notes: list[str] | None = None, patience: float = PATIENCE
 ) -> ExecutorFault | None:
     """Return how one executor disagrees with the evaluator, None where it agrees on all draws."""
-    function = create_executor(kind, mod).evaluate() if kind != STEPPING else _stepping(mod)
+    function: Callable[..., Any] | None = None
     for number, draw in enumerate(trial.draws(mod)):
         started = monotonic()
         run = trial.run(mod, number)
+        if run.endless and trial.limit is not None:
+            return None
         if run.error is not None or draw.extreme:
             continue
         deadline = Deadline(max(patience, 20 * (monotonic() - started)))
         try:
             with deadline:
+                function = function or _runner(kind, mod)
                 value = function(*draw.arguments)
         except deadline.error:
             deadline.close()
@@ -152,6 +156,8 @@ def _fault(
                     notes.append(f"the executor `{kind}` ({error.diagnostics[0].message})")
                 return None
             return ExecutorFault(kind, mod, draw, f"it fails: {error.diagnostics[0].message}", None)
+        except Exception as error:  # noqa: BLE001 - no program should make an executor raise what is no PasslabError
+            return ExecutorFault(kind, mod, draw, f"it raises {type(error).__name__}: {error}", None)
         difference = disagreement(run.value, value, UNDECLARED.ulps, finite_only=not draw.special)
         if difference is not None:
             noisy = noisy_runs(mod, trial.entry, draw.arguments, LEAST_NOISE)
@@ -169,6 +175,11 @@ _REFUSALS = (
 )
 
 
+def _runner(kind: str, mod: IRModule) -> Callable[..., Any]:
+    """Return what runs a program on an executor."""
+    return _stepping(mod) if kind == STEPPING else create_executor(kind, mod).evaluate()
+
+
 def _stepping(mod: IRModule) -> Callable[..., Any]:
     """Return what runs a program by the stepping engine of the virtual machine."""
 
@@ -178,7 +189,7 @@ def _stepping(mod: IRModule) -> Callable[..., Any]:
         machine.start(next(n for n, f in enumerate(exe.functions) if f.name == "main"), list(arguments))
         while machine.step():
             pass
-        return machine.result
+        return as_array(machine.result)
 
     return run
 
@@ -206,6 +217,8 @@ def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
     def trial(smaller: IRModule) -> Trial:
         if given and len(smaller["main"].params) == len(fault.draw.arguments):
             return Trial(inputs)
+        if count_module(smaller)[0] <= SMALL:
+            return Trial(seed=options.get("seed", 0), first=fault.draw.kind, limit=SHORT_RUN)
         return Trial(seed=options.get("seed", 0), kinds=() if fault.draw.kind == GIVEN else (fault.draw.kind,))
 
     def still(smaller: IRModule) -> bool:

@@ -21,8 +21,9 @@ from passlab.definitions import MEANING
 from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
 from passlab.evaluate.agreement import Disagreement, disagreement
-from passlab.evaluate.by_definition import NoDefinitionError, defined_value
+from passlab.evaluate.by_definition import NoDefinitionError, OtherTypeError, defined_value
 from passlab.evaluate.evaluator import STEPS
+from passlab.evaluate.operators import describe
 from passlab.infer import infer_module
 from passlab.instrument.deadline import Deadline
 from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond
@@ -30,8 +31,8 @@ from passlab.instrument.validation import Trial
 from passlab.ir.expr import Call, Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType
-from passlab.op.dtypes import float_info, is_float
+from passlab.ir.types import TensorType, TupleType, Type
+from passlab.op.dtypes import array_dtype, float_info, is_float
 from passlab.testing.programs.registry import templates
 from passlab.transform.numeric_contract import EXACT
 
@@ -89,6 +90,9 @@ class _Held(Evaluator):
         """Compare the value of an operator with its definition. Raises `_FoundError` where it is another."""
         assert isinstance(node.op, Op)
         name = node.op.name
+        other = _other_type(node.checked_type_, value)
+        if other is not None:
+            raise _FoundError((node, args, other))
         if name not in MEANING or name.startswith(UNSURE):
             return
         arrays = [a for arg in args for a in (arg if isinstance(arg, tuple) else (arg,))]
@@ -106,6 +110,21 @@ class _Held(Evaluator):
             raise _FoundError((node, args, finding))
 
 
+def _other_type(ty: Type | None, value: Any) -> Disagreement | None:
+    """Return how a value differs from the type that the relation of its operator gave it; None where it does not."""
+    if isinstance(ty, TupleType) and isinstance(value, tuple) and len(ty.fields) == len(value):
+        parts = (_other_type(field, part) for field, part in zip(ty.fields, value, strict=True))
+        return next((found for found in parts if found is not None), None)
+    if not isinstance(ty, TensorType) or not isinstance(value, np.ndarray):
+        return None
+    fits = len(ty.shape) == value.ndim and all(
+        not isinstance(d, int) or d == n for d, n in zip(ty.shape, value.shape, strict=False)
+    )
+    if fits and array_dtype(ty.dtype) == value.dtype:
+        return None
+    return Disagreement("", f"{ty}, as the type relation says,", describe(value))
+
+
 def _held_call(ev: Any, node: Call, act: Any) -> Any:
     waits = STEPS[Call](ev, node, act)
     if not waits and isinstance(node.op, Op) and node in act.known:
@@ -117,6 +136,8 @@ def kernel_disagreement(op: Op, attrs: Any, args: Sequence[Any], value: Any) -> 
     """Return how the value of a kernel differs from the definition by more than rounding; None where it does not."""
     try:
         expected = defined_value(op, attrs, args)
+    except OtherTypeError as error:
+        return disagreement(error.value, value)
     except PasslabError:
         return None
     difference = _beyond_tolerance(op.name, expected, value)
@@ -146,7 +167,7 @@ def _moved(rng: np.random.Generator, arg: Any) -> Any:
 
 def _noisy(rng: np.random.Generator, array: Any) -> Any:
     noise = 2 * LEAST_NOISE * float(float_info(array.dtype).eps) * rng.uniform(-1.0, 1.0, array.shape)
-    return (array.astype(np.float64) * (1.0 + noise)).astype(array.dtype)
+    return np.asarray(array.astype(np.float64) * (1.0 + noise), array.dtype)
 
 
 def _beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreement | None:
@@ -193,7 +214,7 @@ def wrong_kernel(mod: IRModule, trial: Trial, seconds: float, notes: list[str] |
             deadline.close()
         except _FoundError as found:
             return _alone(*found.wrong, draw.kind)
-        except PasslabError:
+        except Exception:  # noqa: BLE001, S112 - what goes wrong on the way is no disagreement
             continue
     for name, call in evaluator.unseen.items():
         wrong = _on_edges(name, call, evaluator.end)

@@ -11,6 +11,7 @@ is in `reduction_stages`; this module keeps the best so far and counts the tries
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -25,11 +26,11 @@ from passlab.errors import Diagnostic, PassError, PasslabError, PassTypeError, c
 from passlab.infer import infer_module
 from passlab.instrument.deadline import Deadline, check_seconds
 from passlab.instrument.statistics import count_module
-from passlab.ir.expr import Constant, Function
+from passlab.ir.expr import Constant, Function, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import LEAVES, post_order
+from passlab.ir.walk import LEAVES, post_order, rewrite
 from passlab.lab.oracle import FALSE, Oracle, Predicate
 from passlab.lab.reduction_stages import STAGES
 from passlab.lab.shared_effects import effects_in_several_scopes
@@ -38,6 +39,7 @@ from passlab.table import Table
 if TYPE_CHECKING:
     from passlab.lab.bisection import Bisection
 
+SMALL = 60  # nodes of a program that may lose what its types were
 Size = tuple[int, int, int]
 Changes = dict[str, Function | None]
 
@@ -122,11 +124,12 @@ def reduce(
     stopped, deadline = "", Deadline(seconds)
     try:
         with deadline:
-            size = None
-            while size != search.size:
-                size = search.size
-                for stage in STAGES:
-                    stage(search)
+            for search.sharing in (False, True):
+                size = None
+                while size != search.size:
+                    size = search.size
+                    for stage in STAGES:
+                        stage(search)
     except _EnoughError as enough:
         stopped = str(enough)
     except deadline.error:
@@ -161,6 +164,7 @@ class Search:
         self.size = size_of(mod)
         self.steps: list[Shrinking] = []
         self.tries = 0
+        self.sharing = False  # whether one value may stand for others of its type: done last, for it hides what differs
         self._oracle = oracle
         self._most = tries
         self._end = None if seconds is None else monotonic() + seconds
@@ -204,9 +208,8 @@ class Search:
         candidate = self.best.with_functions(changes)
         if not len(candidate) or size_of(candidate) >= self.size:
             return None
-        try:
-            typed = infer_module(candidate)
-        except PasslabError:
+        typed = _typed(candidate)
+        if typed is None:
             return None
         if size_of(typed) >= self.size or self._moves_effects(typed, changes):
             return None
@@ -223,6 +226,26 @@ class Search:
         if self._end is not None and monotonic() > self._end:
             raise _EnoughError(f"after {self._seconds:g} seconds")
         return self._most - self.tries
+
+
+def _typed(mod: IRModule) -> IRModule | None:
+    """Return a program with types: those that were written down, else those that follow; None where it has none."""
+    for candidate in (mod, _without_annotations(mod)):
+        with contextlib.suppress(PasslabError):
+            return infer_module(candidate)
+    return None
+
+
+def _without_annotations(mod: IRModule) -> IRModule:
+    """Return a small program without the types that lets and functions were given, which may have become others."""
+    if count_module(mod)[0] > SMALL:
+        return mod
+    changes: Changes = {}
+    for name, function in mod.items():
+        bound = {n.var for n in post_order(function) if isinstance(n, Let) and n.var.type_annotation is not None}
+        plain = rewrite(function, replace={var: Var(var.name_hint) for var in bound})
+        changes[name] = plain.with_fields(ret_type=None)
+    return mod.with_functions(dict(changes))
 
 
 def size_of(mod: IRModule) -> Size:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Match, Var
 from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import post_order, rewrite
 from passlab.rewriting.fresh_copy import applied
@@ -41,6 +44,60 @@ def drop_called_parameters(search: Search) -> None:
             changes = _without_parameter(search.best, name, place)
             if changes is None or not search.attempt(changes, f"a parameter of @{name}"):
                 place += 1
+
+
+def stand_for_caller(search: Search) -> None:
+    """Let a function that another one does nothing but call stand in its place, under its name."""
+    for name in [name for name, _ in search.best.items()]:
+        body = search.best[name].body if name in search.best else None
+        if not isinstance(body, Call) or not isinstance(body.op, GlobalVar) or body.op.name_hint == name:
+            continue
+        inner = body.op.name_hint
+        function = search.best[inner]
+        others = [n for n, f in search.best.items() if n not in (name, inner) and _calls(f, inner)]
+        if others or _calls(search.best[inner], name) or function.is_primitive or function.type_params:
+            continue
+        here = search.best.get_global_var(name)
+        renamed = rewrite(function, replace={search.best.get_global_var(inner): here})
+        search.attempt({name: renamed, inner: None}, f"@{name} around @{inner}")
+
+
+def condition_as_parameter(search: Search) -> None:
+    """Let a parameter of which only a condition is computed be that condition, in a function that only calls itself.
+
+    Its own calls get a constant then.
+    """
+    for name in [name for name, _ in search.best.items()]:
+        function = search.best[name]
+        if any(n != name and _calls(f, name) for n, f in search.best.items()):
+            continue
+        cuts: list[tuple[Changes, str]] = [
+            ({name: made}, f"a condition in @{name}")
+            for place in range(len(function.params))
+            for value in (True, False)
+            if (made := _with_condition(function, name, place, value)) is not None
+        ]
+        search.first(cuts)
+
+
+def _with_condition(function: Function, name: str, place: int, value: bool) -> Function | None:
+    """Return a function that takes a condition in the place of the number that it was computed of."""
+    number = function.params[place]
+    condition = next((n.cond for n in post_order(function.body) if isinstance(n, If)), None)
+    if condition is None or isinstance(condition, Var) or set(free_vars(condition)) != {number}:
+        return None
+    given = Var(number.name_hint, TensorType((), "bool"))
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        if not isinstance(post, Call) or not isinstance(post.op, GlobalVar) or post.op.name_hint != name:
+            return post
+        own = Constant(np.asarray(value))
+        return post.with_fields(args=(*post.args[:place], own, *post.args[place + 1 :]))
+
+    params = (*function.params[:place], given, *function.params[place + 1 :])
+    body = rewrite(function.body, rule, replace={condition: given}, only=(Call,))
+    changed: Function = function.with_fields(params=params, body=body)
+    return changed
 
 
 def fewer_clauses(match: Match) -> Iterator[Expr]:
@@ -87,4 +144,4 @@ def _shorter_calls(caller: Function, name: str, place: int) -> Function:
     return result
 
 
-__all__ = ["drop_called_parameters", "fewer_clauses", "inline_calls"]
+__all__ = ["condition_as_parameter", "drop_called_parameters", "fewer_clauses", "inline_calls", "stand_for_caller"]

@@ -7,6 +7,7 @@ zeros or ones. Stages go through nodes by number, from lists made anew after eac
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -26,17 +27,24 @@ from passlab.ir.expr import (
     TupleGetItem,
     Var,
 )
-from passlab.ir.op import is_op_call
+from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, let_chain, make_lets, post_order, rewrite
-from passlab.lab.reduction_calls import drop_called_parameters, fewer_clauses, inline_calls
+from passlab.lab.reduction_calls import (
+    condition_as_parameter,
+    drop_called_parameters,
+    fewer_clauses,
+    inline_calls,
+    stand_for_caller,
+)
 from passlab.op.declare import call
 from passlab.rewriting.let_removal import LetAction, remove_lets
 
 if TYPE_CHECKING:
     from passlab.lab.reduction import Search
 
+LIKE = 2  # parameters of the type of a node that are tried in its place
 ARGUMENTS = 6  # operands of a call that are tried in its place
 
 
@@ -150,6 +158,26 @@ def _given(function: Function, body: Expr, parts: dict[Expr, Expr], called: bool
     return function.with_fields(params=(*function.params, *params), body=rewrite(body, replace=stands))
 
 
+def bypass_operators(search: Search) -> None:
+    """Put an operand in the place of all calls of an operator at once, in all branches that have to stay alike."""
+    for name, _ in _functions(search):
+        calls = [node for node in post_order(search.best[name].body) if is_op_call(node)]
+        for op, count in Counter(node.op for node in calls).items():
+            if count > 1:
+                search.attempt({name: _bypassed(search.best[name], op)}, f"all `{op.name}` in @{name}")
+
+
+def _bypassed(function: Function, op: Op) -> Function:
+    def rule(pre: Expr, post: Expr) -> Expr:
+        if not is_op_call(post) or post.op is not op:
+            return post
+        assert isinstance(pre, Call)
+        alike = (a for a, old in zip(post.args, pre.args, strict=True) if old.checked_type_ is pre.checked_type_)
+        return next(alike, post)
+
+    return rewrite(function, rule, only=(Call,))
+
+
 # ---------------------------------------------------------------- nodes
 def simplify_nodes(search: Search) -> None:
     """Go through the nodes from the result to the inputs and put something smaller in the place of each."""
@@ -175,6 +203,8 @@ def _smaller(search: Search, name: str, function: Function, node: Expr) -> Itera
     for part in _parts(node):
         yield _replaced(function, node, part), what
     called = _is_called(search, name)
+    if search.sharing:
+        yield from ((_replaced(function, node, param), what) for param in _like(function, node))
     if not called:
         made = _given(function, function.body, {node: node}, called=False)
         if made is not None:
@@ -210,7 +240,30 @@ def _parts(node: Expr) -> Iterator[Expr]:
         yield from sorted(args, key=lambda arg: arg.checked_type_ is not node.checked_type_)
 
 
+def _like(function: Function, node: Expr) -> list[Var]:
+    """A few parameters of the type of a node."""
+    return [param for param in function.params if param.checked_type_ is node.checked_type_][:LIKE]
+
+
 # ---------------------------------------------------------------- parameters
+def merge_parameters(search: Search) -> None:
+    """Put other parameters, or values, in the place of parameters of their type, where nobody calls the function."""
+    for name, _ in _functions(search):
+        place = 0
+        while search.sharing and not _is_called(search, name) and place < len(search.best[name].params):
+            function = search.best[name]
+            gone = function.params[place]
+            rest = (*function.params[:place], *function.params[place + 1 :])
+            others = [n for n in (*rest, *_dataflow(function.body)) if n.checked_type_ is gone.checked_type_]
+            merged = (
+                function.with_fields(params=rest, body=rewrite(function.body, replace={gone: other}))
+                for other in others[: 2 * LIKE]
+                if other is not gone and gone not in free_vars(other)
+            )
+            if not search.first(({name: made}, f"a parameter of @{name}") for made in merged):
+                place += 1
+
+
 def drop_parameters(search: Search) -> None:
     """Take parameters away that are not used, where nobody calls the function."""
     for name, function in _functions(search):
@@ -329,8 +382,12 @@ STAGES: tuple[Callable[[Search], None], ...] = (
     cut_starts,
     drop_functions,
     inline_calls,
+    bypass_operators,
     simplify_nodes,
     drop_parameters,
     drop_called_parameters,
+    merge_parameters,
+    stand_for_caller,
+    condition_as_parameter,
     shrink_shapes,
 )

@@ -7,6 +7,7 @@ that the script binds. What cannot be written as a short literal stays in the me
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -122,6 +123,7 @@ def _short(text: str) -> str:
         text = _BLOCK.sub(lambda m: _line(m, f"{{ {m[1] or m[2]} }}"), text)
         text = _BRANCH.sub(lambda m: _line(m, f"{{ {m[1]} {m[2]}"), text)
     head, mark, rest = text.partition("#[metadata]")
+    rest = f"\n{json.dumps(json.loads(rest))}\n" if mark else ""
     return re.sub(r"\n\n+", "\n", head) + mark + rest
 
 

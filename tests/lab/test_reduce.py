@@ -9,7 +9,20 @@ from passlab import lab, relay, transform
 from passlab.errors import DiagnosticError, PassError
 from passlab.infer import infer_module
 from passlab.instrument.statistics import count_module
-from passlab.ir.expr import Call, Constant, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Var
+from passlab.ir.expr import (
+    Call,
+    Constant,
+    Function,
+    GlobalVar,
+    If,
+    Let,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    Var,
+)
 from passlab.ir.walk import post_order
 from passlab.lab.reduction import size_of
 from passlab.lab.shared_effects import effects_in_several_scopes
@@ -209,13 +222,13 @@ def test_shapes_shrink_together_as_far_as_it_still_holds():
         def @main(%x: Tensor[(64, 37), float32], %w: Tensor[(16, 37), float32]) { nn.softmax(nn.dense(%x, %w)) }
     """)
     small = lab.reduce(mod, calls("nn.dense"))
-    assert [param.checked_type.concrete_shape for param in small.module["main"].params] == [(1, 1), (1, 1)]
+    assert {param.checked_type.concrete_shape for param in small.module["main"].params} == {(1, 1)}
 
     def wide(mod):
         return calls("nn.dense")(mod) and mod["main"].params[0].checked_type.concrete_shape[1] > 5
 
     small = lab.reduce(mod, wide)
-    assert [param.checked_type.concrete_shape for param in small.module["main"].params] == [(1, 9), (1, 9)]
+    assert {param.checked_type.concrete_shape for param in small.module["main"].params} == {(1, 9)}
     assert_typed(small.module)
 
 
@@ -270,3 +283,55 @@ def test_an_effect_in_a_branch_and_after_it_is_in_two_scopes():
     one = relay.Function(main.params, relay.Tuple([branch, RefRead(create)]))
     typed = infer_module(mod.with_functions({"main": one}))
     assert len(effects_in_several_scopes(typed, ["main"])) == 1
+
+
+LOOP = """
+def @main(%x: Tensor[(3), float32], %n: int32) { let %start = tanh(%x); (@loop(%n, %start), %start) }
+def @loop(%i: int32, %a: Tensor[(3), float32]) -> Tensor[(3), float32] {
+  if (less(%i, 1)) { %a } else { @loop(subtract(%i, 1), add(multiply(%a, 0.5f), 1f)) }
+}
+"""
+
+
+def test_a_loop_shrinks_to_a_function_that_calls_itself_under_a_condition():
+    def loops(mod):
+        return any(isinstance(m, GlobalVar) for n in nodes(mod, If) for m in post_order(n))
+
+    small = lab.reduce(passlab.parse(LOOP), loops)
+    assert len(small.module) == 1
+    assert count_module(small.module)[0] < 12
+    assert_typed(small.module)
+
+
+def test_operators_that_have_to_stay_alike_go_together():
+    branches = ", ".join(f"nn.relu(nn.dense(%x, %w{n}))" for n in range(3))
+    params = ", ".join(f"%w{n}: Tensor[(5, 4), float32]" for n in range(3))
+    mod = passlab.parse(f"def @main(%x: Tensor[(3, 4), float32], {params}) {{ ({branches}) }}")
+
+    def alike(mod):
+        body = mod["main"].body
+        if not isinstance(body, Tuple) or len(body.fields) != 3:
+            return False
+        return len({getattr(getattr(field, "op", None), "name", "") for field in body.fields}) == 1
+
+    small = lab.reduce(mod, lambda mod: alike(mod) and calls("nn.dense")(mod))
+    assert not calls("nn.relu")(small.module)
+
+
+def test_what_a_called_function_returns_may_become_another_type():
+    mod = passlab.parse("""
+        def @main(%x: Tensor[(2, 6), float32], %w: Tensor[(8, 6), float32]) {
+          let %a: Tensor[(2, 8), float32] = @kernel(%x, %w);
+          %a
+        }
+        def @kernel(%p: Tensor[(2, 6), float32], %q: Tensor[(8, 6), float32], Primitive=1) -> Tensor[(2, 8), float32] {
+          nn.relu(nn.dense(%p, %q))
+        }
+    """)
+
+    def called(mod):
+        kernels = [name for name, f in mod.items() if f.is_primitive]
+        return bool(kernels) and any(isinstance(n, GlobalVar) for n in post_order(mod["main"]))
+
+    small = lab.reduce(mod, called)
+    assert count_module(small.module)[0] < 10

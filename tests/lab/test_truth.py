@@ -11,11 +11,12 @@ import passlab
 from passlab import lab, relay
 from passlab.errors import PasslabError, PassTypeError, RunError
 from passlab.instrument import Validate
+from passlab.instrument.validation import contract_of
 from passlab.ir import IRModule
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
-from passlab.transform import PassContext, Rounds, function_pass, module_pass
+from passlab.transform import EXACT, FINITE, PassContext, Rounds, function_pass, module_pass
 
 NET = """
 def @main(%x: Tensor[(3, 5), float32], %w: Tensor[(4, 5), float32]) {
@@ -273,3 +274,48 @@ def _inputs():
 def test_inputs_of_a_wrong_kind_say_what_was_expected():
     with pytest.raises(PassTypeError, match="a list, or a table by name"):
         lab.bisect(IRModule(), "InferType", inputs=7)
+
+
+# ---------------------------------------------------------------- to what passes are held
+@pytest.mark.parametrize(
+    ("body", "contract"),
+    [
+        ('cast(cast(%x, dtype="float64"), dtype="float32")', EXACT),
+        ('add(%x, zeros(shape=[3], dtype="float32"))', FINITE),
+    ],
+)
+def test_a_pass_of_rules_is_held_to_those_that_it_applied(body, contract):
+    net = passlab.parse(f"def @main(%x: Tensor[(3), float32]) {{ {body} }}")
+    event = passlab.record(net, "InferType, SimplifyExpr").steps[2]
+    assert event.rewrites.rules
+    assert contract_of(event) == contract
+
+
+def test_a_pass_that_gives_functions_a_continuation_is_compared_and_not_blamed():
+    found = lab.bisect(passlab.parse(NET), "InferType, ToCPS", unpromised=True)
+    assert not found.found
+    assert found.coverage.comparisons
+
+
+def test_a_pass_that_promises_nothing_and_takes_other_parameters_is_left_out_and_said_so():
+    found = lab.bisect(passlab.parse(NET), 'InferType, ChangeBatch(data={"x": 0}, batch_size=7)', unpromised=True)
+    assert not found.found
+    assert "takes other ones" in found.summary()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'add(cast(nn.dense(%x, %w), dtype="float16"), cast(nn.dense(tanh(%x), %w), dtype="float16"))',
+        'nn.dense(qnn.dequantize(cast(%x, dtype="uint8"), 0.1f, 3, out_dtype="float32"), %w)',
+    ],
+)
+def test_shorter_floats_are_not_blamed_where_some_were_short_or_looked_exact(body):
+    params = "%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]"
+    found = lab.culprit(passlab.parse(f"def @main({params}) {{ {body} }}"), "InferType, ToMixedPrecision", executors=())
+    assert not found.found, found.summary()
+
+
+def test_a_number_that_a_machine_returns_is_an_array_step_by_step_too():
+    net = passlab.parse("def @main(%x: float32, %y: float32) { less(%x, %y) }")
+    assert not lab.culprit(net, "InferType", executors=("vm",)).found

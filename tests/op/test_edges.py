@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import passlab
-from passlab.definitions import MEANING, SHAPE_FROM_RELATION, Refused
+from passlab.definitions import MEANING, Refused
 from passlab.errors import LimitError, PasslabError, RunError
 from passlab.ir.expr import Call, Constant, Tuple, Var
 from passlab.ir.op import Op, OpPattern
@@ -125,14 +125,13 @@ def is_real(name: str) -> bool:
     )  # fmt: skip
 
 
-def hold(got: Any, want: Any, name: str, exact: bool, shaped: bool) -> None:
+def hold(got: Any, want: Any, name: str, exact: bool) -> None:
     if isinstance(got, tuple):
         assert len(got) == len(want)
         for g, w in zip(got, want, strict=True):
-            hold(g, w, name, exact, shaped)
+            hold(g, w, name, exact)
         return
     wanted = rounded(want, got)
-    wanted = wanted.reshape(got.shape) if shaped else wanted
     assert got.shape == wanted.shape
     if name.startswith("qnn.") and got.dtype.kind in "iu":
         assert np.abs(got.astype("float64") - wanted.astype("float64")).max(initial=0) <= 1, (got, wanted)
@@ -246,6 +245,6 @@ def check_case(name: str, call: Call, variables: Any, fill: str, where: str) -> 
         got = run_call(call, arrays)
         if not overflows(name, fill, arrays):
             with np.errstate(all="ignore"):
-                hold(got, want, name, exact=False, shaped=name in SHAPE_FROM_RELATION)
+                hold(got, want, name, exact=False)
     except (AssertionError, LimitError, PasslabError, ValueError, TypeError, FloatingPointError) as error:
         raise AssertionError(f"{where}\n{error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.planted.faults_of_machines import MACHINES
 from tests.planted.faults_of_passes import PASSES
+from tests.planted.faults_of_rooms import ROOMS
 from tests.planted.faults_of_rules import RULES
 
-FAULTS = {fault.name: fault for fault in (*RULES, *PASSES, *MACHINES)}
+FAULTS = {fault.name: fault for fault in (*RULES, *PASSES, *MACHINES, *ROOMS)}

@@ -33,7 +33,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import IncompleteType, Type, TypeVar
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import make_lets, post_order, rebuild, substitute, use_counts
+from passlab.ir.walk import make_lets, may_rewrite, note_rewrite, post_order, rebuild, substitute, use_counts
 from passlab.passes.fold.partial_values import Closure, Frame, Store, Value, burn, fits, fuel_of
 from passlab.rewriting.constant_values import UNKNOWN, operator_value
 from passlab.rewriting.fresh_copy import another, binders
@@ -154,6 +154,11 @@ class _Evaluator:
         fields = tuple(self._push(out, Constant(d), None, data=d) for d in data)
         return self._push(out, Tuple([f.atom for f in fields]), name, fields=fields)
 
+    def _known(self, expr: Expr, value: Value, rule: str) -> Value:
+        """Tell that what an expression gives is known, by which rule, and return it."""
+        note_rewrite(expr, value.atom, rule)
+        return value
+
     # ------------------------------------------------------------ running
     def _run(self, expr: Expr, frame: Frame, out: Residue, name: Var | None = None) -> Any:
         """Return the value of an expression that is one already, else the generator that gives it."""
@@ -194,8 +199,8 @@ class _Evaluator:
 
     def _field(self, expr: TupleGetItem, frame: Frame, out: Residue, name: Var | None) -> Run:
         whole: Value = yield self._run(expr.tuple_value, frame, out)
-        if whole.fields is not None:
-            return whole.fields[expr.index]
+        if whole.fields is not None and may_rewrite("field of a known tuple"):
+            return self._known(expr, whole.fields[expr.index], "field of a known tuple")
         return self._push(out, expr.with_fields(tuple_value=whole.atom), name)
 
     def _new_ref(self, expr: RefCreate, frame: Frame, out: Residue, name: Var | None) -> Run:
@@ -206,7 +211,10 @@ class _Evaluator:
 
     def _read(self, expr: RefRead, frame: Frame, out: Residue, name: Var | None) -> Run:
         cell: Value = yield self._run(expr.ref, frame, out)
-        return self.store.read(cell) or self._push(out, expr.with_fields(ref=cell.atom), name)
+        held = self.store.read(cell)
+        if held is not None and may_rewrite("read of a known reference"):
+            return self._known(expr, held, "read of a known reference")
+        return self._push(out, expr.with_fields(ref=cell.atom), name)
 
     def _write(self, expr: RefWrite, frame: Frame, out: Residue, name: Var | None) -> Run:
         cell: Value = yield self._run(expr.ref, frame, out)
@@ -220,9 +228,9 @@ class _Evaluator:
     # ------------------------------------------------------------ branches
     def _if(self, expr: If, frame: Frame, out: Residue, name: Var | None) -> Run:
         cond: Value = yield self._run(expr.cond, frame, out)
-        if cond.data is not UNKNOWN:
+        if cond.data is not UNKNOWN and may_rewrite("branch of a known condition"):
             value: Value = yield self._run(expr.true_branch if bool(cond.data) else expr.false_branch, frame, out, name)
-            return value
+            return self._known(expr, value, "branch of a known condition")
         yes, first = yield self._apart(expr.true_branch, frame)
         no, second = yield self._apart(expr.false_branch, frame)
         if first or second:
@@ -241,10 +249,12 @@ class _Evaluator:
         for clause in expr.clauses:
             bound: dict[Var, Value] = {}
             fit = fits(clause.lhs, data, bound)
+            if fit and not may_rewrite("arm for known data"):
+                break
             if fit:
                 frame.values.update(bound)
                 value: Value = yield self._run(clause.rhs, frame, out, name)
-                return value
+                return self._known(expr, value, "arm for known data")
             if fit is None:
                 break
         made, wrote = [], False
@@ -311,14 +321,15 @@ class _Evaluator:
         types = tuple(frame.typed(t) for t in call.type_args)
         left = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
         if type(callee.atom) is Op:
-            found = self._computed(operator_value(callee.atom, call.attrs, [a.data for a in args]), out, name)
-            return found or self._push(out, left, name)
+            data = operator_value(callee.atom, call.attrs, [a.data for a in args])
+            found = self._computed(data, out, name) if data is not UNKNOWN and may_rewrite("known operator") else None
+            return self._push(out, left, name) if found is None else self._known(call, found, "known operator")
         if type(callee.atom) is Constructor:
             return self._push(out, left, name, fields=tuple(args), constructor=callee.atom)
         if callee.closure is not None:
-            done = yield self._enter(callee, args, types, out, name)
+            done: Value | None = yield self._enter(callee, args, types, out, name)
             if done is not None:
-                return done  # type: ignore[no-any-return]
+                return self._known(call, done, "call of a known function")
         self.store.forget()
         return self._push(out, left, name)
 
@@ -336,6 +347,8 @@ class _Evaluator:
             if left is None:
                 return None
             now = left
+        if not may_rewrite("call of a known function"):
+            return None
         frame = Frame(callee.closure.frame, _type_arguments(function, types, callee.closure.frame))
         frame.values.update(zip(function.params, args, strict=True))
         if function.is_primitive:

@@ -33,7 +33,7 @@ def legalized(function: Function, attr: str, standard: Mapping[str, Hook] | None
         made = hook(post.attrs, list(post.args), [*(a.checked_type for a in pre.args), expected])
         return post if made is None or made is post else checked(made, pre, expected, types)
 
-    return rewrite(function, legal, only=(Call,), enter=is_open)
+    return rewrite(function, legal, only=(Call,), enter=is_open, name="legal form")
 
 
 def is_open(node: Expr) -> bool:

@@ -1,0 +1,21 @@
+"""Random programs through standard passes and executors: nothing that is right is blamed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.lab.blameless import blame
+
+
+@pytest.mark.parametrize("first", range(0, 100, 10))
+def test_nothing_that_is_right_is_blamed(first):
+    for seed in range(first, first + 10):
+        row, _ = blame(seed)
+        assert row is None, row
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(100, 2100, 100))
+def test_nothing_that_is_right_is_blamed_in_many_programs(first):
+    rows = [row for seed in range(first, first + 100) if (row := blame(seed)[0]) is not None]
+    assert not rows
