@@ -48,6 +48,8 @@ def blame(seed: int) -> tuple[dict[str, Any] | None, int]:
         found = lab.culprit(mod, pipeline, opt_level=4, executors=executors, seconds=20.0)
     except PasslabError as error:
         return {"seed": seed, "refused": str(error).split("\n", 1)[0]}, 0
+    if found.event is not None and isinstance(found.event.error, PasslabError):  # it may refuse a program
+        return {"seed": seed, "pipeline": pipeline, "refused": found.name}, 0
     if found.found:
         return {"seed": seed, "pipeline": pipeline, "blamed": found.name, "said": found.summary()}, 0
     return None, len(found.coverage.comparisons)

@@ -11,11 +11,11 @@ from tests.lab.blameless import blame
 def test_nothing_that_is_right_is_blamed(first):
     for seed in range(first, first + 10):
         row, _ = blame(seed)
-        assert row is None, row
+        assert row is None or "blamed" not in row, row
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 2100, 100))
 def test_nothing_that_is_right_is_blamed_in_many_programs(first):
     rows = [row for seed in range(first, first + 100) if (row := blame(seed)[0]) is not None]
-    assert not rows
+    assert not [row for row in rows if "blamed" in row]
