@@ -29,8 +29,8 @@ def _newshape(shape: Sequence[int], codes: Sequence[int], allowzero: bool) -> li
             result += [shape[at - 1] // (parts[1 - n] or 1) if part == -1 else part for n, part in enumerate(parts)]
         else:
             result, at = [*result, shape[at] if code == 0 and not allowzero else code], at + 1
-    known = math.prod(size for size in result if size != -1)
-    return [math.prod(shape) // known if size == -1 else size for size in result]
+    others = math.prod(size for size in result if size != -1)
+    return [math.prod(shape) // others if size == -1 else size for size in result]
 
 
 @means("reshape")

@@ -8,10 +8,10 @@ broken leads to the first node whose value went wrong (`first_wrong`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from passlab.errors import Diagnostic, PasslabError, PassTypeError, RunError, counted, did_you_mean
 from passlab.evaluate import Evaluator
@@ -37,6 +37,7 @@ from passlab.ir.module import IRModule
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import Promise, combined
 
+T = TypeVar("T")
 Inputs = Sequence[Any] | Mapping[str, Any] | None
 Outcome = Literal["kept", "unchanged", "not promised", "not checked", "broken"]
 UNDECLARED = Promise(4, finite_only=True)  # what a pass that declares no promise is held to
@@ -98,11 +99,14 @@ class Run:
     endless: bool = False
 
 
-def as_run_error(error: Exception) -> PasslabError:
-    """Return what was raised, as an error of the run."""
-    if isinstance(error, PasslabError):
-        return error
-    return RunError(f"{type(error).__name__}: {error}")
+def attempted(work: Callable[[], T]) -> tuple[T | None, PasslabError | None]:
+    """Return what some work gives, or what it raised: of the code of an operator or executor that is anything."""
+    try:
+        return work(), None
+    except PasslabError as error:
+        return None, error
+    except Exception as error:  # noqa: BLE001 - a fault of whoever wrote that code, which no search should end with
+        return None, RunError(f"{type(error).__name__}: {error}")
 
 
 def _check_options(inputs: Any, seed: Any) -> None:
@@ -230,13 +234,13 @@ class Trial:
         deadline = Deadline(seconds)
         try:
             with deadline:
-                value = evaluator.run(self.entry, draw.arguments)
+                value, error = attempted(lambda: evaluator.run(self.entry, draw.arguments))
         except deadline.error:
             deadline.close()
             slow = f"it did not end within {seconds:g} s; programs before it took {self._slowest:.2g} s at most"
             return Run(error=RunError(slow), branches=frozenset(evaluator.branches), endless=True)
-        except Exception as error:  # noqa: BLE001 - what the code of an operator raises is a fault of the program's run
-            return Run(error=as_run_error(error), branches=frozenset(evaluator.branches))
+        if error is not None:
+            return Run(error=error, branches=frozenset(evaluator.branches))
         self._slowest = max(self._slowest, perf_counter() - started)
         if draw.typical:
             self._usual = max(self._usual, perf_counter() - started)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -25,7 +26,7 @@ from passlab.instrument.deadline import Deadline
 from passlab.instrument.draws import Draw
 from passlab.instrument.statistics import count_module
 from passlab.instrument.tolerance import LEAST_NOISE, beyond
-from passlab.instrument.validation import GIVEN, UNDECLARED, Trial
+from passlab.instrument.validation import GIVEN, UNDECLARED, Trial, attempted
 from passlab.instrument.watched import noisy_runs
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Match, RefCreate, RefRead, RefWrite, TupleGetItem
@@ -135,6 +136,7 @@ def _fault(
 ) -> ExecutorFault | None:
     """Return how one executor disagrees with the evaluator, None where it agrees on all draws."""
     function: Callable[..., Any] | None = None
+    value: Any = None
     for number, draw in enumerate(trial.draws(mod)):
         started = monotonic()
         run = trial.run(mod, number)
@@ -145,19 +147,19 @@ def _fault(
         deadline = Deadline(max(patience, 20 * (monotonic() - started)))
         try:
             with deadline:
-                function = function or _runner(kind, mod)
-                value = function(*draw.arguments)
+                if function is None:
+                    function, error = attempted(lambda: _runner(kind, mod))
+                if function is not None:
+                    value, error = attempted(partial(function, *draw.arguments))
         except deadline.error:
             deadline.close()
             return ExecutorFault(kind, mod, draw, f"it did not end within {deadline.seconds:.1f} s", None)
-        except PasslabError as error:
-            if _is_refusal(error):
-                if notes is not None:
-                    notes.append(f"the executor `{kind}` ({error.diagnostics[0].message})")
-                return None
+        if error is not None and _is_refusal(error):
+            if notes is not None:
+                notes.append(f"the executor `{kind}` ({error.diagnostics[0].message})")
+            return None
+        if error is not None:
             return ExecutorFault(kind, mod, draw, f"it fails: {error.diagnostics[0].message}", None)
-        except Exception as error:  # noqa: BLE001 - no program should make an executor raise what is no PasslabError
-            return ExecutorFault(kind, mod, draw, f"it raises {type(error).__name__}: {error}", None)
         difference = disagreement(run.value, value, UNDECLARED.ulps, finite_only=not draw.special)
         if difference is not None:
             noisy = noisy_runs(mod, trial.entry, draw.arguments, LEAST_NOISE)

@@ -72,10 +72,10 @@ def condition_as_parameter(search: Search) -> None:
         if any(n != name and _calls(f, name) for n, f in search.best.items()):
             continue
         cuts: list[tuple[Changes, str]] = [
-            ({name: made}, f"a condition in @{name}")
+            ({name: shorter}, f"a condition in @{name}")
             for place in range(len(function.params))
             for value in (True, False)
-            if (made := _with_condition(function, name, place, value)) is not None
+            if (shorter := _with_condition(function, name, place, value)) is not None
         ]
         search.first(cuts)
 
@@ -86,7 +86,7 @@ def _with_condition(function: Function, name: str, place: int, value: bool) -> F
     condition = next((n.cond for n in post_order(function.body) if isinstance(n, If)), None)
     if condition is None or isinstance(condition, Var) or set(free_vars(condition)) != {number}:
         return None
-    given = Var(number.name_hint, TensorType((), "bool"))
+    condition_var = Var(number.name_hint, TensorType((), "bool"))
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if not isinstance(post, Call) or not isinstance(post.op, GlobalVar) or post.op.name_hint != name:
@@ -94,8 +94,8 @@ def _with_condition(function: Function, name: str, place: int, value: bool) -> F
         own = Constant(np.asarray(value))
         return post.with_fields(args=(*post.args[:place], own, *post.args[place + 1 :]))
 
-    params = (*function.params[:place], given, *function.params[place + 1 :])
-    body = rewrite(function.body, rule, replace={condition: given}, only=(Call,))
+    params = (*function.params[:place], condition_var, *function.params[place + 1 :])
+    body = rewrite(function.body, rule, replace={condition: condition_var}, only=(Call,))
     changed: Function = function.with_fields(params=params, body=body)
     return changed
 

@@ -260,7 +260,7 @@ def merge_parameters(search: Search) -> None:
                 for other in others[: 2 * LIKE]
                 if other is not gone and gone not in free_vars(other)
             )
-            if not search.first(({name: made}, f"a parameter of @{name}") for made in merged):
+            if not search.first(({name: fewer}, f"a parameter of @{name}") for fewer in merged):
                 place += 1
 
 
