@@ -13,25 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passlab.diffing.diff import node_name
-from passlab.errors import Diagnostic, PassError, PasslabError, RunError, counted
+from passlab.errors import Diagnostic, PassError, PasslabError, counted
 from passlab.instrument.deadline import TimeUpError
 from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
-from passlab.instrument.statistics import count_module
 from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, check_contract, contract_of, examine
 from passlab.ir.module import IRModule
 from passlab.ir.walk import unnamed_permitted
 from passlab.lab.coverage import Coverage
+from passlab.lab.criterion import PATIENCE, Criterion
 from passlab.lab.guilty_rewrite import GuiltyRewrite, rewrite_that_raised
 from passlab.lab.neighbourhood import neighbourhood
-from passlab.lab.oracle import Predicate, judge, raised
+from passlab.lab.oracle import Predicate, raised
 from passlab.lab.predicate_search import PredicateSearch, StepVerdict
 from passlab.lab.recording import Recording, record, record_alone
 from passlab.lab.signature import same_failure
@@ -43,10 +42,6 @@ from passlab.transform.pipeline import as_pass
 if TYPE_CHECKING:
     from passlab.lab.reduction import Reduction
 
-PATIENCE = 5.0  # seconds that a pass or program of a search may take at least; more where the good one took longer
-SMALL = 60  # nodes up to which a program of a reduction is tried on inputs of all kinds,
-QUICK = 0.05  # for so many seconds,
-SHORT_RUN = 0.25  # none of whose runs takes longer
 SHORT = 1.0  # seconds after which a pass that did not end is asked about again
 Again = Callable[..., Recording]
 Limiter = Callable[[Again, Event, IRModule, "int | None"], "tuple[Recording, list[str]]"]
@@ -68,64 +63,6 @@ def run_with_unnamed(again: Again, event: Event, mod: IRModule, most: int | None
 
     with unnamed_permitted(permit):
         return again(event, mod), asked
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """How to tell a good program from a bad one: a predicate, or what it computes on some inputs."""
-
-    good: Predicate | None
-    inputs: Inputs
-    entry: str
-    seed: int
-    undeclared: Promise | None
-    unpromised: bool = False
-
-    def trial(self) -> Trial:
-        """Return what runs programs for it."""
-        return Trial(self.inputs, self.entry, self.seed, unpromised=self.unpromised, patience=PATIENCE)
-
-    def small_trial(self, check: Check | None, mod: IRModule) -> Trial:
-        """Return a trial for smaller programs: on the kind of inputs that showed the fault, and then on all others.
-
-        Where a program is not small yet, it is tried on that kind alone. Inputs that were given fit programs with the
-        same parameters only; other programs are tried on all kinds.
-        """
-        options: dict[str, Any] = {"unpromised": self.unpromised, "patience": PATIENCE}
-        if self.inputs is not None and self.entry in mod and len(self.inputs) == len(mod[self.entry].params):
-            return Trial(self.inputs, self.entry, self.seed, **options)
-        kind = check.inputs if check is not None and self.inputs is None else ""
-        if count_module(mod)[0] > SMALL:
-            return Trial(None, self.entry, self.seed, kinds=(kind,) if kind else (), **options)
-        return Trial(None, self.entry, self.seed, seconds=QUICK, first=kind, limit=SHORT_RUN, **options)
-
-    def is_bad(
-        self,
-        before: IRModule,
-        after: IRModule,
-        event: Event,
-        check: Check | None,
-        seen: Check | None = None,
-        trial: Trial | None = None,
-    ) -> bool:
-        """Whether a step is as wrong as that of an event; with `check`, in the same way. `seen` has its inputs."""
-        if self.good is not None:
-            return bool(self.good(before)) and not judge(self.good, after).holds
-        contract = contract_of(event, self.undeclared)
-        try:
-            trial = trial or self.small_trial(seen, before)
-            found = examine(event.name, before, after, contract, trial, locate=check is not None)
-        except RunError:
-            return False
-        if found.finding is None and found.error is None:
-            return False
-        if check is None:
-            return True
-        if check.error is not None or found.error is not None:
-            return same_failure(check.error, found.error)
-        if check.node is None or found.node is None or not check.node.changed:
-            return True
-        return node_name(check.node.node) == node_name(found.node.node) and check.node.removed == found.node.removed
 
 
 class Bisection:

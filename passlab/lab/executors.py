@@ -33,8 +33,9 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Match, RefCreat
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
-from passlab.lab.bisection import SHORT_RUN, SMALL, Bisection, bisect
+from passlab.lab.bisection import Bisection, bisect
 from passlab.lab.compilation import COMPILERS, record_compilation
+from passlab.lab.criterion import SHORT_RUN, SMALL
 from passlab.lab.instruction_search import wrong_instruction
 from passlab.lab.kernel_search import WrongKernel, wrong_kernel
 from passlab.lab.reduction import reduce

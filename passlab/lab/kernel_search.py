@@ -31,7 +31,7 @@ from passlab.instrument.validation import Trial
 from passlab.ir.expr import Call, Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, Type, tensor_types
 from passlab.op.dtypes import array_dtype, float_info, is_float
 from passlab.testing.programs.registry import templates
 from passlab.transform.numeric_contract import EXACT
@@ -112,17 +112,17 @@ class _Held(Evaluator):
 
 def _other_type(ty: Type | None, value: Any) -> Disagreement | None:
     """Return how a value differs from the type that the relation of its operator gave it; None where it does not."""
-    if isinstance(ty, TupleType) and isinstance(value, tuple) and len(ty.fields) == len(value):
-        parts = (_other_type(field, part) for field, part in zip(ty.fields, value, strict=True))
-        return next((part for part in parts if part is not None), None)
-    if not isinstance(ty, TensorType) or not isinstance(value, np.ndarray):
-        return None
-    fits = len(ty.shape) == value.ndim and all(
-        not isinstance(d, int) or d == n for d, n in zip(ty.shape, value.shape, strict=False)
-    )
-    if fits and array_dtype(ty.dtype) == value.dtype:
-        return None
-    return Disagreement("", f"{ty}, as the type relation says,", describe(value))
+    arrays = value if isinstance(value, tuple) else (value,)
+    for tensor, array in zip(tensor_types(ty) if ty is not None else [], arrays, strict=False):
+        if isinstance(array, np.ndarray) and not _is_of(tensor, array):
+            return Disagreement("", f"{tensor}, as the type relation says,", describe(array))
+    return None
+
+
+def _is_of(ty: TensorType, array: Any) -> bool:
+    """Whether an array is of a type."""
+    sizes = [d if isinstance(d, int) else n for d, n in zip(ty.shape, array.shape, strict=False)]
+    return bool(len(ty.shape) == array.ndim and tuple(sizes) == array.shape and array_dtype(ty.dtype) == array.dtype)
 
 
 def _held_call(ev: Any, node: Call, act: Any) -> Any:
