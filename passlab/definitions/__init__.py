@@ -11,7 +11,8 @@ from __future__ import annotations
 from passlab.definitions import images as images
 from passlab.definitions import networks as networks
 from passlab.definitions import others as others
+from passlab.definitions import reshapes as reshapes
 from passlab.definitions import shapes as shapes
 from passlab.definitions.elements import MEANING, Meaning, Refused
 
-__all__ = ["MEANING", "Meaning", "Refused", "images", "networks", "others", "shapes"]
+__all__ = ["MEANING", "Meaning", "Refused", "images", "networks", "others", "reshapes", "shapes"]

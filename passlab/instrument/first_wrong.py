@@ -18,7 +18,7 @@ from passlab.errors import PasslabError
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.instrument.tolerance import FEW_RUNS, RUNS, beyond
 from passlab.instrument.unpromised import lengthened
-from passlab.instrument.watched import Watched, noisy_values
+from passlab.instrument.watched import SHORTENING, Watched, noisy_values
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -27,7 +27,6 @@ from passlab.ir.walk import children, post_order
 from passlab.transform.numeric_contract import Promise
 
 GROSS = 0.01  # of the largest element
-SHORTENING = 1000.0  # noise from which on a pass is one that shortens floats
 Values = dict[Expr, Any]
 Sources = dict[Expr, tuple[Expr, str]]
 _CARRIERS = (Var, Let, Tuple, TupleGetItem, If, Match, Function, Op, GlobalVar, Constructor)

@@ -20,6 +20,7 @@ from passlab.evaluate.values import Value
 from passlab.infer import infer_module
 from passlab.ir.expr import Call, Function, GlobalVar, Var
 from passlab.ir.module import IRModule
+from passlab.ir.op import is_op_call
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype, float_info, is_float
@@ -54,11 +55,11 @@ def purpose_of(before: IRModule, after: IRModule, entry: str) -> Purpose:
         return Purpose(derivative=new.fields[1] is params)
     was, now = _float_dtypes(before), _float_dtypes(after)
     shorter = {
-        d for d in now if now[d] > was[d] and any(array_dtype(d).itemsize < array_dtype(w).itemsize for w in was)
+        d for d in now if now[d] > was[d] and any(array_dtype(d).itemsize < array_dtype(w).itemsize for w in now | was)
     }
     if not shorter:
         return Purpose()
-    least = min(float(float_info(array_dtype(d)).eps) for d in was)
+    least = min(float(float_info(array_dtype(d)).eps) for d in now | was)
     return Purpose(noise=4 * max(float(float_info(array_dtype(d)).eps) for d in shorter) / least)
 
 
@@ -93,8 +94,8 @@ def _result_type(mod: IRModule, entry: str) -> Type | None:
 
 
 def _float_dtypes(mod: IRModule) -> Counter[str]:
-    """Return how many nodes there are of each dtype of floats."""
-    types = [n.checked_type_ for f in mod.functions.values() for n in post_order(f)]
+    """Return how many calls of operators give each dtype of floats."""
+    types = [n.checked_type_ for f in mod.functions.values() for n in post_order(f) if is_op_call(n)]
     return Counter(t.dtype for t in types if isinstance(t, TensorType) and t.dtype.startswith(("float", "bfloat")))
 
 

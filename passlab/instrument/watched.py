@@ -15,7 +15,7 @@ import numpy as np
 from passlab.evaluate import Evaluator
 from passlab.evaluate.evaluator import STEPS
 from passlab.evaluate.values import Value
-from passlab.ir.expr import Call, Expr, GlobalVar, If, Match
+from passlab.ir.expr import Call, Constant, Expr, GlobalVar, If, Match
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpPattern, Trait
 from passlab.ir.walk import post_order
@@ -25,6 +25,7 @@ Array = np.ndarray[Any, Any]
 SAMPLE = 64  # elements that are looked at first
 SUMS = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE)  # of operators that add many numbers up
 EXACT_RESULTS = Trait.MAKES_WHOLE | Trait.MOVES  # what is short is so whatever it was made of
+SHORTENING = 1000.0  # units of noise from which on it stands for shorter floats
 FRACTION = 64.0  # multiples of one over it count as exact
 WHOLE = 0.6  # of the digits of a dtype, that exact numbers may have: products and sums of them need the others
 Branch = tuple[Expr, int]  # an `if` or `match`, and the number of the branch
@@ -40,14 +41,15 @@ class Watched(Evaluator):
         self.noise = noise
         self._rng = np.random.default_rng(seed)
         self._steps = {**STEPS, Call: _watched_call, If: _watched_if, Match: _watched_match}
+        if noise > SHORTENING:
+            self._steps[Constant] = _moved_constant
 
     def noisy(self, value: Any) -> Any:
         """Move an argument as rounding might have before the program began."""
-        return (
-            self._perturbed_array(value)
-            if isinstance(value, np.ndarray) and is_float(value.dtype) and value.size
-            else value
-        )
+        if not isinstance(value, np.ndarray) or not is_float(value.dtype) or not value.size:
+            return value
+        with np.errstate(all="ignore"):
+            return self._perturbed_array(value)
 
     def observe(self, value: Value, sums: bool = False, operands: Sequence[Value] = ()) -> Value:
         """Note what an operator gave, and move it where there is noise. `sums` says that it adds many numbers up.
@@ -119,6 +121,13 @@ def _watched_call(ev: Any, node: Call, act: Any) -> Any:
     if not waits and isinstance(node.op, Op) and node in act.known:
         operands = [] if node.op.spec.traits & EXACT_RESULTS else [act.home(arg).known.get(arg) for arg in node.args]
         act.known[node] = ev.observe(act.known[node], node.op.spec.pattern in SUMS, operands)
+    return waits
+
+
+def _moved_constant(ev: Any, node: Constant, act: Any) -> Any:
+    """A constant in shorter floats is another number, too."""
+    waits = STEPS[Constant](ev, node, act)
+    act.known[node] = ev.noisy(act.known[node])
     return waits
 
 

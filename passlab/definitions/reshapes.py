@@ -1,0 +1,74 @@
+"""What the operators mean that only give data another shape; see `elements`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from passlab.definitions.elements import MEANING, means
+
+
+def _newshape(shape: Sequence[int], codes: Sequence[int], allowzero: bool) -> list[int]:
+    """Return the shape that codes of `reshape` mean for data of a shape, code by code; -1 is what is left."""
+    result: list[int] = []
+    at = 0
+    rest = list(codes)
+    while rest:
+        code = rest.pop(0)
+        if code == -2:
+            result, at = result + list(shape[at:]), len(shape)
+        elif code == -3:
+            result, at = [*result, shape[at] * shape[at + 1]], at + 2
+        elif code == -4:
+            parts, at = [rest.pop(0), rest.pop(0)], at + 1
+            result += [shape[at - 1] // (parts[1 - n] or 1) if part == -1 else part for n, part in enumerate(parts)]
+        else:
+            result, at = [*result, shape[at] if code == 0 and not allowzero else code], at + 1
+    others = math.prod(size for size in result if size != -1)
+    return [math.prod(shape) // others if size == -1 else size for size in result]
+
+
+@means("reshape")
+def reshape(attrs: Any, x: Any) -> Any:
+    """Return what `reshape` gives."""
+    return x.reshape(_newshape(x.shape, attrs.newshape, attrs.allowzero))
+
+
+MEANING["dyn.reshape"] = lambda attrs, x, codes: x.reshape(_newshape(x.shape, codes.tolist(), attrs.allowzero))
+MEANING["vm.reshape_tensor"] = lambda attrs, x, shape: x.reshape(shape)
+
+
+@means("contrib_reverse_reshape")
+def reverse_reshape(attrs: Any, x: Any) -> Any:
+    """Return what `contrib_reverse_reshape` gives: codes are read from the right."""
+    return x.reshape(_newshape(x.shape[::-1], attrs.newshape[::-1], attrs.allowzero)[::-1])
+
+
+@means("reshape_like")
+def reshape_like(attrs: Any, x: Any, like: Any) -> Any:
+    """Return what `reshape_like` gives: dimensions of one shape in the place of some of another."""
+    mine, theirs = slice(attrs.lhs_begin, attrs.lhs_end), slice(attrs.rhs_begin, attrs.rhs_end)
+    shape = list(x.shape)
+    shape[mine] = like.shape[theirs]
+    return x.reshape(shape)
+
+
+@means("expand_dims")
+def expand_dims(attrs: Any, x: Any, *axis: Any) -> Any:
+    """Return what `expand_dims` gives: new dimensions, the first of which is at the place that is named."""
+    first = int(axis[0]) if axis else attrs.axis
+    for _ in range(attrs.num_newaxis):
+        x = np.expand_dims(x, first)
+    return x
+
+
+MEANING["dyn.expand_dims"] = expand_dims
+MEANING["dyn.squeeze"] = lambda attrs, x, axes: np.squeeze(x, tuple(axes.tolist()))
+
+MEANING["squeeze"] = lambda attrs, x: np.squeeze(x, None if attrs.axis is None else tuple(attrs.axis))
+MEANING["nn.batch_flatten"] = lambda attrs, x: (
+    np.stack([sample.ravel() for sample in x]) if len(x) else x.reshape(0, math.prod(x.shape[1:]))
+)
