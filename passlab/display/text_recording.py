@@ -225,13 +225,13 @@ class Pages:
 
     def fill(self) -> None:
         """Take the units in, those with the most versions first."""
+        names = dict(zip(self.recording.units, unit_names(self.recording), strict=True))
         order = sorted(self.recording.units.values(), key=lambda unit: (not unit.name, -len(unit.steps)))
         for unit in order:
             number = self.numbers[unit.name] = len(self.units)
             for step in unit.steps:
                 self.written.setdefault(step, []).append(number)
-            rest = "the rest of the module" if len(order) > 1 else "the program"
-            self.units.append({"name": visible(unit.name) or rest, "versions": []})
+            self.units.append({"name": names[unit.name], "versions": []})
         for unit in order:
             try:
                 history = self.recording.history(unit.name)
@@ -302,6 +302,12 @@ class Pages:
         self._room -= len(lines)
         reader = self.recording.reader(step.language)
         return [self.line(reader.line(line), reader, lexer) for line in lines]
+
+
+def unit_names(recording: TextRecording) -> list[str]:
+    """Return what a page calls each unit of a recording, in order."""
+    rest = "the rest of the module" if len(recording.units) > 1 else "the program"
+    return [visible(name) or rest for name in recording.units]
 
 
 class TextDiffView(View):
@@ -382,6 +388,7 @@ __all__ = [
     "diff_html",
     "text_diff_view",
     "text_recording_view",
+    "unit_names",
     "write_text_report",
     "write_view",
 ]

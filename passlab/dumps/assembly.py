@@ -31,7 +31,7 @@ class Body:
     numbers: int = 0  # a digest of the text as printed; `piece.digest` ignores what the language calls noise
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Open:
     """A pass that has begun: its heading, the text before it, the steps inside it so far."""
 
@@ -176,7 +176,7 @@ class Assembly:
         self._open.append(_Open(banner, body))
 
     def _after(self, banner: Banner, body: Body | None) -> None:
-        begun = self._take(banner)
+        begun = self._take(banner, body)
         number = len(self.steps) + 1
         step = Step(number, banner.name, banner.unit, banner.kind)
         step.argument, step.options, step.phase, step.note = banner.argument, banner.options, banner.phase, banner.note
@@ -185,8 +185,9 @@ class Assembly:
             step.options = step.options or begun.banner.options
             for child in begun.children:
                 self.steps[child].parent = number
-        if self._open:
-            self._open[-1].children.append(number - 1)
+        around = next((one for one in reversed(self._open) if not self._is_beside(one.banner, banner)), None)
+        if around is not None:
+            around.children.append(number - 1)
         self.steps.append(step)
         self._fill(step, banner, body, begun.body if begun is not None else None)
 
@@ -201,17 +202,37 @@ class Assembly:
         if body is not None and banner.scope != FRAGMENT:
             self._write(body, step.number, True, banner, step)
 
-    def _take(self, banner: Banner) -> _Open | None:
+    def _is_beside(self, one: Banner, other: Banner) -> bool:
+        """Whether a pass runs in another thread than another: on another operation of the same kind."""
+        kind, sign, _ = one.unit.partition(" @")
+        if self.language.name != "mlir" or kind in ("", "builtin.module") or kind != other.unit.partition(" @")[0]:
+            return False
+        return one.unit != other.unit or not sign
+
+    def _is_of_another_thread(self, begun: _Open, body: Body | None, at: int) -> bool:
+        """Whether an operation without a symbol is not the one whose pass ended: another one open has just its text."""
+        alike = [one for one in self._open[:at] if one.banner.unit == begun.banner.unit]
+        alike = [one for one in alike if one.banner.name == begun.banner.name and one.body is not None]
+        if body is None or begun.body is None or not alike or " @" in begun.banner.unit or self.language.name != "mlir":
+            return False
+        digest = body.piece.digest
+        return begun.body.piece.digest != digest and any(one.body.piece.digest == digest for one in alike if one.body)
+
+    def _take(self, banner: Banner, body: Body | None) -> _Open | None:
         """Return the pass that this heading ends, if its begin was printed; those begun after it never ended."""
         for at in range(len(self._open) - 1, -1, -1):
             begun = self._open[at]
             if begun.banner.name == banner.name and (
                 begun.banner.unit == banner.unit or banner.status == "invalidated" or not banner.unit
             ):
-                for lost in self._open[at + 1 :]:
-                    begun.children += lost.children
-                    self._orphans.append(lost)
-                del self._open[at:]
+                if self._is_of_another_thread(begun, body, at):
+                    continue
+                later = self._open[at + 1 :]
+                self._open[at:] = beside = [one for one in later if self._is_beside(one.banner, banner)]
+                for lost in later:
+                    if lost not in beside:
+                        begun.children += lost.children
+                        self._orphans.append(lost)
                 return begun
             if len(self._open) - at > 64:
                 break

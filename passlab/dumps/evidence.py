@@ -52,8 +52,12 @@ _ONLY_LOOKS = re.compile(
 # Passes that run others inside, of MLIR, IREE and TVM.
 _WRAPS = re.compile(
     r"PipelineAdaptor|FixedPointIterator|^Inliner(?:Pass)?$|Pipeline(?:Pass)?$|^Composite|TranslateTargets|"
-    r"DynamicPipeline|Executables?(?:Pass)?$|ExecutableTarget|ExecutableVariants"
+    r"DynamicPipeline|ExecutableTarget|ExecutableVariants|^(?:Configure|Translate|Serialize|Link|Preprocess)\w*Executables?(?:Pass)?$"
 )
+_ON_ITSELF = re.compile(r"ExecutableTarget|All\w*Executables")  # they run passes on what they run on themselves
+# How deep operations stand in IREE's programs, the module around all being 0; modules inside a variant hold functions.
+_DEPTHS = {"hal.executable": 1, "hal.executable.variant": 2, "builtin.module": 3, "vm.module": 3}
+_FUNCTION = 4
 _INLINER = re.compile(r"Inliner(?:Pass)?\Z")
 _CALL = re.compile(rb"\bcall\b[^\n@]*@")
 _LOCATIONS = re.compile(r"(?i)debug|location")  # passes that change what a state of the program leaves out
@@ -221,9 +225,10 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
         step.note = (
             step.note or "the text is that of the step before: nothing changed, or all of it in passes inside this one"
         )
-    for child in inside:
+    inlines = _INLINER.match(step.name) is not None
+    for child in inside if inlines else inside[:1]:
         if not only_runs and child.verdict == "changed" and _may_be_inlining(child, step, assembly):
-            child.verdict, child.assumed = "unknown", assembly.traits.assumes_first
+            child.verdict, child.assumed = "unknown", assembly.traits.assumes_first and inlines
             child.note = child.note or f"it may be the work of {step.name} around it"
 
 
@@ -254,17 +259,28 @@ def children_of(step: Step, steps: list[Step]) -> list[Step]:
         is_child = _is_inside(other, step) if not _INLINER.match(step.name) else other.argument in listed
         if not (is_child or (listed and other.argument in listed)):
             break
+        if inside and step.scope == MODULE and not listed and _depth(other) < _depth(inside[0]):
+            break  # an adaptor runs its passes on one kind of operation
         inside.append(other)
     return inside[::-1]
 
 
 def _is_inside(other: Step, step: Step) -> bool:
     """Whether the unit of one step is nested in that of another."""
+    if step.scope == MODULE and other.scope == MODULE:
+        around = 0 if step.unit.startswith("builtin.module") else _depth(step)
+        if not around and other.unit.startswith("builtin.module"):
+            return False
+        return _depth(other) > around or (other.unit == step.unit and _ON_ITSELF.search(step.name) is not None)
     if other.unit == step.unit and not (other.names and step.names and other.names[0] != step.names[0]):
         return False
     if step.scope == MODULE or other.scope == MODULE or not step.names or not other.names:
         return not other.unit.startswith("builtin.module")
     return other.ambiguous or other.names[0].startswith(step.names[0] + "/")
+
+
+def _depth(step: Step) -> int:
+    return _DEPTHS.get(step.unit.partition(" @")[0], _FUNCTION)
 
 
 def _judge_units(step: Step, assembly: Assembly) -> None:

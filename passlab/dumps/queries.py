@@ -253,8 +253,8 @@ def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int,
         tried.append((number, answer))
         return answer
 
-    end = len(recording.steps) if high is None else recording._number(high)
-    start = recording._number(low)
+    end = len(recording.steps) if high is None else recording.number_of(high)
+    start = recording.number_of(low)
     points = sorted({start, end, *_versions(recording, unit, start, end)})
     while len(points) > 1 and not _is_known(recording, points[0], unit):
         points.pop(0)

@@ -133,7 +133,8 @@ class TextRecording:
         return [other for other in self.steps if other.parent == step.number]
 
     # ------------------------------------------------------------ texts
-    def _number(self, step: Any) -> int:
+    def number_of(self, step: Any) -> int:
+        """Return the number of a step given as a step, a number (negative ones count from the end) or a name."""
         if isinstance(step, Step):
             return step.number
         if isinstance(step, str):
@@ -143,7 +144,7 @@ class TextRecording:
 
     def before(self, step: Any) -> str:
         """Return what the pass of a step ran on, as text; empty where the dump does not have it."""
-        at = self.step(self._number(step))
+        at = self.step(self.number_of(step))
         if at.before_body is not None:
             return at.before_body.text
         if at.scope == "module" and at.number > 1 and self.steps[at.number - 2].scope == "module" and not self.chains:
@@ -158,7 +159,7 @@ class TextRecording:
 
     def after(self, step: Any) -> str:
         """Return what the pass of a step left, as text: what was before where it changed nothing."""
-        at = self.step(self._number(step))
+        at = self.step(self.number_of(step))
         if at.after_body is not None:
             return at.after_body.text
         if at.verdict in ("unchanged", "filtered", "ignored"):
@@ -179,7 +180,7 @@ class TextRecording:
 
     def unit_text(self, step: Any, unit: str) -> str:
         """Return one unit after a step; empty where it is not there."""
-        hit = self._unit(unit).at(self._number(step))
+        hit = self._unit(unit).at(self.number_of(step))
         return hit.text if hit is not None else ""
 
     def _unit(self, name: str) -> Unit:
@@ -196,7 +197,7 @@ class TextRecording:
 
     def units_at(self, step: Any) -> list[str]:
         """Return the names of the units that the program has after a step."""
-        number = self._number(step)
+        number = self.number_of(step)
         return [name for name, unit in self.units.items() if unit.at(number) is not None]
 
     def program(self, step: Any = -1, text_of: Callable[[Piece], str] = lambda piece: piece.text) -> str:
@@ -204,7 +205,7 @@ class TextRecording:
 
         `text_of` gives the text of one.
         """
-        number = self._number(step)
+        number = self.number_of(step)
         if number > 0 and self.steps and self.steps[number - 1].scope == "module":
             body = self.steps[number - 1].after_body
             if body is not None:
@@ -249,12 +250,12 @@ class TextRecording:
         """Return what a step changed, or with `other` what changed between two steps; of one unit, or of all it
         shows.
         """
-        at = self._number(step)
+        at = self.number_of(step)
         chosen = filters_named(filters)
         language = self.steps[at - 1].language if at else self.language.name
         reader = self.reader(language)
         if other is not None:
-            end = self._number(other)
+            end = self.number_of(other)
             texts = (
                 (self.program(at), self.program(end))
                 if unit is None
@@ -295,14 +296,14 @@ class TextRecording:
     def blame(self, unit: str = WHOLE, step: Any = -1) -> queries.Blame:
         """Return for every line of a unit after a step the step that made it, or the range of steps that may have."""
         history = self.history(unit)
-        version = history.version_at(self._number(step))
+        version = history.version_at(self.number_of(step))
         origins: list[Origin] = history.origins(version)
         return queries.Blame(self, history, version, origins)
 
     def graph(self, unit: str = WHOLE, step: Any = -1) -> Any:
         """Return the graph of the values of a unit after a step, as a view; what the step changed in it is marked."""
         history = self.history(unit)
-        number = self._number(step)
+        number = self.number_of(step)
         version = history.version_at(number)
         wrote = version > 0 and history.unit.steps[version] == number
         kinds = [kind for kind, _ in history.diff(version).origin] if wrote else []
@@ -328,7 +329,7 @@ class TextRecording:
         """Return a value of a unit through all steps: what it is called and the line that defines it, where one
         changed.
         """
-        return queries.follow(self, name, unit, self._number(step))
+        return queries.follow(self, name, unit, self.number_of(step))
 
     def find(self, pattern: str | re.Pattern[str]) -> list[queries.Occurrence]:
         """Return where text that matches a regular expression stands: unit, first step, last step with it, each
@@ -376,17 +377,17 @@ class TextRecording:
         """Return the command that runs just the pass of a step on a file with `before(step)`; empty where there is
         none.
         """
-        at = self.step(self._number(step))
+        at = self.step(self.number_of(step))
         return "" if self.no_command(at) else commands.command_for(at, self.format, path)
 
     def no_command(self, step: Any) -> str:
         """Why no command runs just the pass of a step, where what it ran on cannot be put together; empty otherwise."""
-        symbol = unknown_symbol(self, self.step(self._number(step))) if self.language.name == "mlir" else ""
+        symbol = unknown_symbol(self, self.step(self.number_of(step))) if self.language.name == "mlir" else ""
         return f"no dump shows @{symbol}, to which the program refers" if symbol else ""
 
     def save_before(self, step: Any, path: str | os.PathLike[str]) -> str:
         """Write what a pass ran on to a file, and return the command that runs just this pass on it."""
-        return queries.save_before(self, self.step(self._number(step)), path)
+        return queries.save_before(self, self.step(self.number_of(step)), path)
 
     @property
     def advice(self) -> str:

@@ -90,3 +90,65 @@ def test_locations_are_no_part_of_what_a_program_is_compared_by():
     module = "module {\n" + "".join([f"  {row}\n" for row in aliased.split("\n")]) + '}\n#loc1 = loc("a.mlir":2:8)'
     recording = read((after("First", module) + after("CSE", function) + after("StripDebugInfo", CALLER)).encode())
     assert [step.verdict for step in recording.steps][1:] == ["unchanged", "unknown"]
+
+
+def scoped(name, unit, value):
+    """A heading with module scope, and a program in which one function holds `value`."""
+    program = f"""module {{
+  hal.executable private @exe {{
+    hal.executable.variant public @vmvx target(<"vmvx">) {{
+      builtin.module {{
+        func.func @g() -> i32 {{
+          %c = arith.constant {value} : i32
+          return %c : i32
+        }}
+      }}
+    }}
+  }}
+}}"""
+    return f"// -----// IR Dump After {name} ({name.lower()}) ('{unit}') //----- //\n".replace(
+        "')", f"' operation{': @g' if unit == 'func.func' else ''})"
+    ) + (program + "\n\n")
+
+
+def test_a_pass_around_others_changed_what_those_changed_though_its_text_is_that_of_the_last():
+    text = "".join(
+        [
+            scoped("First", "builtin.module", 1),
+            scoped("Tile", "func.func", 2),
+            scoped("Cleanup", "builtin.module", 3),
+            scoped("TranslateTargetExecutableVariantsPass", "hal.executable.variant", 3),
+            scoped("Last", "func.func", 3),
+            scoped("OpPipelineAdaptorPass", "builtin.module", 3),
+            scoped("PruneExecutablesPass", "builtin.module", 3),
+        ]
+    )
+    recording = read(text.encode())
+    assert [step.unit for step in recording.steps][3:5] == ["hal.executable.variant", "func.func @g"]
+    verdicts = [step.verdict == "changed" for step in recording.steps]
+    assert verdicts == [True, True, True, True, False, False, False]
+    assert recording[4].assumed
+    assert not recording[7].assumed
+
+
+def test_an_operation_without_a_symbol_is_paired_with_its_own_text_where_threads_mix_them():
+    def dump(when, value):
+        head = f"// -----// IR Dump {when} CSE (cse) //----- //\n"
+        return f"{head}util.initializer {{\n  %c = arith.constant {value} : i32\n  util.return\n}}\n\n"
+
+    text = dump("Before", 1) + dump("Before", 2) + dump("After", 1) + dump("After", 3)
+    assert [step.verdict for step in read(text.encode()).steps] == ["unchanged", "changed"]
+
+
+def test_passes_in_threads_are_paired_each_with_its_own_begin_and_none_is_inside_another():
+    def dump(when, name, value):
+        head = f"// -----// IR Dump {when} CSE (cse) //----- //\n"
+        return f"{head}func.func @{name}() {{\n  %c = arith.constant {value} : i32\n  return\n}}\n\n"
+
+    text = dump("Before", "f", 1) + dump("Before", "g", 2) + dump("After", "f", 3) + dump("After", "g", 2)
+    recording = read(text.encode())
+    assert [(step.unit, step.verdict) for step in recording.steps] == [
+        ("func.func @f", "changed"),
+        ("func.func @g", "unchanged"),
+    ]
+    assert [step.parent for step in recording.steps] == [0, 0]

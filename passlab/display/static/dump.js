@@ -16,9 +16,10 @@ const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
 
 /** What is seen of one step. */
 class DumpStep {
-  /** @param {(at: number) => void} go */
-  constructor(go) {
+  /** @param {(at: number) => void} go @param {() => void} told hears that another name was picked */
+  constructor(go, told) {
     this.go = go;
+    this.told = told;
     this.tab = "changes";
     this.all = false;
     this.blamed = true;
@@ -58,10 +59,28 @@ class DumpStep {
       const origin = target.closest("[data-origin]");
       if (origin) return this.go(Number(/** @type {HTMLElement} */ (origin).dataset.origin) - 1);
       if (target.matches(".pl-temporary, .pl-global")) {
-        this.picked = this.picked === target.textContent ? "" : target.textContent || "";
-        this.draw();
+        this.pick(this.picked === target.textContent ? "" : target.textContent || "");
       }
     });
+  }
+
+  /** Pick a name, or none. @param {string} name */
+  pick(name) {
+    this.picked = name;
+    this.draw();
+    this.told();
+  }
+
+  /** Take in what was picked elsewhere: a name of a unit after some step. @param {{unit?: string, name?: string, step?: number}} one */
+  hear({ unit, name = "", step = 0 }) {
+    const number = this.data.units.findIndex((/** @type {any} */ entry) => entry.name === unit);
+    this.picked = number < 0 ? "" : name;
+    if (this.picked && this.at !== undefined) {
+      this.unit = number;
+      this.follow(step - 1, this.at);
+      for (const option of this.units.options) option.selected = Number(option.value) === number;
+    }
+    this.draw();
   }
 
   /** The stretches of a line that the filters leave out. @param {number} number @returns {number[][]} */
@@ -218,8 +237,8 @@ class DumpStep {
   /** Values as boxes and arrows; what the step changed is marked. @param {number[]} lines @param {Map<number, string>} signs */
   graph(lines, signs) {
     const picked = (/** @type {string[]} */ names) => {
-      this.picked = names[0] || "";
       this.choose("text");
+      this.pick(names[0] || "");
       this.scroll.querySelector(".pl-hit")?.scrollIntoView({ block: "center" });
     };
     return el("div", "pl-graph pl-dump-graph", ...pictureOf(graphOf(this.data.lines, lines), signs, picked));
@@ -297,7 +316,11 @@ function render({ model, el: host }) {
   found.setAttribute("aria-label", "search the text of all steps: a regular expression");
   results.hidden = true;
   const remarks = el("div", "pl-dump-remarks");
-  const step = new DumpStep((at) => list.choose(at));
+  const step = new DumpStep((at) => list.choose(at), () => {
+    const { units } = model.get("data");
+    model.set("picked", step.picked && step.unit >= 0 ? { unit: units[step.unit].name, name: step.picked, step: list.at + 1 } : {});
+    model.save_changes();
+  });
   const list = new DumpList((at) => {
     step.show(model.get("data"), at);
     if (model.get("selected") === at) return;
@@ -333,7 +356,7 @@ function render({ model, el: host }) {
     g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => found.focus(),
     c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"), 3: () => step.choose("graph"), 4: () => step.choose("times"), 5: () => step.choose("compared"),
     h: () => { step.toggleNoise(); root.focus(); }, a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
-    Escape: () => { if (step.tab === "times") step.times.clear(); step.picked = ""; results.hidden = true; step.draw(); root.focus(); },
+    Escape: () => { if (step.tab === "times") step.times.clear(); results.hidden = true; step.pick(""); root.focus(); },
   });
   const update = () => {
     const data = model.get("data"), chosen = model.get("selected");
@@ -345,8 +368,10 @@ function render({ model, el: host }) {
     list.show(data.steps);
     list.choose(data.steps[chosen] ? chosen : data.start);
   };
-  const heard = /** @type {[string, () => void][]} */ ([["change:data", update], ["change:selected", () => { if (model.get("selected") !== list.at) list.choose(model.get("selected")); }]]);
+  const heard = /** @type {[string, () => void][]} */ ([["change:data", update], ["change:selected", () => { if (model.get("selected") !== list.at) list.choose(model.get("selected")); }],
+    ["change:picked", () => step.hear(model.get("picked") || {})]]);
   update();
+  if ((model.get("picked") || {}).name) step.hear(model.get("picked"));
   for (const [name, run] of heard) model.on(name, run);
   host.append(root);
   requestAnimationFrame(() => list.paint());
