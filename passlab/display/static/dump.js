@@ -23,7 +23,8 @@ class DumpStep {
     this.tab = "changes";
     this.all = false;
     this.blamed = true;
-    this.picked = "";
+    this.picked = ""; // the name that is followed, and
+    this.home = -1; // the unit that it is a name of
     this.noise = new Set(); // numbers of the filters that are on
     this.unit = -1;
     this.title = el("span", "pl-step-name");
@@ -67,19 +68,22 @@ class DumpStep {
   /** Pick a name, or none. @param {string} name */
   pick(name) {
     this.picked = name;
+    this.home = this.unit;
     this.draw();
     this.told();
+  }
+
+  /** The name to light in the unit that is shown: each has names of its own, but for those of the whole program. */
+  get lit() {
+    return this.unit === this.home || /^[@!#]/.test(this.picked) ? this.picked : "";
   }
 
   /** Take in what was picked elsewhere: a name of a unit after some step. @param {{unit?: string, name?: string, step?: number}} one */
   hear({ unit, name = "", step = 0 }) {
     const number = this.data.units.findIndex((/** @type {any} */ entry) => entry.name === unit);
     this.picked = number < 0 ? "" : name;
-    if (this.picked && this.at !== undefined) {
-      this.unit = number;
-      this.follow(step - 1, this.at);
-      for (const option of this.units.options) option.selected = Number(option.value) === number;
-    }
+    this.home = number;
+    this.follow(step - 1, this.at);
     this.draw();
   }
 
@@ -176,10 +180,10 @@ class DumpStep {
     this.draw();
   }
 
-  /** Carry the picked name along the renamings between two steps. @param {number | undefined} from @param {number} to */
-  follow(from, to) {
-    if (!this.picked || from === undefined || this.unit < 0) return;
-    const versions = this.data.units[this.unit].versions;
+  /** Carry the picked name along the renamings between two steps. @param {number | undefined} from @param {number | undefined} to */
+  follow(from, to = from) {
+    if (!this.picked || from === undefined || this.home < 0) return;
+    const versions = this.data.units[this.home].versions;
     const inside = versions.filter((/** @type {any} */ v) => v[STEP] > Math.min(from, to) + 1 && v[STEP] <= Math.max(from, to) + 1);
     const renamed = (/** @type {any} */ v) => (to > from ? v[RENAMED][this.picked] : (Object.entries(v[RENAMED]).find(([, now]) => now === this.picked) || [])[0]);
     for (const version of to > from ? inside : inside.reverse()) this.picked = renamed(version) || this.picked;
@@ -247,7 +251,7 @@ class DumpStep {
   /** @param {number[]} lines @param {string} note */
   plain(lines, note) {
     return [el("div", "pl-above", note), ...lines.filter((line) => !this.gone(line)).slice(0, MOST_ROWS).map((line) =>
-      el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.picked, [], this.cuts(line))))];
+      el("div", "pl-row pl-dump-row", codeOf(this.data.lines[line], this.lit, [], this.cuts(line))))];
   }
 
   /** The text with who made each line. @param {any} version */
@@ -265,7 +269,7 @@ class DumpStep {
         last = name;
         row.append(maker);
       }
-      row.append(codeOf(this.data.lines[line], this.picked, [], this.cuts(line)));
+      row.append(codeOf(this.data.lines[line], this.lit, [], this.cuts(line)));
       return [row];
     });
     if (version[LINES].length > MOST_ROWS) rows.push(el("div", "pl-empty", `${many(version[LINES].length - MOST_ROWS, "more line")}`));
@@ -300,7 +304,7 @@ class DumpStep {
   row(row, before, after) {
     const [sign, left, right, was, is] = row;
     const line = (/** @type {string} */ shown, /** @type {string} */ kind, /** @type {number} */ number, /** @type {number[][]} */ words) =>
-      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", shown), codeOf(this.data.lines[number], this.picked, words, this.cuts(number)));
+      el("div", `pl-row pl-dump-row ${kind ? `pl-row-${kind}` : ""}`, el("span", "pl-sign", shown), codeOf(this.data.lines[number], this.lit, words, this.cuts(number)));
     if (sign === "!") return [line("−", "removed", before[left], was), line("+", "added", after[right], is)];
     if (sign === "~") return [line("~", "changed", after[right], is)];
     return [line(sign === "-" ? "−" : sign || " ", ROWS[sign] || "", right < 0 ? before[left] : after[right], [])];
@@ -318,7 +322,7 @@ function render({ model, el: host }) {
   const remarks = el("div", "pl-dump-remarks");
   const step = new DumpStep((at) => list.choose(at), () => {
     const { units } = model.get("data");
-    model.set("picked", step.picked && step.unit >= 0 ? { unit: units[step.unit].name, name: step.picked, step: list.at + 1 } : {});
+    model.set("picked", step.picked && step.home >= 0 ? { unit: units[step.home].name, name: step.picked, step: list.at + 1 } : {});
     model.save_changes();
   });
   const list = new DumpList((at) => {
