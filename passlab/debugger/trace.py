@@ -18,6 +18,7 @@ from passlab.debugger.code_map import CodeMap
 from passlab.debugger.forks import Difference, branch_off, branches_of, differences, parting
 from passlab.debugger.instant import Instant, same_values
 from passlab.debugger.replay import MachineEngine, own_deep
+from passlab.debugger.run_values import node_values_of
 from passlab.debugger.storage_map import StorageMap, storage_map
 from passlab.debugger.tables import instructions
 from passlab.debugger.tables import profile as profile_of
@@ -29,6 +30,7 @@ from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
+from passlab.lab.node_values import NodeValues
 from passlab.lab.recording import Recorder, Recording, module_of
 from passlab.lazy import late
 from passlab.table import Table
@@ -103,6 +105,14 @@ class Trace(TraceData):
     def profile(self) -> Report:
         """Return the table of a profiler: where the time went, by kernel and by kind of instruction."""
         return profile_of(self)
+
+    def node_values(self) -> NodeValues:
+        """Return what each node of the program computed in this run: shape, range, NaN and infinities, time, bytes.
+
+        The operators of a kernel have one value, that of the last of them. Raises `RunError` where the program of an
+        executable is not known.
+        """
+        return node_values_of(self)
 
     @property
     def sites(self) -> CodeMap:

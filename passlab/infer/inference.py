@@ -51,7 +51,7 @@ def _typed_module(mod: IRModule, env: TypeEnv, todo: list[str]) -> IRModule:
     """Return `mod` with the functions `todo` typed."""
     changes: dict[str, Function] = {}
     errors = _definition_errors(mod)
-    for group in [*_unsigned(env, todo), *([n] for n in todo if env.signature(n) is not None)]:
+    for group in inference_groups(env, todo):
         errors += _group(env, group, changes)
     if errors:
         raise TypeInferenceError(*_shown(errors))
@@ -116,6 +116,11 @@ def _definition_errors(mod: IRModule) -> list[Diagnostic]:
             else:
                 errors.append(problem)
     return errors
+
+
+def inference_groups(env: TypeEnv, names: list[str]) -> list[list[str]]:
+    """Return functions in the order in which they are typed: groups without a known signature, then each other one."""
+    return [*_unsigned(env, names), *([name] for name in names if env.signature(name) is not None)]
 
 
 def _unsigned(env: TypeEnv, names: Iterable[str]) -> list[list[str]]:

@@ -25,9 +25,9 @@ Notes = Callable[[], Sequence[diagnose.Note]]
 class InferenceState:
     """Types for the nodes of one group of functions. `types` may hold unknowns of `solver`."""
 
-    def __init__(self, env: TypeEnv, exact: bool = False) -> None:
+    def __init__(self, env: TypeEnv, exact: bool = False, solver: Solver | None = None) -> None:
         self.env = env
-        self.solver = Solver(exact)
+        self.solver = solver or Solver(exact)
         self.types: dict[Expr, Type] = {}
         self.errors: list[Diagnostic] = []
         self.echo = False  # whether something is unknown because of an error reported elsewhere

@@ -20,8 +20,12 @@ from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, counted, did_you_mean
 from passlab.executor.building import graph_code
 from passlab.executor.graph_codegen import IDLE, Placement
-from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
+from passlab.infer.inference_steps import InferenceStep, watch_inference
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order, rebuild, result_of
 from passlab.lab.recording import module_of
 from passlab.passes.program.infer_type import InferType
 from passlab.table import Table
@@ -176,6 +180,73 @@ def _gap_text(decision: Placement) -> str:
     return f"; it would lie idle for {counted(decision.gap, 'node')} beside it, the least of all"
 
 
-ALGORITHMS: dict[str, Callable[[IRModule], Solving]] = {"fusion": _fusion, "memory": _memory}
+# ---------------------------------------------------------------- types
+def _types(mod: IRModule) -> Solving:
+    """Types being found, as if nothing had been inferred before: only what stands in the text of parameters is known.
+
+    Where that is not enough, what is annotated elsewhere is kept. A program with errors is watched up to them.
+    """
+    bare = _bare(mod, annotated=False)
+    steps, errors = _inference(bare)
+    if errors:
+        bare = _bare(mod, annotated=True)
+        steps, errors = _inference(bare)
+    last = steps[-1].node if steps else None
+    for error in errors:
+        if last is not None:
+            steps.append(SolvingStep(len(steps) + 1, "ends with an error", last, error.message, {}))
+    start = {node: "" for step in steps for node in step.changed}
+    return Solving("types", bare, start, tuple(steps))
+
+
+def _inference(mod: IRModule) -> tuple[list[SolvingStep], list[Diagnostic]]:
+    """The steps that infer the types of a program, and its errors. What a `let` binds has the type of its variable."""
+    lets = [node for _, function in mod.items() for node in post_order(function) if type(node) is Let]
+    bound: dict[Expr, Expr] = {let.var: let.value for let in lets if type(let.value) is not Var}
+    steps: list[SolvingStep] = []
+
+    def hear(step: InferenceStep) -> None:
+        changed = {bound.get(node, node): text for node, text in step.changed.items()}
+        node = bound.get(step.node, step.node)
+        steps.append(SolvingStep(len(steps) + 1, step.phase, node, f"{_called(step.node)}: {step.said}", changed))
+
+    return steps, watch_inference(mod, hear)
+
+
+def _called(node: Expr) -> str:
+    """What a node is called in a sentence: variables as in the text."""
+    if isinstance(node, Var):
+        return f"%{node.name_hint}"
+    return f"@{node.name_hint}" if isinstance(node, GlobalVar) else node_name(node)
+
+
+def _bare(mod: IRModule, annotated: bool) -> IRModule:
+    """A copy of a program none of whose nodes has a type; unless `annotated`, without what inference writes into it.
+
+    That is what is said of variables and of parameters of functions inside, result types, and type arguments of calls.
+    """
+    roots = [function for _, function in mod.items()]
+    order = post_order(*roots)
+    inner = [node for node in order if type(node) is Function and node not in roots]
+    bound = {node.var for node in order if type(node) is Let} | {param for node in inner for param in node.params}
+    copies: dict[Expr, Expr] = {}
+    for node in order:
+        if isinstance(node, (Op, Constructor)):
+            copies[node] = node
+            continue
+        copy = rebuild(node, lambda part: copies.get(part, part))
+        fields = {name: getattr(copy, name) for name in copy.field_names}
+        if node in bound and not annotated:
+            fields["type_annotation"] = None
+        elif type(node) is Function and not annotated:
+            fields["ret_type"] = None
+        elif type(node) is Call and not annotated:
+            fields["type_args"] = ()
+        fields["span"] = node.span
+        copies[node] = type(node)(**fields)
+    return mod.with_functions({name: result_of(function, copies) for name, function in mod.items()})
+
+
+ALGORITHMS: dict[str, Callable[[IRModule], Solving]] = {"fusion": _fusion, "memory": _memory, "types": _types}
 
 __all__ = ["ALGORITHMS", "Solving", "SolvingStep", "watch_solver"]

@@ -293,7 +293,15 @@ class RelayMagics(NamedMagics):
             runs = [n for n, v in self.shell.user_ns.items() if isinstance(v, NodeValues) and not n.startswith("_")]
             cure = did_you_mean(options.against, runs) or "make one with %run NAME --watch -o NAME"
             raise UsageError(f"there is no run `{options.against}` that was watched: {cure}")
-        run = watch(mod, *arguments, entry=options.entry)
+        if options.executor == "debug":
+            run = watch(mod, *arguments, entry=options.entry)
+        elif options.executor in ("vm", "graph"):
+            from passlab.debugger.debugger import Debugger
+
+            recorded = Debugger(mod, *arguments, entry=options.entry, executor=options.executor)
+            run = recorded.trace.node_values()
+        else:
+            raise UsageError(f"values are watched on debug, vm and graph, not on `{options.executor}`")
         if options.out:
             self.shell.user_ns[options.out] = run
         self._display(node_values_view(run, earlier))

@@ -11,8 +11,8 @@ const COLOURS = 6;
 
 /** What stands beside a line: its state, in a colour of its number; lit where the decision changed it. @param {string} text @param {boolean} fresh */
 function badge(text, fresh) {
-  const number = /\d+/.exec(text);
-  return el("span", `pl-state${number ? ` pl-state-${Number(number[0]) % COLOURS}` : ""}${fresh ? " pl-state-fresh" : ""}`, text);
+  const number = /(?:group |storage |\?)(\d+)/.exec(text);
+  return el("span", `pl-state${number ? ` pl-state-${Number(number[1]) % COLOURS}` : ""}${fresh ? " pl-state-fresh" : ""}`, text);
 }
 
 /** @param {{model: any, el: HTMLElement}} context */

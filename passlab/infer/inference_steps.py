@@ -1,0 +1,168 @@
+"""`watch_inference`: type inference, told step by step: nodes visited, unknowns bound, relations that wait and go on.
+
+The generator and the solver are those of inference itself; subclasses here tell what their bases do, so that inference
+does not pay for it. Used by views. Nothing is written on the nodes of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from passlab.errors import Diagnostic
+from passlab.infer.constraints import Generator
+from passlab.infer.inference import inference_groups
+from passlab.infer.inference_state import InferenceState
+from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step, schedule
+from passlab.infer.solution import Solution
+from passlab.infer.solver import Pending, Solver, WeakenedError
+from passlab.infer.type_env import TypeEnv
+from passlab.ir.adt import pattern_vars
+from passlab.ir.expr import Expr, Let
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.type_text import type_text
+from passlab.ir.types import IncompleteType, Type
+
+
+class InferenceStep(NamedTuple):
+    """What happened at `node`, and the types that it changed, as text: `?1` is an unknown type."""
+
+    phase: str
+    node: Expr
+    said: str
+    changed: Mapping[Expr, str]
+
+
+Hear = Callable[[InferenceStep], None]
+
+
+def watch_inference(mod: IRModule, hear: Hear) -> list[Diagnostic]:
+    """Infer the types of an untyped module and tell each step; return the errors of the first functions with any."""
+    env = TypeEnv(mod)
+    for names in inference_groups(env, [name for name, _ in mod.items()]):
+        try:
+            generator = _run(env, names, hear, exact=False)
+        except WeakenedError:
+            generator = _run(env, names, hear, exact=True)
+        finisher = Solution(generator.state, generator.order)
+        errors = [*generator.state.errors, *finisher.problems()]
+        if errors or generator.state.echo:
+            return errors
+        for name, signature in generator.state.signatures.items():
+            env.solved_type(name, finisher.final(signature))
+    return []
+
+
+def _run(env: TypeEnv, names: list[str], hear: Hear, exact: bool) -> WatchedGenerator:
+    """Type a group of functions, as `inference` does."""
+    solver = WatchedSolver(exact)
+    generator = WatchedGenerator(InferenceState(env, exact, solver), solver, hear)
+    for name in names:
+        if env.signature(name) is None:
+            generator.declare(name, env.functions[name])
+    for name in names:
+        generator.phase = f"@{name}" + (", over again: a size that was known met `?`" if exact else "")
+        generator.run(env.functions[name])
+    generator.phase = "what waited"
+    solver.solve()
+    return generator
+
+
+class WatchedSolver(Solver):
+    """A solver that tells what it learns, in words. Unknowns are `?1`, `?2`, ... in the order of being told."""
+
+    def __init__(self, exact: bool) -> None:
+        super().__init__(exact)
+        self.tell: Callable[[Expr | None, str], None] = lambda node, said: None
+        self._names: dict[Type, str] = {}
+
+    def text(self, ty: Type) -> str:
+        """Return a type as text, as far as it is known."""
+        return type_text(self.resolve(ty), self._name)
+
+    def _name(self, ty: Type) -> str | None:
+        if type(ty) is not IncompleteType:
+            return None
+        return self._names.setdefault(self.root(ty), f"?{len(self._names) + 1}")
+
+    def bind(self, root: Type, ty: Type) -> None:
+        name = self._name(root)
+        super().bind(root, ty)
+        self.tell(None, f"unify: {name} is {self.text(ty)}")
+
+    def join(self, a: Type, b: Type) -> None:
+        one, other = self._name(a), self._name(b)
+        super().join(a, b)
+        self.tell(None, f"unify: {one} and {other} are one")
+
+    def weaken(self, root: Type, ty: Type) -> None:
+        name = self._name(root)
+        super().weaken(root, ty)
+        self.tell(None, f"unify: {name} is no more than {self.text(ty)}")
+
+    def _try(self, pending: Pending) -> bool:
+        finished = super()._try(pending)
+        node = getattr(pending, "call", None) or getattr(pending, "node", None)
+        waits = dict.fromkeys(str(self._name(ty)) for ty in self.free_unknowns(pending.mentions))
+        if not finished and waits:
+            self.tell(node, f"the relation waits for {' and '.join(waits)}")
+        return finished
+
+
+class WatchedGenerator(Generator):
+    """A generator that tells what it does with each node, and what became of the types of others meanwhile."""
+
+    def __init__(self, state: InferenceState, solver: WatchedSolver, hear: Hear) -> None:
+        super().__init__(state)
+        self.hear = hear
+        self.phase = ""
+        self._watched = solver
+        self._node: Expr | None = None  # the one that is visited
+        self._shown: dict[Expr, str] = {}
+        self._open: dict[Expr, None] = {}  # nodes whose type may still change
+        self._errors = 0
+        solver.tell = self._told
+
+    def run(self, root: Expr) -> None:
+        order = schedule(root, self.state.known, self._seen)
+        self.order += order
+        for step in order:
+            nodes = _nodes(step)
+            self._node = nodes[0]
+            self._steps[type(step)](step)
+            for finding in self.state.errors[self._errors :]:
+                self._told(None, f"conflict: {finding.message}")
+            self._errors = len(self.state.errors)
+            self._open.update(dict.fromkeys(n for n in nodes if n in self.types and type(n) not in (Op, Let)))
+            self._told(None, "")
+
+    def _told(self, node: Expr | None, said: str) -> None:
+        """Tell what happened at a node, the one that is visited where none is named: its type where nothing is said."""
+        node = node or self._node
+        changed = self._changes()
+        if node is None or not (said or changed):
+            return
+        text = said or self._shown.get(node, "nothing new")
+        self.hear(InferenceStep(self.phase, node, text, changed))
+
+    def _changes(self) -> dict[Expr, str]:
+        """The types that read other than when they were told last."""
+        changed = {}
+        for node in list(self._open):
+            text = self._watched.text(self.types[node])
+            if self._shown.get(node) != text:
+                self._shown[node] = changed[node] = text
+            if not self._watched.exact and not self._watched.is_open(self._watched.resolve(self.types[node])):
+                del self._open[node]
+        return changed
+
+
+def _nodes(step: Step) -> list[Expr]:
+    """The nodes to which a step gives types."""
+    if isinstance(step, (BindLet, EnterFunction)):
+        return [step.let.var]
+    return [step.match, *pattern_vars(step.clause.lhs)] if isinstance(step, EnterClause) else [step]
+
+
+__all__ = ["InferenceStep", "watch_inference"]
