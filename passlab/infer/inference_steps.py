@@ -30,7 +30,7 @@ class InferenceStep(NamedTuple):
 
     phase: str
     node: Expr
-    said: str
+    sentence: str
     changed: Mapping[Expr, str]
 
 
@@ -74,7 +74,7 @@ class WatchedSolver(Solver):
 
     def __init__(self, exact: bool) -> None:
         super().__init__(exact)
-        self.tell: Callable[[Expr | None, str], None] = lambda node, said: None
+        self.tell: Callable[[Expr | None, str], None] = lambda node, sentence: None
         self._names: dict[Type, str] = {}
 
     def text(self, ty: Type) -> str:
@@ -122,7 +122,7 @@ class WatchedGenerator(Generator):
         self._shown: dict[Expr, str] = {}
         self._open: dict[Expr, None] = {}  # nodes whose type may still change
         self._errors = 0
-        solver.tell = self._told
+        solver.tell = self._report
 
     def run(self, root: Expr) -> None:
         order = schedule(root, self.state.known, self._seen)
@@ -132,18 +132,18 @@ class WatchedGenerator(Generator):
             self._node = nodes[0]
             self._steps[type(step)](step)
             for finding in self.state.errors[self._errors :]:
-                self._told(None, f"conflict: {finding.message}")
+                self._report(None, f"conflict: {finding.message}")
             self._errors = len(self.state.errors)
             self._open.update(dict.fromkeys(n for n in nodes if n in self.types and type(n) not in (Op, Let)))
-            self._told(None, "")
+            self._report(None, "")
 
-    def _told(self, node: Expr | None, said: str) -> None:
-        """Tell what happened at a node, the one that is visited where none is named: its type where nothing is said."""
+    def _report(self, node: Expr | None, sentence: str) -> None:
+        """Tell what happened at a node, by default the one that is visited: its type where there is no sentence."""
         node = node or self._node
         changed = self._changes()
-        if node is None or not (said or changed):
+        if node is None or not (sentence or changed):
             return
-        text = said or self._shown.get(node, "nothing new")
+        text = sentence or self._shown.get(node, "nothing new")
         self.hear(InferenceStep(self.phase, node, text, changed))
 
     def _changes(self) -> dict[Expr, str]:

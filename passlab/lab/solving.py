@@ -208,7 +208,7 @@ def _inference(mod: IRModule) -> tuple[list[SolvingStep], list[Diagnostic]]:
     def hear(step: InferenceStep) -> None:
         changed = {bound.get(node, node): text for node, text in step.changed.items()}
         node = bound.get(step.node, step.node)
-        steps.append(SolvingStep(len(steps) + 1, step.phase, node, f"{_called(step.node)}: {step.said}", changed))
+        steps.append(SolvingStep(len(steps) + 1, step.phase, node, f"{_called(step.node)}: {step.sentence}", changed))
 
     return steps, watch_inference(mod, hear)
 

@@ -85,7 +85,7 @@ class LabPage:
 
     def open(self, name: str) -> None:
         """Open a notebook of the server's folder and wait for its kernel."""
-        self.page.goto(self.server.url(f"lab/tree/{name}?reset"))
+        self.page.goto(self.server.notebook_url(name))
         self.page.wait_for_function(_OPENED, arg=name, timeout=READY_MS)
 
     def run_all(self) -> None:

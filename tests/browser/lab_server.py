@@ -27,16 +27,22 @@ SETTINGS = {
 # JupyterLab skips the cells outside the viewport, and scrolls late, at moments that no test can wait for: a cell that was
 # just shown is hidden again. Tests draw every cell, but for those that ask for one of JupyterLab's ways to skip them.
 TRACKER = "@jupyterlab/notebook-extension/tracker"
+_APPLICATIONS = {
+    "jupyterlab": ["--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly"],
+    "notebook": ["--JupyterNotebookApp.expose_app_in_browser=True"],
+}
 
 
 class LabServer:
     """A running server. `folder` is what its file browser shows; use it as a context manager to stop it.
 
     `windowing` is JupyterLab's `windowingMode`: "none" draws every cell, "full" takes those outside the viewport out of the
-    page, "contentVisibility", its default, leaves their drawing to the browser.
+    page, "contentVisibility", its default, leaves their drawing to the browser. `application` is "jupyterlab" or
+    "notebook": Notebook 7 shows one notebook a page with the parts of JupyterLab.
     """
 
-    def __init__(self, home: Path, windowing: str = "none") -> None:
+    def __init__(self, home: Path, windowing: str = "none", application: str = "jupyterlab") -> None:
+        self.application = application
         self.folder = home / "files"
         self.folder.mkdir(parents=True)
         shutil.copytree(ROOT / "extension/dist", home / "share/labextensions/passlab")
@@ -57,10 +63,14 @@ class LabServer:
     def _command(self) -> list[str]:
         root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
         return [
-            sys.executable, "-m", "jupyterlab", "--no-browser", *root, f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0",
+            sys.executable, "-m", self.application, "--no-browser", *root, f"--ServerApp.port={self.port}", "--ServerApp.port_retries=0",
             "--ServerApp.ip=127.0.0.1", f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.folder}",
-            "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly",
+            *_APPLICATIONS[self.application],
         ]  # fmt: skip
+
+    def notebook_url(self, name: str) -> str:
+        """The address of a notebook of the folder."""
+        return self.url(f"lab/tree/{name}?reset" if self.application == "jupyterlab" else f"notebooks/{name}")
 
     def url(self, path: str) -> str:
         """The address of a page or of the interface for programs."""

@@ -56,6 +56,7 @@ export function button(label, run, picture) {
  * @param {() => Record<string, (event: KeyboardEvent) => unknown>} [now] the table where it differs from time to time
  */
 export function keys(root, usual, now = () => usual) {
+  keepFromNotebook(root, now);
   root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = /** @type {HTMLInputElement} */ (event.composedPath()[0]), table = now();
@@ -68,6 +69,20 @@ export function keys(root, usual, now = () => usual) {
       event.stopPropagation();
     } else if (event.key.length === 1 && event.key !== " ") event.stopPropagation();
   });
+}
+
+/**
+ * Keep keys from the commands of Notebook 7, which hears them before any view does: while the focus is in `root`, an
+ * attribute that its commands look for says whether the key that comes is one for the view. JupyterLab hears them after.
+ * @param {HTMLElement} root @param {() => Record<string, unknown>} now the keys of the view
+ */
+function keepFromNotebook(root, now) {
+  const hear = (/** @type {KeyboardEvent} */ event) => {
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !(event.shiftKey && event.key === "Enter");
+    root.toggleAttribute("data-lm-suppress-shortcuts", plain && (event.key.length === 1 || event.key in now()));
+  };
+  root.addEventListener("focusin", () => window.addEventListener("keydown", hear, true));
+  root.addEventListener("focusout", () => window.removeEventListener("keydown", hear, true));
 }
 
 /**
