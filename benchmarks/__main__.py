@@ -15,6 +15,7 @@ BENCHMARKS = (
     "vm_time",
     "memory_plan",
     "time_travel",
+    "operators",
     "explorer",
     "first_paint",
     "lab_paint",

@@ -192,7 +192,9 @@ def einsum(attrs: Attrs, data: tuple[Array, ...]) -> Array:
         path, _ = np.einsum_path(attrs.equation, *parts, optimize="greedy")
         return as_array(np.einsum(attrs.equation, *parts, optimize=path)).astype(dtype, copy=False)
     limits.check("operations", work, "einsum")
-    return as_array(np.einsum(attrs.equation, *parts)).astype(dtype, copy=False)
+    by_blas = len(data) == 2 and work > _PRODUCT and dtype.kind == "f"  # a product of matrices where it is one
+    return as_array(np.einsum(attrs.equation, *parts, optimize=by_blas)).astype(dtype, copy=False)
 
 
+_PRODUCT = 1 << 15  # multiplications from which on looking for a product of matrices costs less than it saves
 _AT_ONCE = 1 << 28  # products that NumPy's loop over all dimensions may take

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,20 @@ def _scan_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return TensorType(data.shape, attrs.dtype or data.dtype)
 
 
+_LONG_ROW = 64  # elements: adding so many at a time is faster than one running sum after the other
+
+
+def _accumulated(ufunc: np.ufunc, data: Array, axis: int) -> Array:
+    """Return running results; along outer axes row by row, in the same order."""
+    if data.ndim < 2 or data.strides[axis] < _LONG_ROW * data.itemsize or not data.flags.c_contiguous:
+        return np.asarray(ufunc.accumulate(data, axis=axis, dtype=data.dtype))
+    result = data.copy()
+    rows = np.moveaxis(result, axis, 0)
+    for before, row in pairwise(rows):
+        ufunc(before, row, out=row)
+    return result
+
+
 def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None) -> Op:
     def builder(data: Any, axis: int | None = None, dtype: Any = None, exclusive: bool | None = None) -> Call:
         return call(name, data, axis=axis, dtype=dtype or "", exclusive=bool(exclusive))
@@ -47,9 +62,9 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         axis = attrs.axis if attrs.axis is not None else 0
         rows = rows.astype(made_in, copy=False)
         if not attrs.exclusive:
-            return ufunc.accumulate(rows, axis=axis, dtype=made_in)
+            return _accumulated(ufunc, rows, axis)
         result = np.full(rows.shape, start, made_in)
-        np.moveaxis(result, axis, 0)[1:] = np.moveaxis(ufunc.accumulate(rows, axis=axis, dtype=made_in), axis, 0)[:-1]
+        np.moveaxis(result, axis, 0)[1:] = np.moveaxis(_accumulated(ufunc, rows, axis), axis, 0)[:-1]
         return result
 
     return operator(

@@ -70,7 +70,7 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     builder=_sort_builder,
     gradient=_sort_grad,
     shapes="S -> S",
-    source="np.sort, stable",
+    source="np.sort",
     edges=(
         "sort(%x: (2, 4), axis=-1)",
         "sort(%x: (3, 2), axis=0, is_ascend=False)",
@@ -83,8 +83,16 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 def sort(attrs: Attrs, data: Array) -> Array:
     """The elements in sorted order along one dimension."""
     if attrs.is_ascend and data.dtype.kind != "V":
-        return np.sort(data, axis=attrs.axis, kind="stable")
+        return np.sort(data, axis=attrs.axis, kind=None if _all_alike(data) else "stable")
     return np.take_along_axis(data, stable_order(data, attrs.axis, attrs.is_ascend), attrs.axis)
+
+
+def _all_alike(data: Array) -> bool:
+    """Whether equal elements have equal bits: then no one sees their order, and NumPy sorts up to 20 times as fast."""
+    if data.dtype.kind != "f":
+        return True
+    zeros = data == 0
+    return not (zeros.any() and np.signbit(data[zeros]).any()) and not np.isnan(data).any()
 
 
 def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

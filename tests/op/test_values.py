@@ -323,3 +323,26 @@ def test_logic_keeps_the_dtype() -> None:
     np.testing.assert_array_equal(run("logical_or", x, y), np.array([0, 1, 1, 1], "int32"))
     np.testing.assert_array_equal(run("logical_xor", x, y), np.array([0, 1, 1, 0], "int32"))
     np.testing.assert_array_equal(run("logical_not", x), np.array([1, 0, 1, 0], "int32"))
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((5, 200), 0), ((2, 4, 90), 1), ((3, 90, 2), 0), ((200, 3), 1)])
+def test_running_results_of_long_rows_are_those_of_each_element(
+    name: str, exclusive: bool, shape: tuple[int, ...], axis: int
+) -> None:
+    for dtype in ("float32", "int8"):
+        x = np.random.default_rng(0).integers(-3, 4, shape).astype(dtype)
+        function = np.cumsum if name == "cumsum" else np.cumprod
+        expected = function(x.astype("int64"), axis=axis)
+        if exclusive:
+            first = np.full_like(expected.take([0], axis), name == "cumprod")
+            expected = np.concatenate([first, expected.take(range(shape[axis] - 1), axis)], axis)
+        same(run(name, x, axis=axis, exclusive=exclusive), expected.astype(dtype))
+
+
+def test_equal_elements_that_look_different_keep_their_order() -> None:
+    x = np.float32([0.0, -0.0, 1.0, -0.0, 0.0, -1.0, np.nan, -np.nan, 2.0] * 40)
+    expected = np.array(sorted(x.tolist(), key=lambda v: (v != v, v)), "float32")  # Python's sort is stable
+    got = run("sort", x)
+    np.testing.assert_array_equal(got.view("int32"), expected.view("int32"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,22 +82,27 @@ def _check_offset(
         refuse(f"{NAME}: the offsets do not fit the windows", 1, expected=want, found=offset)
 
 
+_READ_AT_ONCE = 1 << 14  # places: so many at a time are read in few calls, and stay in cache
+
+
 def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, before: Sequence[int]) -> Any:
     """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved places; offset is (G, taps, 2, H, W)."""
     parts, taps, _, height, width = offset.shape
     each = image.shape[0] // parts
     rows = (np.arange(height) * attrs.strides[0] - before[0]).astype(image.dtype)[:, None]
     columns = (np.arange(width) * attrs.strides[1] - before[1]).astype(image.dtype)[None, :]
+    down, across = (np.array([divmod(tap, kernel[1])[i] for tap in range(taps)]) * attrs.dilation[i] for i in (0, 1))
+    rows, columns = rows + down[:, None, None], columns + across[:, None, None]
     result = np.empty((parts, each, taps, height, width), image.dtype)
     limits = image.shape[1:]
-    for part in range(parts):
+    step = max(1, _READ_AT_ONCE // max(1, height * width))
+    for part, tap in itertools.product(range(parts), range(0, taps, step)):
+        some = slice(tap, tap + step)
+        y = rows[some] + offset[part, some, 0]
+        x = columns[some] + offset[part, some, 1]
+        inside = (y >= 0) & (x >= 0) & (y < limits[0]) & (x < limits[1])
         channels = image[part * each : (part + 1) * each]
-        for tap in range(taps):
-            ky, kx = divmod(tap, kernel[1])
-            y = rows + ky * attrs.dilation[0] + offset[part, tap, 0]
-            x = columns + kx * attrs.dilation[1] + offset[part, tap, 1]
-            inside = (y >= 0) & (x >= 0) & (y < limits[0]) & (x < limits[1])
-            result[part, :, tap] = np.where(inside, linear(channels, (y, x), "zeros"), image.dtype.type(0))
+        result[part, :, some] = np.where(inside, linear(channels, (y, x), "zeros"), image.dtype.type(0))
     return result.reshape(parts * each, taps, height, width)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,7 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers, number, text
 from passlab.op.nn.activation import finish
-from passlab.op.nn.sampling import check_batch, linear, nearest_index
+from passlab.op.nn.sampling import check_batch, nearest_index
 from passlab.op.nn.sampling_gradients import roi_align as roi_align_gradient
 from passlab.op.nn.windows import check_lengths, check_positive, on_axes
 from passlab.op.relations import refuse, tensor
@@ -42,38 +42,71 @@ def _type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     return TensorType((rois.shape[0], *attrs.pooled_size, data.shape[3]), data.dtype)
 
 
-def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, region: Any) -> Any:
-    """Pool each region with `region(image, roi)`, which gives (C, *pooled_size)."""
-    images = data if attrs.layout == "NCHW" else data.transpose(0, 3, 1, 2)
+Pool = Callable[[Array, Any, Array], Array]
+
+
+def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, regions: Pool) -> Any:
+    """Pool regions with `regions(images, numbers, rois)`, which gives (n, *pooled_size, C) of images (N, H, W, C)."""
+    images = np.ascontiguousarray(data.transpose(0, 2, 3, 1) if attrs.layout == "NCHW" else data)
     batch = rois[:, 0].astype(np.int64)
     check_batch(name, batch, len(images))
-    result = np.empty((len(rois), images.shape[1], *attrs.pooled_size), data.dtype)
-    for i, index in enumerate(batch.tolist()):
-        result[i] = region(images[index], rois[i, 1:])
+    result = regions(images, batch, rois[:, 1:]).astype(data.dtype, copy=False)
     return finish(
-        result if attrs.layout == "NCHW" else np.ascontiguousarray(result.transpose(0, 2, 3, 1)), data.dtype, out
+        np.ascontiguousarray(result.transpose(0, 3, 1, 2)) if attrs.layout == "NCHW" else result, data.dtype, out
     )
 
 
 # ---------------------------------------------------------------- roi_align
-def _align(attrs: Attrs, image: Array, roi: Array) -> Any:
-    kind = roi.dtype.type
-    left, top, right, bottom = (roi * kind(attrs.spatial_scale)).tolist()
-    sides = [max(bottom - top, 1.0), max(right - left, 1.0)]
-    bins = [side / count for side, count in zip(sides, attrs.pooled_size, strict=True)]
-    grid = [attrs.sample_ratio if attrs.sample_ratio > 0 else max(1, math.ceil(size)) for size in bins]
-    lines = []
-    for start, size, samples, count in zip((top, left), bins, grid, attrs.pooled_size, strict=True):
-        steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples) * size + start
-        lines.append(steps.reshape(-1).astype(image.dtype if image.dtype.kind == "f" else np.float32))
-    y, x = np.broadcast_arrays(lines[0][:, None], lines[1][None, :])
-    height, width = image.shape[1:]
-    inside = (y >= -1) & (x >= -1) & (y <= height) & (x <= width)
-    found = linear(image, (np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)), "border")
-    values = np.where(inside, found, 0).reshape(
-        len(image), attrs.pooled_size[0], grid[0], attrs.pooled_size[1], grid[1]
+_SAMPLED_AT_ONCE = 1 << 18  # elements that are read in one step, so that what lies between stays in cache
+
+
+def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
+    """Regions with as many samples in each bin are read together."""
+    result = np.empty((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
+    scaled = (rois * rois.dtype.type(attrs.spatial_scale)).astype(np.float64)
+    starts = scaled[:, 1::-1]
+    bins = np.maximum(scaled[:, :1:-1] - starts, 1.0) / attrs.pooled_size
+    grids = np.maximum(1, np.ceil(bins)).astype(np.int64)
+    if attrs.sample_ratio > 0:
+        grids[:] = attrs.sample_ratio
+    for grid in np.unique(grids, axis=0):
+        members = np.flatnonzero((grids == grid).all(axis=1))
+        each = math.prod(attrs.pooled_size) * math.prod(grid.tolist()) * images.shape[3]
+        step = max(1, _SAMPLED_AT_ONCE // max(1, each))
+        for first in range(0, len(members), step):
+            some = members[first : first + step]
+            result[some] = _aligned(attrs, images, batch[some], starts[some], bins[some], grid.tolist())
+    return result
+
+
+def _aligned(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any, grid: list[int]) -> Any:
+    """Return what regions with the same numbers of samples along both sides of a bin become."""
+    places = []
+    for axis, (samples, count) in enumerate(zip(grid, attrs.pooled_size, strict=True)):
+        steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(-1)
+        places.append(steps * bins[:, axis, None] + starts[:, axis, None])
+    kind = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
+    y, x = (place.astype(kind) for place in places)
+    height, width = images.shape[1:3]
+    mixed: Any = 0
+    for line, down in _neighbours(y, height):
+        rows = (batch[:, None] * height + line)[:, :, None] * width
+        for column, across in _neighbours(x, width):
+            pixels = images.reshape(-1, images.shape[3]).take(rows + column[:, None, :], axis=0)
+            mixed = mixed + pixels * (down[:, :, None] * across[:, None, :])[..., None]
+    inside = ((y >= -1) & (y <= height))[:, :, None] & ((x >= -1) & (x <= width))[:, None, :]
+    values = np.where(inside[..., None], mixed, 0).reshape(
+        len(batch), attrs.pooled_size[0], grid[0], attrs.pooled_size[1], grid[1], images.shape[3]
     )
     return values.max(axis=(2, 4)) if attrs.mode == "max" else values.mean(axis=(2, 4))
+
+
+def _neighbours(place: Any, length: int) -> list[tuple[Any, Any]]:
+    """Return the pixels on both sides of places on an axis, each with its share."""
+    at = np.clip(place, 0, length - 1)
+    low = np.floor(at)
+    part, index = at - low, low.astype(np.int64)
+    return [(index, 1 - part), (np.minimum(index + 1, length - 1), part)]
 
 
 @operator(
@@ -125,15 +158,23 @@ def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]
     return [(min(max(a + start, 0), length), min(max(b + start, 0), length)) for a, b in edges]
 
 
-def _maxima(attrs: Attrs, image: Array, roi: Array) -> Any:
-    left, top, right, bottom = nearest_index(roi * roi.dtype.type(attrs.spatial_scale)).tolist()
-    rows = _bins(top, bottom, attrs.pooled_size[0], image.shape[1])
-    columns = _bins(left, right, attrs.pooled_size[1], image.shape[2])
-    result = np.zeros((len(image), *attrs.pooled_size), image.dtype)
-    for i, (a, b) in enumerate(rows):
-        for j, (c, d) in enumerate(columns):
-            if a < b and c < d:
-                result[:, i, j] = image[:, a:b, c:d].max(axis=(1, 2))
+def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
+    """Whole rows are compared first: those are the long runs."""
+    result = np.zeros((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
+    corners = nearest_index(rois * rois.dtype.type(attrs.spatial_scale)).tolist()
+    for i, (index, (left, top, right, bottom)) in enumerate(zip(batch.tolist(), corners, strict=True)):
+        rows = _bins(top, bottom, attrs.pooled_size[0], images.shape[1])
+        columns = _bins(left, right, attrs.pooled_size[1], images.shape[2])
+        first, end = columns[0][0], columns[-1][1]
+        filled = [j for j, (a, b) in enumerate(rows) if a < b]
+        if first >= end or not filled:
+            continue
+        lines = np.empty((len(filled), end - first, images.shape[3]), images.dtype)
+        for line, (a, b) in zip(lines, [rows[j] for j in filled], strict=True):
+            images[index, a:b, first:end].max(axis=0, out=line)
+        for k, (c, d) in enumerate(columns):
+            if c < d:
+                result[i, filled, k] = lines[:, c - first : d - first].max(axis=1)
     return result
 
 

@@ -1,0 +1,131 @@
+"""Is an operator slow for no reason? Operators that loop over more than elements, on three sizes, beside onnxruntime.
+
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.operators [--only WORD] [--sizes 16,64,256] [--json FILE]
+
+A row is a program of one operator on the virtual machine. `times` is our time over onnxruntime's for the same program
+(under 1: ours is faster), where ONNX has it, or over that of a few lines of NumPy (`by hand`), whichever is faster;
+`copies` is our time over that of copying inputs and results, which says how far from memory's speed an operator is
+where there is nothing else to compare with. All take turns; one thread, processor's clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import passlab
+from benchmarks.calibrate import calibrate, in_turns
+from benchmarks.operator_cases import BY_HAND, CASES
+from passlab import relay
+from passlab.errors import PasslabError
+from passlab.vm import VirtualMachine, compile
+
+GOAL = 10.0  # times the better of onnxruntime and NumPy by hand
+CALL_MS = 0.02  # what a call costs at all, here and in onnxruntime; below, sizes say nothing of an operator
+Job = Callable[[], Any]
+
+
+def made(shape: tuple[int, ...], kind: str, size: int, rng: Any) -> Any:
+    """Return an input of a kind (see `operator_cases`)."""
+    if kind == "i":
+        return rng.integers(0, size, shape)
+    if kind == "u":
+        return np.arange(shape[0])
+    if kind == "k":
+        return np.zeros(shape, "int32")
+    if kind == "o":
+        return np.sort(rng.standard_normal(shape).astype("float32"), axis=-1)
+    if kind in "br":
+        boxes = rng.random((*shape[:-1], 4)).astype("float32") / 2
+        boxes[..., 2:] += np.float32(0.5)
+        numbers = np.zeros((*shape[:-1], 1), "float32")
+        return boxes if kind == "b" else np.concatenate([numbers, boxes * np.float32(size)], -1)
+    return rng.standard_normal(shape).astype("float32")
+
+
+def program(expression: str, arrays: dict[str, Any], size: int) -> Any:
+    """Return the module of one operator."""
+    text = expression.replace("{2s}", str(2 * size)).replace("{s}", str(size))
+    params = ", ".join(f"%{name}: Tensor[({', '.join(map(str, a.shape))}), {a.dtype}]" for name, a in arrays.items())
+    return passlab.parse(f"def @main({params}) {{ {text} }}")
+
+
+def session(mod: Any, arrays: dict[str, Any]) -> Job | None:
+    """Return a run in onnxruntime, None where it is missing, or has no such operator."""
+    if importlib.util.find_spec("onnxruntime") is None:
+        return None
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 4, 1
+    try:
+        model = relay.to_onnx(mod).SerializeToString()
+        made = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        feed = dict(zip([i.name for i in made.get_inputs()], arrays.values(), strict=True))
+        made.run(None, feed)
+    except (PasslabError, onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented):
+        return None
+    return lambda: made.run(None, feed)
+
+
+def measure(name: str, size: int) -> dict[str, float | str]:
+    """Return the milliseconds of one operator at one size, and of what it is compared with."""
+    expression, inputs = CASES[name]
+    rng = np.random.default_rng(0)
+    arrays = {key: made(shape(size), kind, size, rng) for key, (shape, kind) in inputs.items()}
+    mod = program(expression, arrays, size)
+    vm, values = VirtualMachine(compile(mod)), list(arrays.values())
+    results = vm.run(*values)
+    results = list(results) if isinstance(results, (tuple, list)) else [results]
+    source = np.zeros(sum(a.nbytes for a in values) + sum(np.asarray(r).nbytes for r in results), "int8")
+    target = np.empty_like(source)
+    jobs: dict[str, Job] = {"ms": lambda: vm.run(*values), "copy": lambda: np.copyto(target, source)}
+    other = session(mod, arrays)
+    if other is not None:
+        jobs["onnxruntime"] = other
+    if name in BY_HAND:
+        by_hand = BY_HAND[name]
+        np.testing.assert_allclose(np.asarray(by_hand(*values)), np.asarray(results[0]), rtol=1e-3, atol=1e-4)
+        jobs["by hand"] = lambda: by_hand(*values)
+    found: dict[str, float | str] = dict(zip(jobs, in_turns([*jobs.values()], 7), strict=True))
+    rivals = {key: float(found[key]) for key in ("onnxruntime", "by hand") if key in found}
+    if rivals:
+        best = min(rivals, key=rivals.__getitem__)
+        found |= {"times": (float(found["ms"]) + CALL_MS) / (rivals[best] + CALL_MS), "beside": best}
+    found["copies"] = float(found["ms"]) / (float(found["copy"]) + CALL_MS)
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print the table, write the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="measure the operators with this word in their name")
+    parser.add_argument("--sizes", default="16,64,256")
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/operators.json"))
+    options = parser.parse_args(argv)
+    sizes = [int(size) for size in options.sizes.split(",")]
+    print("operator".ljust(36) + "".join(f"ms at {n}".rjust(14) + "times" + "copies".rjust(9) for n in sizes))
+    results: dict[str, Any] = {}
+    for name in [case for case in CASES if options.only in case]:
+        row = results[name] = {size: measure(name, size) for size in sizes}
+        cells = ""
+        for found in row.values():
+            times = f"{found['times']:.1f}" if "times" in found else ""
+            cells += f"{found['ms']:14.3f}{times:>5}{found['copies']:9.0f}"
+        worst = max([float(found.get("times", 0.0)) for found in row.values()])
+        beside = next((found["beside"] for found in row.values() if "beside" in found), "")
+        print(name.ljust(36) + cells + f"  {beside}" + ("  MISSED" if worst > GOAL else ""), flush=True)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps({"machine": calibrate().record(), "results": results}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
