@@ -144,6 +144,7 @@ _LISTED: dict[str, Entry] = {
             "Span": "passlab.relay.constructors:Span",
             "TypeConstraint": "passlab.ir.types:TypeRelation",
             **_of(f"{OWN}.spans", "SequentialSpan"),
+            **_of(f"{OWN}.solving", "EnvFunc"),
             **_of(f"{OWN}.scalars", "FloatImm", "IntImm"),
             **_of(f"{OWN}.scalars", PrimExpr="PrimExpr"),
             **_of("passlab.ir.supply", "GlobalVarSupply", "NameSupply"),

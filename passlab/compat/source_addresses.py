@@ -61,7 +61,17 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.memory", "tvm.relay.op.memory", "tvm.relay.op.memory.memory"),
     **_same("passlab.relay.qnn.op", "tvm.relay.qnn.op.op"),
     "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
-    "tvm.relay.testing": (_of(f"{OWN}.testing", "ctx_list", "enabled_targets"), ("passlab.testing",)),
+    "tvm.relay.testing": (
+        _of(f"{OWN}.testing", "ctx_list", "enabled_targets", _np_randn_from_type="random_of_type"),
+        ("passlab.testing",),
+    ),
+    "tvm.relay.transform.mixed_precision": (
+        {
+            **_of("passlab.transform.registering", "register_mixed_precision_conversion"),
+            **{f"MIXED_PRECISION_{kind}": f"{_STAND_INS}:MIXED_PRECISION_{kind}" for kind in ("ALWAYS", "FOLLOW", "NEVER")},
+        },
+        ("passlab.relay.transform",),
+    ),
     "tvm.relay.transform.infer_layout_utils": (_of("passlab.transform.registering", "InferCorrectLayoutOutput"), ()),
     "tvm.relay.transform.fake_quantization_to_integer": (
         _of("passlab.transform.registering", "register_fake_quantization_to_integer"),
@@ -71,13 +81,12 @@ SOURCES: dict[str, Entry] = {
         "passlab.relay.transform",
         "tvm.relay.transform.transform",
         "tvm.relay.transform.flexible_shape",
-        "tvm.relay.transform.mixed_precision",
     ),
     **_same("passlab.relay.op.nn", "tvm.relay.op.nn._make"),
     **_same("passlab.relay.op._make", "tvm.relay._make"),
     **_same("passlab.relay", "tvm.relay._ffi_api", "tvm.relay.ir_pass"),
     **_same("passlab.relay.build_module", "tvm.relay._build_module"),
-    **_same("passlab.relay.analysis", "tvm.relay.analysis._ffi_api"),
+    "tvm.relay.analysis._ffi_api": (_of(f"{OWN}.solving", _test_type_solver="type_solver"), ("passlab.relay.analysis",)),
     **_same("passlab.transform", "tvm.relay.transform._ffi_api"),
     **_same("passlab.errors", "tvm.relay.error"),
     **_same("passlab.ir", "tvm.ir.function", "tvm.ir.type", "tvm.ir.tensor_type", "tvm.ir.type_relation"),

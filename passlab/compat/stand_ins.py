@@ -272,3 +272,6 @@ class RequantizeConfig:
 def current_requantize_config() -> RequantizeConfig:
     """Return the rounding and the dtype in force."""
     return RequantizeConfig(*current_rounding())
+
+
+MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER = range(3)  # the categories of ToMixedPrecision

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from passlab.devices import Device, cpu
+from passlab.ir.types import TensorType
+from passlab.op.dtypes import array_dtype
 
 Decorator = Callable[[Any], Any]
 
@@ -50,6 +52,12 @@ def enabled_targets() -> list[tuple[str, Device]]:
 def ctx_list() -> list[tuple[str, Device]]:
     """Return the targets that tests run on: (name, device)."""
     return enabled_targets()
+
+
+def random_of_type(ty: TensorType, scale: float = 1, mean: float = 0) -> np.ndarray[Any, Any]:
+    """Return an array of a type with normally distributed numbers."""
+    shape = tuple(int(str(dim)) for dim in ty.shape)
+    return (mean + scale * np.random.default_rng().standard_normal(shape)).astype(array_dtype(ty.dtype))
 
 
 def strtobool(text: str) -> bool:

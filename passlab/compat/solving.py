@@ -1,0 +1,116 @@
+"""TVM's own door to type inference: a solver to which a program gives relations by name and types to unify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from passlab.errors import Diagnostic, PasslabError, TypeInferenceError, UnknownNameError, did_you_mean
+from passlab.infer.relations import OperatorRelation, OperatorReporter
+from passlab.infer.solver import MismatchError, Solver, brief
+from passlab.infer.unify import unify
+from passlab.ir.expr import Call, Expr, Var
+from passlab.ir.op import Op
+from passlab.ir.types import FuncType, IncompleteType, Type, TypeRelation, map_type
+
+PREFIX = "tvm.relay.type_relation."
+# Relations by TVM's names, and an operator that has each.
+OPERATORS = {
+    "Broadcast": "add",
+    "BroadcastComp": "less",
+    "Concatenate": "concatenate",
+    "Conv2D": "nn.conv2d",
+    "LayoutTransform": "layout_transform",
+    "Dense": "nn.dense",
+}
+
+
+class EnvFunc(str):
+    """A function of TVM by its name, as relations are named: `EnvFunc.get("tvm.relay.type_relation.Broadcast")`."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name as a plain string."""
+        return str(self)
+
+    @classmethod
+    def get(cls, name: str) -> EnvFunc:
+        """Return the function of a name."""
+        return cls(name)
+
+
+class _Solving:
+    """The solver of `_test_type_solver`: what it offers is taken by name."""
+
+    def __init__(self) -> None:
+        self._solver = Solver(exact=True)
+        self._errors: list[Diagnostic] = []
+        self._reporter = OperatorReporter(self._solver, self)
+
+    def error(self, finding: Diagnostic) -> None:
+        """Note a finding of a relation."""
+        self._errors.append(finding)
+
+    def origin(self, expr: Expr) -> Sequence[Any]:
+        """Say nothing of where types come from: there is no program."""
+        return ()
+
+    def __call__(self, name: str) -> Callable[..., Any]:
+        offered = {
+            "Solve": self._solve,
+            "Unify": self._unify,
+            "Resolve": self._solver.resolve,
+            "AddConstraint": self._add,
+        }
+        if name not in offered:
+            hint = did_you_mean(name, offered) or f"it has {', '.join(offered)}"
+            raise UnknownNameError(Diagnostic(f"the solver has no `{name}`", hint=hint))
+        return offered[name]
+
+    def _unify(self, left: Type, right: Type) -> Type:
+        try:
+            return self._solver.resolve(unify(self._solver, left, right, instantiate=self._instance))
+        except MismatchError as problem:
+            what = problem.detail or "the types do not match"
+            raise TypeInferenceError(
+                Diagnostic(what, expected=brief(problem.left), found=brief(problem.right))
+            ) from None
+
+    def _instance(self, generic: FuncType, kept: int) -> FuncType:
+        """Return a generic function with unknowns for its type parameters after the first `kept`."""
+        fresh = {variable: self._solver.fresh() for variable in generic.type_params[kept:]}
+        plain = FuncType(generic.arg_types, generic.ret_type, generic.type_params[:kept], generic.type_constraints)
+        result = map_type(plain, lambda ty: fresh.get(ty, ty))
+        assert isinstance(result, FuncType)
+        return result
+
+    def _add(self, relation: TypeRelation) -> None:
+        name = str(relation.name).removeprefix(PREFIX)
+        if name == "Identity":
+            for other in relation.args[1:]:
+                self._unify(relation.args[0], other)
+            return
+        if name not in OPERATORS:
+            raise UnknownNameError(Diagnostic(f"no operator has the relation `{name}`", hint=f"known: {[*OPERATORS]}"))
+        op = Op.get(OPERATORS[name])
+        inputs = relation.args[: relation.num_inputs]
+        call = Call(op, [Var(f"x{at}") for at in range(len(inputs))])
+        self._solver.used = True
+        self._solver.add(OperatorRelation(op, inputs, relation.attrs, relation.args[-1], call, self._reporter))
+
+    def _solve(self) -> bool:
+        """Conclude what follows; return whether nothing waits any longer. Raises `TypeInferenceError` for conflicts."""
+        self._solver.solve()
+        if self._errors:
+            raise TypeInferenceError(*self._errors)
+        return not any(self._solver.free_unknowns(p.mentions) for p in self._solver.unfinished())
+
+
+def type_solver() -> _Solving:
+    """Return a solver without relations."""
+    return _Solving()
+
+
+__all__ = ["EnvFunc", "IncompleteType", "PasslabError", "type_solver"]
