@@ -38,6 +38,10 @@ _REGISTRY = {
     **_of(f"{OWN}.functions", register_object="ignore", register_intrin_lowering="ignore"),
 }
 _NUMBERS = _of(f"{OWN}.scalars", "FloatImm", "IntImm", "StringImm", "const", "convert", "max_value", "min_value")
+_ARITHMETIC = _of(
+    f"{OWN}.scalars", "floordiv", "floormod", "indexdiv", "indexmod", round="whole", ceil="whole", floor="whole"
+)
+_NODES = _of(f"{OWN}.scalars", "Add", "FloorDiv", "FloorMod", "Mul", "PrimExpr", "Sub", Cast="cast")
 _DIMENSIONS = {**_of("passlab.ir.types", "Any", "SizeVar"), **_of(f"{OWN}.scalars", "size_var", "var", Var="var")}
 _RUNTIME = {
     **_ARRAYS,
@@ -209,16 +213,16 @@ _LISTED: dict[str, Entry] = {
     "tvm.target.target": (_TARGET, ()),
     "tvm.target.compilation_config": (_of(f"{OWN}.placement", "CompilationConfig", "make_compilation_config"), ()),
     "tvm.target.virtual_device": (_TARGET, ()),
-    "tvm.te": (_of(f"{OWN}.scalars", "const", "max_value", "min_value", "size_var", "var"), ()),
+    "tvm.te": (_of(f"{OWN}.scalars", "const", "max_value", "min_value", "size_var", "var") | _ARITHMETIC, ()),
     "tvm.testing": (
         {name: f"{_TESTING}:{name}" for name in ("assert_allclose",)},
         (_TESTING,),
     ),
     "tvm.testing.plugin": f"{OWN}.pytest_plugin",
     "tvm.testing.utils": ({}, (_TESTING,)),
-    "tvm.tir": ({**_NUMBERS, **_DIMENSIONS, **_LAYOUTS}, ()),
+    "tvm.tir": ({**_NUMBERS, **_DIMENSIONS, **_LAYOUTS, **_ARITHMETIC, **_NODES}, ()),
     "tvm.tir.data_layout": (_LAYOUTS, ()),
-    "tvm.tir.expr": ({**_NUMBERS, **_DIMENSIONS}, ()),
+    "tvm.tir.expr": ({**_NUMBERS, **_DIMENSIONS, **_NODES}, ()),
     "tvm.topi": (_of(f"{OWN}.topi.shapes", "get_const_tuple"), ()),
     "tvm.topi.nn.util": f"{OWN}.topi.shapes",
     "tvm.topi.nn.utils": f"{OWN}.topi.shapes",

@@ -6,6 +6,8 @@ every dimension that is known.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -108,3 +110,30 @@ def _bounds(dtype: str) -> Any:
     kind = array_dtype(dtype)
     bounds: Any = ml_dtypes.iinfo if kind.kind in "iu" else ml_dtypes.finfo
     return bounds(kind)
+
+
+# ------------------------------------------------------------ arithmetic of dimensions
+def _of_two(name: str, compute: Callable[[Any, Any], Any], doc: str) -> Callable[..., Any]:
+    def function(a: Any, b: Any, span: Any = None) -> Any:
+        return compute(a, b)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+Add = _of_two("Add", operator.add, "Return the sum of two dimensions.")
+Sub = _of_two("Sub", operator.sub, "Return the difference of two dimensions.")
+Mul = _of_two("Mul", operator.mul, "Return the product of two dimensions.")
+FloorDiv = floordiv = indexdiv = _of_two("floordiv", operator.floordiv, "Return a dimension divided, rounded down.")
+FloorMod = floormod = indexmod = _of_two("floormod", operator.mod, "Return what a division of a dimension leaves.")
+
+
+def cast(dtype: str, value: Any, span: Any = None) -> Any:
+    """Return a dimension as it is: dimensions are whole numbers."""
+    return value if isinstance(value, (SizeVar, int)) else int(value)
+
+
+def whole(x: Any, span: Any = None) -> Any:
+    """Return a number rounded, a symbolic dimension as it is: it is a whole number."""
+    return x if isinstance(x, SizeVar) else round(x)

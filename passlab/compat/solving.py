@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from passlab.errors import Diagnostic, PasslabError, TypeInferenceError, UnknownNameError, did_you_mean
+from passlab.errors import Diagnostic, TypeInferenceError, UnknownNameError, did_you_mean
 from passlab.infer.relations import OperatorRelation, OperatorReporter
 from passlab.infer.solver import MismatchError, Solver, brief
 from passlab.infer.unify import unify
 from passlab.ir.expr import Call, Expr, Var
 from passlab.ir.op import Op
-from passlab.ir.types import FuncType, IncompleteType, Type, TypeRelation, map_type
+from passlab.ir.types import FuncType, Type, TypeRelation, map_type
 
 PREFIX = "tvm.relay.type_relation."
 # Relations by TVM's names, and an operator that has each.
@@ -58,7 +58,7 @@ class _Solving:
         return ()
 
     def __call__(self, name: str) -> Callable[..., Any]:
-        offered = {
+        offered: dict[str, Callable[..., Any]] = {
             "Solve": self._solve,
             "Unify": self._unify,
             "Resolve": self._solver.resolve,
@@ -80,7 +80,7 @@ class _Solving:
 
     def _instance(self, generic: FuncType, kept: int) -> FuncType:
         """Return a generic function with unknowns for its type parameters after the first `kept`."""
-        fresh = {variable: self._solver.fresh() for variable in generic.type_params[kept:]}
+        fresh: dict[Type, Type] = {variable: self._solver.fresh() for variable in generic.type_params[kept:]}
         plain = FuncType(generic.arg_types, generic.ret_type, generic.type_params[:kept], generic.type_constraints)
         result = map_type(plain, lambda ty: fresh.get(ty, ty))
         assert isinstance(result, FuncType)
@@ -113,4 +113,4 @@ def type_solver() -> _Solving:
     return _Solving()
 
 
-__all__ = ["EnvFunc", "IncompleteType", "PasslabError", "type_solver"]
+__all__ = ["EnvFunc", "type_solver"]

@@ -68,7 +68,7 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.transform.mixed_precision": (
         {
             **_of("passlab.transform.registering", "register_mixed_precision_conversion"),
-            **{f"MIXED_PRECISION_{kind}": f"{_STAND_INS}:MIXED_PRECISION_{kind}" for kind in ("ALWAYS", "FOLLOW", "NEVER")},
+            **_of(_STAND_INS, *(f"MIXED_PRECISION_{kind}" for kind in ("ALWAYS", "FOLLOW", "NEVER"))),
         },
         ("passlab.relay.transform",),
     ),
@@ -86,7 +86,10 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.op._make", "tvm.relay._make"),
     **_same("passlab.relay", "tvm.relay._ffi_api", "tvm.relay.ir_pass"),
     **_same("passlab.relay.build_module", "tvm.relay._build_module"),
-    "tvm.relay.analysis._ffi_api": (_of(f"{OWN}.solving", _test_type_solver="type_solver"), ("passlab.relay.analysis",)),
+    "tvm.relay.analysis._ffi_api": (
+        _of(f"{OWN}.solving", _test_type_solver="type_solver"),
+        ("passlab.relay.analysis",),
+    ),
     **_same("passlab.transform", "tvm.relay.transform._ffi_api"),
     **_same("passlab.errors", "tvm.relay.error"),
     **_same("passlab.ir", "tvm.ir.function", "tvm.ir.type", "tvm.ir.tensor_type", "tvm.ir.type_relation"),

@@ -24,6 +24,7 @@ from passlab.ir.types import (
     Type,
     TypeCall,
     TypeRelation,
+    is_computed,
     map_type,
     rebuild_type,
 )
@@ -74,6 +75,8 @@ def _dim(solver: Solver, x: Dim, y: Dim) -> Dim | None:
         return x
     if x is ANY or y is ANY:
         return ANY
+    if is_computed(x) or is_computed(y):
+        return x if x == y else ANY
     a = solver.sizes.get(x, x) if isinstance(x, SizeVar) else x
     b = solver.sizes.get(y, y) if isinstance(y, SizeVar) else y
     if isinstance(a, SizeVar) and isinstance(b, int):

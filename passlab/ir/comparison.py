@@ -278,7 +278,7 @@ def _variables(ty: Type) -> list[Any]:
     for node in type_nodes(ty):
         out.append(node)
         if type(node) is TensorType:
-            out += [dim for dim in node.shape if type(dim) is SizeVar]
+            out += [v for dim in node.shape if isinstance(dim, SizeVar) for v in dim.variables]
     return out
 
 

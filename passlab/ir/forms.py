@@ -19,6 +19,7 @@ from passlab.ir.types import (
     ANY,
     FuncType,
     IncompleteType,
+    SizeExpr,
     SizeVar,
     TensorType,
     Type,
@@ -138,12 +139,23 @@ def _open_nodes(ty: Type, closed: dict[int, _Closed], most: float = math.inf) ->
 
 def _own_variables(ty: Type) -> bool:
     if type(ty) is TensorType:
-        return ty.dynamic and any(type(dim) is SizeVar for dim in ty.shape)
+        return ty.dynamic and any(isinstance(dim, SizeVar) for dim in ty.shape)
     return type(ty) in (TypeVar, IncompleteType)
 
 
 def _dim_text(dim: PyAny) -> str:
-    return "?" if dim is ANY else "v" if type(dim) is SizeVar else str(dim)
+    return "?" if dim is ANY else "v" if isinstance(dim, SizeVar) else str(dim)
+
+
+def _dim_form(dim: SizeVar, numbers: dict[PyAny, int]) -> PyAny:
+    """Return a symbolic dimension by the numbers of its variables, in the order in which they occur.
+
+    A quotient counts as a variable of its own.
+    """
+    if type(dim) is not SizeExpr:
+        return ("v", numbers.setdefault(dim, len(numbers)))
+    terms = [(sorted(numbers.setdefault(a, len(numbers)) for a in atoms), factor) for atoms, factor in dim.terms]
+    return ("+", *((tuple(atoms), factor) for atoms, factor in sorted(terms)))
 
 
 def _token(ty: Type) -> int:
@@ -175,7 +187,7 @@ def _variable_form(ty: Type, nodes: list[Type], loose: set[int], closed: dict[in
             record: PyAny = (kind, node.kind, numbers.setdefault(node, len(numbers)))  # type: ignore[attr-defined]
         elif type(node) is TensorType:
             record = (kind, node.dtype, *(
-                ("v", numbers.setdefault(d, len(numbers))) if type(d) is SizeVar else d for d in node.shape
+                _dim_form(d, numbers) if isinstance(d, SizeVar) else d for d in node.shape
             ))  # fmt: skip
         else:
             own: tuple[PyAny, ...] = ()

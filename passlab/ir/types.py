@@ -21,8 +21,11 @@ from passlab.ir.dimensions import ANY as ANY
 from passlab.ir.dimensions import Any as Any
 from passlab.ir.dimensions import Dim as Dim
 from passlab.ir.dimensions import Shape as Shape
+from passlab.ir.dimensions import SizeExpr as SizeExpr
+from passlab.ir.dimensions import SizeQuotient as SizeQuotient
 from passlab.ir.dimensions import SizeVar as SizeVar
 from passlab.ir.dimensions import as_dim
+from passlab.ir.dimensions import is_computed as is_computed
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.immutable import Immutable as Immutable
 from passlab.ir.node_errors import not_a_node_error

@@ -12,7 +12,7 @@ from typing import Any, NoReturn, cast
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import Reporter
-from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleType, Type
+from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleType, Type, is_computed
 
 
 def refuse(
@@ -80,38 +80,42 @@ def concrete(shape: Shape) -> tuple[int, ...]:
 
 def product(dims: Iterable[Dim]) -> Dim:
     """Return the product of dimensions, `?` as soon as one is not known (unless another is 0)."""
-    total = 1
-    known = True
-    for dim in dims:
-        if type(dim) is int:
-            total *= dim
-        else:
-            known = False
-    return total if known or total == 0 else ANY
+    result: Any = 1
+    for dim in sorted(dims, key=lambda d: type(d) is not int):
+        result = 0 if result == 0 else dim * result
+    return cast("Dim", result)
 
 
 def times(dim: Dim, factor: int) -> Dim:
-    """Return a dimension times a number: one with a name keeps it only where the number is 1."""
-    if isinstance(dim, int):
-        return dim * factor
-    return dim if factor == 1 else ANY
+    """Return a dimension times a number."""
+    result: Any = dim
+    return cast("Dim", result if factor == 1 else result * factor)
+
+
+def plus(dim: Dim, more: int) -> Dim:
+    """Return a dimension that is larger by a number, or smaller."""
+    return total([dim, more])
+
+
+def divided(dim: Dim, parts: int) -> Dim:
+    """Return the size of each of equal parts of a dimension."""
+    result: Any = dim
+    return cast("Dim", result // parts)
 
 
 def total(dims: Iterable[Dim]) -> Dim:
     """Return the sum of dimensions, `?` as soon as one is not known."""
-    found = 0
+    result: Any = 0
     for dim in dims:
-        if type(dim) is not int:
-            return ANY
-        found += dim
-    return found
+        result = dim + result
+    return cast("Dim", result)
 
 
 def join_dim(a: Dim, b: Dim) -> Dim | None:
     """Return the one dimension that `a` and `b` both are, None when they differ: a known size wins over `?`."""
-    if a is b or a == b or b is ANY:
+    if a is b or a == b or b is ANY or is_computed(b):
         return a
-    return b if a is ANY else None
+    return b if a is ANY or is_computed(a) else None
 
 
 def same_dtype(a: TensorType, b: TensorType, index: int = 1) -> None:
@@ -134,9 +138,9 @@ def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
         return b
     if b == 1:
         return a
-    if a is ANY:
+    if a is ANY or is_computed(a):
         return b
-    if b is ANY:
+    if b is ANY or is_computed(b):
         return a
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
@@ -36,6 +37,15 @@ class OpaqueObject:
     """What stands in a table for an object that text cannot hold."""
 
 
+# What is computed of symbolic sizes.
+COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
+    "tir.Add": operator.add,
+    "tir.Sub": operator.sub,
+    "tir.Mul": operator.mul,
+    "tir.FloorDiv": operator.floordiv,
+    "tir.FloorMod": operator.mod,
+}
+
 # Which fields of a node are nodes; all other fields of these kinds are numbers or texts.
 _REFERENCES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("", "SourceName", "Op", "IntImm", "FloatImm", "runtime.String", "tir.Any", "passlab.Opaque"), ()),
@@ -43,7 +53,8 @@ _REFERENCES: dict[str, tuple[str, ...]] = {
     "relay.Var": ("vid", "type_annotation", "virtual_device_"),
     "TupleType": ("fields",), "FuncType": ("arg_types", "ret_type", "type_params"), "TypeVar": ("name_hint",),
     "GlobalTypeVar": ("name_hint",), "TypeCall": ("func", "args"), "IncompleteType": (), "GlobalVar": ("name_hint",),
-    "tir.SizeVar": ("name",), "tir.Var": ("name",), "DictAttrs": ("__dict__",), "Span": ("source_name",),
+    "tir.SizeVar": ("name",), "tir.Var": ("name",), **dict.fromkeys(COMPUTED, ("a", "b")),
+    "DictAttrs": ("__dict__",), "Span": ("source_name",),
     "VirtualDevice": ("memory_scope", "target"), "TargetKind": ("default_keys", "name"),
     "Target": ("attrs", "features", "host", "keys", "kind", "tag"),
     "Executor": ("attrs", "name"), "Runtime": ("attrs", "name"),
@@ -128,6 +139,15 @@ def _plain(text: Any) -> Any:
 def _int_imm(node: Node, get: Get, tensor: Tensor) -> Any:
     value = int(node["attrs"]["value"])
     return bool(value) if node["attrs"].get("dtype") == "bool" else value
+
+
+def _computed(node: Node, get: Get, tensor: Tensor) -> Any:
+    """Return a sum, product or quotient of symbolic sizes and numbers."""
+    parts = [get(int(node["attrs"][name])) for name in ("a", "b")]
+    for part in parts:
+        if not isinstance(part, (int, SizeVar)) and part is not ANY:
+            raise TypeError(f"a {type(part).__name__} is no size")
+    return COMPUTED[node["type_key"]](*parts)
 
 
 def _map(node: Node, get: Get, tensor: Tensor) -> dict[Any, Any]:
@@ -216,6 +236,7 @@ BUILDERS: dict[str, Builder] = {
         str(get(int(node["attrs"]["name"]))), node["attrs"].get("dtype", "int64")
     ),
     "tir.Any": lambda node, get, tensor: ANY,
+    **dict.fromkeys(COMPUTED, _computed),
     "passlab.Opaque": lambda node, get, tensor: OpaqueObject(),
 }
 BUILDERS["tir.Var"] = BUILDERS["tir.SizeVar"]

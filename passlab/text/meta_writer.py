@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import partial, reduce
 from typing import Any
 
 from passlab.devices import Target, VirtualDevice
@@ -16,12 +17,15 @@ from passlab.ir.types import (
     GlobalTypeVar,
     IncompleteType,
     RefType,
+    SizeExpr,
+    SizeQuotient,
     SizeVar,
     TensorType,
     TupleType,
     Type,
     TypeCall,
     TypeVar,
+    is_computed,
 )
 from passlab.text.cursor import Parse, drive
 from passlab.text.records import MetaObject
@@ -155,7 +159,7 @@ class Graph:
         if isinstance(value, TensorType):
             return self._tensor_type(value)
         if isinstance(value, SizeVar):
-            return self._size_var(value)
+            return self._size_expr(value) if is_computed(value) else self._size_var(value)
         return self._type(value) if isinstance(value, Type) and type(value) in _TYPE_FIELDS else None
 
     def _constant(self, value: Constant) -> Parse:
@@ -185,6 +189,24 @@ class Graph:
     def _size_var(self, value: SizeVar) -> Parse:
         name = yield self._value(value.name)
         return self._add("tir.SizeVar", {"dtype": value.dtype, "name": name, "span": 0, "type_annotation": 0})
+
+    def _size_expr(self, value: SizeVar) -> Parse:
+        """Write what is computed of symbolic sizes as sums, products and quotients of two."""
+        if isinstance(value, SizeQuotient):
+            return self._computed(
+                "tir.FloorDiv", (yield self._value(value.dividend)), (yield self._value(value.divisor))
+            )
+        assert isinstance(value, SizeExpr)
+        parts: list[int] = []
+        for atoms, factor in value.terms:
+            indices = []
+            for part in (*atoms, *([factor] if factor != 1 or not atoms else [])):
+                indices.append((yield self._value(part)))
+            parts.append(reduce(partial(self._computed, "tir.Mul"), indices))
+        return reduce(partial(self._computed, "tir.Add"), parts)
+
+    def _computed(self, key: str, a: int, b: int) -> int:
+        return self._add(key, {"a": a, "b": b, "dtype": "int64", "span": 0})
 
     def _record(self, value: Any) -> Parse:
         """Write an object that is a leaf or a record of fields."""

@@ -18,7 +18,7 @@ from passlab.op.declare import make_call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, pairs, text
 from passlab.op.nn import gradients
-from passlab.op.relations import refuse, tensor
+from passlab.op.relations import plus, product, refuse, tensor
 
 
 def check_number(types: Sequence[Type], index: int, name: str) -> None:
@@ -47,7 +47,7 @@ def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longes
                 Diagnostic(f"{name}: pad_width[{i}] has {len(pair)} numbers", expected="two: before and after"), 0
             )
         if not isinstance(dim, int):
-            shape.append(ANY if sum(pair) else dim)
+            shape.append(plus(dim, sum(pair)))
             continue
         if dim + sum(pair) < 0:
             raise RelationError(
@@ -218,9 +218,7 @@ def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     if not data.shape:
         raise RelationError(Diagnostic("nn.batch_flatten needs a batch dimension", found=str(data)), 0)
     rest = data.shape[1:]
-    dims = [d for d in rest if isinstance(d, int)]
-    flat = math.prod(dims) if len(dims) == len(rest) else ANY
-    return TensorType((data.shape[0], flat), data.dtype)
+    return TensorType((data.shape[0], product(rest)), data.dtype)
 
 
 @operator(

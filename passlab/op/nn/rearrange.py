@@ -18,7 +18,7 @@ from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import rearrange_gradients
 from passlab.op.nn.pad import bordered, given
-from passlab.op.relations import normal_axis, refuse, tensor, times
+from passlab.op.relations import divided, normal_axis, refuse, tensor, times
 
 
 # ---------------------------------------------------------------- space and batch
@@ -109,7 +109,7 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     _check_blocks("nn.batch_to_space_nd", data, attrs.block_shape, attrs.crops, "crops")
     shape: list[Dim] = list(data.shape)
     count = math.prod(attrs.block_shape)
-    shape[0] = shape[0] // count if isinstance(shape[0], int) else times(shape[0], count)
+    shape[0] = divided(shape[0], count)
     for i, (block, pair) in enumerate(zip(attrs.block_shape, attrs.crops, strict=True), 1):
         dim = shape[i]
         if isinstance(dim, int):
@@ -193,12 +193,9 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     batch, channels, *size = forward_shape(way, data.shape, "data", 0)
     channels = times(channels, block * block)
     for i, dim in enumerate(size):
-        if isinstance(dim, int):
-            if dim % block:
-                refuse(f"nn.space_to_depth: an axis of size {dim} cannot be cut into blocks of {block}", 0)
-            size[i] = dim // block
-        else:
-            size[i] = times(dim, block)
+        if isinstance(dim, int) and dim % block:
+            refuse(f"nn.space_to_depth: an axis of size {dim} cannot be cut into blocks of {block}", 0)
+        size[i] = divided(dim, block)
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
 
@@ -241,7 +238,7 @@ def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         return None
     block, way = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
     batch, channels, *size = forward_shape(way, data.shape, "data", 0)
-    channels = channels // (block * block) if isinstance(channels, int) else times(channels, block)
+    channels = divided(channels, block * block)
     size = [times(dim, block) for dim in size]
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 

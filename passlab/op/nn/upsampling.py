@@ -20,7 +20,7 @@ from passlab.op.layout_names import layout_axes
 from passlab.op.nn.activation import finish
 from passlab.op.nn.resample import COORDINATES, Scheme, resample
 from passlab.op.nn.resize_gradients import resampling
-from passlab.op.relations import tensor
+from passlab.op.relations import tensor, times
 
 UPSAMPLING = ("nearest_neighbor", "bilinear", "bicubic")
 UPSAMPLING3D = ("nearest_neighbor", "trilinear")
@@ -41,8 +41,8 @@ def scaled_shape(shape: Shape, axes: Sequence[int], scales: Sequence[float], nam
         dim = result[axis]
         if isinstance(dim, int):
             result[axis] = int(dim * scale + 0.5)
-        elif scale != 1:
-            result[axis] = ANY
+        else:
+            result[axis] = times(dim, int(scale)) if float(scale).is_integer() else ANY
     return tuple(result)
 
 

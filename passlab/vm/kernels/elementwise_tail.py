@@ -135,7 +135,8 @@ def _is_large(ty: Any) -> bool:
     if not isinstance(ty, TensorType) or ty.dynamic:
         return False
     dtype = array_dtype(ty.dtype)
-    return dtype.kind in "iuf" and math.prod(ty.shape) * dtype.itemsize >= SMALLEST  # type: ignore[arg-type]
+    shape: Any = ty.shape
+    return dtype.kind in "iuf" and math.prod(shape) * dtype.itemsize >= SMALLEST
 
 
 def _end_of(body: Expr, order: Sequence[Expr], shape: Any) -> dict[Expr, Call]:
