@@ -82,7 +82,7 @@ class _Solving:
         """Return a generic function with unknowns for its type parameters after the first `kept`."""
         fresh: dict[Type, Type] = {variable: self._solver.fresh() for variable in generic.type_params[kept:]}
         plain = FuncType(generic.arg_types, generic.ret_type, generic.type_params[:kept], generic.type_constraints)
-        result = map_type(plain, lambda ty: fresh.get(ty, ty))
+        result = map_type(plain, fresh.get)
         assert isinstance(result, FuncType)
         return result
 
