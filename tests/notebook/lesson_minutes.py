@@ -16,6 +16,7 @@ from typing import Any
 
 WORDS_A_MINUTE, LINES_A_MINUTE, MINUTES_A_CELL = 150, 20, 0.2
 MINUTES_AN_EXERCISE = 3
+FOLDED = "# A solution"  # the first line of a folded cell is what JupyterLab shows of it
 NUMBERS = {
     "five": 5, "ten": 10, "fifteen": 15, "twenty": 20, "twenty-five": 25, "thirty": 30, "thirty-five": 35, "forty": 40,
 }  # fmt: skip
@@ -82,7 +83,7 @@ def _source(cell: dict[str, Any]) -> str:
 
 
 def _lines(cell: dict[str, Any]) -> list[str]:
-    return [line.strip() for line in _source(cell).splitlines() if line.strip()]
+    return [line.strip() for line in _source(cell).splitlines() if line.strip() and line.strip() != FOLDED]
 
 
 def _rounded(minutes: float) -> int:

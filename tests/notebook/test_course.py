@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from passlab import dumps
-from tests.notebook.lesson_minutes import estimated, stated
+from tests.notebook.lesson_minutes import FOLDED, estimated, stated
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 EVERY = sorted(NOTEBOOKS.glob("*.ipynb"))
@@ -133,6 +133,7 @@ class TestLesson:
         for cell in cells(path):
             if "solution" in tags(cell):
                 assert cell["metadata"]["jupyter"] == {"outputs_hidden": True, "source_hidden": True}, cell["id"]
+                assert cell["source"][0] == f"{FOLDED}\n", "JupyterLab shows the first line of a folded cell"
                 assert [output["output_type"] for output in cell["outputs"]] == ["execute_result"], cell["id"]
                 assert "(the solution): correct." in shown(cell), "only the verdict, by `Exercise.solution`"
 
