@@ -1,7 +1,8 @@
 """The reference of the manual, written while it builds: every public name from its docstring.
 
 A page `api/NAME.md` says in its last line which module it is about (`<!-- api: passlab.transform -->`). Each public
-name of that module is added as a Python object, so that the index and the search find it.
+name of that module is added as a Python object, so that the index and the search find it. The programs of the page that
+follow a line such as `<!-- example: parse IRModule -->` move to the first of these names, and the others point there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ from typing import Any
 import relay_pages
 
 API = re.compile(r"<!-- api: ([\w.]+) -->")
+EXAMPLE = re.compile(
+    r"^<!-- example: (?P<names>[\w ]+) -->\n(?P<blocks>```python\n.*?^```\n(?:\n?```text\n.*?^```\n)?)\n*",
+    re.DOTALL | re.MULTILINE,
+)
 # The modules whose names are public, in the order of the page that lists them: the name of the page, then the module.
 MODULES = {
     "passlab": "passlab",
@@ -69,15 +74,55 @@ def _is_own(module: ModuleType, name: str) -> bool:
     return origin == module.__name__
 
 
-def reference(module_name: str) -> Iterator[str]:
-    """Yield the reference of a module as Markdown."""
+def examples_of(page: str) -> dict[str, tuple[str, ...]]:
+    """Return the programs of a page by the names that they are examples of, as Markdown, in their order."""
+    found: dict[str, tuple[str, ...]] = {}
+    for example in EXAMPLE.finditer(page):
+        for name in example["names"].split():
+            found[name] = (*found.get(name, ()), example["blocks"])
+    return found
+
+
+def same_elsewhere(module_name: str, name: str) -> list[str]:
+    """Return the full names of the very same object on other pages of the reference."""
+    value = getattr(importlib.import_module(module_name), name)
+    modules = {other: importlib.import_module(other) for other in MODULES.values() if other != module_name}
+    return [
+        f"{other}.{one}"
+        for other, module in modules.items()
+        for one in public_names(module)
+        if getattr(module, one) is value
+    ]
+
+
+def _with_example(module_name: str, name: str, page: str, shown: set[str]) -> str:
+    """Return what follows the description of a name: its examples, or where they are."""
+    parts = []
+    for example in EXAMPLE.finditer(page):
+        names = example["names"].split()
+        if name not in names:
+            continue
+        if example["blocks"] not in shown:
+            shown.add(example["blocks"])
+            parts.append(f"Example:\n\n{example['blocks']}")
+        else:
+            first = min(names, key=str.lower)
+            parts.append(f"There is an example at {{py:obj}}`{first} <{module_name}.{first}>`.")
+    if not parts and (others := same_elsewhere(module_name, name)):
+        parts.append(f"The same as {{py:obj}}`{others[0]}`.")
+    return "\n\n".join(parts)
+
+
+def reference(module_name: str, page: str = "") -> Iterator[str]:
+    """Yield the reference of a module as Markdown, with the examples of its page."""
     module = importlib.import_module(module_name)
     names = public_names(module)
+    shown: set[str] = set()
     yield "\n| name | what it is |\n|---|---|"
     for name in names:
         yield f"| {{py:obj}}`{name} <{module_name}.{name}>` | {relay_pages._cell(_summary(getattr(module, name)))} |"
     for name in names:
-        yield from _entry(module_name, name, getattr(module, name))
+        yield from _entry(module_name, name, getattr(module, name), _with_example(module_name, name, page, shown))
 
 
 def _summary(value: Any) -> str:
@@ -101,20 +146,20 @@ def _doc(value: Any) -> str:
     return f"{f'`{shown}`, a' if shown else 'A'} value of class `{kind.__name__}`. {' '.join(words.split())}".rstrip()
 
 
-def _entry(module_name: str, name: str, value: Any) -> Iterator[str]:
+def _entry(module_name: str, name: str, value: Any, example: str) -> Iterator[str]:
     full = f"{module_name}.{name}"
     if inspect.isclass(value):
         yield f"\n::::{{py:class}} {full}{_signature(value)}\n"
-        yield _body(value)
+        yield f"{_body(value)}\n\n{example}"
         for member, what, kind in _members(value):
             mark = {"property": "py:attribute"}.get(kind, "py:method")
             signature = "" if kind == "property" else _signature(what)
             yield f"\n:::{{{mark}}} {member}{signature}\n\n{_body(what)}\n:::\n"
         yield "::::\n"
     elif callable(value):
-        yield f"\n::::{{py:function}} {full}{_signature(value)}\n\n{_body(value)}\n::::\n"
+        yield f"\n::::{{py:function}} {full}{_signature(value)}\n\n{_body(value)}\n\n{example}\n::::\n"
     else:
-        yield f"\n::::{{py:data}} {full}\n\n{_body(value)}\n::::\n"
+        yield f"\n::::{{py:data}} {full}\n\n{_body(value)}\n\n{example}\n::::\n"
 
 
 def _members(cls: type) -> list[tuple[str, Any, str]]:
@@ -276,7 +321,8 @@ def add_generated_part(app: Any, name: str, source: list[str]) -> None:
     if name in GENERATED:
         source[0] += "\n".join(GENERATED[name]())
     for module_name in API.findall(source[0]):
-        source[0] += "\n".join(reference(module_name))
+        page = source[0]
+        source[0] = EXAMPLE.sub("", page) + "\n".join(reference(module_name, page))
 
 
 def setup(app: Any) -> dict[str, Any]:

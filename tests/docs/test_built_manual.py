@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib
+import inspect
 import json
 import re
 import subprocess
@@ -17,6 +19,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from sphinx.search.en import SearchEnglish
 
+from passlab.ir.op import Op
 from passlab.notebook.extension import MAGICS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,6 +104,57 @@ def test_every_public_name_has_words_of_its_own() -> None:
         if not reference_pages._doc(getattr(importlib.import_module(module), name))
     ]
     assert not silent
+
+
+def names_in(block: str) -> set[str]:
+    """The names that a program mentions."""
+    nodes = list(ast.walk(ast.parse(block)))
+    return {
+        *(node.id for node in nodes if isinstance(node, ast.Name)),
+        *(node.attr for node in nodes if isinstance(node, ast.Attribute)),
+        *(node.name.rpartition(".")[2] for node in nodes if isinstance(node, ast.alias)),
+    }
+
+
+def test_every_public_name_has_an_example_that_runs() -> None:
+    """`test_manual` runs the programs of all pages. Operators have examples in Relay; submodules need none."""
+    operators = {name.rpartition(".")[2] for name in Op.list_op_names()}
+    pages = {name: (ROOT / "docs/api" / f"{name}.md").read_text(encoding="utf-8") for name in reference_pages.MODULES}
+    shown = {
+        f"{module}.{name}"
+        for page, module in reference_pages.MODULES.items()
+        for name in (
+            *reference_pages.examples_of(pages[page]),
+            *names_in("\n".join(python_of(pages[page].partition("<!-- example")[0]))),
+        )
+    }
+    without = []
+    for module in reference_pages.MODULES.values():
+        for name in reference_pages.public_names(importlib.import_module(module)):
+            value = getattr(importlib.import_module(module), name)
+            is_operator = module == "passlab.relay" and name in operators
+            every = {f"{module}.{name}", *reference_pages.same_elsewhere(module, name)}
+            if not (inspect.ismodule(value) or is_operator or every & shown):
+                without.append(f"{module}.{name}")
+    assert not without
+
+
+def test_an_example_uses_the_names_it_is_an_example_of() -> None:
+    idle = [
+        f"{page}: {name}"
+        for page in reference_pages.MODULES
+        for name, blocks in reference_pages.examples_of(
+            (ROOT / "docs/api" / f"{page}.md").read_text(encoding="utf-8")
+        ).items()
+        for block in blocks
+        if name not in names_in("\n".join(python_of(block)))
+    ]
+    assert not idle
+
+
+def python_of(page: str) -> list[str]:
+    """The Python blocks of a page."""
+    return re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
 def test_every_magic_is_on_its_page_with_its_options() -> None:
