@@ -1,0 +1,251 @@
+"""The page of differences from TVM says what passlab does: each row of its first table is run.
+
+`CHECKS` has a check for each topic, by the first words of its row. What needs a longer story is told by a test elsewhere,
+which `ELSEWHERE` names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab import instrument, relay, transform, vm
+from passlab.errors import AttrsError, ParseError, PassTypeError, RunError, TypeInferenceError
+from passlab.passes.normal_form.to_basic_block_normal_form import ToBasicBlockNormalForm
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/differences-from-tvm.md").read_text(encoding="utf-8")
+TABLE = PAGE.partition("## Different on purpose")[2].partition("## ")[0]
+TOPICS = re.findall(r"^\| (?!Topic|---)(.+?) \|", TABLE, re.MULTILINE)
+SUM = "def @main(%x: Tensor[(2, 3), float32]) { sum(%x, axis=[0, 1]) }"
+THREE = "def @main(%x: float32) { %x + (1f + 2f) }"
+EXP = "def @main(%x: Tensor[(2), float32]) { exp(%x) }"
+
+
+def value(text: str, *arguments: Any, kind: str = "debug") -> Any:
+    return relay.create_executor(kind, passlab.parse(text)).evaluate()(*arguments)
+
+
+def nodes_never_change() -> None:
+    mod = passlab.text.parse(THREE)
+    body = mod["main"].body
+    parts = (body, body.op, *body.args, *body.args[1].args)
+    for name in ("InferType", "FoldConstant", "ToANormalForm", "FuseOps"):
+        transform.get_pass(name)(mod)
+    body = mod["main"].body
+    assert all(a is b for a, b in zip(parts, (body, body.op, *body.args, *body.args[1].args), strict=True))
+
+
+def types_are_one_object() -> None:
+    assert relay.TensorType((2, 3), "float32") is relay.TensorType((2, 3), "float32")
+
+
+def containers_are_plain() -> None:
+    assert str(passlab.parse(SUM)["main"].body.attrs.axis) == "(0, 1)"
+    assert isinstance(passlab.parse(SUM)["main"].params, tuple)
+
+
+def an_error_is_its_text() -> None:
+    with pytest.raises(ParseError) as raised:
+        passlab.parse("def @main(%x: float32) { %y }")
+    assert raised.value.args[0] == str(raised.value)
+    assert "^^" in str(raised.value)
+
+
+class Failing(instrument.PassInstrument):
+    def run_before_pass(self, mod: Any, info: Any) -> None:
+        raise ValueError("mine")
+
+
+class WithoutAnswer(instrument.PassInstrument):
+    def should_run(self, mod: Any, info: Any) -> Any:
+        return None
+
+
+def fold_under(tool: instrument.PassInstrument) -> None:
+    with transform.PassContext(instruments=[tool]):
+        transform.FoldConstant()(passlab.parse(THREE))
+
+
+def hooks_raise_what_they_raise() -> None:
+    with pytest.raises(ValueError, match="mine"):
+        fold_under(Failing())
+
+
+def a_hook_must_answer() -> None:
+    with pytest.raises(PassTypeError, match="gave no answer"):
+        fold_under(WithoutAnswer())
+
+
+def wrong_arguments_are_refused() -> None:
+    with pytest.raises(AttrsError, match="did you mean `axis`"):
+        relay.sum(relay.var("x", shape=(2,)), axes=1)
+
+
+def arguments_of_a_run_are_checked() -> None:
+    with pytest.raises(RunError, match="shape"):
+        value(EXP, np.ones(3, "float32"), kind="vm")
+    with pytest.raises(RunError, match="dtype"):
+        value(EXP, np.ones(2, "int8"), kind="vm")
+
+
+def unset_inputs_are_refused() -> None:
+    with pytest.raises(RunError, match="inputs are not set: x"):
+        relay.build(passlab.parse(EXP))["default"](passlab.cpu()).run()
+
+
+def saved_data_are_bytes() -> None:
+    assert type(relay.save_param_dict({"a": np.ones(2)})) is bytes
+    assert type(vm.compile(passlab.parse(EXP)).save()[0]) is bytes
+
+
+def a_function_pass_takes_three() -> None:
+    with pytest.raises(PassTypeError):
+        transform.function_pass(opt_level=1)(lambda func: func)(passlab.parse(THREE))
+
+
+def times_are_kept() -> None:
+    timing = instrument.PassTimingInstrument()
+    fold_under(timing)
+    assert "FoldConstant" in timing.render()
+
+
+def results_share_no_memory() -> None:
+    x = np.float32([1, 2])
+    result = value("def @main(%x: Tensor[(2), float32]) { %x }", x, kind="vm")
+    assert not np.shares_memory(np.asarray(result), x)
+
+
+def building_does_not_simplify() -> None:
+    mod = passlab.parse("def @main(%x: Tensor[(2), float32]) { (%x + 1f) - 1f }")
+    names = [event.name for event in passlab.lab.record_compilation(mod, "graph").events]
+    assert not {"SimplifyExpr", "Legalize"} & set(names)
+
+
+def a_quadratic_stays() -> None:
+    text = "def @main(%x: float32, %y: float32) { %x * %x + %x * %y * 2f + %y * %y }"
+    simplified = transform.SimplifyExpr()(passlab.parse(text))
+    assert passlab.testing.count_ops(simplified)["multiply"] >= 4
+
+
+def level_zero_compiles() -> None:
+    with transform.PassContext(opt_level=0):
+        exe = vm.compile(passlab.parse("def @main(%x: float32) { exp(tanh(%x)) }"))
+    assert exe.primitive_ops == ["fused_tanh", "fused_exp"]
+
+
+def shifts_of_floats_are_refused() -> None:
+    with pytest.raises(TypeInferenceError):
+        passlab.parse("def @main(%x: float32) { left_shift(%x, 1f) }")
+
+
+def a_normal_form_returns_the_same() -> None:
+    mod = transform.InferType()(passlab.parse(THREE))
+    assert ToBasicBlockNormalForm()(mod) is mod
+
+
+def casts_wrap() -> None:
+    text = 'def @main(%x: Tensor[(4), float32]) { cast(%x, dtype="int8") }'
+    for kind in ("debug", "vm", "graph", "aot"):
+        assert value(text, np.float32([1.9, -1.9, 300, np.nan]), kind=kind).tolist() == [1, -1, 44, 0]
+
+
+def floats_in_attributes_are_near() -> None:
+    texts = (f"def @main(%x: float32) {{ nn.leaky_relu(%x, alpha={alpha}f) }}" for alpha in (0.1, 0.1 + 1e-11))
+    a, b = (passlab.text.parse(text)["main"] for text in texts)
+    assert passlab.structural_equal(a, b)
+    assert passlab.structural_hash(a) == passlab.structural_hash(b)
+
+
+def odd_names_read_back() -> None:
+    for name in ("", "1", "a.b"):
+        func = relay.Function([x := relay.var(name, shape=())], relay.exp(x))
+        again = passlab.parse(passlab.IRModule.from_expr(func).astext())
+        assert again["main"].params[0].name_hint == name
+
+
+def spans_are_printed_when_asked_for() -> None:
+    mod = passlab.parse(EXP)
+    assert "from_string" not in mod.astext()
+    assert "from_string" in mod.astext(spans=True)
+
+
+def long_types_are_cut() -> None:
+    x = relay.var("x", shape=(2,))
+    body: Any = x
+    for _ in range(60):
+        body = relay.Tuple([body, body])
+    mod = transform.InferType()(passlab.IRModule.from_expr(relay.Function([x], body)))
+    assert len(mod.astext()) < 200_000
+
+
+def the_rest_of_unique_is_zero() -> None:
+    result = value("def @main(%x: Tensor[(4), int32]) { unique(%x) }", np.int32([3, 3, 1, 1]))
+    assert np.asarray(result[0]).tolist() == [1, 3, 0, 0]
+
+
+def dimensions_have_no_dtype() -> None:
+    text = "def @main(%x: Tensor[(3), float32]) { argmax(%x) }"
+    assert str(passlab.parse(text)["main"].ret_type) == "int32"
+    assert passlab.parse(text)["main"].params[0].checked_type.shape == (3,)
+
+
+def kernels_are_named_after_operators() -> None:
+    assert vm.compile(passlab.parse(EXP)).primitive_ops == ["fused_exp"]
+
+
+CHECKS: dict[str, Callable[[], None]] = {
+    "Nodes": nodes_never_change,
+    "Types": types_are_one_object,
+    "`Map`": containers_are_plain,
+    "Text of an error": an_error_is_its_text,
+    "Errors of Python hooks": hooks_raise_what_they_raise,
+    "`should_run` without": a_hook_must_answer,
+    "Wrong arguments": wrong_arguments_are_refused,
+    "Arguments of a run": arguments_of_a_run_are_checked,
+    "Unset inputs": unset_inputs_are_refused,
+    "Parameters saved": saved_data_are_bytes,
+    "`function_pass`": a_function_pass_takes_three,
+    "`PassTimingInstrument`": times_are_kept,
+    "Results and arguments": results_share_no_memory,
+    "Passes of `relay.build`": building_does_not_simplify,
+    "`SimplifyExpr` of": a_quadratic_stays,
+    "Level 0": level_zero_compiles,
+    "Shifts of floats": shifts_of_floats_are_refused,
+    "`ToBasicBlockNormalForm`": a_normal_form_returns_the_same,
+    "Casts of floats": casts_wrap,
+    "Floats in attributes": floats_in_attributes_are_near,
+    "Odd names": odd_names_read_back,
+    "Spans in text": spans_are_printed_when_asked_for,
+    "Types whose text": long_types_are_cut,
+    "Unused part of": the_rest_of_unique_is_zero,
+    "dtype of a shape": dimensions_have_no_dtype,
+    "Names of kernels": kernels_are_named_after_operators,
+}
+
+
+ELSEWHERE = {
+    "Tensor arrays of `Prelude`": "tests/relay/test_tensor_arrays.py",
+    "Gradient of `annotation.checkpoint`": "tests/passes/test_derivatives.py",
+    "`nn.lrn` in float16": "tests/op_nn/test_activation.py",
+    "`AnnotateTarget` of references": "tests/passes/test_annotate_target.py",
+    "An effect that is shared": "tests/passes/test_effect_order.py",
+    "`relay.quantize`": "tests/relay/test_quantize.py",
+}
+
+
+def test_every_row_is_checked() -> None:
+    assert [topic for topic in TOPICS if not topic.startswith((*CHECKS, *ELSEWHERE))] == []
+    assert [start for start in (*CHECKS, *ELSEWHERE) if not any(topic.startswith(start) for topic in TOPICS)] == []
+    assert [path for path in ELSEWHERE.values() if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("topic", CHECKS)
+def test_passlab_does_what_the_row_says(topic: str) -> None:
+    CHECKS[topic]()
