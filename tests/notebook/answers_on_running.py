@@ -350,9 +350,9 @@ ANSWERS: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
             ),
             (
                 "list(EIGHT)",
-                "['tvm.autotvm']",
-                "['tvm.relay.transform']",
-                "['autotvm', 'rpc']",
+                "['tvm.autotvm.measure_option']",
+                "['tvm.relay.transform.FoldConstant']",
+                "['measure_option', 'connect']",
                 "[name for name in EIGHT if not is_missing(name)]",
             ),
         ),
