@@ -7,6 +7,7 @@ follow a line such as `<!-- example: parse IRModule -->` move to the first of th
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
@@ -22,6 +23,7 @@ EXAMPLE = re.compile(
     r"^<!-- example: (?P<names>[\w ]+) -->\n(?P<blocks>```python\n.*?^```\n(?:\n?```text\n.*?^```\n)?)\n*",
     re.DOTALL | re.MULTILINE,
 )
+PROGRAM = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # The modules whose names are public, in the order of the page that lists them: the name of the page, then the module.
 MODULES = {
     "passlab": "passlab",
@@ -75,12 +77,73 @@ def _is_own(module: ModuleType, name: str) -> bool:
 
 
 def examples_of(page: str) -> dict[str, tuple[str, ...]]:
-    """Return the programs of a page by the names that they are examples of, as Markdown, in their order."""
+    """Return the examples of a page, as Markdown, by the names that they are examples of.
+
+    Each stands alone: what it needs of the programs before it on the page is put in front.
+    """
     found: dict[str, tuple[str, ...]] = {}
+    before = [_statements(page.partition("<!-- example: ")[0])]
     for example in EXAMPLE.finditer(page):
+        own = _statements(example["blocks"])
+        needed = _needed(own, [statement for earlier in before for statement in earlier])
+        blocks = example["blocks"].replace("```python\n", f"```python\n{needed}", 1)
+        before.append(own)
         for name in example["names"].split():
-            found[name] = (*found.get(name, ()), example["blocks"])
+            found[name] = (*found.get(name, ()), blocks)
     return found
+
+
+def _statements(markdown: str) -> list[tuple[ast.stmt, str]]:
+    """Return the statements of the programs in Markdown, each with its text."""
+    found = []
+    for program in PROGRAM.findall(markdown):
+        lines = program.splitlines()
+        for statement in ast.parse(program).body:
+            first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+            found.append((statement, "\n".join(lines[first - 1 : statement.end_lineno])))
+    return found
+
+
+def _needed(own: list[tuple[ast.stmt, str]], before: list[tuple[ast.stmt, str]]) -> str:
+    """Return those of the statements before that give the names which a program uses."""
+    missing: set[str] = set()
+    for statement, _ in reversed(own):
+        missing = (missing - _bound(statement)) | _loaded(statement)
+    chosen = []
+    for statement, text in reversed(before):
+        if _bound(statement) & missing:
+            missing = (missing - _bound(statement)) | _loaded(statement)
+            chosen.append((statement, text))
+    imports = [text for statement, text in reversed(chosen) if isinstance(statement, (ast.Import, ast.ImportFrom))]
+    others = [text for statement, text in reversed(chosen) if not isinstance(statement, (ast.Import, ast.ImportFrom))]
+    parts = ["\n".join(dict.fromkeys(imports)), "\n".join(others)]
+    return "".join(f"{part}\n\n" for part in parts if part)
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement gives a value."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
+        return set(dir(importlib.import_module(statement.module or "")))
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+    return _names(statement, ast.Store) - _local(statement)
+
+
+def _loaded(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement uses."""
+    return _names(statement, ast.Load) - _local(statement)
+
+
+def _names(node: ast.AST, kind: type[ast.expr_context]) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, kind)}
+
+
+def _local(statement: ast.stmt) -> set[str]:
+    """Return the names that only comprehensions in a statement have."""
+    loops = [part for part in ast.walk(statement) if isinstance(part, ast.comprehension)]
+    return {name for loop in loops for name in _names(loop.target, ast.Store)}
 
 
 def same_elsewhere(module_name: str, name: str) -> list[str]:
@@ -95,19 +158,15 @@ def same_elsewhere(module_name: str, name: str) -> list[str]:
     ]
 
 
-def _with_example(module_name: str, name: str, page: str, shown: set[str]) -> str:
+def _with_example(module_name: str, name: str, examples: dict[str, tuple[str, ...]], shown: dict[str, str]) -> str:
     """Return what follows the description of a name: its examples, or where they are."""
     parts = []
-    for example in EXAMPLE.finditer(page):
-        names = example["names"].split()
-        if name not in names:
-            continue
-        if example["blocks"] not in shown:
-            shown.add(example["blocks"])
-            parts.append(f"Example:\n\n{example['blocks']}")
+    for blocks in examples.get(name, ()):
+        if blocks in shown:
+            parts.append(f"There is an example at {{py:obj}}`{shown[blocks]} <{module_name}.{shown[blocks]}>`.")
         else:
-            first = min(names, key=str.lower)
-            parts.append(f"There is an example at {{py:obj}}`{first} <{module_name}.{first}>`.")
+            shown[blocks] = name
+            parts.append(f"Example:\n\n{blocks}")
     if not parts and (others := same_elsewhere(module_name, name)):
         parts.append(f"The same as {{py:obj}}`{others[0]}`.")
     return "\n\n".join(parts)
@@ -117,12 +176,12 @@ def reference(module_name: str, page: str = "") -> Iterator[str]:
     """Yield the reference of a module as Markdown, with the examples of its page."""
     module = importlib.import_module(module_name)
     names = public_names(module)
-    shown: set[str] = set()
+    examples, shown = examples_of(page), dict[str, str]()
     yield "\n| name | what it is |\n|---|---|"
     for name in names:
         yield f"| {{py:obj}}`{name} <{module_name}.{name}>` | {relay_pages._cell(_summary(getattr(module, name)))} |"
     for name in names:
-        yield from _entry(module_name, name, getattr(module, name), _with_example(module_name, name, page, shown))
+        yield from _entry(module_name, name, getattr(module, name), _with_example(module_name, name, examples, shown))
 
 
 def _summary(value: Any) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import importlib
 import inspect
+import io
 import json
 import re
 import subprocess
@@ -21,6 +23,7 @@ from sphinx.search.en import SearchEnglish
 
 from passlab.ir.op import Op
 from passlab.notebook.extension import MAGICS
+from tests.docs.test_manual import normal, own_operators  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "docs"))
@@ -178,6 +181,19 @@ def test_an_example_uses_the_names_it_is_an_example_of() -> None:
         if name not in names_in("\n".join(python_of(block)))
     ]
     assert not idle
+
+
+@pytest.mark.usefixtures("own_operators")
+@pytest.mark.parametrize("page", reference_pages.MODULES)
+def test_each_example_stands_alone(page: str) -> None:
+    examples = reference_pages.examples_of((ROOT / "docs/api" / f"{page}.md").read_text(encoding="utf-8"))
+    for blocks in dict.fromkeys(block for several in examples.values() for block in several):
+        (program,) = python_of(blocks)
+        expected = re.findall(r"^```text\n(.*?)^```", blocks, re.DOTALL | re.MULTILINE)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(program, f"{page}.md", "exec"), {"__name__": "__main__"})
+        assert [normal(out.getvalue())] == (expected or ["\n"]), program
 
 
 def python_of(page: str) -> list[str]:
