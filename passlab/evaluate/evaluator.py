@@ -1,9 +1,9 @@
-"""The meaning of Relay: call by value, arguments from left to right, a shared node evaluated once.
+"""The meaning of Relay: call by value, arguments from left to right and then the callee, a shared node evaluated once.
 
 The evaluator keeps its own stack, so programs may nest and recurse as deep as `limits.frames`. Each call of a function
 makes an `Activation`: the values of the nodes of its body, as they become known. A node that occurs in several
 functions, inside each other, belongs to the innermost one around all its uses and is evaluated there once, exactly as
-ToANormalForm would bind it.
+ToANormalForm would bind it; `homes` says where.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, Interruption, LimitError, RunError
 from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.homes import Homes
 from passlab.evaluate.memory import MEMORY_OPERATORS
 from passlab.evaluate.operators import apply_operator, describe
 from passlab.evaluate.values import ADTValue, Closure, RefValue, Value
@@ -39,10 +40,8 @@ from passlab.ir.expr import (
 )
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.walk import Scope, Scopes
 
 CALLABLES = (Closure, Constructor, Op)  # the functions among values
-Owners = dict[Expr, Function] | None  # the function each node belongs to; None when all belong to the outermost
 
 
 class Activation:
@@ -51,12 +50,14 @@ class Activation:
     `killed` are the variables whose memory was given up: no kernel may be called on them any more.
     """
 
-    __slots__ = ("depth", "function", "killed", "known", "outer", "owners")
+    __slots__ = ("depth", "early", "function", "homes", "killed", "known", "outer", "owners")
 
-    def __init__(self, function: Function, outer: Activation | None, owners: Owners, depth: int) -> None:
+    def __init__(self, function: Function, outer: Activation | None, homes: Homes, depth: int) -> None:
         self.function = function
         self.outer = outer
-        self.owners = owners
+        self.homes = homes
+        self.owners = homes.owners
+        self.early = homes.early
         self.known: dict[Expr, Value] = {}
         self.killed: set[Expr] = set()
         self.depth = depth
@@ -77,7 +78,7 @@ class Evaluator:
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.mod = mod if mod is not None else IRModule()
-        self._owners: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
+        self._homes: WeakKeyDictionary[Function, Homes] = WeakKeyDictionary()
         self._globals: dict[str, Closure] = {}
         self._steps = STEPS  # who watches a run puts steps of its own here, so that other runs pay nothing for it
 
@@ -105,7 +106,7 @@ class Evaluator:
             what = f"the function takes {len(function.params)} arguments and was given {len(args)}"
             raise RunError(Diagnostic(what, function.span, notes=expected))
         values = [check_argument(p, a, CALLABLES) for p, a in zip(function.params, args, strict=True)]
-        return Closure(function, None, self._owners_of(function)), values
+        return Closure(function, None, self._homes_of(function)), values
 
     def apply(self, callee: Value, args: Sequence[Value]) -> Value:
         """Call a function value on values."""
@@ -128,7 +129,7 @@ class Evaluator:
         if isinstance(expr, GlobalVar):
             return self._global(expr)
         wrapper = Function((), expr)
-        return self._loop(expr, Activation(wrapper, None, self._owners_of(wrapper), 0))
+        return self._loop(expr, Activation(wrapper, None, self._homes_of(wrapper), 0))
 
     # ------------------------------------------------------------ the machine
     def _loop(self, root: Expr, act: Activation) -> Value:
@@ -167,7 +168,7 @@ class Evaluator:
             what = f"calls are nested deeper than the limit `frames` ({limits.current().frames:,})"
             hint = "raise it with `passlab.limits.override(frames=...)`, or look for a recursion that does not end"
             raise LimitError(Diagnostic(what, call.span if call else None, hint=hint))
-        act = Activation(function, closure.home, closure.owners, depth)
+        act = Activation(function, closure.home, closure.homes, depth)
         act.known.update(zip(function.params, args, strict=True))
         return act
 
@@ -175,37 +176,14 @@ class Evaluator:
         closure = self._globals.get(var.name_hint)
         if closure is None:
             function = self.mod[var]
-            closure = self._globals[var.name_hint] = Closure(function, None, self._owners_of(function))
+            closure = self._globals[var.name_hint] = Closure(function, None, self._homes_of(function))
         return closure
 
-    def _owners_of(self, function: Function) -> Owners:
-        if function not in self._owners:
-            self._owners[function] = _owners(function)
-        owners: Owners = self._owners[function]
-        return owners
-
-
-def _owners(root: Function) -> Owners:
-    """Return the innermost function around all uses of each node, or None when no function stands inside another."""
-    scopes = Scopes(root)
-    if sum(isinstance(n, Function) for n in scopes.order) == 1:
-        return None
-    of_scope: dict[Scope, Function] = {scopes.top: root}
-
-    def function_of(scope: Scope) -> Function:
-        path = []
-        while scope not in of_scope:
-            path.append(scope)
-            if isinstance(scope.owner, Function):
-                of_scope[scope] = scope.owner
-                break
-            scope = scope.parent  # type: ignore[assignment]
-        found = of_scope[scope]
-        for inner in path:
-            of_scope.setdefault(inner, found)
-        return found
-
-    return {node: function_of(scope) for node, scope in scopes.of.items()}
+    def _homes_of(self, function: Function) -> Homes:
+        homes = self._homes.get(function)
+        if homes is None:
+            homes = self._homes[function] = Homes(function)
+        return homes
 
 
 # ---------------------------------------------------------------- one step per kind of node
@@ -270,7 +248,9 @@ def _global_var(ev: Evaluator, node: GlobalVar, act: Activation) -> Waits:
 
 
 def _function(ev: Evaluator, node: Function, act: Activation) -> Waits:
-    act.known[node] = Closure(node, act, act.owners)
+    if node in act.early and (waits := _wait(act, *act.early[node])):
+        return waits
+    act.known[node] = Closure(node, act, act.homes)
     return _DONE
 
 
@@ -297,14 +277,14 @@ def _let(ev: Evaluator, node: Let, act: Activation) -> Waits:
         if waits:
             return waits
         act.known[node.var] = _value(act, node.value)
-    return _result(node, node.body, act)
+    return _inner(node, node.body, act)
 
 
 def _if(ev: Evaluator, node: If, act: Activation) -> Waits:
     waits = _wait(act, node.cond)
     if waits:
         return waits
-    return _result(node, node.true_branch if _truth(_value(act, node.cond), node.cond) else node.false_branch, act)
+    return _inner(node, node.true_branch if _truth(_value(act, node.cond), node.cond) else node.false_branch, act)
 
 
 def _truth(value: Value, cond: Expr) -> bool:
@@ -313,8 +293,10 @@ def _truth(value: Value, cond: Expr) -> bool:
     return bool(value)
 
 
-def _result(node: Expr, part: Expr, act: Activation) -> Waits:
-    """The value of `node` is that of `part`."""
+def _inner(node: Expr, part: Expr, act: Activation) -> Waits:
+    """The value of `node` is that of `part`, which stands in a scope that the node opens."""
+    if node in act.early and (waits := _wait(act, *act.early[node])):
+        return waits
     waits = _wait(act, part)
     if not waits:
         act.known[node] = _value(act, part)
@@ -322,7 +304,7 @@ def _result(node: Expr, part: Expr, act: Activation) -> Waits:
 
 
 def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
-    waits = _wait(act, node.op, *node.args)
+    waits = _wait(act, *node.args, node.op)
     if waits:
         return waits
     callee, args = _value(act, node.op), [_value(act, a) for a in node.args]
@@ -383,7 +365,7 @@ def _match(ev: Evaluator, node: Match, act: Activation) -> Waits:
         bound = fit(clause.lhs, data)
         if bound is not None:
             act.known.update(bound)
-            return _result(node, clause.rhs, act)
+            return _inner(node, clause.rhs, act)
     raise RunError(
         Diagnostic(
             f"no arm of the match fits {data!r}", node.span, hint="add the missing case, or a last arm `_ => ...`"

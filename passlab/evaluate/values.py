@@ -12,6 +12,7 @@ from passlab.ir.expr import Function
 
 if TYPE_CHECKING:
     from passlab.evaluate.evaluator import Activation
+    from passlab.evaluate.homes import Homes
 
 Value = Any  # an ndarray, a tuple of values, ADTValue, RefValue, Closure, Constructor or Op
 
@@ -58,12 +59,12 @@ class RefValue:
 class Closure:
     """A function as a value: its literal and the activation it was made in (None for a global function)."""
 
-    __slots__ = ("function", "home", "owners")
+    __slots__ = ("function", "home", "homes")
 
-    def __init__(self, function: Function, home: Activation | None, owners: Any) -> None:
+    def __init__(self, function: Function, home: Activation | None, homes: Homes) -> None:
         self.function = function
         self.home = home
-        self.owners = owners
+        self.homes = homes
 
     def __repr__(self) -> str:
         return f"<function of {len(self.function.params)} parameters>"

@@ -1,7 +1,8 @@
 """Which programs have effects whose place is not told: nodes with effects that stand in more than one scope.
 
-A node is computed once, where it is met first. `let %u = if (%c) { ref_write(%r, %x) } else { %y }; %r` with `%r` one
-`ref(%q)` in the branch and after it means something only by that rule, so nobody should have to read it.
+A node is computed once, before the first of these scopes is entered. `let %u = if (%c) { ref_write(%r, %x) } else
+{ %y }; %r` with `%r` one `ref(%q)` in the branch and after it means something only by that rule, so nobody should have
+to read it.
 """
 
 from __future__ import annotations

@@ -314,10 +314,10 @@ class _Evaluator:
             self.fuel[function] = fuel
 
     def _call(self, call: Call, frame: Frame, out: Residue, name: Var | None) -> Run:
-        callee: Value = yield self._run(call.op, frame, out)
         args: list[Value] = []
         for arg in call.args:
             args.append((yield self._run(arg, frame, out)))
+        callee: Value = yield self._run(call.op, frame, out)
         types = tuple(frame.typed(t) for t in call.type_args)
         left = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
         if type(callee.atom) is Op:

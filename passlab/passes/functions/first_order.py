@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from passlab.analysis.purity import LocalPurity
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.infer import infer_expr, infer_module
 from passlab.ir.adt import Clause, Constructor, PatternConstructor, PatternVar, TypeData
@@ -274,8 +275,10 @@ class _Body:
 
     def __init__(self, work: _FirstOrder, function: Function) -> None:
         self._work = work
-        shared = Plan(function).crossing
-        bound = bind_beside_effects(function, work.typed, shared.__contains__)
+        plan, purity = Plan(function), LocalPurity()
+        # Arguments are evaluated before the callee, which becomes an argument in front of them.
+        acting = {n.op for n in plan.order if type(n) is Call and not purity.of(n.op)}
+        bound = bind_beside_effects(function, work.typed, (plan.crossing | acting).__contains__)
         self._function: Any = infer_expr(with_kernels_called(bound), work.typed)
         self._order = post_order(self._function, enter=lambda n: not _is_kernel(n))
         self._now: dict[Expr, Expr] = {}

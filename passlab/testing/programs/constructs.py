@@ -109,11 +109,8 @@ def option(writer: Writer, size: int) -> None:
     """A value of a data type, and a match on it."""
     library, held = writer.library, writer.static_tensor()
     ty = type_of(held)
-    chosen = writer.random.random() < 0.5
-    if chosen and writer.acts(held):
-        held = writer.let(held)  # or which of two scopes computes it first would be left open
     some, none = Call(library.some, [held]), Call(library.none, [], type_args=[ty])
-    maybe: Expr = If(writer.condition(), some, none) if chosen else some
+    maybe: Expr = If(writer.condition(), some, none) if writer.random.random() < 0.5 else some
     x, whole = writer.fresh(ty), writer.fresh(TypeCall(library.option_type, [ty]), "whole")
     last: Pattern = writer.random.choice((PatternConstructor(library.none), PatternWildcard(), PatternVar(whole)))
     clauses = [
@@ -161,7 +158,6 @@ def global_call(writer: Writer, size: int) -> None:
 
 def reference(writer: Writer, size: int) -> None:
     """A tensor in a reference, changed in place or by a closure, and read before and after."""
-    writer.effects += 1
     start = writer.static_tensor()
     held = writer.let(RefCreate(start))
     old = writer.let(RefRead(held))
@@ -178,7 +174,6 @@ def reference(writer: Writer, size: int) -> None:
 
 def state(writer: Writer, size: int) -> None:
     """A reference to a number, or a function that counts, and a first use of it."""
-    writer.effects += 1
     if writer.random.random() < 0.5:
         counter(writer)
     else:
@@ -206,8 +201,8 @@ def gradient(writer: Writer, size: int) -> None:
 
 def _scalar_of(writer: Writer, x: Var) -> Expr:
     """Return a float scalar made of one variable, without effects."""
-    saved = writer.scope, writer.unbound
-    writer.scope, writer.unbound = [x], []
+    saved = writer.scope
+    writer.scope = [x]
     writer.pure += 1
     try:
         terms = [rule(writer) for rule in (writer.random.choice(SMOOTH_RULES[:4]), SMOOTH_RULES[0])]
@@ -217,7 +212,7 @@ def _scalar_of(writer: Writer, x: Var) -> Expr:
         return body
     finally:
         writer.pure -= 1
-        writer.scope, writer.unbound = saved
+        writer.scope = saved
 
 
 def compound(writer: Writer, size: int) -> None:

@@ -115,6 +115,11 @@ def chosen_counter(writer: Writer) -> Expr:
     return Call(f, [small(writer)])
 
 
+def effects_of_callee_and_argument(writer: Writer) -> Expr:
+    """Call a function, which it takes an effect to find, on an argument with an effect: the argument's comes first."""
+    return Call(then(writer, tick(writer, 1), counter(writer)), [tick(writer, 1)])
+
+
 def counter_in_a_tuple(writer: Writer) -> Expr:
     """Call a function out of a tuple."""
     return Call(TupleGetItem(Tuple([counter(writer), counter(writer)]), writer.random.randrange(2)), [tick(writer, 1)])
@@ -163,6 +168,7 @@ _TICKS: tuple[Callable[[Writer], Expr], ...] = (
     call_with_two,
     difference,
     chosen_counter,
+    effects_of_callee_and_argument,
     counter_in_a_tuple,
     counter_in_a_cell,
     counter_as_argument,
@@ -173,7 +179,6 @@ _TICKS: tuple[Callable[[Writer], Expr], ...] = (
 
 def tick(writer: Writer, depth: int = 0) -> Expr:
     """Return an int32 expression with an effect; at `depth` 1 one that holds no other."""
-    writer.effects += 1
     if depth:
         return writer.random.choice(_LEAVES)(writer)
     rules = (*_TICKS, counter_in_data) if writer.options.data_types else _TICKS
@@ -204,21 +209,20 @@ def mix_in(writer: Writer, expr: Expr) -> Expr:
 
 
 def in_a_branch(writer: Writer, expr: Expr) -> Expr:
-    """Only an expression that is bound, or has no effect, may stand in two branches."""
-    value = writer.let(expr) if writer.acts(expr) else expr
+    """Put an expression into both branches, where it is computed before either; an effect into one of them."""
     less = make("less", tick(writer, 1), small(writer))
-    return If(less, before(writer, value), value)
+    return If(less, before(writer, expr), expr)
 
 
 def in_an_arm(writer: Writer, expr: Expr) -> Expr:
     """Put an expression into the arms of a match; an effect into one of them."""
-    library, value = writer.library, writer.let(expr) if writer.acts(expr) else expr
+    library = writer.library
     held = writer.fresh(expr.checked_type, "held")
     clauses = [
         Clause(PatternConstructor(library.some, [PatternVar(held)]), before(writer, held)),
-        Clause(PatternWildcard(), value),
+        Clause(PatternWildcard(), expr),
     ]
-    return Match(Call(library.some, [value]), clauses)
+    return Match(Call(library.some, [expr]), clauses)
 
 
 def in_a_function(writer: Writer, expr: Expr) -> Expr:

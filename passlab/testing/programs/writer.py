@@ -1,9 +1,7 @@
 """`Writer`: writes one random typed program, a block of statements at a time.
 
 A block is a list of statements, each of which adds values to those in scope, some bound by a `let`, some shared as they
-are, and a result. A value with an effect that no `let` binds is shared only within its own block: which of two scopes
-evaluates it first is nothing a program should depend on. What statements write is in `constructs`, `operators` and
-`effects`.
+are, also with blocks inside, and a result. What statements write is in `constructs`, `operators` and `effects`.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import numpy as np
 from passlab.infer import infer_expr
 from passlab.ir.expr import Constant, Expr, Tuple, Var, set_checked_type
 from passlab.ir.types import TensorType, Type, fold_tuple
-from passlab.ir.walk import make_lets, post_order
+from passlab.ir.walk import make_lets
 from passlab.op import make
 from passlab.op.dtypes import array_dtype
 from passlab.testing.programs.library import BOOL, INT, library
@@ -53,18 +51,15 @@ class Writer:
         self.statements = statements
         self.disturb = disturb
         self.scope: list[Expr] = []
-        self.unbound: list[Expr] = []  # values with an effect that no let binds
-        self._acting: set[Expr] = set()  # these, of all blocks, and operands with an effect
         self.lets: list[tuple[Var, Expr]] = []
         self.cells: list[Var] = []
         self.counters: list[Expr] = []
-        self.effects = 0  # how many effects were written so far
         self.pure = 0  # how many constructs around this place allow no effects
 
     # ------------------------------------------------------------ values
     def tensor(self, fits: Callable[[TensorType], bool] = lambda ty: True) -> Expr | None:
         """Return a tensor in scope, one of the newer more likely, or None."""
-        tensors = [e for e in (*self.scope, *self.unbound) if type(e.checked_type) is TensorType]
+        tensors = [e for e in self.scope if type(e.checked_type) is TensorType]
         tensors = [e for e in tensors if fits(e.checked_type)]  # type: ignore[arg-type]
         if not tensors:
             return None
@@ -73,7 +68,7 @@ class Writer:
 
     def like(self, ty: TensorType) -> Expr:
         """Return a tensor of a type: one in scope, or a constant. One of dynamic shape must be in scope."""
-        tensors = [e for e in (*self.scope, *self.unbound) if e.checked_type is ty]
+        tensors = [e for e in self.scope if e.checked_type is ty]
         if ty.dynamic:
             return tensors[-1]
         if tensors and self.random.random() < 0.8:
@@ -84,9 +79,7 @@ class Writer:
         """Return an expression with the same type, and maybe an effect around it."""
         if self.disturb is None or self.pure or self.random.random() > 0.2:
             return expr
-        acting = self.typed(self.disturb(self, self.typed(expr)))
-        self._acting.add(acting)
-        return acting
+        return self.typed(self.disturb(self, self.typed(expr)))
 
     def array(self, shape: Sequence[Any], dtype: str, positive: bool = False) -> Constant:
         """Return a constant tensor of random numbers."""
@@ -133,20 +126,9 @@ class Writer:
     def add(self, expr: Expr, bound: float = 0.4) -> Expr:
         """Type a value and put it in scope: bound by a let with probability `bound`, otherwise as it is."""
         expr = self.typed(expr)
-        if self.random.random() < bound:
-            value: Expr = self.let(expr)
-            self.scope.append(value)
-            return value
-        if self.effects == self._before and not self.acts(expr):
-            self.scope.append(expr)
-        else:
-            self.unbound.append(expr)
-            self._acting.add(expr)
-        return expr
-
-    def acts(self, expr: Expr) -> bool:
-        """Whether an expression has a part with an effect that no let binds."""
-        return any(node in self._acting for node in post_order(expr))
+        value = self.let(expr) if self.random.random() < bound else expr
+        self.scope.append(value)
+        return value
 
     def let(self, expr: Expr) -> Var:
         """Bind a value by a let of the current block and return its variable."""
@@ -157,24 +139,20 @@ class Writer:
 
     def block(self, size: int, params: list[Var] | None = None, result_type: Type | None = None) -> Expr:
         """Return a few statements and a result: of type `result_type`, or the newest values."""
-        saved = self.scope, self.unbound, self.lets, self.cells, self.counters, self._before
-        self.scope, self.unbound, self.lets = [*self.scope, *(params or ())], [], []
+        saved = self.scope, self.lets, self.cells, self.counters
+        self.scope, self.lets = [*self.scope, *(params or ())], []
         self.cells, self.counters = [*self.cells], [*self.counters]
         for _ in range(size):
-            self._before = self.effects
             self.random.choice(self.statements)(self, size)
         if result_type is not None:
-            values = (*self.scope, *self.unbound)
-            result = next((e for e in values[::-1] if e.checked_type is result_type), None)
+            result = next((e for e in self.scope[::-1] if e.checked_type is result_type), None)
             result = self.value(result_type) if result is None else result
         else:
-            newest = [*self.scope[-3:], *self.unbound[-1:]] or [self.array((), "float32")]
+            newest = self.scope[-3:] or [self.array((), "float32")]
             result = newest[-1] if self.random.random() < 0.5 else Tuple(newest)
         body = self.typed(make_lets(self.lets, result))
-        self.scope, self.unbound, self.lets, self.cells, self.counters, self._before = saved
+        self.scope, self.lets, self.cells, self.counters = saved
         return body
-
-    _before = 0  # the effects written before the current statement
 
     def value(self, ty: Type) -> Expr:
         """Return a constant of a type."""

@@ -1,0 +1,106 @@
+"""Where the nodes of a function are evaluated: in which call, and what has its turn before a branch is entered.
+
+A node that is used in several scopes belongs to the innermost one around all its uses, as ToANormalForm binds it. In
+the scope's own order it comes where it is met first. If that is inside a branch, an arm, a closure or the body of a
+let, and it has effects, it is evaluated before these are entered; what has none may wait until it is needed.
+"""
+
+from __future__ import annotations
+
+from passlab.analysis.purity import LocalPurity
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match
+from passlab.ir.walk import CHILDREN, LEAVES, Scope, Scopes, scoped_children
+
+
+class Homes:
+    """Of a function: `owners`, the innermost function around all uses of each node, and what is evaluated `early`.
+
+    `owners` is None when no function stands inside another: all belongs to the outermost. `early` lists by a node that
+    opens scopes what is evaluated before they are entered.
+    """
+
+    __slots__ = ("early", "owners")
+
+    def __init__(self, root: Function) -> None:
+        scopes = Scopes(root)
+        nested = sum(isinstance(n, Function) for n in scopes.order) > 1
+        self.owners = _owners(root, scopes) if nested else None
+        self.early = _early(root, scopes)
+
+
+def _owners(root: Function, scopes: Scopes) -> dict[Expr, Function]:
+    of_scope: dict[Scope, Function] = {scopes.top: root}
+
+    def function_of(scope: Scope) -> Function:
+        path = []
+        while scope not in of_scope:
+            path.append(scope)
+            if isinstance(scope.owner, Function):
+                of_scope[scope] = scope.owner
+                break
+            scope = scope.parent  # type: ignore[assignment]
+        found = of_scope[scope]
+        for inner in path:
+            of_scope.setdefault(inner, found)
+        return found
+
+    return {node: function_of(scope) for node, scope in scopes.of.items()}
+
+
+def _early(root: Function, scopes: Scopes) -> dict[Expr, list[Expr]]:
+    """Return what is evaluated before a node's scopes are entered, in the order in which it is met there."""
+    if len(scopes.inner) < 2:  # the body of the function
+        return {}
+    shared = {node for node in _shared(scopes) if type(node) not in LEAVES}
+    purity = LocalPurity()
+    shared = {node for node in shared if not purity.of(node)}
+    early: dict[Expr, list[Expr]] = {}
+    if not shared:
+        return early
+    order, users = _met(root)
+    for node in order:
+        if node not in shared:
+            continue
+        user, part = users[node], node
+        while scopes.of[user] is not scopes.of[node]:
+            user, part = users[user], user
+        if part in _entered_later(user):
+            early.setdefault(user, []).append(node)
+    return early
+
+
+def _entered_later(node: Expr) -> tuple[Expr, ...]:
+    """Return the parts of a node that stand in scopes of their own."""
+    if isinstance(node, (Function, Let)):
+        return (node.body,)
+    if isinstance(node, If):
+        return (node.true_branch, node.false_branch)
+    return tuple(clause.rhs for clause in node.clauses) if isinstance(node, Match) else ()
+
+
+def _shared(scopes: Scopes) -> set[Expr]:
+    """Return the nodes that are used in more than one scope."""
+    used: dict[Expr, Scope] = {}
+    shared: set[Expr] = set()
+    for node in scopes.order:
+        for child, where in scoped_children(node, scopes.of[node], lambda owner, part: scopes.inner[(owner, part)]):
+            if used.setdefault(child, where) is not where:
+                shared.add(child)
+    return shared
+
+
+def _met(root: Function) -> tuple[list[Expr], dict[Expr, Expr]]:
+    """Return the nodes in the order in which they are done when nothing is left out, and who uses each one first."""
+    order: list[Expr] = []
+    users: dict[Expr, Expr] = {}
+    stack: list[tuple[Expr, Expr | None]] = [(root, root)]  # a node and who uses it; None: its parts are done
+    while stack:
+        node, user = stack.pop()
+        if user is None:
+            order.append(node)
+        elif node not in users:
+            users[node] = user
+            stack.append((node, None))
+            parts = (*node.args, node.op) if type(node) is Call else CHILDREN[type(node)](node)
+            stack.extend((part, node) for part in parts[::-1])
+    return order, users
