@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from passlab.dumps.source import Piece
+from passlab.dumps.stand_ins import declared_mlir
 
 if TYPE_CHECKING:
     from passlab.dumps.recording import TextRecording
@@ -34,7 +35,7 @@ def program_text(recording: TextRecording, number: int) -> str:
     aliases = _Aliases(recording)
     text = recording.program(number, aliases.text_of)
     missing = set(_REFERENCE.findall(text)) - {match[1] for match in _DECLARATION.finditer(text)}
-    declared = recording.declarations
+    declared = declared_mlir(text) | recording.declarations
     added = [declared[name] for name in sorted(missing) if name in declared]
     if added:
         head, brace, tail = text.rpartition("}")
@@ -64,6 +65,8 @@ def unknown_symbol(recording: TextRecording, step: Step) -> str:
         return ""
     used = [name for name in _REFERENCE.findall(text) if name not in recording.symbols]
     own = {match[1] for match in _DECLARATION.finditer(text)} if used else set()
+    if used:
+        own |= set(declared_mlir(text))
     return next((name for name in used if name not in own), "")
 
 

@@ -19,6 +19,7 @@ from passlab.dumps.blame import Origin, UnitHistory, life_of_line, lines_with
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.mlir_program import program_text
 from passlab.dumps.source import Piece
+from passlab.dumps.stand_ins import declared_llvm, unknown_type
 from passlab.dumps.step import Step
 from passlab.errors import Diagnostic, DumpError, visible
 from passlab.table import Table
@@ -322,7 +323,9 @@ def save_before(recording: TextRecording, step: Step, path: str | os.PathLike[st
     text = recording.before(step)
     if step.before_body is None or step.scope != "module":
         if recording.format.startswith("llvm") and step.language != "mir":
-            text = _llvm_program(recording, step.number - 1) or text
+            whole = _llvm_program(recording, step.number - 1)
+            others_miss = not recording.has_types and unknown_type(whole)  # and no dump shows what; the pass needs none
+            text = whole if whole and not others_miss else _as_tools_take_it(text)
     is_whole = step.before_body is not None and step.unit.startswith("builtin.module")
     if recording.language.name == "mlir" and step.scope != "module" and not is_whole and step.number > 1:
         text = program_text(recording, step.number - 1) or text  # it is verified only with what it refers to
@@ -338,13 +341,19 @@ _METADATA = re.compile(r"(?m)^!(?:\d+|[\w.]+) = [^\n]*\n?")
 def _llvm_program(recording: TextRecording, number: int) -> str:
     """The IR after a step, as `opt` takes it.
 
-    Put together from dumps of single functions it has no metadata: each dump numbers that for itself.
+    Put together from dumps of single functions it has no metadata: each dump numbers that for itself. What no dump
+    shows is declared as it is used.
     """
     last = recording.steps[number - 1] if number else None
     text = recording.program(number)
     if last is None or (last.scope == "module" and last.after_body is not None):
         return text
-    return _METADATA.sub("", _ATTACHED.sub("", text))
+    return _as_tools_take_it(text)
+
+
+def _as_tools_take_it(text: str) -> str:
+    text = _METADATA.sub("", _ATTACHED.sub("", text))
+    return "\n".join([text, *declared_llvm(text)])
 
 
 def nest(recording: TextRecording, number: int, text_of: Callable[[Piece], str]) -> str:

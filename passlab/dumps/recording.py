@@ -25,6 +25,7 @@ from passlab.dumps.filters import filters_named
 from passlab.dumps.language import LANGUAGES, WHOLE, Language
 from passlab.dumps.mlir_program import declarations_of, unknown_symbol
 from passlab.dumps.source import BytesSource, Piece
+from passlab.dumps.stand_ins import unknown_type
 from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.lazy import late
@@ -382,8 +383,18 @@ class TextRecording:
 
     def no_command(self, step: Any) -> str:
         """Why no command runs just the pass of a step, where what it ran on cannot be put together; empty otherwise."""
-        symbol = unknown_symbol(self, self.step(self.number_of(step))) if self.language.name == "mlir" else ""
-        return f"no dump shows @{symbol}, to which the program refers" if symbol else ""
+        at = self.step(self.number_of(step))
+        missing = ""
+        if self.language.name == "mlir" and (symbol := unknown_symbol(self, at)):
+            missing = f"@{symbol}"
+        elif at.language == "llvm" and at.scope != "module" and not self.has_types:
+            missing = unknown_type(self.before(at))
+        return f"no dump shows {missing}, to which the program refers" if missing else ""
+
+    @cached_property
+    def has_types(self) -> bool:
+        """Whether some dump of LLVM shows what stands outside of functions, and with it the types."""
+        return any(self._is_rest(unit) for unit in self.units.values())
 
     def save_before(self, step: Any, path: str | os.PathLike[str]) -> str:
         """Write what a pass ran on to a file, and return the command that runs just this pass on it."""

@@ -38,8 +38,8 @@ def test_aliases_and_declarations_of_other_dumps_are_put_in(tmp_path):
 
 
 def test_a_program_that_refers_to_what_no_dump_shows_has_a_reason_instead_of_a_command():
-    dump = BANNER.format("After", "CSE", "cse") + function("f", "call @nowhere() : () -> ()")
-    dump += BANNER.format("After", "Canonicalizer", "canonicalize") + function("f", "call @nowhere() : () -> ()")
+    dump = BANNER.format("After", "CSE", "cse") + function("f", "util.call @nowhere() : () -> ()")
+    dump += BANNER.format("After", "Canonicalizer", "canonicalize") + function("f", "util.call @nowhere() : () -> ()")
     step = read(dump.encode())[2]
     assert step.command == ""
     assert step.recording.no_command(step) == "no dump shows @nowhere, to which the program refers"
