@@ -112,7 +112,9 @@ def _search_arguments(commands: Any) -> None:
     fuzz.add_argument("--hours", type=float, metavar="N", help="the same in hours")
     fuzz.add_argument("--seed", type=int, default=0, help="the seed of the programs (default 0)")
     fuzz.add_argument("--most", type=int, default=3, metavar="N", help="stop after N kinds of failures (default 3)")
-    fuzz.add_argument("-o", "--out", type=Path, metavar="DIR", help="write a test for each failure; go on from there")
+    fuzz.add_argument(
+        "-o", "--out", type=Path, metavar="DIR", help="write a test for each failure, and a report; go on from there"
+    )
     fuzz.set_defaults(command=_fuzz)
     bisect = commands.add_parser("bisect", help="name the first pass that changes what the program computes")
     _pipeline_arguments(bisect, _bisect)
@@ -339,6 +341,10 @@ def _fuzz(options: argparse.Namespace) -> int:
         directory=options.out,
     )
     print(visible(campaign.text()))
+    if options.out is not None:
+        from passlab.display.culprits import write_campaign
+
+        print(f"{campaign.totals()} Report: {write_campaign(campaign, options.out)}")
     return int(campaign.found)
 
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passlab.display.diffs import diff_view
+from passlab.display.html import escape
 from passlab.display.module import module_view
 from passlab.display.parts import Code, Embedded, Fold, Part, PartsView, Rows, Sentence
-from passlab.errors import counted
+from passlab.errors import Diagnostic, FileAccessError, counted
 from passlab.instrument.statistics import count_module
 from passlab.lab.culprit_search import Culprit
 from passlab.lab.fuzzing import Campaign
+from passlab.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,9 +84,52 @@ class CampaignView(PartsView):
         return self.campaign.sources().frame()
 
 
+class CampaignReport(PartsView):
+    """All that a campaign came to, over all its runs: a page that stands alone."""
+
+    kind = "campaign"
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.campaign = campaign
+
+    @property
+    def title(self) -> str:
+        """What all runs came to."""
+        return self.campaign.totals()
+
+    def parts(self) -> Iterable[Part]:
+        campaign = self.campaign
+        yield Sentence(self.title, "bad" if campaign.records else "good")
+        for record in campaign.records:
+            inside = [Code(record.program), Fold("as a test", [Code(record.test)], brief=True)]
+            yield Fold(f"program {record.number:,}: {record.why.splitlines()[0]}", inside)
+        yield Fold("the programs that were tried", [Rows(campaign.sources())], tone="muted")
+        if campaign.left_out:
+            rows = list(campaign.left_out.items())
+            yield Fold("programs of the last run that were not compared", [Rows(Table(("why", "programs"), rows))])
+
+
+def write_campaign(campaign: Campaign, directory: str | PathLike[str]) -> Path:
+    """Write the report of a campaign, `report.html`, into its directory and return the path. Raises `FileAccessError`.
+
+    The page needs no script: failures unfold without any.
+    """
+    view, path = CampaignReport(campaign), Path(directory) / "report.html"
+    head = (
+        f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(view.title)}</title>'
+    )
+    try:
+        path.write_text(
+            f"<!doctype html>\n<html><head>{head}</head><body>{view.html()}</body></html>\n", encoding="utf-8"
+        )
+    except OSError as error:
+        raise FileAccessError(Diagnostic(f"{path} cannot be written: {error.strerror}")) from error
+    return path
+
+
 def campaign_view(campaign: Campaign) -> CampaignView:
     """Return the view of a campaign."""
     return CampaignView(campaign)
 
 
-__all__ = ["CampaignView", "CulpritView", "campaign_view", "culprit_view"]
+__all__ = ["CampaignReport", "CampaignView", "CulpritView", "campaign_view", "culprit_view", "write_campaign"]

@@ -19,6 +19,8 @@ Array = np.ndarray[Any, Any]
 
 # Sums cancel: an element that is small beside the largest of its tensor is as exact as that one over this number.
 CANCELLATION = 1024.0
+# What a contract counts in units is meant for float32; in shorter floats as many would be larger than the numbers.
+COARSEST = 1 / 16
 
 
 @dataclass(frozen=True)
@@ -107,9 +109,23 @@ def _floats(a: Array, b: Array, ulps: float, finite_only: bool) -> tuple[Array, 
         if finite_only:
             same |= ~finite
         distance = np.where(same, 0.0, np.abs(x - y) / unit_of(x, y, a.dtype))
+        close = (np.abs(x - y) <= allowance(x, y, a.dtype, ulps)) & ((x != y) | (ulps >= 1.0))
     distance[np.isnan(distance)] = np.inf
     distance[~same & (x == y)] = 1.0  # zeros of different sign
-    return np.asarray(~same & ~(distance <= ulps)), distance
+    return np.asarray(~same & ~close), distance
+
+
+def allowance(x: Array, y: Array, dtype: Any, ulps: float) -> Any:
+    """Return how far each pair of numbers, given as float64, may lie apart under a contract of so many units.
+
+    No further than two different numbers of a short dtype do, and where the largest of the tensor cancelled as far as
+    that one may.
+    """
+    if not ulps:
+        return 0.0
+    largest = float(np.abs(x)[np.isfinite(x)].max(initial=0.0))
+    least = ulps / CANCELLATION * float(_spacing(np.asarray(largest), dtype))
+    return np.maximum(min(ulps, COARSEST / float(float_info(dtype).eps)) * unit_of(x, y, dtype), least)
 
 
 def unit_of(x: Array, y: Array, dtype: Any) -> Array:

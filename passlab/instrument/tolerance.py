@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.evaluate.agreement import Disagreement, disagreement, unit_of
+from passlab.evaluate.agreement import Disagreement, allowance, disagreement
 from passlab.evaluate.values import ADTValue, RefValue, Value
 from passlab.op.dtypes import is_float
 from passlab.transform.numeric_contract import NumericContract
@@ -102,7 +102,7 @@ def _explained_not(old: Array, new: Array, moved: Sequence[Array], promise: Nume
         if overall and spread.size:
             spread = np.full(spread.shape, spread.max())
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        allowed = np.abs(a - b) <= MARGIN * spread + promise.ulps * unit_of(a, b, old.dtype)
+        allowed = np.abs(a - b) <= MARGIN * spread + allowance(a, b, old.dtype, promise.ulps)
         if promise.finite_only:
             same |= ~np.isfinite(a)
         elif promise.ulps:

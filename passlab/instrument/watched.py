@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
 from passlab.evaluate.evaluator import STEPS
+from passlab.evaluate.operators import apply_operator
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, GlobalVar, If, Match
 from passlab.ir.module import IRModule
@@ -24,6 +26,7 @@ from passlab.op.dtypes import float_info, is_float
 Array = np.ndarray[Any, Any]
 SAMPLE = 64  # elements that are looked at first
 SUMS = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE)  # of operators that add many numbers up
+OF_MANY_STEPS = (*SUMS, OpPattern.OPAQUE)
 EXACT_RESULTS = Trait.MAKES_WHOLE | Trait.MOVES  # what is short is so whatever it was made of
 SHORTENING = 1000.0  # units of noise from which on it stands for shorter floats
 FRACTION = 64.0  # multiples of one over it count as exact
@@ -32,13 +35,17 @@ Branch = tuple[Expr, int]  # an `if` or `match`, and the number of the branch
 
 
 class Watched(Evaluator):
-    """Runs programs like the evaluator. `finite` tells whether every float so far was, `branches` which arms ran."""
+    """Runs programs like the evaluator. `finite` tells whether every float so far was, `branches` which arms ran.
 
-    def __init__(self, mod: IRModule, noise: float = 0.0, seed: int = 0) -> None:
+    Where not all numbers of a run are `exact`, sums of exact ones round, too: a pass may scale what they are made of.
+    """
+
+    def __init__(self, mod: IRModule, noise: float = 0.0, seed: int = 0, exact: bool = True) -> None:
         super().__init__(mod)
         self.finite = True
         self.branches: set[Branch] = set()
         self.noise = noise
+        self.exact = exact
         self._rng = np.random.default_rng(seed)
         self._steps = {**STEPS, Call: _watched_call, If: _watched_if, Match: _watched_match}
         if noise > SHORTENING:
@@ -76,6 +83,10 @@ class Watched(Evaluator):
         eps = float(float_info(value.dtype).eps)
         if _all_short(value, eps) and all(_made_of_short(operand) for operand in operands):
             return value
+        return self._moved(value, sums)
+
+    def _moved(self, value: Array, sums: bool = False) -> Array:
+        eps = float(float_info(value.dtype).eps)
         if value.dtype in (np.float32, np.float64):  # infinities and NaN stay what they are under a factor near one
             factor = self._rng.random(value.shape, value.dtype)  # float32 holds no factor that moves float64
             factor *= 2.0 * eps * self.noise
@@ -88,6 +99,27 @@ class Watched(Evaluator):
         amount = wide + _size(wide) if sums else wide
         moved = wide + amount * (eps * self.noise * self._rng.uniform(-1.0, 1.0, value.shape))
         return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
+
+    def rounded_inside(self, call: Call, args: Sequence[Value], value: Value) -> Value:
+        """Return what an operator of many steps gives where it rounds otherwise on the way, as one moved operand shows.
+
+        What cancels inside of it, element by element, does not show in its result: a sum of terms, a difference from a
+        mean. The smallest operand is moved whose numbers are not exact; any, where only the result is not.
+        """
+        results = value if isinstance(value, tuple) else (value,)
+        if not all(isinstance(result, np.ndarray) and is_float(result.dtype) for result in results):
+            return value
+        floats = [n for n, a in enumerate(args) if isinstance(a, np.ndarray) and is_float(a.dtype) and a.size]
+        inexact = [n for n in floats if not _made_of_short(args[n])]
+        if not floats or (not inexact and self.exact and _made_of_short(value)):
+            return value
+        place = min(inexact or floats[:1], key=lambda n: args[n].size)
+        with np.errstate(all="ignore"):
+            moved = [self._moved(arg) if n == place else arg for n, arg in enumerate(args)]
+        try:
+            return apply_operator(call.op, call.attrs, moved)  # type: ignore[arg-type]
+        except PasslabError:
+            return value
 
 
 def _all_short(value: Array, eps: float) -> bool:
@@ -119,8 +151,11 @@ def _size(value: Array) -> float:
 def _watched_call(ev: Any, node: Call, act: Any) -> Any:
     waits = STEPS[Call](ev, node, act)
     if not waits and isinstance(node.op, Op) and node in act.known:
-        operands = [] if node.op.spec.traits & EXACT_RESULTS else [act.home(arg).known.get(arg) for arg in node.args]
-        act.known[node] = ev.observe(act.known[node], node.op.spec.pattern in SUMS, operands)
+        spec, value = node.op.spec, act.known[node]
+        operands = [] if spec.traits & EXACT_RESULTS else [act.home(arg).known.get(arg) for arg in node.args]
+        if ev.noise and operands and spec.pattern in OF_MANY_STEPS:
+            value = ev.rounded_inside(node, operands, value)
+        act.known[node] = ev.observe(value, spec.pattern in SUMS, operands)
     return waits
 
 
@@ -164,13 +199,44 @@ def branches_of(mod: IRModule, entry: str) -> set[Branch]:
     return branches
 
 
+class _InexactError(Exception):
+    """A number of a run is not exact."""
+
+
+class _Exact(Evaluator):
+    """Runs a program until a number is not exact."""
+
+    def __init__(self, mod: IRModule) -> None:
+        super().__init__(mod)
+        self._steps = {**STEPS, Call: _exact_call}
+
+
+def _exact_call(ev: Any, node: Call, act: Any) -> Any:
+    waits = STEPS[Call](ev, node, act)
+    if not waits and isinstance(node.op, Op) and not _made_of_short(act.known.get(node)):
+        raise _InexactError
+    return waits
+
+
+def is_exact(mod: IRModule, entry: str, arguments: Sequence[Any]) -> bool:
+    """Whether all floats of a run are whole numbers or short binary fractions, those of the program among them."""
+    constants = [n.data for f in mod.functions.values() for n in post_order(f) if isinstance(n, Constant)]
+    if not all(map(_made_of_short, [*arguments, *constants])):
+        return False
+    try:
+        _Exact(mod).run(entry, arguments)
+    except (_InexactError, PasslabError):
+        return False
+    return True
+
+
 def noisy_runs(
     mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8, first: int = 0
 ) -> list[Value]:
     """Return the results of a function under several noises, those from `first` on."""
-    results = []
+    results, exact = [], is_exact(mod, entry, arguments)
     for seed in range(first, count):
-        evaluator = Watched(mod, noise, seed)
+        evaluator = Watched(mod, noise, seed, exact)
         results.append(evaluator.run(entry, [evaluator.noisy(value) for value in arguments]))
     return results
 
@@ -179,9 +245,9 @@ def noisy_values(
     mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8, first: int = 0
 ) -> list[dict[Expr, Value]]:
     """Return the values of the nodes of a function under several noises, those from `first` on."""
-    values = []
+    values, exact = [], is_exact(mod, entry, arguments)
     for seed in range(first, count):
-        evaluator = Watched(mod, noise, seed)
+        evaluator = Watched(mod, noise, seed, exact)
         values.append(evaluator.values(entry, [evaluator.noisy(value) for value in arguments]))
     return values
 

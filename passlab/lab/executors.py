@@ -9,6 +9,7 @@ program is reduced to what that executor gets wrong, and the answer names the op
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +26,7 @@ from passlab.infer import infer_module
 from passlab.instrument.deadline import Deadline
 from passlab.instrument.draws import Draw
 from passlab.instrument.statistics import count_module
-from passlab.instrument.tolerance import LEAST_NOISE, beyond
+from passlab.instrument.tolerance import LEAST_NOISE, beyond, special_disagreement
 from passlab.instrument.validation import GIVEN, UNDECLARED, Trial, attempted
 from passlab.instrument.watched import noisy_runs
 from passlab.ir.adt import Constructor
@@ -161,8 +162,11 @@ def _fault(
             return None
         if error is not None:
             return ExecutorFault(kind, mod, draw, f"it fails: {error.diagnostics[0].message}", None)
-        difference = disagreement(run.value, value, UNDECLARED.ulps, finite_only=not draw.special)
-        if difference is not None:
+        if draw.special:
+            difference = special_disagreement(run.value, value)
+        else:
+            difference = disagreement(run.value, value, UNDECLARED.ulps, finite_only=True)
+        if difference is not None and not draw.special:
             noisy = noisy_runs(mod, trial.entry, draw.arguments, LEAST_NOISE)
             difference = beyond(difference, run.value, value, noisy, FINITE)
         if difference is not None:
@@ -207,13 +211,9 @@ def _is_refusal(error: PasslabError) -> bool:
 def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
     """Find the stage of the compiler that is wrong; where none is, the smallest program and what of it is wrong."""
     kind, mod = fault.executor, fault.module
-    if kind in COMPILERS:
-        try:
-            stage = bisect(record_compilation(mod, kind), unpromised=True, **_criterion(options))
-        except PasslabError:
-            stage = None
-        if stage is not None and stage.found:
-            return replace(fault, stage=stage, where=stage.event.name if stage.event else "")
+    stage = _wrong_stage(fault, options)
+    if stage is not None:
+        return replace(fault, stage=stage, where=stage.event.name if stage.event else "")
     given = options.get("inputs") is not None
     inputs = options.get("inputs")
 
@@ -238,6 +238,20 @@ def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
     typed = infer_module(small)
     again = _fault(typed, kind, trial(typed), patience=SHORT) or fault
     return replace(again, where=_named(again))
+
+
+def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | None:
+    """Return which pass of a compiler is wrong: on inputs of all kinds, then on those that showed the fault."""
+    if fault.executor not in COMPILERS:
+        return None
+    criterion = _criterion(options)
+    with contextlib.suppress(PasslabError):
+        recording = record_compilation(fault.module, fault.executor)
+        for inputs in (criterion.get("inputs"), list(fault.draw.arguments)):
+            stage = bisect(recording, unpromised=True, **{**criterion, "inputs": inputs})
+            if stage.found:
+                return stage
+    return None
 
 
 def _criterion(options: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ and constants, and operands are made equal, because that is what guards and patt
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,11 @@ class ProgramSource:
     def fired(self, name: str) -> None:
         """Note that a program of a source was changed."""
         self.weights[name] = min(8.0, self.weights[name] * 1.25)
+
+    def go_on(self, weights: dict[str, float], operators: Sequence[str]) -> None:
+        """Go on with what an earlier run of the same campaign has learned."""
+        self.weights.update(weights)
+        self.learn(list(operators))
 
     def learn(self, operators: list[str]) -> None:
         """Note operators that the pass took away: it looks for them."""

@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 from time import monotonic
@@ -67,13 +67,32 @@ class Failure:
         body = [f"    {asked}", "    assert not found.found, found.summary()"]
         return "\n".join([*head, "", "", f"def test_{name.lower()}():", *body]) + "\n"
 
+    def record(self) -> Record:
+        """Return what is kept of it."""
+        return Record(self.number, self.source, self.why, self.module.astext(annotate=lambda expr: ""), self.test())
+
     def __str__(self) -> str:
         return self.why
 
 
+@dataclass(frozen=True)
+class Record:
+    """What is kept of a failure between two runs of a campaign, all as text."""
+
+    number: int
+    source: str
+    why: str
+    program: str
+    test: str
+
+
 @dataclass
 class Campaign:
-    """The outcome of a search: `tried` programs were drawn, the pass changed `fired`, `left_out` were not compared."""
+    """The outcome of a search: `tried` programs were drawn, the pass changed `fired`, `left_out` were not compared.
+
+    `earlier` are the failures of the runs that a campaign in a directory goes on from, of `all_seconds` in all;
+    `by_source` counts their programs, too.
+    """
 
     pass_: Pass
     seed: int
@@ -87,6 +106,23 @@ class Campaign:
     by_source: dict[str, list[int]] = field(default_factory=lambda: {name: [0, 0] for name in SOURCES})
     left_out: dict[str, int] = field(default_factory=dict)
     signatures: set[str] = field(default_factory=set)
+    earlier: tuple[Record, ...] = ()
+    earlier_seconds: float = 0.0
+    weights: dict[str, float] = field(default_factory=dict)
+    learned: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """All failures of a campaign, those of earlier runs first."""
+        return (*self.earlier, *(f.record() for f in self.failures))
+
+    def totals(self) -> str:
+        """Return in a sentence what all runs of a campaign came to."""
+        tried, fired = (sum(counts[n] for counts in self.by_source.values()) for n in (0, 1))
+        ways = counted(len(self.records), "way")
+        seconds = self.seconds + self.earlier_seconds
+        what = f"{self.pass_.as_text()} breaks programs in {ways}" if self.records else "no program was broken"
+        return f"{what}: {counted(tried, 'program')} in {seconds:.0f} s, of which it changed {fired:,}."
 
     @property
     def found(self) -> bool:
@@ -139,6 +175,11 @@ class Campaign:
             "seed": self.seed,
             "next": self.next,
             "signatures": sorted(self.signatures),
+            "seconds": self.seconds + self.earlier_seconds,
+            "by_source": self.by_source,
+            "weights": self.weights,
+            "learned": list(self.learned),
+            "failures": [asdict(record) for record in self.records],
         }
         try:
             target.mkdir(parents=True, exist_ok=True)
@@ -177,12 +218,14 @@ def fuzz(
     if directory is not None:
         _resume(campaign, Path(directory))
     hunt = _Hunt(campaign, ProgramSource(mentions(subject), seed), monotonic() + seconds, undeclared, executor)
+    hunt.source.go_on(campaign.weights, campaign.learned)
     started = monotonic()
     try:
         hunt.run(most, progress)
     except KeyboardInterrupt:
         campaign.stopped = "interrupted"
     campaign.seconds = monotonic() - started
+    campaign.weights, campaign.learned = dict(hunt.source.weights), tuple(hunt.source.operators)
     if directory is not None:
         campaign.save(directory)
     return campaign
@@ -197,10 +240,16 @@ def _resume(campaign: Campaign, directory: Path) -> None:
         state = json.loads(path.read_text(encoding="utf-8"))
         same = state["pass"] == campaign.pass_.as_text() and state["seed"] == campaign.seed
         number, signatures = int(state["next"]), {str(s) for s in state["signatures"]}
+        seconds, weights = float(state["seconds"]), {name: float(state["weights"][name]) for name in SOURCES}
+        by_source = {name: [int(n) for n in state["by_source"][name]][:2] for name in SOURCES}
+        learned = tuple(map(str, state["learned"]))
+        records = tuple([Record(**record) for record in state["failures"]])
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise PassError(Diagnostic(f"{path} is not a campaign: {error}")) from None
     if same:
-        campaign.next, campaign.signatures = number, signatures
+        campaign.next, campaign.signatures, campaign.by_source = number, signatures, by_source
+        campaign.earlier, campaign.earlier_seconds = records, seconds
+        campaign.weights, campaign.learned = weights, learned
 
 
 class _Hunt:
@@ -231,12 +280,14 @@ class _Hunt:
                 for number, source, mod in self.source.programs(campaign.next):
                     if self.left() <= 0 or len(campaign.failures) >= most:
                         break
-                    campaign.tried += 1
-                    campaign.next = number + 1
-                    campaign.by_source[source][0] += 1
                     if progress is not None:
-                        progress("fuzz", f"program {campaign.tried:,}, {campaign.fired:,} changed", self.left())
+                        progress("fuzz", f"program {campaign.tried + 1:,}, {campaign.fired:,} changed", self.left())
+                    fired = campaign.fired
                     self.try_one(number, source, mod)
+                    campaign.tried += 1  # one that is interrupted is not done: the campaign goes on with it
+                    campaign.by_source[source][0] += 1
+                    campaign.by_source[source][1] += campaign.fired - fired
+                    campaign.next = number + 1
         except deadline.error:
             deadline.close()
             campaign.stopped = "time was up within one program"
@@ -251,7 +302,6 @@ class _Hunt:
                 if recording.error is None and not any(e.changed for e in recording.steps[1:]):
                     return
                 campaign.fired += 1
-                campaign.by_source[source][1] += 1
                 self.source.fired(source)
                 before, after = count_operators(recording.input), count_operators(recording.last)
                 self.source.learn([name for name in before if before[name] > after[name]])
@@ -319,4 +369,4 @@ def _names(counts: Counter[str]) -> str:
     return ", ".join(sorted(counts.elements())) or "nothing"
 
 
-__all__ = ["Campaign", "Failure", "fuzz"]
+__all__ = ["Campaign", "Failure", "Record", "fuzz"]

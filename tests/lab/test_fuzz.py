@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from passlab import lab, parse, relay, transform
+from passlab.cli import main
 from passlab.diffing.diff import count_operators
+from passlab.display.culprits import write_campaign
 from passlab.errors import PassError, PassTypeError
 from passlab.ir.walk import rewrite
 from passlab.lab.fuzzing import failure_signature
@@ -139,7 +141,7 @@ def test_a_campaign_that_is_interrupted_keeps_what_it_has():
             raise KeyboardInterrupt
 
     campaign = lab.fuzz("FoldConstant", seconds=30, progress=progress)
-    assert (campaign.stopped, campaign.tried) == ("interrupted", 3)
+    assert (campaign.stopped, campaign.tried) == ("interrupted", 2)
     assert "Stopped: interrupted" in campaign.summary()
 
 
@@ -156,3 +158,51 @@ def test_misuse_is_a_diagnostic(tmp_path):
     (tmp_path / "campaign.json").write_text("[1, 2")
     with pytest.raises(PassError, match="is not a campaign"):
         lab.fuzz("FoldConstant", seconds=1, directory=tmp_path)
+
+
+def floors_and_comparisons(old, new):
+    """Two mistakes in one pass."""
+    return less_or_equal(old, floor_as_trunc(old, new))
+
+
+def interrupted_after(count):
+    """A progress that stands for a user who stops the search after some programs."""
+    programs = []
+
+    def progress(stage, text, left):
+        programs.append(text)
+        if len(programs) > count:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_a_campaign_that_is_stopped_goes_on_where_it_stood_and_reports_everything_once(tmp_path):
+    both = by_node(floors_and_comparisons)
+    whole = lab.fuzz(both, seconds=60, most=2)
+    assert len(whole.failures) == 2
+    first = lab.fuzz(both, seconds=60, most=1, directory=tmp_path)
+    stopped = lab.fuzz(both, seconds=60, most=2, directory=tmp_path, progress=interrupted_after(3))
+    assert stopped.stopped == "interrupted"
+    last = lab.fuzz(both, seconds=60, most=1, directory=tmp_path)
+    assert [record.number for record in last.records] == [failure.number for failure in whole.failures]
+    assert first.failures[0].record() in last.records
+    assert (sum(tried for tried, _ in last.by_source.values()), last.next) == (whole.tried, whole.next)
+    page = write_campaign(last, tmp_path).read_text()
+    for failure in whole.failures:
+        assert f"program {failure.number:,}" in page
+    assert "2 ways" in page
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize("damage", ['{"pass": 1}', "[]", '{"next": "x"}', ""])
+def test_a_damaged_campaign_is_refused(tmp_path, damage):
+    (tmp_path / "campaign.json").write_text(damage)
+    with pytest.raises(PassError, match="is not a campaign"):
+        lab.fuzz(truncating, seconds=1, directory=tmp_path)
+
+
+def test_the_command_line_writes_the_report_of_a_campaign(tmp_path, capsys):
+    assert main(["fuzz", "SimplifyExpr", "--seconds", "1", "-o", str(tmp_path)]) == 0
+    assert (tmp_path / "report.html").is_file()
+    assert "Report: " in capsys.readouterr().out

@@ -16,6 +16,7 @@ from passlab.ir import IRModule
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rewrite
+from passlab.op.dtypes import array_dtype
 from passlab.transform import EXACT, FINITE, PassContext, Rounds, function_pass, module_pass
 
 NET = """
@@ -319,3 +320,47 @@ def test_shorter_floats_are_not_blamed_where_some_were_short_or_looked_exact(bod
 def test_a_number_that_a_machine_returns_is_an_array_step_by_step_too():
     net = passlab.parse("def @main(%x: float32, %y: float32) { less(%x, %y) }")
     assert not lab.culprit(net, "InferType", executors=("vm",)).found
+
+
+@pytest.mark.parametrize(
+    "norm", ["nn.layer_norm(%x, %g, %b)", "nn.instance_norm(%x, %g, %b)", "nn.l2_normalize(%x, eps=1e-5f, axis=[1])"]
+)
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_normalising_short_floats_squares_them_in_longer_ones(norm, dtype):
+    shapes = {"%x": "(2, 2, 3)", "%g": "(3)" if "layer" in norm else "(2)", "%b": "(3)" if "layer" in norm else "(2)"}
+    params = ", ".join(f"{name}: Tensor[{shape}, {dtype}]" for name, shape in shapes.items())
+    net = passlab.parse(f"def @main({params}) {{ {norm} }}")
+    x = np.array([-400, 500, 3, 700, 650, -2, 1, 300, 40, 5, 60000 / 64, 7]).reshape(2, 2, 3)
+    inputs = [x, *(np.ones(int(shapes[name][1]) if len(shapes[name]) == 3 else 3) for name in ("%g", "%b"))]
+    typed = [np.asarray(value).astype(array_dtype(dtype)) for value in inputs]
+    assert not lab.bisect(net, "InferType, SimplifyInference", inputs=typed).found
+
+
+def test_units_of_short_floats_are_no_excuse_for_another_number():
+    def doubled(func, mod, ctx):
+        return rewrite(
+            func,
+            lambda old, new: relay.multiply(new, relay.const(np.float16(2))) if is_call(new, "tanh") else new,
+            only=(Call,),
+        )
+
+    net = passlab.parse("def @main(%x: Tensor[(3, 5), float16]) { tanh(%x) }")
+    wrong = function_pass(doubled, opt_level=0, name="Doubled")
+    assert lab.bisect(net, [wrong], undeclared=Rounds(4096)).found
+
+
+@pytest.mark.parametrize("scale", [29.5, 37.4, 951.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_scale_that_is_moved_into_weights_is_not_blamed_for_what_a_difference_cancels(scale, seed):
+    params = "%x: Tensor[(4, 90), float32], %y: Tensor[(4, 90), float32], %w: Tensor[(4, 90), float32]"
+    body = f"sin(multiply(subtract(nn.dense(%x, %w), nn.dense(%y, %w)), {scale}f))"
+    found = lab.bisect(passlab.parse(f"def @main({params}) {{ {body} }}"), "InferType, FoldScaleAxis", seed=seed)
+    assert found.coverage.comparisons
+    assert not found.found, found.summary()
+
+
+def test_what_a_normalisation_cancels_inside_is_no_fault_of_an_executor():
+    params = "%x: Tensor[(2, 2), float16], %g: Tensor[(2), float16], %b: Tensor[(2), float16]"
+    net = passlab.parse(f"def @main({params}) {{ nn.layer_norm(%x, %g, %b) }}")
+    found = lab.culprit(net, "InferType", executors=("aot", "vm"))
+    assert not found.found, found.summary()

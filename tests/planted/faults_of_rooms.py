@@ -56,13 +56,6 @@ def @main(%x: Tensor[(2), float32], %l: L) {
   (%b, %a)
 }
 """
-_ONE_SIDE = dataflow(
-    """  %0 = exp(%x);
-  %1 = tanh(%x);
-  %2 = if (%c) { multiply(%0, nn.relu(%0)) } else { negative(%1) };
-  (%2, sum(%x))""",
-    "%x: Tensor[(3, 4), float32], %c: bool",
-)
 _READ_FIRST = """
 #[version = "0.0.5"]
 def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) {
@@ -160,8 +153,6 @@ ROOMS = (
           dataflow("tanh(nn.dense(exp(%x), %w))", "%x: Tensor[(?, 4), float32], %w: Tensor[(5, 4), float32]"), _LOWER, "vm|ManifestAlloc", ""),
     Fault("a shape that depends on data is found from shapes", "guard", _ALLOC, "return any(is_op_call(n) and n.op.spec.shape_function is not None for n in post_order(primitive.body))", "return False",
           dataflow("tanh(arange(%a, %b, %c, dtype=\"float32\"))", "%a: float32, %b: float32, %c: float32"), _LOWER, "vm|ManifestAlloc", ""),
-    Fault("what a branch read is dead before it", "lifetimes", "passes/lowering/manifest_lifetimes.py", "        self._stack.append(lambda: [body.enter(var) for var in gone])\n", "",
-          _ONE_SIDE, f"{_LOWER}, ManifestLifetimes", "ManifestLifetimes", "last use"),
     # ------------------------------------------------------------ the machine's compiler and engine
     Fault("an earlier arm is lost behind a constructor", "match order", "vm/compiling/decision_tree.py", "cases[tag] = constructor, list(rest)", "cases[tag] = constructor, []",
           _PAIRS, "InferType, FuseOps", "vm", "match|if|get_tag|goto|load_consti"),
@@ -171,9 +162,6 @@ ROOMS = (
     Fault("closures hold what they captured in reverse", "captures", "vm/isa.py", "VMClosure({func}, ({captured:array}))", "VMClosure({func}, ({captured:array})[::-1])",
           CLOSURES, "InferType, FuseOps", "vm", "closure"),
     # ------------------------------------------------------------ graphs and modules ahead of time
-    Fault("a reshape does not keep its input alive", "buffers", "executor/graph.py", "read = root[rows[j] + index]", "read = rows[j] + index",
-          dataflow("%0 = nn.dense(%x, %w);\n%1 = reshape(%0, newshape=[16, 3]);\n%2 = nn.dense(nn.dense(%x, %w), %w);\n(nn.dense(%1, %v), nn.dense(%2, %w))",
-                   "%x: Tensor[(3, 16), float32], %w: Tensor[(16, 16), float32], %v: Tensor[(4, 3), float32]"), "InferType", "graph", "memory|reshape"),
     Fault("an output does not live to the end", "buffers", "executor/graph.py", "last[root[rows[i] + index]][0], len(self.nodes)", "last[root[rows[i] + index]]",
           dataflow("%0 = nn.dense(%x, %w);\n%1 = nn.dense(%0, %w);\n%2 = nn.dense(%1, %w);\n(%0, nn.dense(nn.dense(%2, %w), %w))",
                    "%x: Tensor[(3, 16), float32], %w: Tensor[(16, 16), float32]"), "InferType", "graph", "memory"),

@@ -72,6 +72,9 @@ class SimplifyInference(FunctionPass):
         return rewrite(func, rule, only=(Call, TupleGetItem), name="inference form")
 
 
+_WIDE = 4  # bytes of floats in which squares are summed up
+
+
 def _simplified(movable: Movable, pre: Expr, post: Expr) -> Expr:
     call = pre.tuple_value if type(pre) is TupleGetItem else pre
     if type(call) is not Call or not all(map(movable, call.args[1:])):
@@ -116,9 +119,22 @@ def _batch_norm(call: Call, ty: TensorType | None) -> Expr | None:
 
 def _standardized(data: Expr, ty: TensorType, axes: Sequence[int], epsilon: float) -> Expr:
     """Return data with mean 0 and variance 1 over some axes."""
+    data, wide = _widened(data, ty)
     mean = make("mean", data, axis=axes, keepdims=True)
     var = make("variance", data, mean, axis=axes, keepdims=True)
-    return make("divide", make("subtract", data, mean), make("sqrt", make("add", var, _scalar(epsilon, ty))))
+    deviation = make("sqrt", make("add", var, _scalar(epsilon, wide)))
+    return _narrowed(make("divide", make("subtract", data, mean), deviation), ty)
+
+
+def _widened(data: Expr, ty: TensorType) -> tuple[Expr, TensorType]:
+    """Return data whose squares are numbers of its dtype: those of float16 above 255 are none. Relay leaves it so."""
+    if array_dtype(ty.dtype).itemsize >= _WIDE:
+        return data, ty
+    return make("cast", data, dtype="float32"), TensorType(ty.shape, "float32")
+
+
+def _narrowed(data: Expr, ty: TensorType) -> Expr:
+    return data if array_dtype(ty.dtype).itemsize >= _WIDE else make("cast", data, dtype=ty.dtype)
 
 
 def _affine(data: Expr, call: Call, rank: int, axis: int) -> Expr:
@@ -166,9 +182,9 @@ def _l2_normalize(call: Call, ty: TensorType | None) -> Expr | None:
     if ty is None:
         return None
     attrs: Any = call.attrs
-    data = call.args[0]
+    data, wide = _widened(call.args[0], ty)
     total = make("sum", make("multiply", data, data), axis=attrs.axis, keepdims=True)
-    return make("divide", data, make("sqrt", make("maximum", total, _scalar(attrs.eps, ty))))
+    return _narrowed(make("divide", data, make("sqrt", make("maximum", total, _scalar(attrs.eps, wide)))), ty)
 
 
 def _dropout(call: Call, ty: TensorType | None) -> Expr:
