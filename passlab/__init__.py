@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from passlab.lazy import lazy_module, names_in_stub
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _PACKAGES = (
     "analysis", "devices", "display", "errors", "evaluate", "executor", "frontend", "infer", "instrument", "ir", "lab",
