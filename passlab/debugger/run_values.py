@@ -72,8 +72,8 @@ class _Homes:
         sites = [event]
         if trace.role[event] == RETURN:
             sites = self._calls(int(trace.frame_of[event]))
-        found = [(self._nodes.get(int(trace.site[start])), start) for start in sites]
-        return [(node, start) for node, start in found if node is not None]
+        homes = [(self._nodes.get(int(trace.site[start])), start) for start in sites]
+        return [(node, start) for node, start in homes if node is not None]
 
     def _calls(self, frame: int) -> list[int]:
         """The calls whose value a frame returns: several where it was entered by tail calls, none for the program's."""

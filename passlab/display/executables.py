@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from passlab import limits
+from passlab.debugger.code_map import CodeMap
+from passlab.display.listing import Line, LineTable, Piece
 from passlab.display.module import module_view
+from passlab.display.nodes import NO_NODE, number_of
 from passlab.display.parts import Embedded, Fold, Part, PartsView, Rows, Sentence
 from passlab.errors import counted
+from passlab.ir.expr import Expr
 from passlab.table import Table
 from passlab.vm.executable import Executable, VMFunction
 
@@ -15,6 +23,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("function", "pc", "instruction")
+_INSTRUCTION = 8  # the column where an instruction begins, behind its number
+_WORDS = re.compile(r"\$\d+|@[\w.]+|Const\[\d+\]|[A-Za-z_]\w*")
 
 
 class ExecutableView(PartsView):
@@ -43,6 +53,50 @@ class ExecutableView(PartsView):
             yield Fold(counted(len(exe.constants), "constant"), [Rows(_constants(exe))])
         for name, kernel in zip(exe.kernel_names, exe.kernel_functions, strict=True):
             yield Fold(f"kernel {name}", [Embedded(module_view(kernel))])
+
+    def data(self) -> dict[str, Any]:
+        most = limits.current().shown_lines
+        table = LineTable()
+        rows, nodes = [], []
+        for line, node in islice(self._lines(), most):
+            rows.append(table.add(line))
+            nodes.append(NO_NODE if node is None else number_of(node))
+        left_out = max(0, sum(len(function.instructions) + 2 for function in self.executable.functions) - most)
+        shown = {"rows": rows, "nodes": nodes, "left_out": left_out}
+        return {"kind": self.kind, "title": self.title, **shown, **table.data()}
+
+    def _lines(self) -> Iterator[tuple[Line, Expr | None]]:
+        """Yield each line of the listing, and the node of the program that its instruction carries out."""
+        code = CodeMap(self.executable)
+        for number, function in enumerate(self.executable.functions):
+            head = f"{_head(function)} {{"
+            yield Line(head, (Piece(0, head.index("("), "global", None, None),), None, None), None
+            for site in range(code.bases[number], code.bases[number + 1]):
+                text = f"  {code.pc[site]:>4}  {code.text(site)}"
+                nodes = code.nodes(site)
+                pieces = tuple(self._pieces(text, len(code.functions) == 1))
+                yield Line(text, pieces, None, None), nodes[-1] if nodes else None
+            yield Line("}", (), None, None), None
+
+    def _pieces(self, text: str, only: bool) -> Iterator[Piece]:
+        """Yield the marked stretches of an instruction. Registers are names where they are those of one function."""
+        for match in _WORDS.finditer(text):
+            word, kind = match[0], "constant"
+            if word.startswith("$"):
+                if not only:
+                    continue
+                kind = "use"
+            elif word.startswith("@"):
+                kind = "global"
+            elif match.start() == _INSTRUCTION:
+                kind = "op" if word in self._kernels else "keyword"
+            elif not word.startswith("Const["):
+                continue
+            yield Piece(match.start(), match.end(), kind, None, None)
+
+    @cached_property
+    def _kernels(self) -> frozenset[str]:
+        return frozenset(self.executable.kernel_names)
 
     def frame(self) -> pd.DataFrame:
         """Return one row per instruction."""

@@ -33,6 +33,12 @@ class ModuleWidget(ViewWidget):
     _esm = script("module")
 
 
+class ExecutableWidget(ViewWidget):
+    """The bytecode of an executable."""
+
+    _esm = script("module")
+
+
 class DiffWidget(ViewWidget):
     """A difference between two programs."""
 
@@ -249,6 +255,7 @@ class DumpWidget(ViewWidget):
 _WIDGETS: dict[str, type[ViewWidget]] = {
     "comparison": ComparisonWidget,
     "dump": DumpWidget,
+    "executable": ExecutableWidget,
     "module": ModuleWidget,
     "diff": DiffWidget,
     "graph": GraphWidget,
@@ -271,6 +278,7 @@ __all__ = [
     "ComparisonWidget",
     "DiffWidget",
     "DumpWidget",
+    "ExecutableWidget",
     "GraphWidget",
     "InstrumentWidget",
     "ModuleWidget",

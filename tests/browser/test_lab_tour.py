@@ -98,6 +98,17 @@ def test_the_graph_is_drawn(tour: LabPage) -> None:
     expect(graph.locator("svg text", has_text="nn.conv2d").first).to_be_attached()
 
 
+def test_the_tour_ends_in_the_stepper(tour: LabPage) -> None:
+    stepper = tour.cell(tour.number_of("%vm tiny")).locator(".pl-stepper")
+    expect(stepper).to_be_visible()
+    stepper.focus()
+    tour.page.keyboard.press("g")
+    for key, at in (("s", "1"), ("s", "2"), ("S", "1")):
+        tour.page.keyboard.press(key)
+        expect(stepper.locator(".pl-position")).to_have_value(at)
+    assert tour.number_of("%vm tiny") >= tour.count() - 3
+
+
 # ---------------------------------------------------------------- scrolled away
 _CHOOSE = """([number, name]) => {
   const {node} = window.jupyterapp.shell.currentWidget.content.widgets[number];

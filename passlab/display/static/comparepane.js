@@ -1,7 +1,7 @@
 // Two recordings side by side: their passes aligned at the left; at the right the programs after any two of their steps.
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, grouped } from "./dom.js";
+import { button, el, grouped, reveal } from "./dom.js";
 import { mark, passName, time } from "./passlist.js";
 
 const ASKING = "Comparing (this needs the running kernel) ...";
@@ -134,7 +134,7 @@ export class ComparePane {
     [...this.list.children].forEach((item, at) => {
       item.classList.toggle("pl-chosen", at === this.at);
       item.setAttribute("aria-selected", String(at === this.at));
-      if (at === this.at) item.scrollIntoView({ block: "nearest" });
+      if (at === this.at) reveal(this.list, /** @type {HTMLElement} */ (item));
     });
     const nodes = fromTo(grouped(one.nodes), grouped(other.nodes)), took = fromTo(time(one.ms), time(other.ms));
     const memory = one.peak || other.peak ? `  ·  ${fromTo(mebibytes(one.peak), mebibytes(other.peak))}` : "";

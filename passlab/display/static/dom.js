@@ -142,6 +142,13 @@ export class HoverCard {
   }
 }
 
+/** Scroll a list, and nothing around it, so that an item is in sight. @param {HTMLElement} list @param {HTMLElement} item */
+export function reveal(list, item) {
+  const frame = list.getBoundingClientRect(), at = item.getBoundingClientRect(), above = at.top - frame.top - list.clientTop;
+  if (above < 0) list.scrollTop += above;
+  else if (above + at.height > list.clientHeight) list.scrollTop += Math.min(above, above + at.height - list.clientHeight);
+}
+
 let ids = 0;
 /** A name for an element that others refer to. */
 export const uniqueId = () => `pl-${++ids}-${Math.random().toString(36).slice(2, 8)}`;

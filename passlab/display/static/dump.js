@@ -1,5 +1,5 @@
 // The widget of a recording of text: the passes of a dump at the left; what each changed, and who made each line, at the right.
-import { button, el, help, keys, many } from "./dom.js";
+import { button, el, help, keys, many, reveal } from "./dom.js";
 import { comparedStep, nextApart } from "./dumpcompare.js";
 import { DUMP_KEYS } from "./dumpkeys.js";
 import { graphOf, pictureOf } from "./dumpgraph.js";
@@ -243,7 +243,8 @@ class DumpStep {
     const picked = (/** @type {string[]} */ names) => {
       this.choose("text");
       this.pick(names[0] || "");
-      this.scroll.querySelector(".pl-hit")?.scrollIntoView({ block: "center" });
+      const hit = /** @type {HTMLElement | null} */ (this.scroll.querySelector(".pl-hit"));
+      if (hit) reveal(this.scroll, hit);
     };
     return el("div", "pl-graph pl-dump-graph", ...pictureOf(graphOf(this.data.lines, lines), signs, picked));
   }

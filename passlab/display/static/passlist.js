@@ -1,5 +1,5 @@
 // The list of the passes of a recording: each with a mark of what became of it, its time, filters and a search.
-import { button, el, svg, uniqueId } from "./dom.js";
+import { button, el, reveal, svg, uniqueId } from "./dom.js";
 
 export const OUTCOMES = ["changed", "unchanged", "skipped", "failed"];
 const LINE = { fill: "none", stroke: "currentColor" };
@@ -157,9 +157,7 @@ export class Passes {
       item.setAttribute("aria-selected", String(here));
       if (here) {
         this.list.setAttribute("aria-activedescendant", item.id);
-        const top = item.offsetTop - this.list.offsetTop, { scrollTop, clientHeight } = this.list;
-        if (top < scrollTop) this.list.scrollTop = top;
-        else if (top + item.offsetHeight > scrollTop + clientHeight) this.list.scrollTop = top + item.offsetHeight - clientHeight;
+        reveal(this.list, item);
       }
     });
   }

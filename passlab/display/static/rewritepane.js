@@ -1,6 +1,6 @@
 // Inside a pass: its rewrites played one by one, and why a node was left as it was.
 import { DiffPane } from "./diffpane.js";
-import { button, el, ICONS } from "./dom.js";
+import { button, el, ICONS, reveal } from "./dom.js";
 
 const PACE = 1200; // milliseconds for each rewrite while they play
 
@@ -127,7 +127,7 @@ export class RewritePane {
       item.classList.toggle("pl-chosen", at === this.at);
       item.classList.toggle("pl-done", at < this.at);
       item.setAttribute("aria-selected", String(at === this.at));
-      if (at === this.at) item.scrollIntoView({ block: "nearest" });
+      if (at === this.at) reveal(this.list, /** @type {HTMLElement} */ (item));
     });
     if (parts) this.diff.show(parts, parts.before, parts.after, parts, ...parts.nodes);
     else if (step) this.model.send({ parts: [this.event, this.at] });

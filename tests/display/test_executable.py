@@ -1,0 +1,51 @@
+"""An executable as a live listing: every instruction is a line, and knows the node that it carries out."""
+
+from __future__ import annotations
+
+import passlab
+from passlab import relay
+from passlab.display import executable_view
+from passlab.display.nodes import node_of
+from passlab.ir.expr import Call
+from passlab.notebook.widgets import show
+
+NET = """
+def @half(%a: Tensor[(2, 3), float32]) { multiply(%a, 0.5f) }
+def @main(%x: Tensor[(2, 3), float32]) { let %y = @half(exp(%x)); @half(tanh(%y)) }"""
+
+
+def test_every_instruction_has_its_line_and_its_node():
+    exe = relay.vm.compile(passlab.parse(NET))
+    widget = show(executable_view(exe))
+    assert type(widget).__name__ == "ExecutableWidget"
+    data = widget.data
+    lines = [data["lines"][row][0] for row in data["rows"]]
+    at = 0
+    for function in exe.functions:
+        assert lines[at].startswith(f"@{function.name}(")
+        for pc, instruction in enumerate(function.instructions):
+            at += 1
+            number, text = lines[at].split(maxsplit=1)
+            assert int(number) == pc
+            if "PackedFunc" not in str(instruction) and "VMFunc" not in str(instruction):
+                assert text == str(instruction)
+        assert lines[at + 1] == "}"
+        at += 2
+    assert at == len(lines)
+    kernels = {
+        name: n for line, n in zip(lines, data["nodes"], strict=True) for name in exe.kernel_names if name in line
+    }
+    assert set(kernels) == set(exe.kernel_names)
+    for name, number in kernels.items():
+        node = node_of(number)
+        assert isinstance(node, Call)
+        assert node.op.name.rpartition(".")[2] in name
+
+
+def test_the_head_of_a_large_listing_tells_what_is_left_out():
+    exe = relay.vm.compile(passlab.parse(NET))
+    with passlab.limits.override(shown_lines=5):
+        data = executable_view(exe).data()
+    whole = executable_view(exe).data()
+    assert data["rows"] == whole["rows"][:5]
+    assert data["left_out"] == len(whole["rows"]) - 5
