@@ -61,11 +61,11 @@ html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body
 """
 
 
-Graphs = Callable[[dict[str, Any]], dict[str, Any]]
+Answers = Callable[[dict[str, Any]], dict[str, Any]]  # from the data of a view what else a page's state holds
 
 
-def document(view: View, graphs: Graphs | None = None, fallback: Markup | None = None) -> str:
-    """Return a view as a page. `graphs` draws the graphs of a recording from the view's data.
+def document(view: View, answers: Answers | None = None, fallback: Markup | None = None) -> str:
+    """Return a view as a page. `answers` makes what a kernel would be asked for, such as the graphs of a recording.
 
     `fallback` stands there where no script may run; the static form of the view, unless given.
     Raises `PasslabError` for views without a widget.
@@ -74,7 +74,14 @@ def document(view: View, graphs: Graphs | None = None, fallback: Markup | None =
         raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
     data = view.data()
     state = json.dumps(
-        {"data": data, "selected": -1, "nodes": [], "graphs": graphs(data) if graphs else {}, "at": data.get("at", 0)},
+        {
+            "data": data,
+            "selected": -1,
+            "nodes": [],
+            "graphs": {},
+            "at": data.get("at", 0),
+            **(answers(data) if answers else {}),
+        },
         separators=(",", ":"),
     )
     code = inline(view.kind)
@@ -90,9 +97,9 @@ def document(view: View, graphs: Graphs | None = None, fallback: Markup | None =
     )
 
 
-def write(view: View, path: str | os.PathLike[str], graphs: Graphs | None = None) -> None:
+def write(view: View, path: str | os.PathLike[str], answers: Answers | None = None) -> None:
     """Write a view as a page. Raises `OSError`, and `PasslabError` for views without a widget."""
-    Path(path).write_text(document(view, graphs), encoding="utf-8")
+    Path(path).write_text(document(view, answers), encoding="utf-8")
 
 
 __all__ = ["document", "write"]

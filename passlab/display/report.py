@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from passlab.display.html import Markup, escape, join, tag
 from passlab.display.module import module_view
 from passlab.display.page import document
+from passlab.display.page_answers import page_answers
 from passlab.display.recording import RecordingView
 from passlab.lab.recording import Recording
 
@@ -51,7 +52,7 @@ def _static(recording: Recording) -> Markup:
 def explorer_html(recording: Recording) -> str:
     """Return a recording as the explorer of a notebook, in one document: every step, difference and program inside."""
     view = RecordingView(recording)
-    return document(view, view.graphs, fallback=_static(recording))
+    return document(view, page_answers(view), fallback=_static(recording))
 
 
 def write_html(recording: Recording, path: str | os.PathLike[str], static: bool = False) -> None:

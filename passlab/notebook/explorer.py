@@ -12,6 +12,7 @@ import traitlets
 
 from passlab.display.comparisons import ComparisonView, comparison_view
 from passlab.display.nodes import node_of
+from passlab.display.page_answers import OWN
 from passlab.display.recording import RecordingView
 from passlab.display.rewrites import MOST, misses_data, parts_data, step_data
 from passlab.display.scripts import script
@@ -23,8 +24,6 @@ from passlab.lab.recording import Recording
 from passlab.lab.rewrites import RewriteStep, rewrites_of, why_not
 from passlab.notebook.pipelines import pass_names, passes_of
 from passlab.notebook.view_widget import ViewWidget, notebook_variables
-
-OWN = "this recording"  # what an explorer calls its own recording where one is chosen
 
 
 class ComparisonWidget(ViewWidget):

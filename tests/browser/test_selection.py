@@ -12,6 +12,7 @@ import passlab
 from passlab.display.listing import listing
 from passlab.display.nodes import line_node
 from passlab.display.page import write
+from passlab.display.page_answers import page_answers
 from passlab.display.recording import recording_view
 from passlab.lab.recording import Recording
 from tests.browser.lab_page import browser
@@ -46,7 +47,7 @@ def rec() -> Recording:
 @pytest.fixture
 def explorer(rec: Recording, chrome: Browser, tmp_path: Path) -> Iterator[Page]:
     view = recording_view(rec)
-    write(view, tmp_path / "rec.html", view.graphs)
+    write(view, tmp_path / "rec.html", page_answers(view))
     page = chrome.new_page(viewport={"width": 1400, "height": 800})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.message))

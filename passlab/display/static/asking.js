@@ -23,7 +23,8 @@ export class Asking {
     this.whatIf = button("what if", () => this.toggle("what if"));
     this.whatIf.title = "switch passes off, move, repeat, change and insert them, and see what differs (w)";
     this.with = el("label", "pl-with", "with ", this.other);
-    this.buttons = typeof model.send === "function" ? [this.with, this.compare, this.whatIf] : []; // only a kernel can answer
+    this.asks = typeof model.send === "function"; // only a kernel can run pipelines, or know other recordings
+    this.buttons = this.asks ? [this.with, this.compare, this.whatIf] : (model.get("comparison") || {}).rows ? [this.compare] : [];
     this.pane.element.hidden = this.with.hidden = true;
     this.pane.element.prepend(this.editor.element);
     this.heard = (/** @type {any} */ message) => this.hear(message);
@@ -34,6 +35,7 @@ export class Asking {
 
   /** @param {any} message */
   send(message) {
+    if (!this.asks) return this.showAnswer();
     this.root.classList.add("pl-waiting");
     this.model.send(message);
   }
@@ -55,6 +57,7 @@ export class Asking {
 
   /** Begin to ask, or end. @param {string} mode */
   toggle(mode) {
+    if (!this.buttons.includes(mode === "compare" ? this.compare : this.whatIf)) return false;
     this.mode = this.mode === mode ? "" : mode;
     const asked = this.mode !== "";
     this.columns.hidden = asked;

@@ -81,9 +81,9 @@ export class Step {
     this.show(this.step);
   }
 
-  /** Whether a pass rewrote something, and a kernel can tell what. @param {any} step */
+  /** Whether a pass rewrote something, and a kernel or the page can tell what. @param {any} step */
   hasRewrites(step) {
-    return step.rewrites > 0 && typeof this.model.send === "function";
+    return step.rewrites > 0 && (typeof this.model.send === "function" || step.id in (this.model.get("rewrites") || {}));
   }
 
   /** The tab that is shown of a step: of one that failed without a diff, its error. @param {any} step */
@@ -99,10 +99,9 @@ export class Step {
     if (!step) return;
     const data = this.model.get("data"), diff = step.diff === undefined ? null : data.diffs[step.diff], tab = this.tabOf(step);
     if (other) this.showHead(data, step, diff);
-    if (step.error) this.tabs.append(this.errorTab);
-    else this.errorTab.remove();
-    if (this.hasRewrites(step)) this.tabs.append(this.rewritesTab);
-    else this.rewritesTab.remove();
+    const more = [...(step.error ? [this.errorTab] : []), ...(this.hasRewrites(step) ? [this.rewritesTab] : [])];
+    for (const tab of [this.errorTab, this.rewritesTab]) if (!more.includes(tab)) tab.remove();
+    for (const tab of more) if (!tab.parentElement) this.tabs.append(tab); // one that is there stays, and keeps the focus
     for (const button of this.tabs.children) button.setAttribute("aria-selected", String(button.textContent === tab));
     const { pane, note, above } = this.contents(data, step, diff, tab);
     for (const element of [this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element]) element.hidden = element !== pane || note !== "";

@@ -32,6 +32,7 @@ export class RewritePane {
     this.play = button("play", () => this.toggle());
     this.play.title = "play the rewrites one by one (space)";
     this.stayed = button("why did the selected node stay?", () => this.askWhy());
+    this.stayed.hidden = typeof model.send !== "function";
     const bar = el("div", "pl-rewrite-bar", button("the one before ([)", () => this.go(-1), ICONS.up), button("the next one (])", () => this.go(1), ICONS.down), this.play, this.rule, this.count, this.stayed);
     this.element = el("div", "pl-rewrite-pane", this.list, el("div", "pl-rewrite", bar, this.why, this.kept, this.diff.element));
     this.heard = (/** @type {any} */ message) => this.hear(message);
@@ -45,6 +46,14 @@ export class RewritePane {
     this.event = step.id;
     this.kept.replaceChildren();
     if (this.known[step.id]) return this.fill(this.known[step.id]);
+    const stored = (this.model.get("rewrites") || {})[step.id];
+    if (stored) {
+      stored.parts.forEach((/** @type {any} */ parts, /** @type {number} */ at) => { this.parts[`${step.id}:${at}`] = parts; });
+      this.known[step.id] = stored.steps;
+      this.fill(stored.steps);
+      if (stored.left) this.kept.replaceChildren(el("div", "pl-dim", `${stored.left} more are not in this page`));
+      return;
+    }
     this.fill([]);
     this.count.textContent = "asking the kernel ...";
     this.model.send({ rewrites: step.id });

@@ -1,0 +1,81 @@
+"""What a page of a recording holds besides the recording, for there is no kernel to ask: its rewrites, its comparisons.
+
+As much as fits into a few hundred kilobytes: rewrites pass by pass, and of the pairs of steps first those that one asks
+for most, the input and each step against the last. Graphs are `RecordingView.graphs`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from passlab.display.comparisons import comparison_view
+from passlab.display.recording import RecordingView
+from passlab.display.rewrites import parts_data, step_data
+from passlab.instrument.events import Event
+from passlab.lab.comparison import compare
+from passlab.lab.recording import Recording
+from passlab.lab.rewrites import rewrites_of
+
+PAGE, REWRITES, PAIRS = 2_400_000, 300_000, 500_000  # characters: of all data of a page, and at most of its parts
+OWN = "this recording"  # what an explorer calls its own recording where one is chosen
+
+
+def page_answers(view: RecordingView) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return what makes, from the data of a recording's view, all that its page holds in the place of a kernel."""
+
+    def answers(data: dict[str, Any]) -> dict[str, Any]:
+        graphs = view.graphs(data)
+        room = max(0, PAGE - len(json.dumps([data, graphs])))
+        rewrites = stored_rewrites(view.events, min(REWRITES, room // 3))
+        return {
+            "graphs": graphs,
+            "rewrites": rewrites,
+            "comparison": stored_comparison(view.recording, min(PAIRS, room // 2)),
+        }
+
+    return answers
+
+
+def stored_rewrites(events: list[Event], room: int = REWRITES) -> dict[str, Any]:
+    """Return the rewrites of passes by event: the steps, and what each did. Those beyond the room are left out."""
+    stored: dict[str, Any] = {}
+    for event in events:
+        if not event.rewrites or room <= 0:
+            continue
+        steps = rewrites_of(event)
+        rows, parts = [], []
+        for step in steps:
+            rows.append(step_data(step))
+            parts.append(parts_data(step))
+            room -= len(json.dumps([rows[-1], parts[-1]]))
+            if room <= 0:
+                break
+        if rows:
+            stored[event.id] = {"steps": rows, "parts": parts, "left": len(steps) - len(rows)}
+    return stored
+
+
+def stored_comparison(recording: Recording, room: int = PAIRS) -> dict[str, Any]:
+    """Return the comparison of a recording with itself, with as many pairs of different steps as there is room for."""
+    if len(recording.steps) < 2:
+        return {}
+    view = comparison_view(compare(recording, recording))
+    data = view.data(only_start=True)
+    for a, b in _pairs(len(recording.steps) - 1):
+        if room <= 0:
+            break
+        data["pairs"][f"{a}:{b}"] = pair = view.pair(a, b)
+        room -= len(json.dumps(pair))
+    return {**data, "other": OWN}
+
+
+def _pairs(last: int) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of an earlier and a later step, the input and each one against the last before all others."""
+    first = [(0, last), *((step, last) for step in range(last - 1, 0, -1)), *((0, step) for step in range(1, last))]
+    yield from dict.fromkeys(first)
+    yield from ((a, b) for a in range(1, last) for b in range(a + 1, last))
+
+
+__all__ = ["OWN", "page_answers", "stored_comparison", "stored_rewrites"]
