@@ -14,8 +14,16 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import passlab
-from passlab import lab, vm
-from passlab.display import comparison_view, graph_view, node_values_view, recording_view, stepper_view
+from passlab import lab, relay, vm
+from passlab.display import (
+    comparison_view,
+    executable_view,
+    graph_view,
+    node_values_view,
+    recording_view,
+    solving_view,
+    stepper_view,
+)
 from passlab.display.nodes import number_of
 from passlab.evaluate.samples import random_arguments
 from passlab.ir.expr import Call
@@ -39,6 +47,12 @@ NET = """def @main(%image: Tensor[(1, 3, 16, 16), float32], %w: Tensor[(8, 3, 3,
   %2 = nn.relu(%1.0);
   %3 = multiply(%2, add(sigmoid(%0), zeros(shape=[1], dtype="float32")));
   nn.softmax(nn.batch_flatten(nn.global_avg_pool2d(%3)))
+}"""
+LATE = """def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) {
+  let %gate = fn (%a) { multiply(%a, sigmoid(%a)) };
+  let %h = nn.dense(%x, %w, units=4);
+  let %pair = (%gate(%h), exp(%h));
+  nn.softmax(add(%pair.0, %pair.1))
 }"""
 PASSES = "InferType, SimplifyExpr, SimplifyInference, FoldConstant, EliminateCommonSubexpr, FuseOps"
 
@@ -70,6 +84,8 @@ VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: show(node_values_view(lab.watch(recorded(), *arguments()), lab.watch(passlab.parse(NET), *arguments()))), "", "",
     ),
     "graph": (lambda: show(graph_view(resnet.get_workload(num_layers=50)[0])), "", ""),
+    "types": (lambda: show(solving_view(lab.watch_solver(passlab.parse(LATE), "types"))), "", "j j j j j j j j j"),
+    "executable": (lambda: show(executable_view(relay.vm.compile(recorded().output))), "module", "/"),
     "stepper": (stepper, "", "ArrowRight"),
 }  # fmt: skip
 

@@ -102,15 +102,15 @@ export class Passes {
     sorted.classList.add("pl-inner");
     sorted.title = "the slowest pass first, or in the order they ran";
     sorted.setAttribute("aria-pressed", String(this.slowest));
-    filters.push(sorted);
+    const order = el("span", "pl-order", sorted);
     if (this.steps.some((step) => step.depth)) {
       const nested = button("nested", () => this.toggleInner());
       nested.classList.add("pl-inner");
       nested.title = "passes that ran inside other passes (i)";
       nested.setAttribute("aria-pressed", String(this.inner));
-      filters.push(nested);
+      order.append(nested);
     }
-    this.filters.replaceChildren(...filters);
+    this.filters.replaceChildren(...filters, order);
   }
 
   /** @param {any} step @param {number} at @param {boolean} outside the search and the filters, and shown all the same */
