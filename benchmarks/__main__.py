@@ -16,6 +16,7 @@ BENCHMARKS = (
     "memory_plan",
     "time_travel",
     "operators",
+    "memory",
     "explorer",
     "first_paint",
     "lab_paint",

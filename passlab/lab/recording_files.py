@@ -2,6 +2,7 @@
 
     recording.json      the events, and which module stands before and after each
     metadata.json       constants and other objects that the texts refer to, each once
+    arrays.bin          the large arrays among them, as they are in memory, which a reader maps and does not copy
     modules/0000.relay  the programs, each once
 
 Nothing in the files is executed, and no file names another. What is read back are the modules, typed where they were
@@ -13,9 +14,13 @@ again stand in neither, and come back as a variable called `LOST`.
 from __future__ import annotations
 
 import json
+import mmap
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import numpy as np
 
 from passlab import limits
 from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError
@@ -32,9 +37,12 @@ from passlab.text.meta_writer import MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
+from passlab.text.tensor_bytes import decode_tensor, encode_tensor, tensor_of_record, tensor_record
 
-FORMAT, VERSION = "passlab recording", 1
-_INDEX, _META, _MODULES = "recording.json", "metadata.json", "modules"
+FORMAT, VERSION, READABLE = "passlab recording", 2, (1, 2)  # version 1 holds all arrays in its metadata
+_INDEX, _META, _ARRAYS, _MODULES = "recording.json", "metadata.json", "arrays.bin", "modules"
+_LARGE = 4096  # bytes of an array that is kept in the file of arrays
+_ALIGNMENT = 64
 _SECTION = "#[metadata]\n"
 LOST = "(not in the program)"
 
@@ -54,12 +62,14 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
         places[id(event)] = len(events)
         events.append({**_written(event, places, modules), **_rewrites_written(event)})
     (target / _MODULES).mkdir(parents=True, exist_ok=True)
-    meta = MetaWriter()
+    arrays = _ArrayWriter(target / _ARRAYS)
+    meta = MetaWriter(arrays.encode)
     typed = []
     for number, mod in modules.values():
         _write(target / _MODULES / _file_name(number), HEADER + text_with(meta, mod))
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
-    _write(target / _META, meta.section().removeprefix(_SECTION))
+    with arrays:
+        _write(target / _META, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
     head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
     _write(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
@@ -129,9 +139,47 @@ def _file_name(number: int) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Write a file so that it is either complete or as it was before."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    partial = _partial(path)
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+class _ArrayWriter:
+    """The file of large arrays while it is written: a record of TVM's binary NDArray each, at a multiple of 64 bytes.
+
+    As a context it leaves the file complete where arrays were written, and removes one of before where none was.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.file: IO[bytes] | None = None
+
+    def encode(self, array: np.ndarray[Any, Any]) -> Any:
+        """Return the JSON of an array: where its record begins and how long it is, or all of a small one."""
+        if array.nbytes < _LARGE:
+            return encode_tensor(array)
+        if self.file is None:
+            self.file = _partial(self.path).open("wb")
+        start = self.file.tell()
+        record = tensor_record(array)
+        padding = -(start + len(record)) % _ALIGNMENT
+        self.file.write(record + bytes(padding))
+        return {"at": start, "bytes": len(record)}
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()
+            partial = _partial(self.path)
+            partial.replace(self.path) if kind is None else partial.unlink()
+        elif kind is None:
+            self.path.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------- reading
@@ -140,7 +188,7 @@ def load(directory: str | os.PathLike[str]) -> Recording:
     target = Path(directory)
     try:
         index = json.loads(_read(target / _INDEX))
-        if index["format"] != FORMAT or index["version"] != VERSION:
+        if index["format"] != FORMAT or index["version"] not in READABLE:
             raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
         modules = _modules(target, [bool(flag) for flag in index["typed"]])
         events: list[Event] = []
@@ -162,10 +210,28 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
+    """Return what reads the JSON of an array; large ones are views of the file, which is mapped into memory."""
+    held: list[memoryview] = []
+
+    def decode(value: Any) -> np.ndarray[Any, Any]:
+        if isinstance(value, str):
+            return decode_tensor(value)
+        if not held:
+            with path.open("rb") as file:
+                held.append(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+        start, length = _index(value["at"]), _index(value["bytes"])
+        if start + length > len(held[0]):
+            raise ValueError(f"{path.name} is cut off")
+        return tensor_of_record(held[0][start : start + length])
+
+    return decode
+
+
 def _modules(target: Path, typed: list[bool]) -> list[IRModule]:
     """Read all modules; a function equal to that of the module before is the same object again."""
     meta = _read(target / _META)
-    objects = MetaTable(Source(_META, meta), 0, None).objects if meta else {}
+    objects = MetaTable(Source(_META, meta), 0, None, _decoder(target / _ARRAYS)).objects if meta else {}
     modules: list[IRModule] = []
     for number, is_typed in enumerate(typed):
         name = _file_name(number)

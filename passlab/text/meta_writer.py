@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial, reduce
 from typing import Any
+
+import numpy as np
 
 from passlab.devices import Target, VirtualDevice
 from passlab.ir.attrs import Attrs, DictAttrs
@@ -58,10 +60,17 @@ def _type_key(ty: Type) -> str:
     return "relay.RefType" if type(ty) is RefType else type(ty).__name__
 
 
-class MetaWriter:
-    """Collects objects and writes the section. Each object has one index, however often it is mentioned."""
+Encode = Callable[[np.ndarray[Any, Any]], Any]
 
-    def __init__(self) -> None:
+
+class MetaWriter:
+    """Collects objects and writes the section. Each object has one index, however often it is mentioned.
+
+    `encode` gives the JSON of an array: text that holds all of it, unless arrays are kept elsewhere.
+    """
+
+    def __init__(self, encode: Encode = encode_tensor) -> None:
+        self.encode = encode
         self.objects: dict[str, list[Any]] = {}
         self._texts: dict[Any, str] = {}
 
@@ -88,15 +97,16 @@ class MetaWriter:
 
     def section(self) -> str:
         """Return the section with its mark, or nothing when no object was mentioned."""
-        return f"#[metadata]\n{Graph(self.objects).json()}" if self.objects else ""
+        return f"#[metadata]\n{Graph(self.objects, self.encode).json()}" if self.objects else ""
 
 
 class Graph:
     """The object graph while it is written. What holds other objects is written by generators under `drive`."""
 
-    def __init__(self, objects: dict[str, list[Any]]) -> None:
+    def __init__(self, objects: dict[str, list[Any]], encode: Encode = encode_tensor) -> None:
+        self.encode = encode
         self.nodes: list[dict[str, Any]] = [{"type_key": ""}, {}]
-        self.tensors: list[str] = []
+        self.tensors: list[Any] = []
         self.root = 1
         self._shared: dict[Any, int] = {}
         lists = [drive(self._array(values)) for values in objects.values()]
@@ -165,7 +175,7 @@ class Graph:
     def _constant(self, value: Constant) -> Parse:
         ty = yield self._value(value._checked_type if isinstance(value._checked_type, TensorType) else None)
         device = yield self._value(UNCONSTRAINED)
-        self.tensors.append(encode_tensor(value.data))
+        self.tensors.append(self.encode(value.data))
         attrs = {"_checked_type_": ty, "data": len(self.tensors) - 1, "span": 0, "virtual_device_": device}
         return self._add("relay.Constant", attrs)
 

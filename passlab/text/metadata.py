@@ -8,8 +8,10 @@ means itself or a node is told by the record's declared fields and by which node
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from passlab.errors import Diagnostic, DiagnosticError, ParseError, PasslabError, did_you_mean
 from passlab.ir.expr import Var
@@ -19,16 +21,23 @@ from passlab.text.meta_objects import BUILDERS, Node, OpaqueObject, build_record
 from passlab.text.tensor_bytes import decode_tensor
 
 _DEEPEST = 64
+Decode = Callable[[Any], np.ndarray[Any, Any]]  # the JSON of an array -> the array
 
 
 class MetaTable:
     """What the `meta` references of one text stand for: its own section first, then the objects given from outside."""
 
-    def __init__(self, source: Source, start: int | None, given: Mapping[str, Sequence[Any]] | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        start: int | None,
+        given: Mapping[str, Sequence[Any]] | None,
+        decode: Decode = decode_tensor,
+    ) -> None:
         self.objects: dict[str, list[Any]] = {}
         if start is not None:
             try:
-                self.objects = Section(source, start).read()
+                self.objects = Section(source, start, decode=decode).read()
             except PasslabError:
                 raise
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
@@ -67,7 +76,10 @@ def _malformed(source: Source, start: int, what: str) -> ParseError:
 class Section:
     """One object graph while it is read, from `start` on; its objects nest at most `deepest` deep (None: any depth)."""
 
-    def __init__(self, source: Source, start: int, deepest: int | None = _DEEPEST) -> None:
+    def __init__(
+        self, source: Source, start: int, deepest: int | None = _DEEPEST, decode: Decode = decode_tensor
+    ) -> None:
+        self.decode = decode
         self.source = source
         self.start = start
         self.deepest = deepest
@@ -80,7 +92,7 @@ class Section:
             raise ParseError(Diagnostic(f"malformed {what}: {error.msg}", place)) from None
         self.nodes: list[Node] = graph["nodes"]
         self.root = int(graph.get("root", 1))
-        self.tensors: list[str] = graph.get("b64ndarrays", [])
+        self.tensors: list[Any] = graph.get("b64ndarrays", [])
         if not isinstance(self.nodes, list) or not all(isinstance(n, dict) for n in self.nodes):
             raise ValueError("`nodes` is not a list of objects")
         self.made: dict[int, Any] = {0: None}
@@ -135,4 +147,4 @@ class Section:
             raise ValueError(error.diagnostics[0].message) from None
 
     def _tensor(self, index: int) -> Any:
-        return decode_tensor(self.tensors[index])
+        return self.decode(self.tensors[index])

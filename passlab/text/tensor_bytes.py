@@ -51,7 +51,7 @@ def decode_tensor(text: str) -> np.ndarray[Any, Any]:
     return tensor_of_record(data)
 
 
-def tensor_of_record(data: bytes) -> np.ndarray[Any, Any]:
+def tensor_of_record(data: bytes | memoryview) -> np.ndarray[Any, Any]:
     """Return the array of a record, read-only. Raises `ValueError` for malformed data and `LimitError` over a cap."""
     if len(data) < _HEAD.size:
         raise ValueError("this tensor is cut off")
@@ -69,9 +69,8 @@ def tensor_of_record(data: bytes) -> np.ndarray[Any, Any]:
     ):
         raise ValueError(f"this tensor of shape {tuple(shape)} and dtype {dtype} has {count} bytes")
     limits.check("tensor_bytes", count, "this tensor")
-    array = (
-        np.frombuffer(data, dtype.newbyteorder("<"), offset=_HEAD.size + 8 * (rank + 1)).reshape(shape).astype(dtype)
-    )
+    little = np.frombuffer(data, dtype.newbyteorder("<"), offset=_HEAD.size + 8 * (rank + 1))
+    array = little.reshape(shape).astype(dtype, copy=False)  # where the machine is little-endian, the bytes themselves
     array.flags.writeable = False
     return array
 
