@@ -17,6 +17,7 @@ BENCHMARKS = (
     "time_travel",
     "operators",
     "memory",
+    "searches",
     "explorer",
     "first_paint",
     "lab_paint",

@@ -117,7 +117,7 @@ def main(argv: list[str] | None = None) -> int:
     kept = results["recording of 60 passes over resnet50"]
     held = "held" if kept["of the arrays"] <= GOAL else "MISSED"
     print(f"a recording of 60 passes over resnet50: {kept['bytes'] / 1e6:.1f} MB, {kept['of the arrays']:.3f} times "
-          f"the arrays of its programs ({held}), {kept['of the weights']:.2f} times the weights of the module")  # fmt: skip
+          f"the arrays of its programs ({held}), {kept['of the weights']:.2f} times the module's weights")  # fmt: skip
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps({"machine": calibrate().record(), "results": results}, indent=1))
     return 0

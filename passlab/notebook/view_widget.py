@@ -38,7 +38,13 @@ class ViewWidget(anywidget.AnyWidget):
             data = self._data()
         super().__init__(data=data)
         self.on_msg(self._heard)
+        self._own_layout = self.layout
         ViewWidget._live.add(self)
+
+    def close(self) -> None:
+        """Close the widget with the layout that was made for it, which would stay in the kernel's memory for good."""
+        super().close()
+        self._own_layout.close()
 
     @traitlets.validate("selection")
     def _checked_selection(self, proposal: Change) -> list[Expr]:

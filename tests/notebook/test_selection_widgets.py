@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 import passlab
@@ -68,3 +71,13 @@ def test_any_value_with_a_view_shows_as_its_widget():
     assert "MemoryInstrument: 0 rows" in passlab.notebook.show(MemoryInstrument())._repr_mimebundle_()[0]["text/html"]
     with pytest.raises(PassTypeError, match="this value has no view"):
         passlab.notebook.show(3)
+
+
+def test_a_closed_widget_leaves_nothing_behind():
+    recording = passlab.record(passlab.parse("def @main(%x: float32) { %x + %x }"), "InferType, FuseOps")
+    widget = show(recording_view(recording))
+    kept = [weakref.ref(part) for part in (widget, widget.layout)]
+    widget.close()
+    del widget
+    gc.collect()
+    assert [part() for part in kept] == [None, None]
