@@ -154,6 +154,8 @@ class Target:
         return " ".join([self.kind, *(f"-{name}={value}" if value else f"-{name}" for name, value in self.options)])
 
 
+# What targets said before Relay had executors and runtimes of their own.
+_OF_BUILDS = ("executor", "interface-api", "link-params", "runtime", "system-lib", "unpacked-api")
 _OPTION = re.compile(r"-+([\w-]+)(?:=(\S*))?\Z")
 
 
@@ -174,6 +176,9 @@ def _parsed(target: Any) -> Target:
         found = _OPTION.match(word)
         if found is None:
             raise DiagnosticError(Diagnostic(f"`{word}` is not an option of a target", hint="write it as -name=value"))
+        if found[1] in _OF_BUILDS:
+            hint = "give it to `relay.build(executor=Executor(...), runtime=Runtime(...))`"
+            raise NodeValueError(Diagnostic(f"Cannot recognize '{word}': it is an option of a build", hint=hint))
         options.append((found[1], found[2] or ""))
     return Target(kind, tuple(options))
 

@@ -1,11 +1,13 @@
 """While `tvm` is importable, arrays that leave passlab have the methods of TVM's.
 
 `install` wraps the methods by which results leave executors, and the arrays of constants; what they return is the same
-memory as an `NDArray`. The table below is all that is changed. `uninstall` puts the methods back.
+memory as an `NDArray`. Three further members behave as TVM's, where passlab is stricter or leaner. The tables below are
+all that is changed. `uninstall` puts everything back.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -18,6 +20,10 @@ from passlab.executor import AotModule, GraphModule
 from passlab.executor.create import Executor, FunctionValue, callable_parts
 from passlab.executor.outputs import RunsByInputs
 from passlab.ir.expr import Constant
+from passlab.ir.module import IRModule
+from passlab.op.dtypes import array_dtype
+from passlab.relay.prelude import Prelude
+from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.vm import VirtualMachine
 
 # Methods whose results are wrapped; a method that returns a function has the results of that function wrapped.
@@ -74,9 +80,58 @@ def _wrapping(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+class _Listed(dict[Any, Any]):
+    """The functions of a module; `items()` is a list, as TVM's maps give it: `mod.functions.items()[0]`."""
+
+    def items(self) -> Any:
+        """Return the pairs."""
+        return list(super().items())
+
+
+def _listed_functions(self: IRModule) -> _Listed:
+    return _Listed(self.functions_items())
+
+
+def _with_tensor_arrays(make: Callable[..., None]) -> Callable[..., None]:
+    """Return the `__init__` of `Prelude` that also defines the tensor arrays of float32, as TVM's does for all dtypes."""
+
+    @wraps(make)
+    def init(self: Prelude, mod: IRModule | None = None) -> None:
+        make(self, mod)
+        TensorArrayOps(self, "float32").register()
+
+    return init
+
+
+def _with_zeros(check: Callable[..., None]) -> Callable[..., None]:
+    """Return the check of a graph's inputs that gives zeros to those which are not set, with a warning, as TVM does."""
+
+    @wraps(check)
+    def check_inputs(self: GraphModule) -> None:
+        shapes, dtypes = self.get_input_info()
+        unset = [name for name in shapes if self.values[self.rows[self.inputs[name]]] is None]
+        for name in unset:
+            self.set_input(name, np.zeros(shapes[name], array_dtype(dtypes[name])))
+        if unset:
+            warnings.warn(
+                f"inputs are not set, and read as zeros: {', '.join(unset[:8])}", RuntimeWarning, stacklevel=3
+            )
+        check(self)
+
+    return check_inputs
+
+
 def _array_property(member: Any) -> property:
     """Return a property over a slot: what is read is an `NDArray`."""
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
+
+
+# Other members, and what makes the one in their place of them.
+CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
+    (GraphModule, "_check_inputs", _with_zeros),
+    (IRModule, "functions", lambda member: property(_listed_functions)),
+    (Prelude, "__init__", _with_tensor_arrays),
+)
 
 
 def install() -> None:
@@ -91,6 +146,10 @@ def install() -> None:
         member = vars(owner)[name]
         _before.append((owner, name, member))
         setattr(owner, name, _array_property(member))
+    for owner, name, changed in CHANGED:
+        member = vars(owner)[name]
+        _before.append((owner, name, member))
+        setattr(owner, name, changed(member))
 
 
 def uninstall() -> None:

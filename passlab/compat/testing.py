@@ -135,6 +135,7 @@ def _always(name: str) -> Callable[..., Any]:
 
     decorate.__name__ = decorate.__qualname__ = name
     decorate.__doc__ = "Leave a test as it is: it runs here on the one target there is."
+    vars(decorate)["marks"] = list
     return decorate
 
 
@@ -147,6 +148,7 @@ def _skips(name: str, what: str) -> Decorator:
 
     decorate.__name__ = decorate.__qualname__ = name
     decorate.__doc__ = f"Skip a test: passlab has no {what}."
+    vars(decorate)["marks"] = lambda: [_pytest().mark.skip(reason=f"passlab has no {what}")]
     return decorate
 
 
@@ -154,6 +156,7 @@ _RUN = (
     "requires_llvm",
     "uses_gpu",
     "skip_if_32bit",
+    "skip_if_wheel_test",
     "slow",
     "requires_x86",
     "known_failing_targets",
@@ -195,9 +198,10 @@ def requires_package(*packages: str) -> Decorator:
 
 @functools.cache
 def _decorator(name: str) -> Any:
-    if name in _SKIP:
-        return _skips(name, _SKIP[name])
-    return _always(name) if name in _RUN else None
+    if name in _RUN:
+        return _always(name)
+    feature = name.removeprefix("requires_")
+    return _skips(name, _SKIP.get(name, feature.replace("_", " "))) if feature != name else None
 
 
 def __getattr__(name: str) -> Any:

@@ -126,6 +126,29 @@ def test_an_executable_is_read_as_a_module(tmp_path: Path) -> None:
         mod["nothing"]
 
 
+def test_strictness_gives_way_to_what_tvm_does() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.contrib import graph_executor
+    from tvm.relay.prelude import Prelude
+
+    x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(3,))
+    mod = tvm.IRModule.from_expr(relay.Function([x, y], x + y))
+    graph = graph_executor.GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu()))
+    graph.set_input("x", np.ones(3, "float32"))
+    with pytest.warns(RuntimeWarning, match="read as zeros: y"):
+        graph.run()
+    assert graph.get_output(0).numpy().tolist() == [1, 1, 1]
+    ((name, function),) = mod.functions.items()
+    assert mod.functions.items()[0] == (name, function)
+    assert (name.name_hint, mod.functions[name]) == ("main", function)
+    assert len(Prelude(tvm.IRModule()).mod.get_type("tensor_float32_t")) == 9
+    passlab.compat.uninstall()
+    with pytest.raises(tvm.error.TVMError, match="inputs are not set: x"):
+        graph_executor.GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu())).run()
+    assert not isinstance(mod.functions.items(), list)
+
+
 def test_layouts_have_a_name_and_may_be_unknown() -> None:
     import tvm
 

@@ -41,3 +41,19 @@ def test_a_function_is_told_where_its_parameters_and_result_live() -> None:
     assert relay.testing.count_ops(planned)["device_copy"] == 1
     with pytest.raises(NodeValueError, match="a device for each parameter"):
         relay.annotation.function_on_device(func, ["cpu"], "cpu")
+
+
+@pytest.mark.parametrize("option", ["runtime=c", "system-lib=1", "executor=aot", "interface-api=c", "link-params=1"])
+def test_options_of_builds_are_no_options_of_targets(option: str) -> None:
+    with pytest.raises(ValueError, match=f"Cannot recognize '-{option}'"):
+        Target(f"c -{option}")
+
+
+def test_a_target_has_a_kind_with_a_name_and_a_host() -> None:
+    target = Target("cuda -model=a").with_host("llvm -mcpu=b")
+    assert (target.kind.name, target.kind, str(target), str(target.host)) == (
+        "cuda",
+        "cuda",
+        "cuda -model=a",
+        "llvm -mcpu=b",
+    )

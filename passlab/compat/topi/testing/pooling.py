@@ -124,6 +124,7 @@ def pool_grad_nchw(
     count_include_pad: bool = True,
 ) -> Any:
     """Return the gradient of pooling (N, C, H, W); of equal largest elements the first has all of it."""
+    out_grad_np = np.asarray(out_grad_np).astype(a_np.dtype)
     if pool_type == "max":
         return meaning(
             lambda g, x: nn.max_pool2d_grad(g, x, pool_size, strides, padding, "NCHW", "", ceil_mode),
