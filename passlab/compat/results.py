@@ -93,7 +93,7 @@ def _listed_functions(self: IRModule) -> _Listed:
 
 
 def _with_tensor_arrays(make: Callable[..., None]) -> Callable[..., None]:
-    """Return the `__init__` of `Prelude` that also defines the tensor arrays of float32, as TVM's does for all dtypes."""
+    """Return the `__init__` of `Prelude` that also defines the tensor arrays of float32, as TVM's does for all."""
 
     @wraps(make)
     def init(self: Prelude, mod: IRModule | None = None) -> None:
