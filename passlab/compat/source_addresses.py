@@ -59,7 +59,6 @@ SOURCES: dict[str, Entry] = {
         "tvm.relay.op.vision.yolo",
     ),
     **_same("passlab.relay.memory", "tvm.relay.op.memory", "tvm.relay.op.memory.memory"),
-    **_same("passlab.relay.qnn.op", "tvm.relay.qnn.op.op"),
     "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
     "tvm.relay.testing": (
         _of(f"{OWN}.testing", "ctx_list", "enabled_targets", _np_randn_from_type="random_of_type"),
@@ -115,7 +114,7 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.backend.te_compiler": (_of(_STAND_INS, "TECompiler", "get"), ()),
     "tvm.relay.backend.compile_engine": (_of(_STAND_INS, "get", CompileEngine="TECompiler"), ()),
     "tvm.relay.backend.interpreter": (
-        {"Interpreter": "passlab.executor.create:DebugExecutor"},
+        {"Interpreter": "passlab.executor.create:DebugExecutor", "Executor": "passlab.executor.create:Executor"},
         ("passlab.relay.backend.interpreter",),
     ),
     "tvm.relay.backend.vm": (
@@ -149,12 +148,20 @@ SOURCES: dict[str, Entry] = {
         ("passlab.executor",),
     ),
     "tvm.relay.frontend.common": (_of(_STAND_INS, "ExprTable", "StrAttrsDict", "infer_shape", "infer_type"), ()),
+    "tvm.relay.build_module": (
+        _of("passlab.executor.create", "GraphExecutor", AotExecutor="AOTExecutor"),
+        ("passlab.relay.build_module",),
+    ),
+    "tvm.relay.qnn.op.op": (
+        _of("passlab.transform.registering", "register_qnn_canonicalize", "register_qnn_legalize"),
+        ("passlab.relay.qnn.op",),
+    ),
     "tvm.relay.qnn.op.qnn": (
         _of(_STAND_INS, "RequantizeConfig", "current_requantize_config"),
         ("passlab.relay.qnn.op",),
     ),
     "tvm.relay.testing.config": (_of(f"{OWN}.testing", "ctx_list"), ()),
-    "tvm.runtime.executor": ({}, ()),
+    "tvm.runtime.executor": (_of("passlab.executor.aot", "AotModule"), ()),
     "tvm.runtime.executor.aot_executor": (_of("passlab.executor.aot", "AotModule"), ()),
     "tvm.runtime.object_generic": (
         {**_of(f"{OWN}.scalars", "convert", convert_to_object="convert"), "ObjectGeneric": "builtins:object"},
@@ -188,10 +195,39 @@ FURTHER: dict[str, dict[str, str]] = {
     "tvm.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
     "tvm.ir": _of(_STAND_INS, "Range"),
     "tvm.ir.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
-    "tvm.runtime": {"ShapeTuple": "builtins:tuple", **_of(_STAND_INS, "num_threads")},
+    "tvm.runtime": {
+        "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",
+        "ShapeTuple": "builtins:tuple",
+        **_of(_STAND_INS, "num_threads"),
+    },
     "tvm.runtime.container": {"ShapeTuple": "builtins:tuple", **_of(_STAND_INS, "getitem_helper")},
-    "tvm.runtime.module": {"Module": "passlab.executor.outputs:CallableByName"},
+    "tvm.runtime.module": {
+        "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",
+        "Module": "passlab.executor.outputs:CallableByName",
+    },
     "tvm.runtime.packed_func": _of(f"{OWN}.scalars", "convert"),
-    "tvm.target": _of(f"{OWN}.targets", "bifrost", "hexagon", "intel_graphics", "mali", "rasp", "riscv_cpu"),
-    "tvm.target.target": _of(f"{OWN}.targets", "bifrost", "hexagon", "intel_graphics", "mali", "rasp", "riscv_cpu"),
+    "tvm.target": _of(
+        f"{OWN}.targets",
+        "adreno",
+        "bifrost",
+        "hexagon",
+        "intel_graphics",
+        "mali",
+        "micro",
+        "rasp",
+        "riscv_cpu",
+        "stm32",
+    ),
+    "tvm.target.target": _of(
+        f"{OWN}.targets",
+        "adreno",
+        "bifrost",
+        "hexagon",
+        "intel_graphics",
+        "mali",
+        "micro",
+        "rasp",
+        "riscv_cpu",
+        "stm32",
+    ),
 }

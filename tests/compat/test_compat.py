@@ -13,6 +13,7 @@ import pytest
 import passlab
 import passlab.compat
 from passlab.compat import CompatError, addresses
+from passlab.compat.absent import AbsentModule, AbsentName
 from passlab.compat.finder import Overlay
 from passlab.errors import PasslabError
 
@@ -40,7 +41,7 @@ def found(name: str) -> bool:
             value = getattr(value, part)
     except (AttributeError, ImportError):
         return False
-    return True
+    return not isinstance(value, (AbsentName, AbsentModule))
 
 
 def test_names_of_tvm_are_found() -> None:
