@@ -232,6 +232,16 @@ def test_run_without_a_program_says_what_it_takes(shell):
         shell.run_line_magic("run", "")
 
 
+@pytest.mark.parametrize("executor", ["debug", "vm", "graph"])
+def test_run_watches_the_values_of_every_executor_that_tells_them(shell, executor):
+    shell.run_line_magic("run", f"net --random 3 --watch --executor {executor} -o seen")
+    seen = shell.user_ns["seen"]
+    relu = next(node for node in seen.order if getattr(getattr(node, "op", None), "name", "") == "nn.relu")
+    np.testing.assert_array_equal(seen.values[relu], shell.run_line_magic("run", "net --random 3"))
+    with pytest.raises(UsageError, match="values are watched on debug, vm and graph, not on `aot`"):
+        shell.run_line_magic("run", "net --random 3 --watch --executor aot")
+
+
 def test_what_instruments_measured_is_shown(shell, capsys):
     shell.run_line_magic("instruments", "timing statistics diff")
     shell.run_line_magic("passes", "net FuseOps")

@@ -1,11 +1,11 @@
 // The widget of a recording of text: the passes of a dump at the left; what each changed, and who made each line, at the right.
 import { button, el, help, keys, many, reveal } from "./dom.js";
-import { comparedStep, nextApart } from "./dumpcompare.js";
-import { DUMP_KEYS } from "./dumpkeys.js";
+import { comparedStep } from "./dumpcompare.js";
+import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
 import { graphOf, pictureOf } from "./dumpgraph.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
-import { occurrences } from "./dumpsearch.js";
+import { showHits } from "./dumpsearch.js";
 import { timingPane } from "./timing.js";
 
 const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
@@ -334,35 +334,13 @@ function render({ model, el: host }) {
   });
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), found, button("?", () => showHelp())), remarks, results,
     el("div", "pl-columns", list.element, step.element));
-  found.addEventListener("change", () => {
-    const data = model.get("data"), hits = found.value ? occurrences(data, found.value) : [];
-    results.hidden = !found.value;
-    const shown = (hits || []).slice(0, 40).map((hit) => {
-      const one = button(`${data.units[hit.unit].name}: ${hit.first ? `step ${hit.first}` : "input"} to ${hit.last}`, () => {
-        step.unit = hit.unit;
-        list.choose(Math.max(0, hit.first - 1));
-        step.unit = hit.unit;
-        step.draw();
-      });
-      one.append(el("span", "pl-dump-line", `  ${data.lines[hit.line][0].trim().slice(0, 90)}`));
-      return one;
-    });
-    results.replaceChildren(el("span", "pl-found", hits === null ? "this is no regular expression" : many(hits.length, "stretch").replace("stretchs", "stretches")), ...shown);
-  });
-  const along = (/** @type {number} */ way) => {
-    const apart = step.tab === "compared" ? nextApart(model.get("data"), list.at, way) : -1;
-    if (apart >= 0) list.choose(apart);
-    if (step.unit < 0 || step.tab === "compared") return;
-    const steps = model.get("data").units[step.unit].versions.map((/** @type {any} */ v) => v[STEP] - 1).filter((/** @type {number} */ at) => (at - list.at) * way > 0);
-    if (steps.length) list.choose(way > 0 ? steps[0] : steps[steps.length - 1]);
-  };
-  keys(root, {
-    "?": showHelp, j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
-    g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => found.focus(),
-    c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"), 3: () => step.choose("graph"), 4: () => step.choose("times"), 5: () => step.choose("compared"),
-    h: () => { step.toggleNoise(); root.focus(); }, a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
-    Escape: () => { if (step.tab === "times") step.times.clear(); results.hidden = true; step.pick(""); root.focus(); },
-  });
+  found.addEventListener("change", () => showHits(results, model.get("data"), found.value, (unit, at) => {
+    step.unit = unit;
+    list.choose(at);
+    step.unit = unit;
+    step.draw();
+  }));
+  keys(root, dumpActions({ model, root, step, list, found, results, showHelp }));
   const update = () => {
     const data = model.get("data"), chosen = model.get("selected");
     title.textContent = data.title;

@@ -1,4 +1,7 @@
 // The keys of the view of a dump, as its help lists them.
+import { nextApart } from "./dumpcompare.js";
+
+const STEP = 0; // where a version of a unit has its step
 
 export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or unit"], ["c", "only passes that changed something"],
@@ -6,3 +9,21 @@ export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["t", "search the text of all steps"], ["click", "follow a name"], ["Esc", "let go of it"],
   ["● ○", "changed something, nothing"], ["◌", "the dump does not tell"], ["?", "behind a sign: assumed, the dump does not say so"], ["⊘ ✕", "took away what it ran on, failed"],
 ]);
+
+/** What each key does. @param {any} parts of the view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
+export function dumpActions({ model, root, step, list, found, results, showHelp }) {
+  const along = (/** @type {number} */ way) => {
+    const apart = step.tab === "compared" ? nextApart(model.get("data"), list.at, way) : -1;
+    if (apart >= 0) list.choose(apart);
+    if (step.unit < 0 || step.tab === "compared") return;
+    const steps = model.get("data").units[step.unit].versions.map((/** @type {any} */ v) => v[STEP] - 1).filter((/** @type {number} */ at) => (at - list.at) * way > 0);
+    if (steps.length) list.choose(way > 0 ? steps[0] : steps[steps.length - 1]);
+  };
+  return {
+    "?": showHelp, j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
+    g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => found.focus(),
+    c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"), 3: () => step.choose("graph"), 4: () => step.choose("times"), 5: () => step.choose("compared"),
+    h: () => { step.toggleNoise(); root.focus(); }, a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
+    Escape: () => { if (step.tab === "times") step.times.clear(); results.hidden = true; step.pick(""); root.focus(); },
+  };
+}

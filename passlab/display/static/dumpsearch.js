@@ -1,4 +1,5 @@
 // The search of the text of all steps of a dump.
+import { button, el, many } from "./dom.js";
 
 const STEP = 0, LINES = 2; // where a version of a unit has its step and its lines
 
@@ -22,4 +23,19 @@ export function occurrences(data, wanted) {
     });
   });
   return out;
+}
+
+/**
+ * List where a text stands, each place a button that goes there. @param {HTMLElement} results @param {any} data @param {string} text
+ * @param {(unit: number, at: number) => void} go
+ */
+export function showHits(results, data, text, go) {
+  const hits = text ? occurrences(data, text) : [];
+  results.hidden = !text;
+  const shown = (hits || []).slice(0, 40).map((hit) => {
+    const one = button(`${data.units[hit.unit].name}: ${hit.first ? `step ${hit.first}` : "input"} to ${hit.last}`, () => go(hit.unit, Math.max(0, hit.first - 1)));
+    one.append(el("span", "pl-dump-line", `  ${data.lines[hit.line][0].trim().slice(0, 90)}`));
+    return one;
+  });
+  results.replaceChildren(el("span", "pl-found", hits === null ? "this is no regular expression" : many(hits.length, "stretch").replace("stretchs", "stretches")), ...shown);
 }
