@@ -15,39 +15,33 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op
 from passlab.ir.span import Span
 from passlab.ir.types import ANY
+from passlab.text.cursor import Cursor
 from passlab.text.literals import LiteralError, read_integer, read_number, read_string
 from passlab.text.records import record_class
-from passlab.text.type_parser import TypeParser
+from passlab.text.scopes import Scopes
 
 _WORDS = {"True": True, "False": False, "None": None, "nullptr": None, "?": ANY}
 _DEEPEST = 64  # lists inside lists; values are compared and hashed by recursion
 _OPEN = {"[": "]", "(": ")", "{": "}"}
 
 
-class AttrParser(TypeParser):
+class AttrParser:
     """Parses attributes."""
 
-    def atom(self, index: int) -> Expr | None:
-        """The expression that one token stands for, or None."""
-        raise NotImplementedError
-
-    def meta_value(self, index: int) -> object:
-        """The object that a `meta[...][...]` token stands for as the value of an attribute."""
-        raise NotImplementedError
-
-    def named(self, index: int) -> tuple[Expr | None, int]:
-        """The operator or constructor named by tokens from `index` on, and the index behind them; None for no name."""
-        raise NotImplementedError
+    def __init__(self, cursor: Cursor, scopes: Scopes) -> None:
+        self.cursor = cursor
+        self.texts = cursor.texts
+        self.scopes = scopes
 
     def attr_key(self) -> str:
         """Step over the name of an attribute and its `=`."""
-        word = self.texts[self.i]
-        self.i += 2
+        word = self.texts[self.cursor.i]
+        self.cursor.i += 2
         return read_string(word) if word[0] == '"' else word
 
     def at_attr(self) -> bool:
         """Whether an attribute stands here: a name and `=`."""
-        return self.texts[self.i + 1] == "=" and self.is_key(self.i)
+        return self.texts[self.cursor.i + 1] == "=" and self.cursor.is_key(self.cursor.i)
 
     def attrs_until(self, close: str) -> tuple[dict[str, Any], dict[str, Span]]:
         """Parse `key=value` pairs up to `close`, which is read too. Returns the values and where each stands."""
@@ -56,35 +50,35 @@ class AttrParser(TypeParser):
         more = True
         while more:
             if not self.at_attr():
-                self.unexpected("an attribute `name=value`")
-            first = self.i
+                self.cursor.unexpected("an attribute `name=value`")
+            first = self.cursor.i
             key = self.attr_key()
             values[key] = self.attr_value()
-            places[key] = self.span_from(first)
-            more = self.separator(close)
+            places[key] = self.cursor.span_from(first)
+            more = self.cursor.separator(close)
         return values, places
 
     def attr_value(self) -> Any:
         """Parse one value."""
         stack: list[tuple[str, list[Any]]] = []  # open brackets with what they hold so far
         while True:
-            word = self.texts[self.i]
+            word = self.texts[self.cursor.i]
             if word in _OPEN:
                 if len(stack) >= _DEEPEST:
-                    self.error(f"attribute values nest at most {_DEEPEST} deep")
+                    self.cursor.error(f"attribute values nest at most {_DEEPEST} deep")
                 stack.append((word, []))
-                self.i += 1
-                if self.texts[self.i] != _OPEN[word]:
+                self.cursor.i += 1
+                if self.texts[self.cursor.i] != _OPEN[word]:
                     self._map_key(stack)
                     continue
-                self.i += 1
+                self.cursor.i += 1
                 value = self._closed(*stack.pop())
             else:
                 value = self._plain_value()
             while stack:
                 bracket, held = stack[-1]
                 held.append(value)
-                if self.separator(_OPEN[bracket]):
+                if self.cursor.separator(_OPEN[bracket]):
                     self._map_key(stack)
                     break
                 value = self._closed(*stack.pop())
@@ -95,16 +89,16 @@ class AttrParser(TypeParser):
         bracket, held = stack[-1]
         if bracket != "{":
             return
-        node = self.atom(self.i) if self.texts[self.i][:1] == "%" else None
-        if self.texts[self.i].startswith("meta["):
-            held.append(self.meta_value(self.i))
-            self.i += 1
+        node = self.scopes.atom(self.cursor.i) if self.texts[self.cursor.i][:1] == "%" else None
+        if self.texts[self.cursor.i].startswith("meta["):
+            held.append(self.scopes.meta_value(self.cursor.i))
+            self.cursor.i += 1
         elif node is not None:
             held.append(node)
-            self.i += 1
+            self.cursor.i += 1
         else:
-            held.append(self.name('a key `"name"=value`'))
-        self.expect("=")
+            held.append(self.cursor.name('a key `"name"=value`'))
+        self.cursor.expect("=")
 
     def _closed(self, bracket: str, held: list[Any]) -> Any:
         if bracket == "{":
@@ -112,36 +106,36 @@ class AttrParser(TypeParser):
         if bracket == "[":
             return tuple(held)
         if len(held) != 1:
-            self.error("parentheses hold one value", hint="write a list as `[1, 2]`")
+            self.cursor.error("parentheses hold one value", hint="write a list as `[1, 2]`")
         return held[0]
 
     def _plain_value(self) -> Any:
-        index, word = self.i, self.texts[self.i]
+        index, word = self.cursor.i, self.texts[self.cursor.i]
         if word[:1] == '"' and len(word) > 1:
-            self.i += 1
+            self.cursor.i += 1
             return read_string(word)
         if word in _WORDS:
-            self.i += 1
+            self.cursor.i += 1
             return _WORDS[word]
         if word.startswith("meta["):
-            self.i += 1
-            return self.meta_value(index)
+            self.cursor.i += 1
+            return self.scopes.meta_value(index)
         bare = word.lstrip("-")
         if bare[:1].isdigit() or bare[:3] in ("inf", "nan"):
             return self._number_value(word)
         sigil = word[:1] in ("%", "@") and len(word) > 1
-        node, end = (self.atom(index), index + 1) if sigil else self.named(index)
+        node, end = (self.scopes.atom(index), index + 1) if sigil else self.scopes.named(index)
         if node is None:
-            self.unexpected("an attribute value")
-        self.i = end
+            self.cursor.unexpected("an attribute value")
+        self.cursor.i = end
         return node
 
     def _number_value(self, word: str) -> int | float:
         try:
             value = read_integer(word) if word.lstrip("-").isdecimal() else read_number(word, wide=True)[0]
         except LiteralError as error:
-            self.error(str(error), hint=error.hint)
-        self.i += 1
+            self.cursor.error(str(error), hint=error.hint)
+        self.cursor.i += 1
         return value
 
     # ------------------------------------------------------------ records
@@ -158,7 +152,7 @@ class AttrParser(TypeParser):
         elif declared is None:
             operator = isinstance(callee, Op)
             why = f"`{callee}` takes no attributes" if operator else "only operators have attributes of their own"
-            self.error(
+            self.cursor.error(
                 "unable to determine the 'attrs_type_key' with which to represent the attributes of this call",
                 next(iter(places.values())),
                 hint=f'{why}; write `attrs_type_key="DictAttrs"` to keep them as they are',

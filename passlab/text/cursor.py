@@ -1,4 +1,4 @@
-"""The ground of the parser: the position in the tokens, expectations, located errors, and the driver.
+"""What all parts of the parser share: the position in the tokens, expectations, located errors, and the driver.
 
 Every construct that can hold another is parsed by a generator that yields the generators of its parts and gets back
 what they return. `drive` runs them on a stack of its own, so the depth of a text is bounded by memory, not by Python's

@@ -28,10 +28,12 @@ from passlab.ir.expr import (
 from passlab.ir.op import find_op
 from passlab.ir.span import Span
 from passlab.ir.types import Type, TypeVar
-from passlab.text.cursor import Parse
+from passlab.text.attr_parser import AttrParser
+from passlab.text.cursor import Cursor, Parse
 from passlab.text.flat_parser import ENDS, INDEX, FlatParser
-from passlab.text.lexer import Tokens
-from passlab.text.metadata import MetaTable
+from passlab.text.pattern_parser import PatternParser
+from passlab.text.scopes import Scopes
+from passlab.text.type_parser import TypeParser
 
 _OPERATORS = {
     "*": (12, "multiply"),
@@ -49,11 +51,16 @@ Head = tuple[Expr, int]  # an operand that is read already, and its first token
 _STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
 
 
-class ExprParser(FlatParser):
+class ExprParser:
     """Parses expressions."""
 
-    def __init__(self, tokens: Tokens, meta: MetaTable) -> None:
-        super().__init__(tokens, meta)
+    def __init__(self, cursor: Cursor, scopes: Scopes, types: TypeParser) -> None:
+        self.cursor = cursor
+        self.texts, self.starts, self.source = cursor.texts, cursor.starts, cursor.source
+        self.scopes, self.types = scopes, types
+        self.attrs = AttrParser(cursor, scopes)
+        self.patterns = PatternParser(cursor, scopes, types, self.attrs)
+        self.flat = FlatParser(cursor, scopes, self.attrs, self.patterns)
         self._primaries = {
             "(": self._parentheses,
             "fn": self._function_literal,
@@ -72,131 +79,131 @@ class ExprParser(FlatParser):
         As the `value` of a binding, where a `;` ends it, an expression followed by `;` is not a statement. `head` is
         the operand that the expression begins with, where that is read already.
         """
-        mark = len(self._undo)
+        mark = self.scopes.mark()
         pending: list[tuple[Var, Expr, int]] = []
         while True:
-            first = self.i
+            first = self.cursor.i
             word = self.texts[first]
             if head is not None:
                 first, result = head[1], (yield self.expression(head))
                 head = None
-                if self.texts[self.i] != ";" or value:
+                if self.texts[self.cursor.i] != ";" or value:
                     break
-                pending.append((Var("_", None, self.span_from(first)), result, first))
-                self.i += 1
+                pending.append((Var("_", None, self.cursor.span_from(first)), result, first))
+                self.cursor.i += 1
             elif word == "let":
-                pending.append(self.flat_let(first) or (yield self._let()))
+                pending.append(self.flat.flat_let(first) or (yield self._let()))
             elif word[:1] == "%" and self.texts[first + 1] == "=" and (pending or not value):
-                self.flat_graph_binding(first) or (yield self._graph_binding(word))
+                self.flat.flat_graph_binding(first) or (yield self._graph_binding(word))
             elif word == "free_var":
                 yield self._free_var()
             else:
-                result = self.simple()
-                if result is None or self.texts[self.i] not in ENDS:
-                    self.i = first
+                result = self.flat.simple()
+                if result is None or self.texts[self.cursor.i] not in ENDS:
+                    self.cursor.i = first
                     result = yield (self._block() if word == "{" else self.expression())
-                if self.texts[self.i] != ";" or value:
+                if self.texts[self.cursor.i] != ";" or value:
                     break
-                pending.append((Var("_", None, self.span_from(first)), result, first))
-                self.i += 1
+                pending.append((Var("_", None, self.cursor.span_from(first)), result, first))
+                self.cursor.i += 1
         if pending:
-            end = self.span_from(first).end
+            end = self.cursor.span_from(first).end
             for var, bound, start in reversed(pending):
                 result = Let(var, bound, result, Span(self.source, self.starts[start], end))
-            self.unbind(mark)
+            self.scopes.unbind(mark)
         return result
 
     def _block(self) -> Parse:
-        self.expect("{")
+        self.cursor.expect("{")
         result = yield self.body()
-        self.expect("}")
+        self.cursor.expect("}")
         return result
 
     def _value(self) -> Parse:
         """Parse the right side of a binding and the `;` behind it."""
-        first = self.i
-        found = self.simple()
-        if found is None or self.texts[self.i] != ";":
-            self.i = first
+        first = self.cursor.i
+        found = self.flat.simple()
+        if found is None or self.texts[self.cursor.i] != ";":
+            self.cursor.i = first
             found = yield self.body(value=True)
-        self.expect(";")
+        self.cursor.expect(";")
         return found
 
     def _let(self) -> Parse:
-        first = self.i
-        self.i += 1
-        word = self.texts[self.i]
-        var = yield self.binder("a variable `%x`")
-        self.expect("=")
+        first = self.cursor.i
+        self.cursor.i += 1
+        word = self.texts[self.cursor.i]
+        var = yield self.patterns.binder("a variable `%x`")
+        self.cursor.expect("=")
         # A function may call itself through its variable. Elsewhere the name means what it meant before, if anything.
-        early = self._starts_function() or not self.declared(word)
+        early = self._starts_function() or not self.scopes.declared(word)
         if early:
-            self.bind(word, var)
+            self.scopes.bind(word, var)
         value = yield self._value()
         if not early:
-            self.bind(word, var)
+            self.scopes.bind(word, var)
         return var, value, first
 
     def _starts_function(self) -> bool:
-        i = self.i
+        i = self.cursor.i
         while self.texts[i] == "(":
             i += 1
         return self.texts[i] == "fn"
 
     def _graph_binding(self, word: str) -> Parse:
         if not word[1:].isdigit():
-            self.error(f"`{word}` is bound without `let`", hint=f"write `let {word} = ...;`")
-        self.i += 2
-        self.bind_graph(word, (yield self._value()))
+            self.cursor.error(f"`{word}` is bound without `let`", hint=f"write `let {word} = ...;`")
+        self.cursor.i += 2
+        self.scopes.bind_graph(word, (yield self._value()))
 
     def _free_var(self) -> Parse:
-        self.i += 1
-        word = self.texts[self.i]
-        var = yield self.binder("a variable `%x`")
-        self.free_binding(word, var)
-        self.expect(";")
+        self.cursor.i += 1
+        word = self.texts[self.cursor.i]
+        var = yield self.patterns.binder("a variable `%x`")
+        self.patterns.free_binding(word, var)
+        self.cursor.expect(";")
 
     # ------------------------------------------------------------ operators and calls
     def expression(self, head: Head | None = None) -> Parse:
         """Parse operands joined by operators. `head` is the first of them, where it is read already."""
-        first = self.i if head is None else head[1]
+        first = self.cursor.i if head is None else head[1]
         operand = yield self._operand(head)
         waiting: list[tuple[Expr, int, int, str]] = []  # left sides, each with its first token, precedence and operator
         while True:
-            operator = self.texts[self.i]
+            operator = self.texts[self.cursor.i]
             glued = operator[:1] == "-" and operator[1:2] not in ("", ">")  # `%x -1`: the number's sign is a minus
             if glued:
                 operator = "-"
             precedence, name = _OPERATORS.get(operator, (0, ""))
             while waiting and waiting[-1][2] >= precedence:
                 left, first, _, op_name = waiting.pop()
-                operand = Call(self._operator(op_name), (left, operand), None, None, self.span_from(first))
+                operand = Call(self._operator(op_name), (left, operand), None, None, self.cursor.span_from(first))
             if not precedence:
                 return operand
             waiting.append((operand, first, precedence, name))
             if glued:
-                self.texts[self.i] = self.texts[self.i][1:]
-                self.starts[self.i] += 1
+                self.texts[self.cursor.i] = self.texts[self.cursor.i][1:]
+                self.starts[self.cursor.i] += 1
             else:
-                self.i += 1
-            first = self.i
-            operand = self.simple()
-            if operand is None or self.texts[self.i] in ("(", "."):
-                self.i = first
+                self.cursor.i += 1
+            first = self.cursor.i
+            operand = self.flat.simple()
+            if operand is None or self.texts[self.cursor.i] in ("(", "."):
+                self.cursor.i = first
                 operand = yield self._operand()
 
     def _operator(self, name: str) -> Expr:
-        return find_op(name) or self.no_callee(name, self.i)
+        return find_op(name) or self.scopes.no_callee(name, self.cursor.i)
 
     def _operand(self, head: Head | None = None) -> Parse:
         if head is None:
-            first = self.i
+            first = self.cursor.i
             parse = self._primaries.get(self.texts[first])
             node = (yield parse()) if parse is not None else self._atomic()
         else:
             node, first = head
         while True:
-            word = self.texts[self.i]
+            word = self.texts[self.cursor.i]
             if word == "(":
                 node = yield self._call(node, first)
             elif word == ".":
@@ -208,81 +215,81 @@ class ExprParser(FlatParser):
     def _projection(self, node: Expr, first: int) -> Expr:
         """Parse `.0`, or `.0.1`, which is one number to the lexer."""
         start = self.starts[first]
-        end = self.starts[self.i + 1]
-        for part in self.texts[self.i + 1].split("."):
+        end = self.starts[self.cursor.i + 1]
+        for part in self.texts[self.cursor.i + 1].split("."):
             if not INDEX.match(part):
-                self.i += 1
-                self.unexpected("the number of a tuple element")
+                self.cursor.i += 1
+                self.cursor.unexpected("the number of a tuple element")
             end += len(part)
             node = TupleGetItem(node, int(part), Span(self.source, start, end))
             end += 1
-        self.i += 2
+        self.cursor.i += 2
         return node
 
     def _atomic(self) -> Expr:
         """Parse an atom, an operator, or a constructor; one that takes nothing is called."""
-        first = self.i
+        first = self.cursor.i
         word = self.texts[first]
-        node = self.atom(first)
+        node = self.scopes.atom(first)
         if node is not None:
-            self.i += 1
+            self.cursor.i += 1
             return node
         if word.startswith("meta["):
-            self.error(f"`{word}` is not an expression", found=type(self.meta(first)).__name__)
+            self.cursor.error(f"`{word}` is not an expression", found=type(self.scopes.meta(first)).__name__)
         if word == "-":
-            self.error("expected an expression found `-`", hint="there is no unary minus: write `negative(...)`")
-        node, end = self.callee(first) if word not in _STATEMENTS else (None, first)
+            self.cursor.error("expected an expression found `-`", hint="there is no unary minus: write `negative(...)`")
+        node, end = self.scopes.callee(first) if word not in _STATEMENTS else (None, first)
         if node is None:
-            self.unexpected("an expression")
-        self.i = end
+            self.cursor.unexpected("an expression")
+        self.cursor.i = end
         if isinstance(node, Constructor) and not node.inputs and word != "ctor" and self.texts[end] != "(":
-            return Call(node, (), None, None, self.span_from(first))
+            return Call(node, (), None, None, self.cursor.span_from(first))
         return node
 
     def _call(self, callee: Expr, first: int) -> Parse:
         """Parse the arguments of a call, from its parenthesis on."""
-        self.i += 1
+        self.cursor.i += 1
         args: list[Expr] = []
         attrs: Attrs | None = None
-        more = not self.accept(")")
+        more = not self.cursor.accept(")")
         while more:
-            if self.at_attr():
-                at, attrs = self.simple_attrs(callee, first, self.i)
-                self.i = at + 1
+            if self.attrs.at_attr():
+                at, attrs = self.flat.simple_attrs(callee, first, self.cursor.i)
+                self.cursor.i = at + 1
                 break
-            word, start = self.texts[self.i], self.i
+            word, start = self.texts[self.cursor.i], self.cursor.i
             if word.startswith(("meta[relay.attrs.", "meta[DictAttrs]")):
-                found = self.meta(start)
-                self.i += 1
+                found = self.scopes.meta(start)
+                self.cursor.i += 1
                 if isinstance(found, Attrs):
                     attrs = found
-                    self.accept(",")
-                    self.expect(")")
+                    self.cursor.accept(",")
+                    self.cursor.expect(")")
                     break
-                self.i = start
-            arg = self.simple()
-            if arg is None or self.texts[self.i] not in (",", ")"):
-                self.i = start
+                self.cursor.i = start
+            arg = self.flat.simple()
+            if arg is None or self.texts[self.cursor.i] not in (",", ")"):
+                self.cursor.i = start
                 arg = yield self.body()
             args.append(arg)
-            more = self.separator(")")
+            more = self.cursor.separator(")")
         if attrs is None:
-            attrs = self.default_attrs(callee, first)
-        return Call(callee, tuple(args), attrs, None, self.span_from(first))
+            attrs = self.flat.default_attrs(callee, first)
+        return Call(callee, tuple(args), attrs, None, self.cursor.span_from(first))
 
     # ------------------------------------------------------------ primaries
     def _parentheses(self) -> Parse:
         """Parse what begins with parentheses. Those that open one behind the other are read in one loop."""
         opened: list[int] = []
-        while self.texts[self.i] == "(":
-            opened.append(self.i)
-            self.i += 1
+        while self.texts[self.cursor.i] == "(":
+            opened.append(self.cursor.i)
+            self.cursor.i += 1
         limits.check("nesting", len(opened), "this text")
         inner = opened.pop()
         node: Expr = yield self._parenthesized(inner, None)
         while opened:
             head, inner = (node, inner), opened.pop()
-            if self.accept(")"):
+            if self.cursor.accept(")"):
                 continue
             node = yield self._parenthesized(inner, head)
         return node
@@ -292,45 +299,45 @@ class ExprParser(FlatParser):
 
         `head` is the operand that its first part begins with, where that is read already.
         """
-        if head is None and self.accept(")"):
-            return Tuple((), self.span_from(first))
+        if head is None and self.cursor.accept(")"):
+            return Tuple((), self.cursor.span_from(first))
         fields: list[Expr] = []
         while True:
-            start = self.i
+            start = self.cursor.i
             if head is None:
-                node = self.simple()
+                node = self.flat.simple()
             else:
                 node = head[0] if self.texts[start] in (",", ")") else None
-            if node is None or self.texts[self.i] not in (",", ")"):
-                self.i = start
+            if node is None or self.texts[self.cursor.i] not in (",", ")"):
+                self.cursor.i = start
                 node = yield self.body(head=head)
             head = None
-            comma = self.texts[self.i] == ","
+            comma = self.texts[self.cursor.i] == ","
             if not fields and not comma:
-                self.expect(")")
+                self.cursor.expect(")")
                 return node
             fields.append(node)
-            if not self.separator(")"):
-                return Tuple(tuple(fields), self.span_from(first))
+            if not self.cursor.separator(")"):
+                return Tuple(tuple(fields), self.cursor.span_from(first))
 
     def _function_literal(self) -> Parse:
-        first = self.i
-        self.i += 1
-        marks = self.open_function()
+        first = self.cursor.i
+        self.cursor.i += 1
+        marks = self.scopes.open_function()
         function = yield self.function(first)
-        self.close_function(marks)
+        self.scopes.close_function(marks)
         return function
 
     def function(self, first: int) -> Parse:
         """Parse a function from its type parameters on; it began at token `first`."""
-        types, type_params = self.open_type_params()
+        types, type_params = self.types.open_type_params()
         params, values, device = yield self._params()
         result: Type | None = None
-        if self.accept("->"):
-            result = self.flat_type() or (yield self.type_())
+        if self.cursor.accept("->"):
+            result = self.types.flat_type() or (yield self.types.type_())
         body = yield self._block()
-        self.close_types(types)
-        return self._make_function(params, body, result, type_params, values, self.span_from(first), device)
+        self.types.close_types(types)
+        return self._make_function(params, body, result, type_params, values, self.cursor.span_from(first), device)
 
     @staticmethod
     def _make_function(
@@ -346,81 +353,81 @@ class ExprParser(FlatParser):
 
     def _params(self) -> Parse:
         """Parse parameters and function attributes. Returns (variables, attributes, virtual device)."""
-        self.expect("(")
+        self.cursor.expect("(")
         params: list[Var] = []
         values: dict[str, Any] = {}
         device: Any = None
-        more = not self.accept(")")
+        more = not self.cursor.accept(")")
         while more:
-            start, word = self.i, self.texts[self.i]
-            if word[:1] == "%" or not self.at_attr():
-                var = self.flat_binder()
-                if var is None or self.texts[self.i] not in (",", ")"):
-                    self.i = start
-                    var = yield self.binder("a parameter `%x`")
-                self.bind(word, var)
+            start, word = self.cursor.i, self.texts[self.cursor.i]
+            if word[:1] == "%" or not self.attrs.at_attr():
+                var = self.patterns.flat_binder()
+                if var is None or self.texts[self.cursor.i] not in (",", ")"):
+                    self.cursor.i = start
+                    var = yield self.patterns.binder("a parameter `%x`")
+                self.scopes.bind(word, var)
                 params.append(var)
             elif word == "virtual_device":
-                self.i += 2
-                device = self.attr_value()
+                self.cursor.i += 2
+                device = self.attrs.attr_value()
             else:
-                key = self.attr_key()
-                values[key] = self.attr_value()
-            more = self.separator(")")
+                key = self.attrs.attr_key()
+                values[key] = self.attrs.attr_value()
+            more = self.cursor.separator(")")
         return params, values, device
 
     def _if(self) -> Parse:
-        first = self.i
-        self.i += 1
-        self.expect("(")
+        first = self.cursor.i
+        self.cursor.i += 1
+        self.cursor.expect("(")
         cond = yield self.body()
-        self.expect(")")
+        self.cursor.expect(")")
         true_branch = yield self._block()
-        self.expect("else")
+        self.cursor.expect("else")
         false_branch = yield self._block()
-        return If(cond, true_branch, false_branch, self.span_from(first))
+        return If(cond, true_branch, false_branch, self.cursor.span_from(first))
 
     def _ref(self) -> Parse:
-        first = self.i
-        self.i += 1
-        self.expect("(")
+        first = self.cursor.i
+        self.cursor.i += 1
+        self.cursor.expect("(")
         value = yield self.body()
-        self.expect(")")
-        return RefCreate(value, self.span_from(first))
+        self.cursor.expect(")")
+        return RefCreate(value, self.cursor.span_from(first))
 
     def _ref_read(self) -> Parse:
-        first = self.i
-        self.i += 1
-        self.expect("(")
+        first = self.cursor.i
+        self.cursor.i += 1
+        self.cursor.expect("(")
         ref = yield self.body()
-        self.expect(")")
-        return RefRead(ref, self.span_from(first))
+        self.cursor.expect(")")
+        return RefRead(ref, self.cursor.span_from(first))
 
     def _ref_write(self) -> Parse:
-        first = self.i
-        self.i += 1
-        self.expect("(")
+        first = self.cursor.i
+        self.cursor.i += 1
+        self.cursor.expect("(")
         ref = yield self.body()
-        self.expect(",")
+        self.cursor.expect(",")
         value = yield self.body()
-        self.expect(")")
-        return RefWrite(ref, value, self.span_from(first))
+        self.cursor.expect(")")
+        return RefWrite(ref, value, self.cursor.span_from(first))
 
     def _match(self) -> Parse:
-        first = self.i
+        first = self.cursor.i
         complete = self.texts[first] == "match"
-        self.i += 1
+        self.cursor.i += 1
         data = yield self._operand()
-        self.expect("{")
+        self.cursor.expect("{")
         clauses: list[Clause] = []
-        more = not self.accept("}")
+        more = not self.cursor.accept("}")
         while more:
-            start = self.i
-            mark = len(self._undo)
-            pattern = yield self.pattern()
-            self.expect("=>")
+            start = self.cursor.i
+            mark = self.scopes.mark()
+            pattern = yield self.patterns.pattern()
+            self.cursor.expect("=>")
             arm = yield self.body()
-            self.unbind(mark)
-            clauses.append(Clause(pattern, arm, self.span_from(start)))
-            more = self.separator("}")
-        return Match(data, tuple(clauses), complete, self.span_from(first))
+            self.scopes.unbind(mark)
+            clauses.append(Clause(pattern, arm, self.cursor.span_from(start)))
+            more = self.cursor.separator("}")
+        return Match(data, tuple(clauses), complete, self.cursor.span_from(first))

@@ -12,20 +12,23 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr, TupleGetItem, Var
 from passlab.ir.op import Op
 from passlab.ir.span import Span
-from passlab.text.lexer import Tokens
-from passlab.text.metadata import MetaTable
+from passlab.text.attr_parser import AttrParser
+from passlab.text.cursor import Cursor
 from passlab.text.pattern_parser import PatternParser
+from passlab.text.scopes import Scopes
 
 COMPOUND = frozenset(("(", "fn", "if", "match", "match?", "ref", "ref_read", "ref_write"))
 ENDS = frozenset((";", ",", ")", "}", "]", "", "{", "=>"))
 INDEX = re.compile(r"-?\d{1,9}\Z", re.ASCII)
 
 
-class FlatParser(PatternParser):
+class FlatParser:
     """Parses flat expressions."""
 
-    def __init__(self, tokens: Tokens, meta: MetaTable) -> None:
-        super().__init__(tokens, meta)
+    def __init__(self, cursor: Cursor, scopes: Scopes, attrs: AttrParser, patterns: PatternParser) -> None:
+        self.cursor = cursor
+        self.texts, self.starts, self.source = cursor.texts, cursor.starts, cursor.source
+        self.scopes, self.attrs, self.patterns = scopes, attrs, patterns
         self._records: dict[tuple[Any, ...], Attrs] = {}
 
     def simple(self) -> Expr | None:
@@ -33,33 +36,33 @@ class FlatParser(PatternParser):
 
         None, with nothing read, for anything else. What stands behind the operand is the caller's business.
         """
-        i, texts = self.i, self.texts
+        i, texts = self.cursor.i, self.texts
         word, after = texts[i], texts[i + 1]
         if after == "(":
             return self._simple_call(i)
         if word in COMPOUND:
             return None
-        node = self.env.get(word) or self.atom(i)
+        node = self.scopes.env.get(word) or self.scopes.atom(i)
         if node is None:
             return None
         if after == ".":
             index = texts[i + 2]
             if not INDEX.match(index) or texts[i + 3] not in ENDS:
                 return None
-            self.i = i + 3
+            self.cursor.i = i + 3
             end = self.starts[i + 2] + len(index)
             return TupleGetItem(node, int(index), Span(self.source, self.starts[i], end))
-        self.i = i + 1
+        self.cursor.i = i + 1
         return node
 
     def _simple_call(self, i: int) -> Expr | None:
-        texts, env = self.texts, self.env
+        texts, env = self.texts, self.scopes.env
         word = texts[i]
-        op = env.get(word) or self._callees.get(word)
+        op = env.get(word) or self.scopes.callees.get(word)
         if op is None:
             if word in COMPOUND or word in ("(", "True", "False"):
                 return None
-            op = self.atom(i) if word[0] in "%@" else self.callee(i)[0]
+            op = self.scopes.atom(i) if word[0] in "%@" else self.scopes.callee(i)[0]
             if op is None or texts[i + 1] != "(":
                 return None
         j = i + 2
@@ -73,7 +76,7 @@ class FlatParser(PatternParser):
                 if after == "=":
                     j, attrs = self.simple_attrs(op, i, j)
                     break
-                arg = self.atom(j) if after == "," or after == ")" else None
+                arg = self.scopes.atom(j) if after == "," or after == ")" else None
                 if arg is None:
                     return None
             if after == ",":
@@ -88,7 +91,7 @@ class FlatParser(PatternParser):
             return None
         if attrs is None:
             attrs = self.default_attrs(op, i)
-        self.i = j + 1
+        self.cursor.i = j + 1
         return Call(op, tuple(args), attrs, None, Span(self.source, self.starts[i], self.starts[j] + 1))
 
     def simple_attrs(self, op: Expr, first: int, j: int) -> tuple[int, Attrs | None]:
@@ -105,14 +108,14 @@ class FlatParser(PatternParser):
         known = self._records.get(key)
         if known is not None:
             return end, known
-        self.i = j
-        values, places = self.attrs_until(")")
-        attrs = self.make_attrs(op, values, places, self.token_span(first))
-        if attrs is None or self.i != end + 1:
-            return self.i - 1, attrs
+        self.cursor.i = j
+        values, places = self.attrs.attrs_until(")")
+        attrs = self.attrs.make_attrs(op, values, places, self.cursor.token_span(first))
+        if attrs is None or self.cursor.i != end + 1:
+            return self.cursor.i - 1, attrs
         if not any(word[:1] in ("%", "@") or word.startswith("meta[") for word in words):
             self._records[key] = attrs
-        return self.i - 1, attrs
+        return self.cursor.i - 1, attrs
 
     def default_attrs(self, op: Expr, first: int) -> Attrs | None:
         """The attributes of a call that is written without any."""
@@ -121,7 +124,7 @@ class FlatParser(PatternParser):
         key = (op,)
         attrs = self._records.get(key)
         if attrs is None:
-            attrs = self.make_attrs(op, {}, {}, self.token_span(first))
+            attrs = self.attrs.make_attrs(op, {}, {}, self.cursor.token_span(first))
             if attrs is not None:
                 self._records[key] = attrs
         return attrs
@@ -130,27 +133,28 @@ class FlatParser(PatternParser):
         """Parse `%0 = value;` made of atoms. False, with nothing read, for any other."""
         word = self.texts[first]
         if word[1:].isdigit():
-            self.i = first + 2
+            self.cursor.i = first + 2
             value = self.simple()
-            if value is not None and self.texts[self.i] == ";":
-                self.i += 1
-                self.bind_graph(word, value)
+            if value is not None and self.texts[self.cursor.i] == ";":
+                self.cursor.i += 1
+                self.scopes.bind_graph(word, value)
                 return True
-        self.i = first
+        self.cursor.i = first
         return False
 
     def flat_let(self, first: int) -> tuple[Var, Expr, int] | None:
         """Parse `let %x: T = value;` made of atoms. None, with nothing read, for any other."""
-        self.i = first + 1
-        word = self.texts[self.i]
-        var = self.flat_binder()
-        if var is not None and self.texts[self.i] == "=" and word not in self.env and word not in self.free:
-            self.i += 1
-            self.bind(word, var)  # a printed name is bound once: the value cannot mean another variable
+        cursor, scopes = self.cursor, self.scopes
+        cursor.i = first + 1
+        word = self.texts[cursor.i]
+        var = self.patterns.flat_binder()
+        if var is not None and self.texts[cursor.i] == "=" and word not in scopes.env and word not in scopes.free:
+            cursor.i += 1
+            scopes.bind(word, var)  # a printed name is bound once: the value cannot mean another variable
             value = self.simple()
-            if value is not None and self.texts[self.i] == ";":
-                self.i += 1
+            if value is not None and self.texts[cursor.i] == ";":
+                cursor.i += 1
                 return var, value, first
-            self.unbind(len(self._undo) - 1)
-        self.i = first
+            scopes.unbind(scopes.mark() - 1)
+        cursor.i = first
         return None

@@ -4,6 +4,9 @@ Everything TVM's parser accepts is accepted, with exact spans on every node, and
 bare `let` and `match` as values, `ref(T)` and generic function types, escapes in strings, odd names in quotes
 (`%"a.b:0"`, `"odd type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype
 (`1u8`, `2bf16`, `nanf`). Malformed text ends in a located `ParseError`, a cap in `LimitError`, and in nothing else.
+
+A `ModuleParser` has a `Cursor` (the position in the tokens), the `Scopes` (what names stand for) and one parser for
+each kind of phrase, which share the two: types, attributes, binders and patterns, flat expressions, expressions.
 """
 
 from __future__ import annotations
@@ -20,10 +23,12 @@ from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar
 from passlab.ir.variables import free_vars
-from passlab.text.cursor import Parse, drive
+from passlab.text.cursor import Cursor, Parse, drive
 from passlab.text.expr_parser import ExprParser
 from passlab.text.lexer import lex
 from passlab.text.metadata import MetaTable
+from passlab.text.scopes import Scopes
+from passlab.text.type_parser import TypeParser
 
 VERSION = '"0.0.5"'
 
@@ -57,7 +62,7 @@ def parse_expr(
         return parser.whole_expression()
 
 
-class ModuleParser(ExprParser):
+class ModuleParser:
     """Parses definitions and whole texts."""
 
     def __init__(
@@ -68,38 +73,42 @@ class ModuleParser(ExprParser):
         init_meta_table: Mapping[str, Sequence[Any]] | None,
     ) -> None:
         tokens = lex(source, source_name)
-        super().__init__(tokens, MetaTable(tokens.source, tokens.metadata, init_meta_table))
+        self.cursor = cursor = Cursor(tokens)
+        self.texts, self.source = cursor.texts, cursor.source
+        self.scopes = Scopes(cursor, MetaTable(tokens.source, tokens.metadata, init_meta_table))
+        self.types = TypeParser(cursor, self.scopes)
+        self.expressions = ExprParser(cursor, self.scopes, self.types)
         self.base = init_module if init_module is not None else IRModule()
-        self.globals = {var.name_hint: var for var in self.base.functions}
+        self.scopes.globals = {var.name_hint: var for var in self.base.functions}
         self.definitions: dict[str, TypeData] = {}
         for header, data in self.base.type_definitions.items():
-            self.known_types.add(header.name_hint)
-            self.constructors.update({c.name_hint: c for c in data.constructors})
+            self.types.known_types.add(header.name_hint)
+            self.scopes.constructors.update({c.name_hint: c for c in data.constructors})
 
     # ------------------------------------------------------------ whole texts
     def whole_expression(self) -> Expr:
         """Parse one expression up to the end of the text."""
         self._version()
-        result: Expr = drive(self.body())
+        result: Expr = drive(self.expressions.body())
         self._end()
         return result
 
     def module(self) -> IRModule:
         """Parse definitions up to the end of the text."""
         self._version()
-        start = self.i
+        start = self.cursor.i
         behind = self._type_definitions()
-        self.i = start
+        self.cursor.i = start
         functions: dict[str, Function] = {}
-        while self.texts[self.i]:
-            word = self.texts[self.i]
-            if self.i in behind:
-                self.i = behind[self.i]
+        while self.texts[self.cursor.i]:
+            word = self.texts[self.cursor.i]
+            if self.cursor.i in behind:
+                self.cursor.i = behind[self.cursor.i]
             elif word == "def":
                 name, function = drive(self._definition())
                 functions[name] = function
             else:
-                self.error(f"expected a definition found `{word}`", hint=_no_definition(word, bool(functions)))
+                self.cursor.error(f"expected a definition found `{word}`", hint=_no_definition(word, bool(functions)))
         self._check_types()
         return self._module(functions)
 
@@ -110,41 +119,41 @@ class ModuleParser(ExprParser):
                 mod.add_type(data)
             except DiagnosticError as error:
                 raise ParseError(*error.diagnostics) from None
-        mod = mod.with_functions({self.globals[name]: function for name, function in functions.items()})
+        mod = mod.with_functions({self.scopes.globals[name]: function for name, function in functions.items()})
         if mod is self.base:
             mod = mod.snapshot()
         mod.source = self.source
         return mod
 
     def _version(self) -> None:
-        word = self.texts[self.i]
+        word = self.texts[self.cursor.i]
         if not word.startswith("#["):
             return
         inner = word[2:-1].strip()
         if not inner.startswith("version"):
-            self.error(f"unsupported attribute {word}", hint=f"a text begins with `#[version = {VERSION}]`")
+            self.cursor.error(f"unsupported attribute {word}", hint=f"a text begins with `#[version = {VERSION}]`")
         value = inner.removeprefix("version").strip().removeprefix("=").strip()
         if value != VERSION:
-            self.error(f"invalid semantic version `{value}`", hint=f"write `#[version = {VERSION}]`")
-        self.i += 1
+            self.cursor.error(f"invalid semantic version `{value}`", hint=f"write `#[version = {VERSION}]`")
+        self.cursor.i += 1
 
     def _end(self) -> None:
-        if self.texts[self.i]:
-            self.unexpected("the end of the text")
+        if self.texts[self.cursor.i]:
+            self.cursor.unexpected("the end of the text")
 
     # ------------------------------------------------------------ definitions
     def _definition(self) -> Parse:
-        first = self.i
-        self.i += 1
-        word = self.texts[self.i]
+        first = self.cursor.i
+        self.cursor.i += 1
+        word = self.texts[self.cursor.i]
         if word[:1] != "@" or len(word) < 2:
-            self.unexpected("a global name `@f`")
-        var: Any = self.atom(self.i)
-        self.i += 1
-        self.next_definition()
-        function = yield self.function(first)
-        self.unbind(0)
-        if self.foreign:
+            self.cursor.unexpected("a global name `@f`")
+        var: Any = self.scopes.atom(self.cursor.i)
+        self.cursor.i += 1
+        self.scopes.next_definition()
+        function = yield self.expressions.function(first)
+        self.scopes.unbind(0)
+        if self.scopes.foreign:
             self._check_closed(var, function)
         return var.name_hint, function
 
@@ -166,59 +175,59 @@ class ModuleParser(ExprParser):
                 at = self.texts.index("type", at + 1)
             except ValueError:
                 return behind
-            if self.texts[at + 1] != "=" and at >= self.i:
-                self.i = at
+            if self.texts[at + 1] != "=" and at >= self.cursor.i:
+                self.cursor.i = at
                 first = at - 1 if at and self.texts[at - 1] == "extern" else at
                 drive(self._type_definition(first != at))
-                behind[first] = self.i
-                at = self.i - 1
+                behind[first] = self.cursor.i
+                at = self.cursor.i - 1
 
     def _type_definition(self, extern: bool) -> Parse:
-        self.i += 1
-        place = self.token_span(self.i)
-        name = self.name("the name of a type")
-        if name in self.definitions or name in self.known_types:
-            self.error(f"the type `{name}` is defined twice", place)
+        self.cursor.i += 1
+        place = self.cursor.token_span(self.cursor.i)
+        name = self.cursor.name("the name of a type")
+        if name in self.definitions or name in self.types.known_types:
+            self.cursor.error(f"the type `{name}` is defined twice", place)
         header = GlobalTypeVar(name)
-        self.known_types.add(name)
-        mark, params = self.open_type_params()
+        self.types.known_types.add(name)
+        mark, params = self.types.open_type_params()
         constructors: list[Constructor] = []
-        if self.texts[self.i] == "{":
-            if extern and self.texts[self.i + 1] != "}":
-                self.error("an external type may not have any constructors")
-            self.i += 1
-            more = not self.accept("}")
+        if self.texts[self.cursor.i] == "{":
+            if extern and self.texts[self.cursor.i + 1] != "}":
+                self.cursor.error("an external type may not have any constructors")
+            self.cursor.i += 1
+            more = not self.cursor.accept("}")
             while more:
                 constructors.append((yield self._constructor(header)))
-                more = self.separator("}")
-        self.close_types(mark)
+                more = self.cursor.separator("}")
+        self.types.close_types(mark)
         self.definitions[name] = TypeData(header, params, constructors, extern)
 
     def _constructor(self, header: GlobalTypeVar) -> Parse:
-        first = self.i
-        name = self.name("the name of a constructor")
-        if name in self.constructors:
-            owner = self.constructors[name].belong_to.name_hint
-            self.error(
+        first = self.cursor.i
+        name = self.cursor.name("the name of a constructor")
+        if name in self.scopes.constructors:
+            owner = self.scopes.constructors[name].belong_to.name_hint
+            self.cursor.error(
                 f"a constructor with the name `{name}` was previously defined",
-                self.token_span(first),
-                notes=((f"by the type `{owner}`", self.constructors[name].span),),
+                self.cursor.token_span(first),
+                notes=((f"by the type `{owner}`", self.scopes.constructors[name].span),),
             )
-        inputs = (yield self.types(")")) if self.accept("(") else []
-        result = Constructor(name, inputs, header, span=self.span_from(first))
-        self.constructors[name] = result
+        inputs = (yield self.types.sequence(")")) if self.cursor.accept("(") else []
+        result = Constructor(name, inputs, header, span=self.cursor.span_from(first))
+        self.scopes.constructors[name] = result
         return result
 
     def _check_types(self) -> None:
         """Refuse types that nothing defines; they may be defined behind their uses, so this comes last."""
-        for name, index in self.loose_types.items():
-            if name not in self.known_types:
-                known = [*self.known_types, *DTYPES, "Tensor"]
-                self.unknown(
+        for name, index in self.types.loose_types.items():
+            if name not in self.types.known_types:
+                known = [*self.types.known_types, *DTYPES, "Tensor"]
+                self.cursor.unknown(
                     f"the type `{name}` is undefined",
                     name,
                     known,
-                    self.token_span(index),
+                    self.cursor.token_span(index),
                     hint=f"define it: `type {name} {{ ... }}`",
                 )
 

@@ -14,18 +14,17 @@ from passlab.ir.adt import Constructor
 from passlab.ir.expr import Constant, Expr, GlobalVar, Var
 from passlab.ir.op import Op, find_op
 from passlab.ir.span import Span
-from passlab.text.attr_parser import AttrParser
-from passlab.text.cursor import sigil_key
-from passlab.text.lexer import Tokens
+from passlab.text.cursor import Cursor, sigil_key
 from passlab.text.literals import FALSE, LITERAL_WORD, TRUE, LiteralError, local_text, number_array, read_string
 from passlab.text.metadata import MetaTable
 
 
-class Scopes(AttrParser):
+class Scopes:
     """Resolves names. `foreign` is set when a definition uses something that may leave it with free variables."""
 
-    def __init__(self, tokens: Tokens, meta: MetaTable) -> None:
-        super().__init__(tokens)
+    def __init__(self, cursor: Cursor, meta: MetaTable) -> None:
+        self.cursor = cursor
+        self.texts = cursor.texts
         self.env: dict[str, Expr] = {}
         self.earlier: dict[str, Expr] = {}
         self.globals: dict[str, GlobalVar] = {}
@@ -33,12 +32,16 @@ class Scopes(AttrParser):
         self.constructors: dict[str, Constructor] = {}
         self.meta_table = meta
         self.foreign = False
-        self._callees: dict[str, Expr] = {}
+        self.callees: dict[str, Expr] = {}
         self._undo: list[tuple[str, Expr | None]] = []
         self._graph_undo: list[tuple[str, Expr]] = []
         self._functions = 0
 
     # ------------------------------------------------------------ scopes
+    def mark(self) -> int:
+        """Return the mark that `unbind` goes back to."""
+        return len(self._undo)
+
     def bind(self, word: str, var: Var) -> None:
         """Bring a local variable in scope until `unbind`."""
         key = sigil_key(word)
@@ -46,7 +49,7 @@ class Scopes(AttrParser):
         self.env[key] = var
 
     def unbind(self, mark: int) -> None:
-        """Take the locals bound since `mark` (an earlier `len(self._undo)`) out of scope."""
+        """Take the locals bound since a `mark()` out of scope."""
         undo, env = self._undo, self.env
         while len(undo) > mark:
             key, old = undo.pop()
@@ -102,7 +105,7 @@ class Scopes(AttrParser):
         if first.isdigit() or (first == "-" and word not in ("-", "->")):
             return self._number(index)
         if word in ("True", "False"):
-            return Constant(TRUE if word == "True" else FALSE, self.token_span(index))
+            return Constant(TRUE if word == "True" else FALSE, self.cursor.token_span(index))
         if word.startswith("meta["):
             return self._meta_atom(index)
         return self._number(index) if LITERAL_WORD.match(word) else None
@@ -111,8 +114,8 @@ class Scopes(AttrParser):
         try:
             array = number_array(self.texts[index])
         except LiteralError as error:
-            raise ParseError(Diagnostic(str(error), self.token_span(index), hint=error.hint)) from None
-        return Constant(array, self.token_span(index))
+            raise ParseError(Diagnostic(str(error), self.cursor.token_span(index), hint=error.hint)) from None
+        return Constant(array, self.cursor.token_span(index))
 
     def _meta_atom(self, index: int) -> Expr | None:
         found = self.meta(index)
@@ -126,7 +129,7 @@ class Scopes(AttrParser):
 
     def meta(self, index: int) -> Any:
         """The object a `meta[...][...]` token stands for."""
-        return self.meta_table.lookup(self.texts[index], self.token_span(index))
+        return self.meta_table.lookup(self.texts[index], self.cursor.token_span(index))
 
     def meta_value(self, index: int) -> Any:
         """As `meta`. TVM writes a variable in an attribute as a copy: the one in scope that it copies is meant."""
@@ -148,18 +151,18 @@ class Scopes(AttrParser):
             node = self.free[key]
         if node is not None:
             return node
-        span = self.token_span(index)
+        span = self.cursor.token_span(index)
         if key[1:].isdigit():
-            self.error(
+            self.cursor.error(
                 f"the temporary `{word}` has not yet been defined",
                 span,
                 hint="define it above with `" + word + " = ...;`",
             )
         part = key.find(".")
         if part > 0 and self.declared(key[:part]):
-            self.i = index
-            after = Span(self.source, span.start + part + 1, span.end)
-            self.error(f"expected the number of a tuple element found `{key[part + 1 :]}`", after)
+            self.cursor.i = index
+            after = Span(self.cursor.source, span.start + part + 1, span.end)
+            self.cursor.error(f"expected the number of a tuple element found `{key[part + 1 :]}`", after)
         names = [k for k in (*self.env, *self.free) if k[0] == "%" and not k[1:].isdigit()]
         hint = (
             "put a blank before the `/`"
@@ -167,23 +170,23 @@ class Scopes(AttrParser):
             else "bind it with `let`, as a parameter, or with `free_var`"
         )
         message = f"this local variable has not been previously declared: `{word}`"
-        return self.unknown(message, key, names, span, hint=hint)
+        return self.cursor.unknown(message, key, names, span, hint=hint)
 
     def _global(self, word: str, index: int) -> GlobalVar:
         name = read_string(word[1:]) if word[1] == '"' else word[1:]
         var = self.globals.get(name)
         if var is None:
-            var = self.globals[name] = GlobalVar(name, self.token_span(index))
+            var = self.globals[name] = GlobalVar(name, self.cursor.token_span(index))
         self.env[word] = var
         return var
 
     def callee(self, index: int) -> tuple[Expr | None, int]:
         """The operator or constructor named by tokens from `index` on, and the index behind them; None for no name."""
         word = self.texts[index]
-        found = self._callees.get(word)
+        found = self.callees.get(word)
         if found is not None and self.texts[index + 1] != ".":
             return found, index + 1
-        if not self.is_key(index):
+        if not self.cursor.is_key(index):
             return None, index
         if (
             word in ("op", "ctor") and self.texts[index + 1][:1] == '"'
@@ -199,7 +202,7 @@ class Scopes(AttrParser):
             end += 2
         found = self.constructors.get(name) or find_op(name) or self.no_callee(name, index)
         if end == index + 1:
-            self._callees[word] = found
+            self.callees[word] = found
         return found, end
 
     def named(self, index: int) -> tuple[Expr | None, int]:
@@ -211,15 +214,15 @@ class Scopes(AttrParser):
 
     def no_callee(self, name: str, index: int) -> Expr:
         """Raise `ParseError` for a name that is neither operator nor constructor."""
-        word, span = self.texts[index], self.token_span(index)
+        word, span = self.texts[index], self.cursor.token_span(index)
         if word[0] == '"':
-            self.error(
+            self.cursor.error(
                 "a string can only be the value of an attribute", span, hint="or the quoted name of a constructor"
             )
         if word == "return":
-            self.error("there is no `return`", span, hint="the last expression of a block is its value")
+            self.cursor.error("there is no `return`", span, hint="the last expression of a block is its value")
         known = [*self.constructors, *Op.list_op_names()]
-        self.unknown(
+        self.cursor.unknown(
             f"operator `{name}` not found, perhaps you forgot to register it?",
             name,
             known,

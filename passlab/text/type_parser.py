@@ -22,37 +22,35 @@ from passlab.ir.types import (
     TypeVar,
 )
 from passlab.text.cursor import Cursor, Parse
-from passlab.text.lexer import Tokens
 from passlab.text.literals import LiteralError, name_text, read_number
+from passlab.text.scopes import Scopes
 
 _DTYPE_LIKE = re.compile(r"(?:u?int|float|bool|bfloat|handle)\w*\Z")
 _FLAT_TENSOR = re.compile(r"Tensor\[\(([^)]*)\), ?(\w+)\]")
 
 
-class TypeParser(Cursor):
+class TypeParser:
     """Parses types. `type_vars` are the parameters in scope; `loose_types` where each undefined name first stands."""
 
-    def __init__(self, tokens: Tokens) -> None:
-        super().__init__(tokens)
+    def __init__(self, cursor: Cursor, scopes: Scopes) -> None:
+        self.cursor = cursor
+        self.texts = cursor.texts
+        self.scopes = scopes
         self.type_vars: dict[str, TypeVar] = {}
         self._type_undo: list[tuple[str, TypeVar | None]] = []
         self.known_types: set[str] = set()
         self.loose_types: dict[str, int] = {}
         self._flat: dict[str, Type] = {}
 
-    def meta(self, index: int) -> object:
-        """The object a `meta[...][...]` token stands for."""
-        raise NotImplementedError
-
     def flat_type(self) -> Type | None:
         """Parse a tensor or scalar type that is one token; None, with nothing read, when it is something else."""
-        word = self.texts[self.i]
+        word = self.texts[self.cursor.i]
         known = self._flat.get(word)
         if known is not None and not (self.type_vars and word in self.type_vars):
-            self.i += 1
+            self.cursor.i += 1
             return known
         if word in self.type_vars:
-            self.i += 1
+            self.cursor.i += 1
             return self.type_vars[word]
         match = _FLAT_TENSOR.match(word)
         if match:
@@ -62,7 +60,7 @@ class TypeParser(Cursor):
         else:
             return None
         self._flat[word] = found
-        self.i += 1
+        self.cursor.i += 1
         return found
 
     def _tensor(self, dims: list[str], dtype: str) -> Type:
@@ -72,7 +70,7 @@ class TypeParser(Cursor):
         shape = []
         for part in parts:
             if part != "?" and not part.isdigit():
-                self.error(f"`{part}` is not a dimension", hint="a dimension is an integer or `?`")
+                self.cursor.error(f"`{part}` is not a dimension", hint="a dimension is an integer or `?`")
             shape.append(ANY if part == "?" else self._dim_number(part))
         return self._tensor_type(shape, dtype)
 
@@ -80,7 +78,7 @@ class TypeParser(Cursor):
         try:
             return TensorType(shape, dtype)
         except DiagnosticError as error:
-            self.error(
+            self.cursor.error(
                 error.diagnostics[0].message, hint=error.diagnostics[0].hint or f"the dtypes are {', '.join(DTYPES)}"
             )
 
@@ -88,9 +86,9 @@ class TypeParser(Cursor):
         try:
             value, _ = read_number(text)
         except LiteralError as error:
-            self.error(str(error), hint=error.hint)
+            self.cursor.error(str(error), hint=error.hint)
         if isinstance(value, float):
-            self.error(f"`{text}` is not a dimension", hint="a dimension is an integer or `?`")
+            self.cursor.error(f"`{text}` is not a dimension", hint="a dimension is an integer or `?`")
         return value
 
     # ------------------------------------------------------------ general
@@ -99,45 +97,45 @@ class TypeParser(Cursor):
         flat = self.flat_type()
         if flat is not None:
             return flat
-        word = self.texts[self.i]
+        word = self.texts[self.cursor.i]
         if word == "(":
-            self.i += 1
-            return TupleType((yield self.types(")")))
+            self.cursor.i += 1
+            return TupleType((yield self.sequence(")")))
         if word == "fn":
             return (yield self._function_type())
         if word == "_":
-            self.i += 1
+            self.cursor.i += 1
             return IncompleteType()
-        if word == "ref" and self.texts[self.i + 1] == "(":
-            self.i += 2
+        if word == "ref" and self.texts[self.cursor.i + 1] == "(":
+            self.cursor.i += 2
             value = self.flat_type() or (yield self.type_())
-            self.expect(")")
+            self.cursor.expect(")")
             return RefType(value)
         if word.startswith("meta["):
             return self._meta_type()
-        if word == "Tensor" and self.texts[self.i + 1] == "[":
+        if word == "Tensor" and self.texts[self.cursor.i + 1] == "[":
             return self._general_tensor()
-        if not self.is_name(self.i):
-            self.unexpected("a type")
+        if not self.cursor.is_name(self.cursor.i):
+            self.cursor.unexpected("a type")
         return (yield self._named())
 
-    def types(self, close: str) -> Parse:
+    def sequence(self, close: str) -> Parse:
         """Parse types separated by commas up to `close`, which is read too."""
         found: list[Type] = []
-        if self.accept(close):
+        if self.cursor.accept(close):
             return found
         more = True
         while more:
             found.append(self.flat_type() or (yield self.type_()))
-            more = self.separator(close)
+            more = self.cursor.separator(close)
         return found
 
     def _function_type(self) -> Parse:
-        self.i += 1
+        self.cursor.i += 1
         mark, params = self.open_type_params()
-        self.expect("(")
-        args = yield self.types(")")
-        self.expect("->")
+        self.cursor.expect("(")
+        args = yield self.sequence(")")
+        self.cursor.expect("->")
         result = self.flat_type() or (yield self.type_())
         self.close_types(mark)
         return FuncType(args, result, params)
@@ -146,14 +144,14 @@ class TypeParser(Cursor):
         """Parse `[A, B]` if it stands here, and bring it in scope. Returns a mark for `close_types`, and them."""
         mark = len(self._type_undo)
         params: list[TypeVar] = []
-        more = self.accept("[") and not self.accept("]")
+        more = self.cursor.accept("[") and not self.cursor.accept("]")
         while more:
-            name = self.name("a type parameter")
+            name = self.cursor.name("a type parameter")
             key, var = name_text(name), TypeVar(name)
             params.append(var)
             self._type_undo.append((key, self.type_vars.get(key)))
             self.type_vars[key] = var
-            more = self.separator("]")
+            more = self.cursor.separator("]")
         return mark, params
 
     def close_types(self, mark: int) -> None:
@@ -166,53 +164,53 @@ class TypeParser(Cursor):
                 self.type_vars[key] = old
 
     def _named(self) -> Parse:
-        first = self.i
-        name = self.name("a type")
+        first = self.cursor.i
+        name = self.cursor.name("a type")
         if self.type_vars and name_text(name) in self.type_vars:
             return self.type_vars[name_text(name)]
         if name not in self.known_types:
             self.loose_types.setdefault(name, first)
-        args = (yield self.types("]")) if self.accept("[") else []
+        args = (yield self.sequence("]")) if self.cursor.accept("[") else []
         return TypeCall(GlobalTypeVar(name), args)
 
     def _meta_type(self) -> Type:
-        found = self.meta(self.i)
+        found = self.scopes.meta(self.cursor.i)
         if not isinstance(found, Type):
-            self.error(f"`{self.texts[self.i]}` is not a type", found=type(found).__name__)
-        self.i += 1
+            self.cursor.error(f"`{self.texts[self.cursor.i]}` is not a type", found=type(found).__name__)
+        self.cursor.i += 1
         return found
 
     def _general_tensor(self) -> Type:
         """Parse a tensor type that is spread over tokens: odd blanks, comments, symbolic dimensions."""
-        self.i += 2
-        self.expect("(")
+        self.cursor.i += 2
+        self.cursor.expect("(")
         shape: list[object] = []
-        more = not self.accept(")")
+        more = not self.cursor.accept(")")
         while more:
             shape.append(self._dim())
-            more = self.separator(")")
-        self.expect(",")
-        dtype = self.texts[self.i]
+            more = self.cursor.separator(")")
+        self.cursor.expect(",")
+        dtype = self.texts[self.cursor.i]
         if not dtype[:1].isalpha():
-            self.unexpected("a dtype")
+            self.cursor.unexpected("a dtype")
         result = self._tensor_type(shape, dtype)
-        self.i += 1
-        self.expect("]")
+        self.cursor.i += 1
+        self.cursor.expect("]")
         return result
 
     def _dim(self) -> object:
-        word = self.texts[self.i]
+        word = self.texts[self.cursor.i]
         if word == "?":
             dim: object = ANY
         elif word.startswith("meta["):
-            dim = self.meta(self.i)
+            dim = self.scopes.meta(self.cursor.i)
             if not isinstance(dim, SizeVar) and dim is not ANY:
-                self.error(f"`{word}` is not a dimension", found=type(dim).__name__)
+                self.cursor.error(f"`{word}` is not a dimension", found=type(dim).__name__)
         elif word.lstrip("-")[:1].isdigit():
             dim = self._dim_number(word)
         else:
-            self.unexpected("a dimension")
-        self.i += 1
+            self.cursor.unexpected("a dimension")
+        self.cursor.i += 1
         return dim
 
 
