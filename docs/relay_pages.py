@@ -18,7 +18,6 @@ from passlab.frontend.pytorch.entries import entries as aten_entries
 from passlab.ir.attrs import REQUIRED
 from passlab.ir.op import Op, OpSpec
 from passlab.op import load
-from passlab.op.no_gradient import NO_GRADIENT
 from passlab.transform import find_factory
 
 
@@ -69,7 +68,7 @@ def _facts(spec: OpSpec) -> str:
         f"mixed precision: {spec.precision.name.lower() if spec.precision is not None else 'unknown, follows'}",
     ]
     facts += ["goes along with other data layouts"] if spec.layout else []
-    facts += ["has a gradient" if spec.gradient else f"has no gradient: {NO_GRADIENT[spec.name]}"]
+    facts += ["has a gradient" if spec.gradient else f"has no gradient: {spec.no_gradient}"]
     facts += ["shape depends on data"] if spec.shape_function else []
     return "; ".join([*facts, *(["has effects"] if spec.stateful else [])]) + "."
 

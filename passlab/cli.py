@@ -195,7 +195,7 @@ def _pipeline(text: str) -> str:
     return Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
 
 
-def _recorded(options: argparse.Namespace, *instruments: Any) -> Recording:
+def _record(options: argparse.Namespace, *instruments: Any) -> Recording:
     pipeline = as_pass(_pipeline(options.pipeline))
     return record(
         _read(options.program),
@@ -224,7 +224,7 @@ def _opt(options: argparse.Namespace) -> int:
     if options.print_after is not None:
         names = None if options.print_after == "all" else _names(options.print_after)
         used.append(instrument.PrintIRAfter(names, file=sys.stderr))
-    recording = _recorded(options, *used)
+    recording = _record(options, *used)
     if options.steps:
         print(recording.text(), file=sys.stderr)
     if options.time:
@@ -273,11 +273,13 @@ def _run(options: argparse.Namespace) -> int:
     if options.args is None:
         arguments = random_arguments(function, options.random, "give it with --args")
     else:
-        given = _arrays(options.args)
-        missing = [name for name in names if name not in given]
+        arrays = _arrays(options.args)
+        missing = [name for name in names if name not in arrays]
         if missing:
-            raise RunError(Diagnostic(f"{options.args} has no array `{missing[0]}`", hint=f"it has {', '.join(given)}"))
-        arguments = [given[name] for name in names]
+            raise RunError(
+                Diagnostic(f"{options.args} has no array `{missing[0]}`", hint=f"it has {', '.join(arrays)}")
+            )
+        arguments = [arrays[name] for name in names]
     print(create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments))
     return 0
 
@@ -292,7 +294,7 @@ def _arrays(path: Path) -> dict[str, Any]:
 
 
 def _report(options: argparse.Namespace) -> int:
-    recording = _recorded(options)
+    recording = _record(options)
     if options.out.suffix.lower() in (".html", ".htm"):
         recording.to_html(options.out, options.static)
     else:
@@ -307,7 +309,7 @@ def _culprit(options: argparse.Namespace) -> int:
     from passlab.lab.culprit_search import culprit
 
     pipeline = as_pass(_pipeline(options.pipeline))
-    found = culprit(
+    matches = culprit(
         _read(options.program),
         pipeline,
         entry=options.entry,
@@ -320,12 +322,12 @@ def _culprit(options: argparse.Namespace) -> int:
         disabled_pass=context_names(_names(options.disable), pipeline),
         config=_config(options.config),
     )
-    print(visible(found.text()))
-    if found.found:
-        for path, write in ((options.script, found.script), (options.notebook, found.notebook)):
+    print(visible(matches.text()))
+    if matches.found:
+        for path, write in ((options.script, matches.script), (options.notebook, matches.notebook)):
             if path is not None:
                 write(path)
-    return int(found.found)
+    return int(matches.found)
 
 
 def _fuzz(options: argparse.Namespace) -> int:
@@ -362,13 +364,13 @@ def _progress() -> Callable[[str, str, float], None] | None:
 
 
 def _bisect(options: argparse.Namespace) -> int:
-    found = _recorded(options).bisect(seed=options.random)
-    if found.event is None:
+    matches = _record(options).bisect(seed=options.random)
+    if matches.event is None:
         print("every pass kept its promise")
         return 0
-    print(f"step {found.event.id}, {found.event.text or found.event.name}: {found.why}")
+    print(f"step {matches.event.id}, {matches.event.text or matches.event.name}: {matches.why}")
     if options.reduce:
-        print(found.reduce().text())
+        print(matches.reduce().text())
     return 1
 
 

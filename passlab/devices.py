@@ -108,11 +108,11 @@ class Target:
         if isinstance(second, (str, Target)):  # Relay's second argument is the host
             host, second = second, ()
         if not isinstance(written, str) or written.split() != [written]:
-            parsed = _parsed(written)
+            parsed = _parse_text(written)
             written, second, host = parsed.kind, (*parsed.options, *second), host or parsed.host
         object.__setattr__(self, "kind", TargetKind(written))
         object.__setattr__(self, "options", tuple(second))
-        object.__setattr__(self, "host", None if host is None else _parsed(host))
+        object.__setattr__(self, "host", None if host is None else _parse_text(host))
 
     @staticmethod
     def current(allow_none: bool = True) -> Target | None:
@@ -138,12 +138,12 @@ class Target:
     @staticmethod
     def of(target: Any, host: Any = None) -> Target:
         """Return a target from a target, a string such as "llvm -mcpu=native", a dict with "kind", or None."""
-        made = _parsed(target)
-        return made if host is None else Target(made.kind, made.options, _parsed(host))
+        result = _parse_text(target)
+        return result if host is None else Target(result.kind, result.options, _parse_text(host))
 
     def with_host(self, host: Any) -> Target:
         """Return the target with another host."""
-        return Target(self.kind, self.options, _parsed(host))
+        return Target(self.kind, self.options, _parse_text(host))
 
     @property
     def attrs(self) -> dict[str, str]:
@@ -159,7 +159,7 @@ _OF_BUILDS = ("executor", "interface-api", "link-params", "runtime", "system-lib
 _OPTION = re.compile(r"-+([\w-]+)(?:=(\S*))?\Z")
 
 
-def _parsed(target: Any) -> Target:
+def _parse_text(target: Any) -> Target:
     if target is None:
         return Target()
     if isinstance(target, Target):
@@ -173,8 +173,8 @@ def _parsed(target: Any) -> Target:
     kind, *words = target.split()
     options: list[tuple[str, str]] = []
     for word in words:
-        found = _OPTION.match(word)
-        if found is None:
+        match = _OPTION.match(word)
+        if match is None:
             raise DiagnosticError(Diagnostic(f"`{word}` is not an option of a target", hint="write it as -name=value"))
         if found[1] in _OF_BUILDS:
             hint = "give it to `relay.build(executor=Executor(...), runtime=Runtime(...))`"

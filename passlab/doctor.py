@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
 def examine() -> list[Finding]:
     """Try every part and return what was found, in a fixed order."""
-    return [*_platform(), *_required(), *_optional(), _widgets(), _extension(), _graphviz(), _browser()]
+    return [*_platform(), *_require(), *_optional(), _widgets(), _extension(), _graphviz(), _browser()]
 
 
 def report(findings: list[Finding]) -> Table:
@@ -60,7 +60,7 @@ def _platform() -> Iterator[Finding]:
     yield Finding("Python", state, f"{platform.python_version()} on {platform.system()} {platform.machine()}", cure)
 
 
-def _installed(package: str) -> str:
+def _installed_version(package: str) -> str:
     """Return the version of an installed package, "" where it is not installed."""
     try:
         return version(package)
@@ -68,16 +68,16 @@ def _installed(package: str) -> str:
         return ""
 
 
-def _required() -> Iterator[Finding]:
+def _require() -> Iterator[Finding]:
     for package in REQUIRED:
-        number = _installed(package)
+        number = _installed_version(package)
         cure = "" if number else f"pip install {package}"
         yield Finding(package, "ok" if number else "broken", number or "not installed", cure)
 
 
 def _optional() -> Iterator[Finding]:
     for package, purpose, cure in OPTIONAL:
-        number = _installed(package)
+        number = _installed_version(package)
         detail = f"{number}: {purpose}" if number else f"needed for {purpose}"
         yield Finding(package, "ok" if number else "missing", detail, "" if number else cure)
 

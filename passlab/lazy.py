@@ -34,8 +34,8 @@ Lister = Callable[[], list[str]]
 def load(target: str) -> Any:
     """Return what `target` names: a module, or as "module:name" something in it."""
     module, _, name = target.partition(":")
-    found = importlib.import_module(module)
-    return getattr(found, name) if name else found
+    target_module = importlib.import_module(module)
+    return getattr(target_module, name) if name else target_module
 
 
 def lazy_module(
@@ -48,11 +48,11 @@ def lazy_module(
 
     def get(name: str) -> Any:
         if name in names:
-            found = load(names[name])
-        elif name.startswith("__") or (found := more(name) if more else None) is None:
+            result = load(names[name])
+        elif name.startswith("__") or (result := more(name) if more else None) is None:
             raise unknown_name(module, name, () if name.startswith("__") else names_of())
-        setattr(sys.modules[module], name, found)
-        return found
+        setattr(sys.modules[module], name, result)
+        return result
 
     def names_of() -> list[str]:
         return sorted({*names, *others()})
@@ -77,9 +77,9 @@ def module_alias(module: str, target: str, names: Mapping[str, str] | None = Non
     """
 
     def more(name: str) -> Any:
-        found = importlib.import_module(target)
+        target_module = importlib.import_module(target)
         try:
-            return getattr(found, name)
+            return getattr(target_module, name)
         except AttributeError:
             pass
         try:
@@ -90,8 +90,8 @@ def module_alias(module: str, target: str, names: Mapping[str, str] | None = Non
             return None
 
     def others() -> list[str]:
-        found = importlib.import_module(target)
-        return [name for name in dir(found) if not name.startswith("_")]
+        target_module = importlib.import_module(target)
+        return [name for name in dir(target_module) if not name.startswith("_")]
 
     get_one, names_of = lazy_module(module, names or {}, more, others)
 
@@ -143,13 +143,13 @@ def alias_package(module: str, target: str) -> None:
     sys.modules[module] = importlib.import_module(target)
 
 
-def unknown_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
+def unknown_name(module: str, name: str, names: Iterable[str]) -> AttributeError:
     """Return the error for a name that a module does not have, with the nearest names that it has."""
     if name.startswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
     from passlab.errors import Diagnostic, UnknownNameError, did_you_mean
 
-    hint = did_you_mean(name, known) or f"`dir({module})` lists its names"
+    hint = did_you_mean(name, names) or f"`dir({module})` lists its names"
     return UnknownNameError(Diagnostic(f"{module} has no `{name}`", hint=hint))
 
 

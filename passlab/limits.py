@@ -62,11 +62,11 @@ def current() -> Limits:
 @contextmanager
 def override(**changes: float) -> Iterator[Limits]:
     """Change some caps inside a `with` block. Raises `LimitError` for a cap that does not exist, or is no number."""
-    known = [f.name for f in fields(Limits)]
-    given: dict[str, object] = dict(changes)
-    for name, cap in given.items():
-        if name not in known:
-            raise LimitError(f"there is no limit named `{name}`: {did_you_mean(name, known) or ', '.join(known)}")
+    names = [f.name for f in fields(Limits)]
+    limits: dict[str, object] = dict(changes)
+    for name, cap in limits.items():
+        if name not in names:
+            raise LimitError(f"there is no limit named `{name}`: {did_you_mean(name, names) or ', '.join(names)}")
         if not isinstance(cap, (int, float)) or not cap >= 0:
             raise LimitError(f"the limit `{name}` is a number from 0 on, not {cap!r}")
     token = _current.set(replace(_current.get(), **changes))  # type: ignore[arg-type]

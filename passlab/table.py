@@ -37,10 +37,10 @@ class Table:
 
     def search(self, *words: str) -> Table:
         """Return the rows that hold every word, in whatever column and letter case."""
-        wanted = [word.casefold() for text in words for word in text.split()]
+        terms = [word.casefold() for text in words for word in text.split()]
         texts = (" ".join(map(str, row)).casefold() for row in self.rows)
         return Table(
-            self.columns, [row for row, text in zip(self.rows, texts, strict=True) if all(w in text for w in wanted)]
+            self.columns, [row for row, text in zip(self.rows, texts, strict=True) if all(w in text for w in terms)]
         )
 
     def __len__(self) -> int:
@@ -64,8 +64,8 @@ class Table:
 
     def _repr_html_(self) -> str:
         """The data frame's own form; pandas escapes what it shows."""
-        made: str = self.frame().to_html(index=False)
-        return made
+        html: str = self.frame().to_html(index=False)
+        return html
 
 
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -79,8 +79,8 @@ def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     ]
 
     def line(values: Sequence[str]) -> str:
-        made = (v.rjust(w) if r else v.ljust(w) for v, w, r in zip(values, widths, right, strict=True))
-        return "  ".join(made).rstrip()
+        cells = (v.rjust(w) if r else v.ljust(w) for v, w, r in zip(values, widths, right, strict=True))
+        return "  ".join(cells).rstrip()
 
     return "\n".join([line([str(name) for name in columns]), line(["-" * w for w in widths]), *map(line, cells)])
 

@@ -44,13 +44,13 @@ class AnnotatedRegionSet:
         if marks != (BEGIN, END):
             what = "regions are marked by compiler_begin and compiler_end"
             raise NodeValueError(Diagnostic(what, expected=f"{BEGIN}, {END}", found=", ".join(marks)))
-        found = Regions(expr)
+        regions = Regions(expr)
         result: dict[Region, AnnotatedRegion] = {
             r: AnnotatedRegion(r.number, r.compiler, (*r.nodes, *r.ends), tuple(r.begins), tuple(r.ends))
-            for r in sorted(found.all, key=lambda region: region.number)
+            for r in sorted(regions.all, key=lambda region: region.number)
         }
         self.regions: list[AnnotatedRegion] = list(result.values())
-        self._of = {node: result[region] for node, region in found.of.items()}
+        self._of = {node: result[region] for node, region in regions.of.items()}
 
     def __len__(self) -> int:
         return len(self.regions)

@@ -29,7 +29,7 @@ def check_basic_block_normal_form(root: Expr) -> bool:
             return outer if isinstance(owner, Let) else Scope(owner, outer)
 
         for child, where in scoped_children(node, scope, open_block):
-            known = block.setdefault(child, where)
-            if known is not where and (child in free or not isinstance(child, _ATOMS)):
+            first = block.setdefault(child, where)
+            if first is not where and (child in free or not isinstance(child, _ATOMS)):
                 return False
     return True

@@ -18,11 +18,11 @@ def named_functions(mod: IRModule) -> set[Function]:
 
     The answer is kept while the module stays as it is, since function passes ask once for each function.
     """
-    known = _NAMED.get(mod)
-    if known is None or known[0] is not mod._functions:  # a module that is edited gets another table
+    cached = _NAMED.get(mod)
+    if cached is None or cached[0] is not mod._functions:  # a module that is edited gets another table
         names = {n.name_hint for _, f in mod.items() for n in post_order(f) if type(n) is GlobalVar}
-        known = _NAMED[mod] = mod._functions, {f for name, f in mod.items() if name in names}
-    return known[1]
+        cached = _NAMED[mod] = mod._functions, {f for name, f in mod.items() if name in names}
+    return cached[1]
 
 
 class CallGraph:
@@ -40,11 +40,11 @@ class CallGraph:
         for name, function in module.items():
             order = post_order(function)
             mentions = (child for node in order for child in CHILDREN[type(node)](node))
-            found = Counter(child.name_hint for child in mentions if isinstance(child, GlobalVar))
-            self._references[name] = found
-            self._mentions.update(found)
+            counts = Counter(child.name_hint for child in mentions if isinstance(child, GlobalVar))
+            self._references[name] = counts
+            self._mentions.update(counts)
         self.names: dict[str, list[str]] = {
-            name: [callee for callee in found if callee in module] for name, found in self._references.items()
+            name: [callee for callee in counts if callee in module] for name, counts in self._references.items()
         }
         components = groups(self.names)
         self.order: list[str] = [name for names in components for name in names]
@@ -64,7 +64,7 @@ class CallGraph:
     def callers(self, function: str | GlobalVar) -> dict[str, int]:
         """The functions that refer to a function, with how often."""
         name = self._known(function)
-        return {caller: found[name] for caller, found in self._references.items() if found[name]}
+        return {caller: counts[name] for caller, counts in self._references.items() if counts[name]}
 
     def global_call_count(self, function: str | GlobalVar) -> int:
         """How many references to global functions a function holds."""
@@ -85,13 +85,13 @@ class CallGraph:
     def reachable(self, *entries: str | GlobalVar) -> set[str]:
         """The functions that `entries` refer to directly or through others, themselves included."""
         stack = [self._known(entry) for entry in entries]
-        found = set(stack)
+        result = set(stack)
         while stack:
             for callee in self.names[stack.pop()]:
-                if callee not in found:
-                    found.add(callee)
+                if callee not in result:
+                    result.add(callee)
                     stack.append(callee)
-        return found
+        return result
 
     def print_var(self, function: str | GlobalVar) -> str:
         """Return the references of one function as text."""

@@ -90,14 +90,14 @@ def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, 
     The compiler is the function's `Compiler` attribute, "generic" without one; the place is where the call came
     from, or its running number.
     """
-    found: dict[str, tuple[str, str, int]] = {}
+    rows: dict[str, tuple[str, str, int]] = {}
     for number, (_, function) in enumerate(mod.items()):
         seen: set[Expr] = set()
         for root, compiler in _regions(function):
             for call in _operator_calls(post_order(root, seen=seen)):
-                key = str(call.span) if call.span is not None else f"{call.op}:{len(found)}"
-                found.setdefault(key, (compiler, str(call.op), number))
-    return found
+                key = str(call.span) if call.span is not None else f"{call.op}:{len(rows)}"
+                rows.setdefault(key, (compiler, str(call.op), number))
+    return rows
 
 
 def _regions(function: Function) -> list[tuple[Expr, str]]:

@@ -73,8 +73,8 @@ class Contraction:
             table[other] = []
 
     def _neighbours(self, group: int, table: list[list[int]]) -> list[int]:
-        found = table[group] = [g for g in dict.fromkeys(map(self.find, table[group])) if g != group]
-        return found
+        neighbours = table[group] = [g for g in dict.fromkeys(map(self.find, table[group])) if g != group]
+        return neighbours
 
     def _between(self, start: int, goal: int, table: list[list[int]], sign: int) -> list[int] | None:
         """Return the groups on the way from `start` that stand before `goal`; None where one of them leads there."""

@@ -17,14 +17,14 @@ from passlab.text.printer import render
 def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
     """Return the primitive functions of a fused module by structural hash, each kernel once, in evaluation order."""
     kernels = (n for _, f in mod.items() for n in post_order(f) if isinstance(n, Function) and n.is_primitive)
-    found: dict[int, Function] = {}
-    known: set[Hashable] = set()
+    result: dict[int, Function] = {}
+    seen: set[Hashable] = set()
     for kernel in kernels:
         key = outline(kernel)
-        if key is None or key not in known:
-            known.add(key)
-            found.setdefault(structural_hash(kernel, exact=True), kernel)
-    return found
+        if key is None or key not in seen:
+            seen.add(key)
+            result.setdefault(structural_hash(kernel, exact=True), kernel)
+    return result
 
 
 def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
@@ -51,15 +51,15 @@ extract_intermdeiate_expr = extract_intermediate_expr  # the name Relay publishe
 
 def search_fc_transpose(expr: Expr) -> list[str]:
     """Return the names of variables used as `nn.dense(x, transpose(w, axes=[1, 0]))`, in evaluation order."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for node in post_order(expr):
         if isinstance(node, Call) and node.op is _find("nn.dense"):
             weight = node.args[1]
             if isinstance(weight, Call) and weight.op is _find("transpose") and isinstance(weight.args[0], Var):
                 axes = weight.attrs.get("axes") if weight.attrs is not None else None
                 if axes in (None, (1, 0)):
-                    found[weight.args[0].name_hint] = None
-    return list(found)
+                    names[weight.args[0].name_hint] = None
+    return list(names)
 
 
 def _find(name: str) -> Op:

@@ -84,7 +84,7 @@ def detect_feature(a: Any, b: Any = None) -> set[Feature]:
 def _features(root: Expr) -> set[Feature]:
     order = post_order(root, enter=lambda node: type(node) is not Function or not node.is_primitive)
     place = {node: i for i, node in enumerate(order)}
-    found = {_FEATURES[type(node)] for node in order}
+    result = {_FEATURES[type(node)] for node in order}
     used: set[Expr] = set()
     values = {node.var: node.value for node in order if isinstance(node, Let)}
     for i, node in enumerate(order):
@@ -93,8 +93,8 @@ def _features(root: Expr) -> set[Feature]:
         for child in CHILDREN[type(node)](node)[isinstance(node, Let) :]:
             if isinstance(child, _ATOMS):
                 if child in values and i <= place[values[child]]:
-                    found.add(Feature.fLetRec)  # read before the value is complete
+                    result.add(Feature.fLetRec)  # read before the value is complete
             elif child in used:
-                found.add(Feature.fGraph)
+                result.add(Feature.fGraph)
             used.add(child)
-    return found
+    return result

@@ -57,8 +57,8 @@ class ModulePurity:
 
     def pure(self, expr: Expr) -> bool:
         """Whether evaluating a node of the module is known to be pure."""
-        found = self.nodes.get(expr)
-        return found is not None and found.evaluation
+        purity = self.nodes.get(expr)
+        return purity is not None and purity.evaluation
 
 
 def module_purity(mod: IRModule) -> ModulePurity:
@@ -84,8 +84,8 @@ def module_purity(mod: IRModule) -> ModulePurity:
         name = waiting.popleft()
         queued.discard(name)
         _visit(orders[name], functions, nodes)
-        found = nodes[mod[name]]
-        if functions[name].call and not found.call:
+        purity = nodes[mod[name]]
+        if functions[name].call and not purity.call:
             functions[name] = IMPURE_TO_CALL
             again = [c for c in callers.get(name, ()) if c not in queued]
             waiting.extend(again)
@@ -119,12 +119,12 @@ def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Pu
 def _recursive(order: list[Expr], values: dict[Var, Expr]) -> set[Var]:
     """Return the let variables that are used before their value is complete: those bound to recursive functions."""
     place = {node: i for i, node in enumerate(order)}
-    found = set()
+    result = set()
     for i, node in enumerate(order):
         for child in CHILDREN[type(node)](node)[type(node) is Let :]:
             if type(child) is Var and child in values and i <= place[values[child]]:
-                found.add(child)
-    return found
+                result.add(child)
+    return result
 
 
 def _round(
@@ -138,13 +138,13 @@ def _round(
     impure = set()
     for node in order:
         if type(node) is not Var:
-            nodes[node] = found = _RULES[type(node)](node, nodes, functions)
+            nodes[node] = purity = _RULES[type(node)](node, nodes, functions)
         elif node in binders:  # bound to another variable, of which all is known here
-            found = nodes[values[node]]
+            purity = nodes[values[node]]
         if node in binders:
             for var in binders[node]:
-                nodes[var] = Purity(True, found.call)
-                if not found.call:
+                nodes[var] = Purity(True, purity.call)
+                if not purity.call:
                     impure.add(var)
     return impure
 
@@ -248,18 +248,18 @@ class LocalPurity:
 
     def of(self, expr: Expr) -> bool:
         """Return whether `expr` surely neither reads nor changes state."""
-        known = self._known
-        if expr not in known:
+        table = self._known
+        if expr not in table:
             stack: list[Expr] = [expr]
             while stack:
                 node = stack[-1]
-                parts = [k for k in _evaluated(node) if k not in known]
-                if parts and node not in known:
+                parts = [k for k in _evaluate_node(node) if k not in table]
+                if parts and node not in table:
                     stack += parts
                     continue
-                known[node] = self._acts_purely(node) and all(known[k] for k in _evaluated(node))
+                table[node] = self._acts_purely(node) and all(table[k] for k in _evaluate_node(node))
                 stack.pop()
-        return known[expr]
+        return table[expr]
 
     def _acts_purely(self, node: Expr) -> bool:
         if type(node) is Call:
@@ -270,7 +270,7 @@ class LocalPurity:
         return type(node) not in self._impure
 
 
-def _evaluated(node: Expr) -> tuple[Expr, ...]:
+def _evaluate_node(node: Expr) -> tuple[Expr, ...]:
     if type(node) is Function:
         return ()
     if type(node) is Call:

@@ -107,7 +107,7 @@ class Regions:
             what = f"a value that is in no region leaves one for `{compiler_of(mark)}`"
             raise PassError(Diagnostic(what, mark.span or inner.span, hint="mark the arguments with compiler_begin"))
         if region.compiler != compiler_of(mark):
-            raise _mixed(region.compiler, compiler_of(mark), mark)
+            raise _mix(region.compiler, compiler_of(mark), mark)
         self.of[mark] = region
         region.ends.append(mark)
 
@@ -120,7 +120,7 @@ class Regions:
         if a is b:
             return a
         if a.compiler != b.compiler:
-            raise _mixed(a.compiler, b.compiler, at)
+            raise _mix(a.compiler, b.compiler, at)
         large, small = (a, b) if len(a.nodes) >= len(b.nodes) else (b, a)
         for node in (*small.nodes, *small.ends):
             self.of[node] = large
@@ -180,7 +180,7 @@ class Regions:
                     yield part
 
 
-def _mixed(a: str, b: str, at: Expr) -> PassError:
+def _mix(a: str, b: str, at: Expr) -> PassError:
     what = f"regions for `{a}` and `{b}` meet"
     return PassError(Diagnostic(what, at.span, hint="end the one with compiler_end where the other begins"))
 

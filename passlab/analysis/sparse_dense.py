@@ -35,7 +35,7 @@ def process_params(
     The array NAME becomes NAME.data (blocks, rows, columns), NAME.indices and NAME.indptr; weights that `params` does
     not have stay. Raises `NodeValueError` for a weight that blocks of that size do not cover.
     """
-    found = SparseAnalysisResult([], [])
+    result = SparseAnalysisResult([], [])
     for name in search_dense_op_weight(expr):
         if name not in params:
             continue
@@ -45,9 +45,9 @@ def process_params(
         parts = block_parts(name, weight, block_size)
         del params[name]
         params.update(parts)
-        found.weight_name.append(name)
-        found.weight_shape.append([length for part in parts.values() for length in part.shape])
-    return found
+        result.weight_name.append(name)
+        result.weight_shape.append([length for part in parts.values() for length in part.shape])
+    return result
 
 
 def block_parts(name: str, weight: np.ndarray[Any, Any], block_size: tuple[int, int]) -> Mapping[str, Any]:

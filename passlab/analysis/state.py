@@ -27,13 +27,13 @@ def stateless(mod: IRModule) -> bool:
 
 
 def _has_no_state(function: Function) -> bool:
-    known = _STATELESS.get(function)
-    if known is None:
-        known = _STATELESS[function] = not function.attrs.get("Extern") and not any(
+    cached = _STATELESS.get(function)
+    if cached is None:
+        cached = _STATELESS[function] = not function.attrs.get("Extern") and not any(
             type(node) in (RefRead, RefWrite) or (type(node) is Op and node.spec.stateful)
             for node in post_order(function)
         )
-    return known
+    return cached
 
 
 class Movable:

@@ -83,8 +83,8 @@ class _Collected:
 
 def free_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:
     """Return the type variables used and not bound, in order of first encounter."""
-    found = _Collected(expr, mod)
-    return [v for v in found.met if v not in found.bound]
+    collected = _Collected(expr, mod)
+    return [v for v in collected.met if v not in collected.bound]
 
 
 def bound_type_vars(expr: Expr | Type, mod: IRModule | None = None) -> list[TypeVar]:

@@ -17,8 +17,8 @@ def post_order_visit(expr: Expr, fvisit: Callable[[Expr], Any]) -> None:
 
 def users(root: Expr) -> dict[Expr, list[Expr]]:
     """Return for every node the nodes it is a child of, in evaluation order; twice a child is twice listed."""
-    found: dict[Expr, list[Expr]] = {root: []}
+    result: dict[Expr, list[Expr]] = {root: []}
     for node in post_order(root):
         for child in CHILDREN[type(node)](node):
-            found.setdefault(child, []).append(node)
-    return found
+            result.setdefault(child, []).append(node)
+    return result

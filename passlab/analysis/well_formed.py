@@ -53,14 +53,14 @@ def findings(program: Expr | IRModule) -> list[Diagnostic]:
     """Return what is wrong with an expression or module. Linear in its nodes, up to a logarithm."""
     if not isinstance(program, IRModule):
         return _findings(program, "")
-    found: list[Diagnostic] = []
+    result: list[Diagnostic] = []
     for name, function in program.items():
-        found += _findings(function, f" in @{name}")
-        found += [
+        result += _findings(function, f" in @{name}")
+        result += [
             Diagnostic(f"the variable `%{var.name_hint}` is not bound in @{name}", var.span)
             for var in free_vars(function)
         ]
-    return found
+    return result
 
 
 class _Scoping:
@@ -93,8 +93,8 @@ class _Scoping:
                 for var in pattern_vars(clause.lhs):
                     self._bind(var, node, inner)
         for child, where in children:
-            known = self.of.get(child)
-            self.of[child] = where if known is None else known.common(where)
+            parent = self.of.get(child)
+            self.of[child] = where if parent is None else parent.common(where)
 
     def _bind(self, var: Var, node: Expr, scope: Scope) -> None:
         self.binders.setdefault(var, []).append((node, scope))
@@ -102,13 +102,13 @@ class _Scoping:
 
 def _findings(root: Expr, where: str) -> list[Diagnostic]:
     scoping = _Scoping(root)
-    found = []
+    result = []
     for var, binders in scoping.binders.items():
         (first, scope), *others = binders
         if others:
             notes = [(f"bound first by this {_kind(first)}", first.span)]
             notes += [(f"bound again by this {_kind(node)}", node.span) for node, _ in others]
-            found.append(
+            result.append(
                 Diagnostic(
                     f"the variable `%{var.name_hint}` is bound {_times(len(binders))}{where}",
                     others[0][0].span or var.span,
@@ -117,11 +117,11 @@ def _findings(root: Expr, where: str) -> list[Diagnostic]:
                 )
             )
         elif scoping.of[var] is not scope:
-            found.append(_escaped(var, first, scope, scoping, where))
-    return found
+            result.append(_escape(var, first, scope, scoping, where))
+    return result
 
 
-def _escaped(var: Var, binder: Expr, scope: Scope, scoping: _Scoping, where: str) -> Diagnostic:
+def _escape(var: Var, binder: Expr, scope: Scope, scoping: _Scoping, where: str) -> Diagnostic:
     """Explain a use outside the scope, at the first node in evaluation order that reads the variable there."""
     place = None
     for node in scoping.order:

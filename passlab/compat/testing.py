@@ -106,12 +106,12 @@ def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
     """Return a fixture; `cache_return_value` computes its value once for the same values of other fixtures."""
 
     def make(function: Any) -> Any:
-        return _pytest().fixture(_remembered(function) if cache_return_value else function)
+        return _pytest().fixture(_remember(function) if cache_return_value else function)
 
     return make if func is None else make(func)
 
 
-def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+def _remember(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that keeps its results by the text of its arguments, but for a test's own object."""
     results: dict[str, Any] = {}
     parameters = list(inspect.signature(function).parameters)

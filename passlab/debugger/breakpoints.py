@@ -48,18 +48,16 @@ PREDICATES: dict[str, Predicate] = {
 }
 
 
-def predicate_of(wanted: str | Predicate) -> Predicate:
+def predicate_of(stop: str | Predicate) -> Predicate:
     """Return a predicate over values: a function, or the one named `nan`, `inf` or `not finite` (`first nan` too).
 
     Raises `RunError` for other names.
     """
-    if callable(wanted):
-        return wanted
-    name = wanted.lower().removeprefix("first ").strip()
+    if callable(stop):
+        return stop
+    name = stop.lower().removeprefix("first ").strip()
     if name not in PREDICATES:
-        raise RunError(
-            Diagnostic(f"there is no predicate `{wanted}`", hint=did_you_mean(name, PREDICATES) or "nan, inf")
-        )
+        raise RunError(Diagnostic(f"there is no predicate `{stop}`", hint=did_you_mean(name, PREDICATES) or "nan, inf"))
     return PREDICATES[name]
 
 
@@ -130,11 +128,11 @@ class ValueBreakpoint(Breakpoint):
 
     def at(self, instant: int) -> bool:
         """Whether a value that holds came to be just before an instant."""
-        found = self.known.get(instant)
-        if found is None:
-            made = self.trace.args if instant == 0 else [v for _, _, v in self.trace.written(instant - 1)]
-            found = self.known[instant] = any(holds(self.predicate, value) for value in made)
-        return found
+        result = self.known.get(instant)
+        if result is None:
+            values = self.trace.args if instant == 0 else [v for _, _, v in self.trace.written(instant - 1)]
+            result = self.known[instant] = any(holds(self.predicate, value) for value in values)
+        return result
 
     def after(self, instant: int) -> int | None:
         start = bisect_right(self.candidates, instant)
@@ -156,25 +154,25 @@ def value_instants(trace: TraceData) -> list[int]:
 
 
 # ---------------------------------------------------------------- from what people write
-def breakpoint_of(trace: TraceData, number: int, wanted: Any) -> Breakpoint:
+def breakpoint_of(trace: TraceData, number: int, stop: Any) -> Breakpoint:
     """Return the breakpoint that a text or a predicate describes.
 
     `nn.dense` an operator, `invoke_packed` an opcode, `@loop` a function, `@loop:12` or `12` an instruction, `line 6`
     or `net:6` a line of source, `nan`, `inf` or a function a predicate over values. Raises `RunError` for what is not
     there.
     """
-    if callable(wanted):
-        name = getattr(wanted, "__name__", "predicate")
-        return ValueBreakpoint(number, f"value {'predicate' if name == '<lambda>' else name}", trace, wanted)
-    if isinstance(wanted, int):
-        wanted = str(wanted)
-    text = str(wanted).strip()
+    if callable(stop):
+        name = getattr(stop, "__name__", "predicate")
+        return ValueBreakpoint(number, f"value {'predicate' if name == '<lambda>' else name}", trace, stop)
+    if isinstance(stop, int):
+        stop = str(stop)
+    text = str(stop).strip()
     if text.lower().removeprefix("first ").strip() in PREDICATES:
         return ValueBreakpoint(number, text, trace, predicate_of(text))
-    found = sites_of(trace, text)
+    sites = sites_of(trace, text)
     mask = np.zeros(len(trace.code_map) + 1, bool)
-    mask[found] = True
-    return PlaceBreakpoint(number, text, np.flatnonzero(mask[trace.site]).tolist() if len(trace) else [], found)
+    mask[sites] = True
+    return PlaceBreakpoint(number, text, np.flatnonzero(mask[trace.site]).tolist() if len(trace) else [], sites)
 
 
 def sites_of(trace: TraceData, text: str) -> list[int]:
@@ -187,15 +185,15 @@ def sites_of(trace: TraceData, text: str) -> list[int]:
         return [_site(trace, names, place["function"] or trace.entry, int(place["pc"] or place["only"]))]
     if text.startswith("@") and text[1:] in names:
         return [sites.bases[names.index(text[1:])]]
-    found = [s for s in every if text in sites.operators(s)] or [s for s in every if sites.mnemonic(s) == text]
-    if not found and text in names:
-        found = [sites.bases[names.index(text)]]
+    matches = [s for s in every if text in sites.operators(s)] or [s for s in every if sites.mnemonic(s) == text]
+    if not matches and text in names:
+        matches = [sites.bases[names.index(text)]]
     line = _LINE.match(text)
-    if not found and line is not None:
-        found = _line_sites(trace, line["name"] or "", int(line["line"] or line["at"]))
-    if not found:
+    if not matches and line is not None:
+        matches = _line_sites(trace, line["name"] or "", int(line["line"] or line["at"]))
+    if not matches:
         raise _nothing(trace, names, text)
-    return found
+    return matches
 
 
 def _site(trace: TraceData, names: list[str], function: str, pc: int) -> int:
@@ -208,9 +206,9 @@ def _site(trace: TraceData, names: list[str], function: str, pc: int) -> int:
 
 def _line_sites(trace: TraceData, name: str, line: int) -> list[int]:
     sites = trace.code_map
-    found = [s for s in range(len(sites)) if any(n == line and (not name or m == name) for m, n in sites.lines[s])]
-    main = [s for s in found if sites.role[s] in (KERNEL, CALL) or trace.kind != "vm"]
-    return main or found[:1]
+    matches = [s for s in range(len(sites)) if any(n == line and (not name or m == name) for m, n in sites.lines[s])]
+    main = [s for s in matches if sites.role[s] in (KERNEL, CALL) or trace.kind != "vm"]
+    return main or matches[:1]
 
 
 def words_of(trace: TraceData) -> list[str]:
@@ -225,13 +223,15 @@ def words_of(trace: TraceData) -> list[str]:
 def _nothing(trace: TraceData, names: list[str], text: str) -> RunError:
     sites = trace.code_map
     operators = sorted({name for s in range(len(sites)) for name in sites.operators(s)})
-    known = words_of(trace)
+    words = words_of(trace)
     if not text:
         return RunError(Diagnostic("a breakpoint on what?", hint="nn.dense, @loop, @loop:12, line 6, nan"))
     if _LINE.match(text):
-        lines = sorted({line for found in sites.lines for _, line in found})
-        told = f"lines {lines[0]} to {lines[-1]} have some" if lines else "this program was built, not read from a text"
-        return RunError(Diagnostic(f"no instruction comes from `{text}`", hint=told))
+        lines = sorted({line for lines_of in sites.lines for _, line in lines_of})
+        advice = (
+            f"lines {lines[0]} to {lines[-1]} have some" if lines else "this program was built, not read from a text"
+        )
+        return RunError(Diagnostic(f"no instruction comes from `{text}`", hint=advice))
     if find_op(text) is not None:
         what, hint = (
             f"no instruction carries out `{text}`",
@@ -239,7 +239,7 @@ def _nothing(trace: TraceData, names: list[str], text: str) -> RunError:
         )
         return RunError(Diagnostic(what, hint=hint))
     hint = (
-        did_you_mean(text, known) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
+        did_you_mean(text, words) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
     )
     return RunError(Diagnostic(f"nothing in the program is called `{text}`", hint=hint))
 

@@ -83,9 +83,9 @@ class CodeMap:
     def reads(self, site: int) -> tuple[int, ...]:
         """The registers an instruction reads; for a kernel its inputs."""
         instruction = self.instructions[site]
-        found = instruction.reads()
+        registers = instruction.reads()
         results = len(self.results(site))
-        return tuple(found[: len(found) - results] if results else found)
+        return tuple(registers[: len(registers) - results] if results else registers)
 
     def results(self, site: int) -> tuple[int, ...]:
         """The registers whose tensors a kernel writes; none for other instructions."""
@@ -124,10 +124,10 @@ class CodeMap:
         """The primitive function of a kernel call, None for other instructions."""
         instruction = self.instructions[site]
         if not isinstance(instruction, Instruction):
-            made: Function | None = instruction.kernel
-            return made
-        found = instruction.opcode is Opcode.INVOKE_PACKED
-        return self.program.kernel_functions[instruction.packed] if found else None
+            kernel: Function | None = instruction.kernel
+            return kernel
+        is_kernel = instruction.opcode is Opcode.INVOKE_PACKED
+        return self.program.kernel_functions[instruction.packed] if is_kernel else None
 
     def nodes(self, site: int) -> list[Expr]:
         """The IR nodes an instruction stands for: the calls of its kernel in order, else the node it was made of."""
@@ -190,19 +190,19 @@ class CodeMap:
         nodes = self.nodes(self._homes[site])
         if self.recording is None:
             return nodes
-        found: dict[Expr, None] = {}
+        sources: dict[Expr, None] = {}
         for node in nodes:
             first = self.recording.biography(node)[0]
-            found[first.node if first.event is None else node] = None
-        return list(found)
+            sources[first.node if first.event is None else node] = None
+        return list(sources)
 
     def spans(self, site: int) -> list[Any]:
         """The places in the source that an instruction comes from, in order, each once."""
-        found: dict[tuple[Any, ...], Any] = {}
+        spans: dict[tuple[Any, ...], Any] = {}
         for node in self.sources(site):
             if node.span is not None and not isinstance(node, GlobalVar):
-                found[node.span.source_name, node.span.line, node.span.column] = node.span
-        return list(found.values())
+                spans[node.span.source_name, node.span.line, node.span.column] = node.span
+        return list(spans.values())
 
     @cached_property
     def lines(self) -> list[tuple[tuple[str, int], ...]]:

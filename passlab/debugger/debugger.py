@@ -57,7 +57,7 @@ class Debugger:
         executor: str = "vm",
         **options: Any,
     ) -> None:
-        self.trace = program if isinstance(program, Trace) else _recorded(program, args, entry, executor, options)
+        self.trace = program if isinstance(program, Trace) else _record(program, args, entry, executor, options)
         self.at = 0
         self.reason = "start"
         self.breakpoints: list[Breakpoint] = []
@@ -179,18 +179,18 @@ class Debugger:
 
     def continue_(self) -> Instant:
         """Run to the next breakpoint, or change of a watch that stops; else to the end."""
-        found = [(i, s) for s in self._stops() if (i := s.after(self.at)) is not None]
-        if not found:
+        stops = [(i, s) for s in self._stops() if (i := s.after(self.at)) is not None]
+        if not stops:
             return self._move(len(self.trace), "end")
-        instant, stop = min(found, key=lambda pair: pair[0])
+        instant, stop = min(stops, key=lambda pair: pair[0])
         return self._move(instant, repr(stop))
 
     def continue_back(self) -> Instant:
         """Run back to the breakpoint before, or change of a watch; else to the start."""
-        found = [(i, s) for s in self._stops() if (i := s.before(self.at)) is not None]
-        if not found:
+        stops = [(i, s) for s in self._stops() if (i := s.before(self.at)) is not None]
+        if not stops:
             return self._move(0, "start")
-        instant, stop = max(found, key=lambda pair: pair[0])
+        instant, stop = max(stops, key=lambda pair: pair[0])
         return self._move(instant, repr(stop))
 
     def to_first_stop(self) -> Instant:
@@ -202,28 +202,28 @@ class Debugger:
         return [*(b for b in self.breakpoints if b.enabled), *(w for w in self.watches if w.stops)]
 
     # ------------------------------------------------------------ stops and questions
-    def breakpoint(self, wanted: Any) -> Breakpoint:
+    def breakpoint(self, stop: Any) -> Breakpoint:
         """Set a breakpoint: see `breakpoints.breakpoint_of` for what it may be. `RunError` for what is nowhere."""
-        made = breakpoint_of(self.trace, self._next_number, wanted)
+        new = breakpoint_of(self.trace, self._next_number, stop)
         self._next_number += 1
-        self.breakpoints.append(made)
-        return made
+        self.breakpoints.append(new)
+        return new
 
     def delete(self, number: int | Breakpoint) -> None:
         """Take a breakpoint away. Raises `RunError` when there is none of that number."""
-        wanted = number.number if isinstance(number, Breakpoint) else number
-        kept = [b for b in self.breakpoints if b.number != wanted]
+        deleted = number.number if isinstance(number, Breakpoint) else number
+        kept = [b for b in self.breakpoints if b.number != deleted]
         if len(kept) == len(self.breakpoints):
-            raise RunError(f"there is no breakpoint {wanted}")
+            raise RunError(f"there is no breakpoint {deleted}")
         self.breakpoints = kept
 
     def watch(self, register: Register, stop: bool = True) -> Watch:
         """Watch a register of the frame that runs; with `stop`, `continue_` stops where it changes."""
         if self.now.ended:
             raise RunError("the program has ended: go to an instant whose registers you want to watch")
-        made = Watch(self.trace, self.now.frame, self.number_of(register), stop)
-        self.watches.append(made)
-        return made
+        watch = Watch(self.trace, self.now.frame, self.number_of(register), stop)
+        self.watches.append(watch)
+        return watch
 
     def writer(self, register: Register, frame: int | None = None) -> Writer:
         """Return the instruction that gave a register its value: where did this value come from?
@@ -234,8 +234,8 @@ class Debugger:
 
     def goto_writer(self, register: Register) -> Instant:
         """Go to just before the instruction that gave a register its value."""
-        found = self.writer(register)
-        return self._move(found.instant, f"writer of {found.name}")
+        writer = self.writer(register)
+        return self._move(writer.instant, f"writer of {writer.name}")
 
     def trail(self, register: Register, predicate: str | Predicate = "nan", most: int = 1000) -> list[Writer]:
         """Follow a value back through the inputs for which a predicate holds, to the instruction where it was born.
@@ -245,26 +245,26 @@ class Debugger:
         test = predicate_of(predicate)
         if not holds(test, self.register(register)):
             raise RunError(f"the predicate does not hold for ${self.number_of(register)} at instant {self.at:,}")
-        found = [self.writer(register)]
-        while len(found) < most:
-            source = next((s for s in found[-1].inputs if holds(test, s.value)), None)
+        writers = [self.writer(register)]
+        while len(writers) < most:
+            source = next((s for s in writers[-1].inputs if holds(test, s.value)), None)
             if source is None:
                 break
             try:
-                found.append(writer_of(self.trace, found[-1].instant + source.later, source.frame, source.register))
+                writers.append(writer_of(self.trace, writers[-1].instant + source.later, source.frame, source.register))
             except RunError:  # an argument of the program: it came in with that value
                 break
-        return found
+        return writers
 
-    def query(self, wanted: Any) -> list[int]:
+    def query(self, stop: Any) -> list[int]:
         """Return all instants at which a breakpoint would stop: a predicate over values, an operator, a line, ..."""
-        asked = breakpoint_of(self.trace, 0, wanted)
-        found = [0] if isinstance(asked, ValueBreakpoint) and asked.at(0) else []
+        asked = breakpoint_of(self.trace, 0, stop)
+        instants = [0] if isinstance(asked, ValueBreakpoint) and asked.at(0) else []
         instant = asked.after(-1 if not isinstance(asked, ValueBreakpoint) else 0)
         while instant is not None:
-            found.append(instant)
+            instants.append(instant)
             instant = asked.after(instant)
-        return found
+        return instants
 
     def fork(
         self,
@@ -280,11 +280,11 @@ class Debugger:
         """
         if instant is not None:
             self.goto(instant)
-        wanted = {self.number_of(register): value for register, value in (changes or {}).items()}
-        for register, value in wanted.items():
+        values = {self.number_of(register): value for register, value in (changes or {}).items()}
+        for register, value in values.items():
             if isinstance(value, str):
-                wanted[register] = value_of(value, self.register(register), names)
-        return self.trace.fork(self.at, wanted)
+                values[register] = value_of(value, self.register(register), names)
+        return self.trace.fork(self.at, values)
 
     # ------------------------------------------------------------ showing
     def table(self) -> Table:
@@ -325,7 +325,7 @@ def whole(number: Any, what: str = "a number of steps") -> int:
         raise RunTypeError(Diagnostic(message, found=repr(number), hint="-1 is the end of the run")) from None
 
 
-def _recorded(program: Any, args: Sequence[Any], entry: str, executor: str, options: Mapping[str, Any]) -> Trace:
+def _record(program: Any, args: Sequence[Any], entry: str, executor: str, options: Mapping[str, Any]) -> Trace:
     if executor == "vm":
         return Trace.record(program, args, entry, **options)
     return record_nodes(Trace, program, args, entry, executor)

@@ -105,7 +105,7 @@ class Session:
             "h": lambda: HELP,
             "m": self._memory,
             "k": lambda: "\n".join(map(str, dbg.stack)) or "no frame runs",
-            "d": lambda: self._deleted(_number(rest, 0)),
+            "d": lambda: self._delete(_number(rest, 0)),
         }
         return str(answers[name]())
 
@@ -113,10 +113,10 @@ class Session:
     def _register(self, rest: str) -> str:
         """The register that is meant: the one named, else the one just written, else the first one read."""
         now = self.dbg.now
-        found = [r for r in (*now.just_written, *now.reads) if r in now.registers]
-        if not rest and not found:
+        registers = [r for r in (*now.just_written, *now.reads) if r in now.registers]
+        if not rest and not registers:
             raise RunError(Diagnostic("which register?", hint="as in `p $5`; `r` lists them"))
-        return rest or f"${found[0]}"
+        return rest or f"${registers[0]}"
 
     def _shown(self, rest: str) -> str:
         name = self._register(rest)
@@ -145,17 +145,17 @@ class Session:
         return "\n".join([head, *lives]).lstrip("\n") if lives else ""
 
     def _all(self, rest: str) -> str:
-        found = self.dbg.query(rest)
-        more = f" ... {len(found) - _MANY:,} more" if len(found) > _MANY else ""
-        count = counted(len(found), "instant")
-        return f"{count}: {' '.join(f'{i:,}' for i in found[:_MANY])}{more}" if found else "nowhere"
+        instants = self.dbg.query(rest)
+        more = f" ... {len(instants) - _MANY:,} more" if len(instants) > _MANY else ""
+        count = counted(len(instants), "instant")
+        return f"{count}: {' '.join(f'{i:,}' for i in instants[:_MANY])}{more}" if instants else "nowhere"
 
     def _stops(self) -> str:
         dbg = self.dbg
         watches = [f"{w!r} = {short_text(w.value(dbg.at))}" for w in dbg.watches]
         return "\n".join([*map(repr, dbg.breakpoints), *watches]) or "no breakpoints, no watches"
 
-    def _deleted(self, number: int) -> str:
+    def _delete(self, number: int) -> str:
         self.dbg.delete(number)
         return f"breakpoint {number} is gone"
 
@@ -197,7 +197,7 @@ def completions(dbg: Debugger, line: str) -> list[str]:
     if blank:
         registers = [f"${r}" for r in dbg.registers]
         pool = words_of(dbg.trace) if name in "ba" else registers if name in "wpoOte" else []
-    return [found for found in pool if found.startswith(word)]
+    return [candidate for candidate in pool if candidate.startswith(word)]
 
 
 def _completing(session: Session) -> Callable[[str], str]:
@@ -208,8 +208,8 @@ def _completing(session: Session) -> Callable[[str], str]:
         return input
 
     def complete(text: str, state: int) -> str | None:
-        found = completions(session.dbg, readline.get_line_buffer())
-        return found[state] if state < len(found) else None
+        names = completions(session.dbg, readline.get_line_buffer())
+        return names[state] if state < len(names) else None
 
     readline.set_completer_delims(" ")
     readline.set_completer(complete)

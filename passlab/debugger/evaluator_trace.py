@@ -54,7 +54,7 @@ class _Code:
 
     def __init__(self, number: int, name: str, function: Function) -> None:
         self.number = number
-        self.made = NodeFunction(name, tuple(p.name_hint for p in function.params))
+        self.function = NodeFunction(name, tuple(p.name_hint for p in function.params))
         self.registers: dict[Expr, int] = {p: i for i, p in enumerate(function.params)}
         self.places: dict[tuple[Expr, str], int] = {}
         self.count = len(function.params)
@@ -68,7 +68,7 @@ class _Code:
             self.count += 1
         return self.registers[node]
 
-    def known(self, nodes: Sequence[Expr]) -> tuple[int, ...]:
+    def registers_of(self, nodes: Sequence[Expr]) -> tuple[int, ...]:
         """The registers of those nodes that have one."""
         return tuple(self.registers[n] for n in map(_behind, nodes) if n in self.registers)
 
@@ -80,13 +80,13 @@ class _Code:
         dst: int,
         args: tuple[int, ...],
         text: str,
-        given: tuple[int, ...] = (),
+        params: tuple[int, ...] = (),
     ) -> int:
         """The place of an instruction, made when first carried out."""
         key = (node, mnemonic)
         if key not in self.places:
-            self.places[key] = len(self.made.instructions)
-            self.made.instructions.append(NodeInstruction(text, mnemonic, role, dst, args, node, given=given))
+            self.places[key] = len(self.function.instructions)
+            self.function.instructions.append(NodeInstruction(text, mnemonic, role, dst, args, node, given=params))
         return self.places[key]
 
     def functions(self) -> dict[Function, str]:
@@ -112,7 +112,7 @@ class _Code:
         last = {"return": len(order) + 1, "fails": len(order) + 2}
         at = [last.get(mnemonic, order.get(node, len(order))) for node, mnemonic in self.places]
         was = sorted(range(len(at)), key=at.__getitem__)
-        self.made.instructions[:] = [self.made.instructions[place] for place in was]
+        self.function.instructions[:] = [self.function.instructions[place] for place in was]
         return was
 
 
@@ -171,8 +171,8 @@ class _Evaluation(Evaluator):
         try:
             result = self._loop(closure.function.body, act)
             if self._is_due():  # a change of what is returned
-                self._changed()
-                result = act.home(closure.function.body).known[closure.function.body]
+                self._apply_change()
+                result = act.home(closure.function.body).values[closure.function.body]
         except _EnoughError:
             self.stopped = f"it was recorded for {len(self.events):,} steps, the cap that was set"
             self.end = self.events[-1]
@@ -183,7 +183,7 @@ class _Evaluation(Evaluator):
         elif not self.stopped:
             self._return(act, result)
         for code in self.codes.values():
-            code.made.register_file_size = code.count
+            code.function.register_file_size = code.count
         trace = cls(self._code_map(), log, values, self.entry, NodeEngine("debug", self._fork))
         self.whole: TraceData = trace
         trace.error, trace.result, trace.stopped = error, result, self.stopped
@@ -194,11 +194,11 @@ class _Evaluation(Evaluator):
         codes = list(self.codes.values())
         moved = []
         for code in codes:
-            now = [0] * len(code.made.instructions)
+            now = [0] * len(code.function.instructions)
             for place, was in enumerate(code.in_order()):
                 now[was] = place
             moved.append(now)
-        code_map = CodeMap(NodeProgram([code.made for code in codes]), Recording([], self.mod))
+        code_map = CodeMap(NodeProgram([code.function for code in codes]), Recording([], self.mod))
         self.log.sites.extend(code_map.bases[function] + moved[function][place] for function, place in self.events)
         function, place = self.end
         self.log.end_pc = moved[function][place] if function >= 0 else 0
@@ -238,14 +238,14 @@ class _Evaluation(Evaluator):
     def _is_due(self) -> bool:
         return self._next < len(self.changes) and len(self.events) >= self.changes[self._next][0]
 
-    def _changed(self) -> None:
+    def _apply_change(self) -> None:
         """The instant of the next change has come: give the registers of the frame that runs there their values."""
         _, frame, changes = self.changes[self._next]
         self._next += 1
         act = next(a for a, number in self.frames.items() if number == frame)
         for node, register in self.codes[act.function].registers.items():
-            if register in changes and node in act.known:
-                act.known[node] = changes[register]
+            if register in changes and node in act.values:
+                act.values[node] = changes[register]
 
     def _fails(self, entry: Activation, error: PasslabError) -> None:
         """Write down where an error stands."""
@@ -258,24 +258,24 @@ class _Evaluation(Evaluator):
     def _watched(self, step: Step) -> Step:
         """A step of the evaluator that writes down what it has finished, and the calls it leads to."""
 
-        def watched(evaluator: Evaluator, node: Any, home: Activation) -> Waits:
+        def watch(evaluator: Evaluator, node: Any, home: Activation) -> Waits:
             if self._is_due():
-                self._changed()
+                self._apply_change()
             missing = step(evaluator, node, home)
             if not missing:
                 self._done(node, home)
                 return missing
             if type(missing[-1][0]) is Return:
-                self._called(node, home, missing[0][1])
+                self._enter_call(node, home, missing[0][1])
             elif isinstance(node, Match):
                 self._bound(node, home)
-            elif isinstance(node, Let) and node.var in home.known:
+            elif isinstance(node, Let) and node.var in home.values:
                 self._named(node, home)
             if len(self.events) >= self.most:
                 raise _EnoughError
             return missing
 
-        return watched
+        return watch
 
     def _put(self, act: Activation, place: int, value: Value) -> None:
         frame = self.frames[act]
@@ -303,16 +303,16 @@ class _Evaluation(Evaluator):
 
     def _done(self, node: Expr | Return, act: Activation) -> None:
         if isinstance(node, Return):
-            self._return(act, node.caller.known[node.call])
+            self._return(act, node.caller.values[node.call])
             return
         code = self.codes.get(act.function)
         if code is None or act not in self.frames:
             return
         if isinstance(node, _SILENT):
             return
-        value = act.known[node]
+        value = act.values[node]
         if isinstance(node, RefWrite):
-            dst, value = code.register(node.ref), RefValue(act.home(node.value).known[node.value])
+            dst, value = code.register(node.ref), RefValue(act.home(node.value).values[node.value])
         else:
             dst = code.register(node)
             value = RefValue(value.value) if isinstance(node, RefCreate) else value
@@ -323,34 +323,34 @@ class _Evaluation(Evaluator):
         mnemonic = "call" if role == CALL else name
         if (node, mnemonic) in code.places:
             return code.places[node, mnemonic]
-        operands, given = _operands(node), tuple[int, ...]()
-        args = code.known(operands)
+        operands, params = _operands(node), tuple[int, ...]()
+        args = code.registers_of(operands)
         if role == CALL and isinstance(node, Call):
             name, operands = self._callee(node.op), list(node.args)
-            given = tuple([code.registers.get(_behind(a), -1) for a in operands])
+            params = tuple([code.registers.get(_behind(a), -1) for a in operands])
             operands = [node.op, *operands] if name == "call" else operands
         kind = KERNEL if is_op_call(node) else role
         text = f"{name}.{node.index}" if isinstance(node, TupleGetItem) else name
         text = f"{text} ({', '.join(map(code.shown, operands))}) -> ${dst}"
-        return code.place(node, mnemonic, kind, dst, args, text, given)
+        return code.place(node, mnemonic, kind, dst, args, text, params)
 
     def _callee(self, op: Expr) -> str:
         """A function that is called by its name, or where it stands; others are "call"."""
         if isinstance(op, GlobalVar):
             return f"@{op.name_hint}"
-        return f"@{self._code(op).made.name}" if isinstance(op, Function) else "call"
+        return f"@{self._code(op).function.name}" if isinstance(op, Function) else "call"
 
-    def _called(self, node: Expr, act: Activation, inner: Activation) -> None:
+    def _enter_call(self, node: Expr, act: Activation, inner: Activation) -> None:
         code = self.codes[act.function]
         dst = code.register(node)
-        args = [inner.known[p] for p in inner.function.params]
+        args = [inner.values[p] for p in inner.function.params]
         event = len(self.events)
         self._put(act, self._place(code, node, CALL, dst), tuple(args))
         self._frame(inner, self.frames[act], event, dst)
 
     def _return(self, act: Activation, value: Value) -> None:
         code = self.codes[act.function]
-        held = code.known([code.body])
+        held = code.registers_of([code.body])
         text = f"return {', '.join(f'${r}' for r in held)}".rstrip()
         self._put(act, code.place(act.function, "return", RETURN, -1, held, text), value)
 
@@ -364,13 +364,13 @@ class _Evaluation(Evaluator):
     def _bound(self, node: Match, act: Activation) -> None:
         """The arm that fits has just been chosen: its variables have values."""
         code, frame = self.codes[act.function], self.frames[act]
-        data = code.known([node.data])
+        data = code.registers_of([node.data])
         for clause in node.clauses:
             for var in pattern_vars(clause.lhs):
-                if var in act.known and (frame, var) not in self.bound:
+                if var in act.values and (frame, var) not in self.bound:
                     self.bound.add((frame, var))
                     text = f"bind %{var.name_hint} ({', '.join(f'${r}' for r in data)}) -> ${code.register(var)}"
-                    self._put(act, code.place(var, "bind", PLAIN, code.register(var), data, text), act.known[var])
+                    self._put(act, code.place(var, "bind", PLAIN, code.register(var), data, text), act.values[var])
 
 
 def _name(node: Expr) -> str:

@@ -98,18 +98,20 @@ class Branch:
 
     def run_again(self, original: TraceData) -> TraceData:
         """Return the branch, run again unless somebody holds it."""
-        made = self.alive()
-        if made is None:
-            made = original.engine.run_on(original, self.instant, self.changes)
-            made.branches = self.branches
-            self.alive = ref(made)
-        return made
+        branch = self.alive()
+        if branch is None:
+            branch = original.engine.run_on(original, self.instant, self.changes)
+            branch.branches = self.branches
+            self.alive = ref(branch)
+        return branch
 
 
-def remember(original: TraceData, made: TraceData, keep: bool = False) -> None:
+def remember(original: TraceData, branch: TraceData, keep: bool = False) -> None:
     """Let a trace know of a branch that left it, and forget those over the cap; with `keep`, hold it."""
-    assert made.parent is not None
-    original.branches.append(Branch(made.parent[1], made.changes, ref(made), made.branches, made if keep else None))
+    assert branch.parent is not None
+    original.branches.append(
+        Branch(branch.parent[1], branch.changes, ref(branch), branch.branches, branch if keep else None)
+    )
     del original.branches[: max(0, len(original.branches) - limits.current().trace_forks)]
 
 

@@ -30,11 +30,11 @@ def read_log(part: Callable[[str], bytes], started: float, end_pc: int) -> Log:
     """Return the log whose columns `part` gives by name. Raises `ValueError` for columns of different lengths."""
     log = Log()
     for names in (EVENTS, SWITCHES, FRAMES):
-        found = [np.frombuffer(part(name), _little(log, name)) for name in names]
-        if len({len(column) for column in found}) != 1:
+        columns = [np.frombuffer(part(name), _little(log, name)) for name in names]
+        if len({len(column) for column in columns}) != 1:
             raise ValueError(f"its columns {', '.join(names)} have different lengths")
-        limits.check("trace_instants", len(found[0]), "a trace")
-        for name, column in zip(names, found, strict=True):
+        limits.check("trace_instants", len(columns[0]), "a trace")
+        for name, column in zip(names, columns, strict=True):
             getattr(log, name).frombytes(column.astype(column.dtype.newbyteorder("=")).tobytes())
     log.started, log.end_pc = started, end_pc
     return log
@@ -80,10 +80,10 @@ def check_log(log: Log, functions: Sequence[Any], ended: bool) -> None:
         raise ValueError("its log does not fit its program")
 
 
-def check_same(old: Log, made: Log, ended: bool) -> None:
+def check_same(old: Log, new: Log, ended: bool) -> None:
     """Check that a run that was done again went as a log says. Raises `VerifyError`."""
-    alike = all(np.array_equal(_column(made, n)[: len(getattr(old, n))], _column(old, n)) for n in CONTROL)
-    if not alike or not (ended or made.end_pc == old.end_pc):
+    alike = all(np.array_equal(_column(new, n)[: len(getattr(old, n))], _column(old, n)) for n in CONTROL)
+    if not alike or not (ended or new.end_pc == old.end_pc):
         raise VerifyError("the run took another way than the trace says: it was recorded with another program")
 
 

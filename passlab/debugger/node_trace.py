@@ -14,7 +14,7 @@ import numpy as np
 
 from passlab.debugger.code_map import KERNEL, PLAIN, CodeMap
 from passlab.debugger.node_code import NodeFunction, NodeInstruction, NodeProgram
-from passlab.debugger.replay import fitted, own
+from passlab.debugger.replay import fit, own
 from passlab.debugger.trace_data import TraceData
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.executor import GraphExecutorFactory, build
@@ -65,7 +65,7 @@ class NodeEngine:
                 raise RunError(f"@{name} has the registers $0 to ${len(held) - 1}, no ${register}")
             if held[register] is None:
                 raise RunError(f"${register} holds nothing at instant {instant:,}, so it cannot be replaced")
-        fitting = {r: fitted(r, held[r], value) for r, value in changes.items()}
+        fitting = {r: fit(r, held[r], value) for r, value in changes.items()}
         branch = self._again(trace, instant, fitting)
         branch.parent, branch.changes = (trace, instant), {r: own(value) for r, value in fitting.items()}
         return branch
@@ -80,9 +80,9 @@ def graph_trace(cls: type[T], mod: IRModule, args: Sequence[Any], entry: str) ->
     with PassContext.current().derived(instruments=[recorder]):
         built = build(mod)
     assert isinstance(built, GraphExecutorFactory)
-    wanted = len(mod["main"].params)
-    if len(args) != wanted:
-        raise RunError(f"@main takes {wanted} arguments and was given {len(args)}")
+    count = len(mod["main"].params)
+    if len(args) != count:
+        raise RunError(f"@main takes {count} arguments and was given {len(args)}")
     plan = _GraphRun(built, recorder.recording_of(mod), args)
     module = built.module(debug=True)
     for number, value in enumerate(args):

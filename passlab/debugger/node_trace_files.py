@@ -50,9 +50,9 @@ def read_program(text: str) -> IRModule:
     return parse(text, source_name="trace")
 
 
-def run_again(cls: type[T], told: Mapping[str, Any], mod: IRModule, args: list[Any], most: int) -> T:
+def run_again(cls: type[T], head: Mapping[str, Any], mod: IRModule, args: list[Any], most: int) -> T:
     """Run a program as the head of a file says it ran, for at most so many steps."""
-    options, entry, kind = told["options"], str(told["entry"]), str(told["kind"])
+    options, entry, kind = head["options"], str(head["entry"]), str(head["kind"])
     with limits.override(trace_instants=most):
         if not options:
             return record_nodes(cls, mod, args, entry, kind)
@@ -61,7 +61,7 @@ def run_again(cls: type[T], told: Mapping[str, Any], mod: IRModule, args: list[A
             return record_nodes(cls, mod, args, entry, kind)
 
 
-def compared(trace: TraceData, old: Log) -> None:
+def compare(trace: TraceData, old: Log) -> None:
     """Check that a run that was done again went as a log says, and take over its times. Raises `VerifyError`."""
     log: Log = trace.log
     check_same(old, log, trace.finished)
@@ -69,12 +69,12 @@ def compared(trace: TraceData, old: Log) -> None:
     log.started, log.clock = old.started, old.clock
 
 
-def lines_of(told: Sequence[Any], code_map: CodeMap) -> list[tuple[tuple[str, int], ...]]:
+def lines_of(records: Sequence[Any], code_map: CodeMap) -> list[tuple[tuple[str, int], ...]]:
     """Return the lines of source of each site, as a file tells them."""
-    lines = [tuple([(str(name), int(line)) for name, line in found]) for found in told]
+    lines = [tuple([(str(name), int(line)) for name, line in places]) for places in records]
     if len(lines) != len(code_map):
         raise ValueError("the lines of its source do not fit its program")
     return lines
 
 
-__all__ = ["compared", "lines_of", "options_of", "program_of", "read_program", "run_again"]
+__all__ = ["compare", "lines_of", "options_of", "program_of", "read_program", "run_again"]

@@ -51,7 +51,7 @@ class MachineEngine:
         frames, numbers, below = _frames(segment.top, running)
         unwritten: set[int] = set(segment.unwritten)
         if log.overwritten:
-            copies = {k: content_at(log, found[0].buffer, segment.start) for k, found in log.overwritten.items()}
+            copies = {k: content_at(log, contents[0].buffer, segment.start) for k, contents in log.overwritten.items()}
             _redirect(frames, {k: c for k, c in copies.items() if c is not None}, unwritten)
         machine = self._machine(trace, segment.start)
         try:
@@ -60,7 +60,7 @@ class MachineEngine:
             if len(machine.log) < end - segment.start:
                 raise VerifyError(Diagnostic("the run failed earlier than the trace says")) from error
         _check_way(machine.log, trace, segment.start, end)
-        return _joined(segment, machine.log, below), machine.log
+        return _join(segment, machine.log, below), machine.log
 
     def refine(self, trace: TraceData, segment: Segment, end: int) -> list[Segment]:
         """Run a quick segment again as quickly, and return shorter ones in its place, each with a checkpoint.
@@ -92,7 +92,7 @@ class MachineEngine:
         An error while it runs is kept as its `error`. Raises `RunError` for changes that do not fit.
         """
         caps = limits.current()
-        machine, frames, numbers, unwritten = forked(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
+        machine, frames, numbers, unwritten = fork_at(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
         branch = type(trace)(trace.code_map, machine.log, trace.args, trace.entry, MachineEngine(machine))
         branch.parent, branch.changes = (trace, instant), {r: own(frames[-1].registers[r]) for r in changes}
         try:
@@ -117,28 +117,28 @@ def _running(trace: TraceData, segment: Segment, end: int) -> set[int]:
     return set(np.unique(trace.frame_of[segment.start : end]).tolist())
 
 
-def _check_way(made: Log, trace: TraceData, start: int, end: int) -> None:
-    if made.sites[: end - start] != trace.log.sites[start:end]:
+def _check_way(log: Log, trace: TraceData, start: int, end: int) -> None:
+    if log.sites[: end - start] != trace.log.sites[start:end]:
         raise VerifyError("the run took another way than the trace says: it was recorded with another program")
 
 
-def _joined(segment: Segment, made: Log, below: SavedFrame | None) -> Segment:
+def _join(segment: Segment, log: Log, below: SavedFrame | None) -> Segment:
     """Return the segments of a short run as one, placed where the first run was, over the frames that it left alone."""
     values: list[Any] = []
-    first = made.segments[0]  # its registers and memory are those of this run
+    first = log.segments[0]  # its registers and memory are those of this run
     lowest = first.top
     while lowest is not None and lowest.below is not None:
         lowest = lowest.below
     if lowest is not None:
         lowest.below = below
     out = Segment(segment.start, first.top, first.unwritten, values)
-    for part in made.segments:
+    for part in log.segments:
         values += part.values or ()
-        out.made |= part.made
+        out.created |= part.created
         for key, events in part.writes.items():
             out.writes.setdefault(key, []).extend(e + segment.start for e in events)
-    for found in made.overwritten.values():
-        found[:] = [type(o)(o.event + segment.start, o.buffer, o.start, o.content) for o in found]
+    for contents in log.overwritten.values():
+        contents[:] = [type(o)(o.event + segment.start, o.buffer, o.start, o.content) for o in contents]
     return out
 
 
@@ -170,7 +170,7 @@ def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unw
         frame.registers = [rebuild(value) for value in frame.registers]
 
 
-def forked(
+def fork_at(
     trace: TraceData, instant: int, changes: Mapping[int, Any], memory: int, most: int
 ) -> tuple[TracingMachine, list[Frame], list[int], set[int]]:
     """Return a machine that can run on from an instant with other values in registers of its frame.
@@ -186,14 +186,14 @@ def forked(
     top = frames[-1]
     segment, log = trace.segment(instant)
     unwritten = {
-        k for k in (*segment.made, *segment.unwritten) if not any(e < instant for e in segment.writes.get(k, ()))
+        k for k in (*segment.created, *segment.unwritten) if not any(e < instant for e in segment.writes.get(k, ()))
     }
     # memory that is new since the checkpoint is known to the frames that ran since then
     recent = frames if log.overwritten or unwritten & segment.unwritten else frames[untouched:]
     buffers = _still_written(recent, unwritten)
-    for key, found in log.overwritten.items():
-        copy = content_at(log, found[0].buffer, instant)
-        buffers[key] = found[0].buffer.copy() if copy is None else copy
+    for key, contents in log.overwritten.items():
+        copy = content_at(log, contents[0].buffer, instant)
+        buffers[key] = contents[0].buffer.copy() if copy is None else copy
     _redirect(recent, buffers, unwritten)
     function = trace.code_map.functions[top.func_index]
     for register, value in changes.items():
@@ -201,7 +201,7 @@ def forked(
             raise RunError(
                 f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}"
             )
-        top.registers[register] = fitted(register, top.registers[register], value)
+        top.registers[register] = fit(register, top.registers[register], value)
     machine = _engine(trace).start(trace, memory, most)
     renumbered = []
     for place, frame in enumerate(frames):
@@ -216,15 +216,15 @@ def _engine(trace: TraceData) -> MachineEngine:
 
 def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:
     """Return copies of the buffers that registers hold and nothing has written into yet."""
-    found: dict[int, np.ndarray[Any, Any]] = {}
+    copies: dict[int, np.ndarray[Any, Any]] = {}
     for frame in frames:
         for value in frame.registers:
             buffer = (
                 value.buffer if isinstance(value, Storage) else owner(value) if isinstance(value, np.ndarray) else None
             )
             if buffer is not None and id(buffer) in unwritten:
-                found[id(buffer)] = buffer.copy()
-    return found
+                copies[id(buffer)] = buffer.copy()
+    return copies
 
 
 def own(value: Any) -> Any:
@@ -253,12 +253,12 @@ def own_deep(value: Any) -> Any:
     return copies[id(value)]
 
 
-def fitted(register: int, old: Any, value: Any) -> Any:
+def fit(register: int, old: Any, value: Any) -> Any:
     """Return a value that may stand in for another: tensors of the same shape and dtype, anything for anything else."""
     if isinstance(old, np.ndarray):
-        given = np.asarray(value)
-        if given.shape == old.shape and np.can_cast(given.dtype, old.dtype, "same_kind"):
-            return given.astype(old.dtype)
+        array = np.asarray(value)
+        if array.shape == old.shape and np.can_cast(array.dtype, old.dtype, "same_kind"):
+            return array.astype(old.dtype)
         return check_argument(Var(f"${register}", TensorType(old.shape, old.dtype.name)), value)
     if isinstance(old, int) and isinstance(value, (int, np.integer)):
         return int(value)

@@ -114,9 +114,9 @@ class _Sweep:
             self.now = event + 1
             instruction, registers = instructions[site], self.frames[frame]
             if roles[site] == CALL:
-                made = called[event]
-                self.frames[made] = self._arguments(instruction, registers, log.function[made])
-                if log.parent[made] != frame:  # a tail call: its frame is gone
+                callee = called[event]
+                self.frames[callee] = self._arguments(instruction, registers, log.function[callee])
+                if log.parent[callee] != frame:  # a tail call: its frame is gone
                     self._leave(frame)
             elif roles[site] == RETURN:
                 value, back = registers[instruction.operands[0]], log.parent[frame]
@@ -133,10 +133,10 @@ class _Sweep:
             closure = registers[instruction.operands[0]]
             count = len(self.trace.code_map.functions[func].params) - len(args)
             args = [*(closure.parts if closure else [None] * count), *args]
-        made: list[_Held | None] = [None] * size
+        result: list[_Held | None] = [None] * size
         for place, held in enumerate(args):
-            self._put(made, place, held)
-        return made
+            self._put(result, place, held)
+        return result
 
     def _plain(self, event: int, site: int, instruction: Instruction, registers: list[_Held | None]) -> None:
         opcode = instruction.opcode
@@ -200,10 +200,10 @@ def storage_map(trace: TraceData) -> StorageMap:
     sweep = _Sweep(trace)
     sweep.run()
     end = len(trace) + 1
-    return StorageMap(_placed(sweep, end), len(trace))
+    return StorageMap(_position(sweep, end), len(trace))
 
 
-def _placed(sweep: _Sweep, end: int) -> list[Allocation]:
+def _position(sweep: _Sweep, end: int) -> list[Allocation]:
     """Give each storage the lane of a pool: one of its size class that is free again, else a new one."""
     free: dict[int, list[int]] = {}
     ending: dict[int, list[tuple[int, int]]] = {}

@@ -31,7 +31,7 @@ def instructions(trace: TraceData) -> pd.DataFrame:
         "opcode": np.array([sites.mnemonic(s) for s in every], object)[site],
         "text": np.array([sites.text(s) for s in every], object)[site],
         "operators": np.array([" + ".join(sites.operators(s)) for s in every], object)[site],
-        "line": np.array([", ".join(f"{n}:{line}" for n, line in found) for found in sites.lines], object)[site],
+        "line": np.array([", ".join(f"{n}:{line}" for n, line in places) for places in sites.lines], object)[site],
         "depth": trace.depth,
         "frame": trace.frame_of,
         "microseconds": trace.seconds * 1e6,
@@ -41,8 +41,8 @@ def instructions(trace: TraceData) -> pd.DataFrame:
 
 
 def _wrote(trace: TraceData, event: int) -> str:
-    made = ((register, value) for _, register, value in trace.written(event) if value is not None)
-    return ", ".join(f"${register} = {short_text(value)}" for register, value in made)
+    writes = ((register, value) for _, register, value in trace.written(event) if value is not None)
+    return ", ".join(f"${register} = {short_text(value)}" for register, value in writes)
 
 
 def profile(trace: TraceData) -> Report:

@@ -78,8 +78,8 @@ class Trace(TraceData):
         if isinstance(program, Executable):
             exe = program
         else:
-            exe, recording = compiled(program)
-        values = checked(exe, entry, args)
+            exe, recording = compile_program(program)
+        values = check(exe, entry, args)
         machine = TracingMachine(exe, memory or caps.trace_bytes, most or caps.trace_instants)
         trace = cls(CodeMap(exe, recording), machine.log, values, entry, MachineEngine(machine))
         try:
@@ -229,14 +229,14 @@ class Fork:
         way = "both go the same way" if parted is None else f"they part at instant {parted + self.instant:,}"
         same = "the same result" if same_values(self.original.result, self.trace.result) else "another result"
         table = self.compare()
-        told = str(table) if table.rows else "nothing was written with another value"
-        return f"fork at instant {self.instant:,}, changed: {changed}; {way}; {same}\n{told}"
+        body = str(table) if table.rows else "nothing was written with another value"
+        return f"fork at instant {self.instant:,}, changed: {changed}; {way}; {same}\n{body}"
 
     def __repr__(self) -> str:
         return self.text()
 
 
-def compiled(program: IRModule | Expr | Recording) -> tuple[Executable, Recording]:
+def compile_program(program: IRModule | Expr | Recording) -> tuple[Executable, Recording]:
     """Compile a program under a recorder, in the current context; return both.
 
     The recording begins where the program's own history does: a module that came out of a recording knows it.
@@ -248,7 +248,7 @@ def compiled(program: IRModule | Expr | Recording) -> tuple[Executable, Recordin
     return exe, recorder.recording_of(source)
 
 
-def checked(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
+def check(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
     """Return arguments fitted to the parameters of a function. Raises `RunError` for what does not fit."""
     if not isinstance(entry, str):
         raise RunTypeError(
@@ -256,9 +256,9 @@ def checked(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
         )
     names = exe.function(entry).params
     if len(args) != len(names):
-        wanted = ", ".join(names) or "none"
+        params = ", ".join(names) or "none"
         raise RunError(
-            Diagnostic(f"@{entry} takes {len(names)} arguments and was given {len(args)}", hint=f"it takes {wanted}")
+            Diagnostic(f"@{entry} takes {len(names)} arguments and was given {len(args)}", hint=f"it takes {params}")
         )
     function = exe.entry_types.get(entry)
     if function is None:
@@ -266,4 +266,4 @@ def checked(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
     return [check_argument(p, own_deep(v), (VMClosure,)) for p, v in zip(function.params, args, strict=True)]
 
 
-__all__ = ["Fork", "Trace", "checked", "compiled"]
+__all__ = ["Fork", "Trace", "check", "compile_program"]

@@ -164,17 +164,17 @@ class TraceData:
     def segment(self, instant: int) -> tuple[Segment, Log]:
         """Return the segment of an instant, its objects there, and the log it belongs to."""
         self._ensure_values()
-        number, found = self._segment_at(instant)
-        while found.values is None and found.start not in self._replayed:
+        number, segment = self._segment_at(instant)
+        while segment.values is None and segment.start not in self._replayed:
             end = self._starts[number + 1] if number + 1 < len(self._starts) else len(self)
-            if found.quick and end - found.start > 2 * FINE:
-                self._refine(number, self.engine.refine(self, found, end))
-                number, found = self._segment_at(instant)
+            if segment.quick and end - segment.start > 2 * FINE:
+                self._refine(number, self.engine.refine(self, segment, end))
+                number, segment = self._segment_at(instant)
                 continue
             if len(self._replayed) >= REPLAYED:
                 del self._replayed[next(iter(self._replayed))]
-            self._replayed[found.start] = self.engine.replay(self, found, end)
-        return (found, self.log) if found.values is not None else self._replayed[found.start]
+            self._replayed[segment.start] = self.engine.replay(self, segment, end)
+        return (segment, self.log) if segment.values is not None else self._replayed[segment.start]
 
     def _segment_at(self, instant: int) -> tuple[int, Segment]:
         number = bisect_right(self._starts, min(instant, max(len(self) - 1, 0))) - 1
@@ -203,7 +203,7 @@ class TraceData:
         if created >= segment.start and created < instant:
             args: Sequence[Any] = segment.values[created - segment.start]
         else:
-            saved = _saved(segment.top, frame) if frames is None else frames.get(frame)
+            saved = _saved_frame(segment.top, frame) if frames is None else frames.get(frame)
             args = saved.objects() if saved is not None else self.args
         held = [*args, *[None] * (size - len(args))]
         events, _, written, starts = self._writes
@@ -220,13 +220,13 @@ class TraceData:
         segment, log = self.segment(instant)
         if isinstance(value, np.ndarray):
             key = id(owner(value))
-            fresh = key in segment.made or key in segment.unwritten
+            fresh = key in segment.created or key in segment.unwritten
             if fresh and not any(event < instant for event in segment.writes.get(key, ())):
                 return Unwritten(value.shape, value.dtype)
             return tensor_at(log, value, instant) if log.overwritten else value
         if not log.overwritten:
             return value
-        copies = {key: content_at(log, found[0].buffer, instant) for key, found in log.overwritten.items()}
+        copies = {key: content_at(log, contents[0].buffer, instant) for key, contents in log.overwritten.items()}
         return Redirection({key: copy for key, copy in copies.items() if copy is not None})(value)
 
     def written(self, event: int) -> list[tuple[int, int, Any]]:
@@ -248,13 +248,13 @@ class TraceData:
     def frames_at(self, instant: int, most: int | None = None) -> list[tuple[int, int]]:
         """Return the frames at an instant and their places, innermost first; only `most` of them."""
         frame, pc = self.current(instant)
-        found: list[tuple[int, int]] = []
-        while frame >= 0 and (most is None or len(found) < most):
-            found.append((frame, pc))
+        frames: list[tuple[int, int]] = []
+        while frame >= 0 and (most is None or len(frames) < most):
+            frames.append((frame, pc))
             called, frame = frame, self.log.parent[frame]
             if frame >= 0:
                 pc = self._waiting(frame, called)
-        return found
+        return frames
 
     def _waiting(self, frame: int, called: int) -> int:
         """Return where a frame goes on that called, directly or by tail calls, another frame."""
@@ -271,7 +271,7 @@ class TraceData:
         if event >= 0:
             return int(self.code_map.pc[self.site[event]]) + 1
         self._ensure_values()
-        saved = _saved(self.log.segments[0].top, frame)  # a fork begins in the middle of calls
+        saved = _saved_frame(self.log.segments[0].top, frame)  # a fork begins in the middle of calls
         assert saved is not None
         return saved.pc
 
@@ -301,10 +301,10 @@ class TraceData:
         """Return the innermost of `frames_at` that are among those `touched`."""
         most = 64
         while True:
-            found = self.frames_at(instant, most)
-            count = next((place for place, (number, _) in enumerate(found) if number not in touched), len(found))
+            frames = self.frames_at(instant, most)
+            count = next((place for place, (number, _) in enumerate(frames) if number not in touched), len(frames))
             if count < most:
-                return found[:count]
+                return frames[:count]
             most *= 4
 
     def summary(self) -> str:
@@ -320,7 +320,7 @@ class TraceData:
         return f"<Trace of @{self.entry}: {self.summary()}>"
 
 
-def _saved(top: SavedFrame | None, number: int) -> SavedFrame | None:
+def _saved_frame(top: SavedFrame | None, number: int) -> SavedFrame | None:
     at = top
     while at is not None and at.number > number:
         at = at.below

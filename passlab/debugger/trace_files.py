@@ -25,8 +25,8 @@ from passlab.debugger.code_map import CodeMap
 from passlab.debugger.forks import branches_of, remember
 from passlab.debugger.log_files import check_log, check_same, log_parts, read_log
 from passlab.debugger.node_trace import T
-from passlab.debugger.node_trace_files import compared, lines_of, options_of, program_of, read_program, run_again
-from passlab.debugger.replay import MachineEngine, forked
+from passlab.debugger.node_trace_files import compare, lines_of, options_of, program_of, read_program, run_again
+from passlab.debugger.replay import MachineEngine, fork_at
 from passlab.debugger.trace_data import TraceData
 from passlab.debugger.value_files import ValueTable, read_values
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, VerifyError
@@ -109,7 +109,7 @@ def _told(run: TraceData, places: dict[int, int], values: ValueTable) -> dict[st
         "end_pc": run.log.end_pc,
         "stopped": run.stopped,
         "error": None if run.error is None else run.error.diagnostics[0].message,
-        "lines": None if left else [[list(place) for place in found] for found in run.code_map.lines],
+        "lines": None if left else [[list(place) for place in places_of] for places_of in run.code_map.lines],
     }
 
 
@@ -169,28 +169,30 @@ class _File(Generic[T]):
 
     def trace(self) -> T:
         """Return the trace that was saved, with its forks and those it left."""
-        told, kernels = self.told, self.part("kernels.rly").decode()
-        exe = None if told["kind"] != "vm" else Executable.load_exec(self.part("program.bin"), KernelLibrary(kernels))
+        head, kernels = self.told, self.part("kernels.rly").decode()
+        exe = None if head["kind"] != "vm" else Executable.load_exec(self.part("program.bin"), KernelLibrary(kernels))
         mod = read_program(kernels) if exe is None else IRModule()
         constructors = {number: c for c, number in constructor_numbers(mod.type_definitions.values()).items()}
         values = read_values(
-            told["values"],
+            head["values"],
             lambda number: tensor_of_record(self.part(f"tensors/{number}")),
             constructors if exe is None else exe.constructors,
             0 if exe is None else len(exe.functions),
         )
-        args = [_picked(values, place) for place in told["args"]]
-        for place, run in enumerate(told["runs"]):
+        args = [_pick(values, place) for place in head["args"]]
+        for place, run in enumerate(head["runs"]):
             log = read_log(partial(self._column, place), float(run["started"]), int(run["end_pc"]))
             if int(run["parent"]) >= 0 and place:
-                made = self._fork(run, log, values)
+                run_trace = self._fork(run, log, values)
             elif place or int(run["parent"]) != -1:
                 raise ValueError("its first run, and no other, begins at the start")
             else:
-                made = self._by_node(run, mod, args, log) if exe is None else self._by_bytecode(run, exe, args, log)
-            made.stopped = made.stopped or str(run["stopped"])
-            self.runs.append(made)
-        shown: T = _picked(self.runs, told["shown"])
+                run_trace = (
+                    self._by_node(run, mod, args, log) if exe is None else self._by_bytecode(run, exe, args, log)
+                )
+            run_trace.stopped = run_trace.stopped or str(run["stopped"])
+            self.runs.append(run_trace)
+        shown: T = _pick(self.runs, head["shown"])
         return shown
 
     def _column(self, run: int, name: str) -> bytes:
@@ -209,21 +211,21 @@ class _File(Generic[T]):
         trace = run_again(
             self.cls, self.told, mod, args, max(1, len(log)) if run["stopped"] else limits.current().trace_instants
         )
-        return _compared(trace, run, log)
+        return _compare(trace, run, log)
 
     def _fork(self, run: dict[str, Any], log: Log, values: list[Any]) -> T:
-        original: T = _picked(self.runs, run["parent"])
+        original: T = _pick(self.runs, run["parent"])
         instant = int(run["instant"])
         if not 0 <= instant < len(original) + (not original.finished):
             raise ValueError(f"a fork leaves at instant {instant}, and the run it leaves has {len(original)}")
-        changes = {int(register): _picked(values, place) for register, place in run["changes"]}
+        changes = {int(register): _pick(values, place) for register, place in run["changes"]}
         if original.kind != "vm":
             before = instant + sum(left[1] for left in _left(original))
             most = before + max(1, len(log)) if run["stopped"] else limits.current().trace_instants
             with limits.override(trace_instants=most):
                 branch = original.engine.run_on(original, instant, changes)
                 assert isinstance(branch, self.cls)
-                trace = _compared(branch, run, log)
+                trace = _compare(branch, run, log)
         else:
             trace = _waiting(self.cls(original.code_map, log, original.args, original.entry, MachineEngine()), run)
             trace.parent, trace.changes = (original, instant), changes
@@ -231,27 +233,27 @@ class _File(Generic[T]):
         return trace
 
 
-def _picked(found: list[Any], place: Any) -> Any:
+def _pick(items: list[Any], place: Any) -> Any:
     """Return one of a list. Raises `ValueError` for a number that is not one of its places."""
-    if not 0 <= int(place) < len(found):
-        raise ValueError(f"it speaks of number {place} of {len(found)}")
-    return found[int(place)]
+    if not 0 <= int(place) < len(items):
+        raise ValueError(f"it speaks of number {place} of {len(items)}")
+    return items[int(place)]
 
 
 def _left(trace: TraceData) -> list[tuple[TraceData, int]]:
     """The traces that led to a trace, and where each was left."""
-    found: list[tuple[TraceData, int]] = []
+    parents: list[tuple[TraceData, int]] = []
     at = trace.parent
     while at is not None:
-        found.append(at)
+        parents.append(at)
         at = at[0].parent
-    return found
+    return parents
 
 
-def _compared(trace: T, run: dict[str, Any], log: Log) -> T:
+def _compare(trace: T, run: dict[str, Any], log: Log) -> T:
     if bool(trace.stopped) != bool(run["stopped"]) or (trace.error is None) != (run["error"] is None):
         raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
-    compared(trace, log)
+    compare(trace, log)
     if run["lines"] is not None:
         trace.code_map.__dict__["lines"] = lines_of(run["lines"], trace.code_map)
     return trace
@@ -270,14 +272,14 @@ def _waiting(trace: T, run: dict[str, Any]) -> T:
 def rerun(trace: TraceData) -> None:
     """Compute the values of a trace that was read again. Raises `VerifyError` when the run takes another way."""
     old, most = trace.log, max(1, len(trace))
-    made, result, error, stopped = _again(trace, most)
-    made.write_out()
-    check_same(old, made, trace.finished)
+    log, result, error, stopped = _again(trace, most)
+    log.write_out()
+    check_same(old, log, trace.finished)
     if (error is None and not stopped) != trace.finished:
         raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
     trace.result = result
     trace.error = error or trace.error  # an interrupt does not come again
-    old.segments, old.overwritten, old.dropped = made.segments, made.overwritten, made.dropped
+    old.segments, old.overwritten, old.dropped = log.segments, log.overwritten, log.dropped
 
 
 def _again(trace: TraceData, most: int) -> tuple[Log, Any, PasslabError | None, str]:
@@ -292,7 +294,7 @@ def _again(trace: TraceData, most: int) -> tuple[Log, Any, PasslabError | None, 
         except PasslabError as raised:
             error = raised
         return machine.log, result, error, machine.stopped
-    machine, frames, numbers, unwritten = forked(*trace.parent, trace.changes, memory, most)
+    machine, frames, numbers, unwritten = fork_at(*trace.parent, trace.changes, memory, most)
     try:
         result = machine.resume(frames, numbers, unwritten, most)
     except PasslabError as raised:

@@ -82,24 +82,24 @@ def read_values(
 
     Raises `KeyError`, `ValueError` or `TypeError` for entries that tell of no value.
     """
-    made: list[Any] = []
+    values: list[Any] = []
     for kind, number, places in entries:
-        if not all(0 <= place < len(made) for place in places):
+        if not all(0 <= place < len(values) for place in places):
             raise ValueError("a value refers to one that comes later")
-        fields = tuple([made[place] for place in places])
+        fields = tuple([values[place] for place in places])
         if kind == "tensor" and not fields:
-            made.append(tensor(int(number)))
+            values.append(tensor(int(number)))
         elif kind == "int" and not fields and type(number) is int:
-            made.append(number)
+            values.append(number)
         elif kind == "tuple":
-            made.append(fields)
+            values.append(fields)
         elif kind == "data" and len(constructors[number].inputs) == len(fields):
-            made.append(ADTValue(constructors[number], fields))
+            values.append(ADTValue(constructors[number], fields))
         elif kind == "closure" and 0 <= int(number) < functions:
-            made.append(VMClosure(int(number), fields))
+            values.append(VMClosure(int(number), fields))
         else:
             raise ValueError(f"there is no value `{kind}` {number} of {len(fields)} fields")
-    return made
+    return values
 
 
 __all__ = ["ValueTable", "read_values"]

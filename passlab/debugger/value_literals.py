@@ -52,19 +52,19 @@ def value_of(text: str, old: Any, names: Mapping[str, Any] | None = None) -> Any
         return _taken(names[name], old)
     number = _number(text)
     if number is not None:
-        return _filled(number, old)
+        return _fill(number, old)
     if text[0] == "[":
-        return _shaped(_list(text), old)
+        return _with_shape(_list(text), old)
     call = _CALL.match(text)
     if call is None or call["name"] not in FILLS:
         raise _unknown(text, names)
-    given = (call["in"] or call["after"] or "").strip()
-    number = _number(given) if given else None
-    if given and (number is None or call["name"] in ("zeros", "ones", "eye") or not _usable(call["name"], number)):
-        raise RunError(Diagnostic(f"`{given}` is not a number that `{call['name']}` takes", hint="full 2, random 7"))
+    argument = (call["in"] or call["after"] or "").strip()
+    number = _number(argument) if argument else None
+    if argument and (number is None or call["name"] in ("zeros", "ones", "eye") or not _usable(call["name"], number)):
+        raise RunError(Diagnostic(f"`{argument}` is not a number that `{call['name']}` takes", hint="full 2, random 7"))
     if not isinstance(old, (np.ndarray, Unwritten)):
         raise RunError(f"`{call['name']}` fills a tensor, and this is a {kind_text(old) or type(old).__name__}")
-    return _shaped(FILLS[call["name"]](old.shape, number), old)
+    return _with_shape(FILLS[call["name"]](old.shape, number), old)
 
 
 def _usable(name: str, number: float) -> bool:
@@ -79,7 +79,7 @@ def _number(text: str) -> float | None:
     return int(text) if re.fullmatch(r"[-+]?\d{1,18}", text) else float(text)
 
 
-def _filled(number: float, old: Any) -> Any:
+def _fill(number: float, old: Any) -> Any:
     if isinstance(old, (np.ndarray, Unwritten)):
         return _cast(np.full(old.shape, number), old)
     if isinstance(old, int) and number == number and abs(number) < 1 << 62:
@@ -91,15 +91,15 @@ def _filled(number: float, old: Any) -> Any:
 
 def _list(text: str) -> Array:
     try:
-        found = np.array(json.loads(text), dtype=np.float64)
+        array = np.array(json.loads(text), dtype=np.float64)
     except (ValueError, TypeError, RecursionError) as error:
         raise RunError(
             Diagnostic(f"this is not a list of numbers: {str(error)[:80]}", hint="as in [[1, 2], [3, 4]]")
         ) from None
-    return found
+    return array
 
 
-def _shaped(array: Array, old: Any) -> Any:
+def _with_shape(array: Array, old: Any) -> Any:
     if not isinstance(old, (np.ndarray, Unwritten)):
         raise RunError(f"a list cannot replace a {kind_text(old) or type(old).__name__}")
     try:
@@ -123,7 +123,7 @@ def _taken(value: Any, old: Any) -> Any:
     """Return a variable: an array is broadcast to the shape it takes, anything else stays as it is."""
     if isinstance(old, (np.ndarray, Unwritten)) and isinstance(value, (np.ndarray, np.generic, int, float, list)):
         try:
-            return _shaped(np.asarray(value), old)
+            return _with_shape(np.asarray(value), old)
         except (ValueError, TypeError) as error:
             raise RunError(f"this variable is not a tensor of numbers: {error}") from None
     return value
@@ -131,8 +131,8 @@ def _taken(value: Any, old: Any) -> Any:
 
 def _unknown(text: str, names: Mapping[str, Any] | None) -> RunError:
     shown = text if len(text) <= 40 else f"{text[:37]}..."
-    known = [*FILLS, *(names or ())]
-    hint = did_you_mean(text, known) or f"a number, a list, {', '.join(FILLS)}{', a variable' if names else ''}"
+    words = [*FILLS, *(names or ())]
+    hint = did_you_mean(text, words) or f"a number, a list, {', '.join(FILLS)}{', a variable' if names else ''}"
     return RunError(Diagnostic(f"`{shown}` is not a value" if text else "a value is missing", hint=hint))
 
 

@@ -68,10 +68,12 @@ def range_text(tensor: np.ndarray[Any, Any]) -> str:
     if odd == 0:
         return f"{numbers.min():.4g} .. {numbers.max():.4g}"
     nan = int(np.isnan(numbers).sum())
-    told = [f"{nan:,} NaN"] if nan else []
-    told += [f"{odd - nan:,} inf"] if odd > nan else []
-    known = numbers[finite]
-    return ", ".join([*([f"{known.min():.4g} .. {known.max():.4g}"] if known.size else []), *told])
+    parts = [f"{nan:,} NaN"] if nan else []
+    parts += [f"{odd - nan:,} inf"] if odd > nan else []
+    finite_numbers = numbers[finite]
+    return ", ".join(
+        [*([f"{finite_numbers.min():.4g} .. {finite_numbers.max():.4g}"] if finite_numbers.size else []), *parts]
+    )
 
 
 __all__ = ["Unwritten", "kind_text", "range_text", "short_text"]

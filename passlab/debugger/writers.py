@@ -77,7 +77,7 @@ class Writer:
         role = trace.code_map.role[site]
         registers = trace.code_map.reads(site)
         if role == CALL and self.register < len(trace.code_map.functions[trace.log.function[self.frame]].params):
-            registers = _passed(trace, site, self.frame, self.register)
+            registers = _pass_on(trace, site, self.frame, self.register)
         held = trace.registers(frame, event)
         return tuple(Source(frame, r, trace.value_at(held[r], event)) for r in registers)
 
@@ -92,8 +92,9 @@ class Writer:
         return list(values_inside(kernel, [source.value for source in self.inputs]))
 
     def __str__(self) -> str:
-        made = " + ".join(self.operators)
-        head = f"{self.name} written at instant {self.instant:,} by {self.instruction}{f'  ({made})' if made else ''}"
+        operators = " + ".join(self.operators)
+        head = f"{self.name} written at instant {self.instant:,} by {self.instruction}"
+        head += f"  ({operators})" if operators else ""
         place = ", ".join(list(dict.fromkeys(f"{n}:{line}" for n, line in self.trace.code_map.lines[self.site]))[:3])
         lines = [f"{head}  {place}".rstrip(), f"  = {short_text(self.value)}", *(f"  from {s}" for s in self.inputs)]
         return "\n".join(lines)
@@ -101,11 +102,11 @@ class Writer:
     __repr__ = __str__
 
 
-def _passed(trace: TraceData, site: int, made: int, register: int) -> tuple[int, ...]:
+def _pass_on(trace: TraceData, site: int, frame: int, register: int) -> tuple[int, ...]:
     """Return the register of the caller whose value became a parameter; for a captured value that of the closure."""
     instruction = trace.code_map.instructions[site]
     if getattr(instruction, "opcode", None) is Opcode.INVOKE_CLOSURE:
-        captured = len(trace.code_map.functions[trace.log.function[made]].params) - len(instruction.args)
+        captured = len(trace.code_map.functions[trace.log.function[frame]].params) - len(instruction.args)
         return (instruction.operands[0],) if register < captured else (instruction.args[register - captured],)
     args = getattr(instruction, "given", instruction.args)
     return (args[register],) if register < len(args) and args[register] >= 0 else ()
@@ -134,12 +135,12 @@ def changes_of(trace: TraceData, frame: int, register: int) -> list[int]:
         raise RunError("the program has ended: go to an instant before its end")
     events, _, written, starts = trace._writes
     mine = events[starts[frame] : starts[frame + 1]]
-    found = mine[written[mine] == register]
+    writes = mine[written[mine] == register]
     kernels = _kernel_sites(trace, register)
     if kernels.any():
         inside = np.flatnonzero(kernels[trace.site] & (trace.frame_of == frame))
-        found = np.sort(np.concatenate([found, inside]))
-    out: list[int] = found.tolist()
+        writes = np.sort(np.concatenate([writes, inside]))
+    out: list[int] = writes.tolist()
     return out
 
 

@@ -28,13 +28,13 @@ _SAME = (
 def writes(trace: TraceData, first: int, last: int) -> Iterator[tuple[int, int, Any]]:
     """Yield (event, register, value after it) for a stretch of a run, in order. n log n in the instructions."""
     sites = trace.code_map
-    told = np.array([_is_told(trace, site) for site in range(len(sites))], bool)
-    events = first + np.flatnonzero(told[trace.site[first:last]])
+    counted = np.array([_is_told(trace, site) for site in range(len(sites))], bool)
+    events = first + np.flatnonzero(counted[trace.site[first:last]])
     if trace.log.overwritten:  # memory is used again: each value must be looked up as it was
         for event in events.tolist():
             yield from ((event, register, value) for _, register, value in trace.written(event))
         return
-    made = _makers(trace, events)
+    makers = _makers(trace, events)
     values: list[Any] = []
     start = end = 0
     for event in events.tolist():
@@ -42,12 +42,12 @@ def writes(trace: TraceData, first: int, last: int) -> Iterator[tuple[int, int, 
             segment, _ = trace.segment(event)
             values, start = segment.values or [], segment.start
             end = start + len(values)
-        if event not in made:
+        if event not in makers:
             frame, register = _target(trace, event)
             if frame >= 0 and register >= 0:
                 yield event, register, values[event - start]
             continue
-        for register, maker in made[event]:
+        for register, maker in makers[event]:
             if start <= maker < end:
                 yield event, register, values[maker - start]
             else:
@@ -78,17 +78,17 @@ def _makers(trace: TraceData, events: np.ndarray[Any, Any]) -> dict[int, list[tu
     results = [trace.code_map.results(site) for site in range(len(trace.code_map))]
     most = max(map(len, results), default=0)
     table = np.full((len(results), max(most, 1)), -1, np.int64)
-    for site, found in enumerate(results):
-        table[site, : len(found)] = found
+    for site, outputs in enumerate(results):
+        table[site, : len(outputs)] = outputs
     calls = events[table[trace.site[events], 0] >= 0]
-    wanted = table[trace.site[calls]]
-    slots = trace.frame_of[calls].astype(np.int64)[:, None] * width + wanted
+    callees = table[trace.site[calls]]
+    slots = trace.frame_of[calls].astype(np.int64)[:, None] * width + callees
     places = np.searchsorted(keys, slots * length + calls[:, None]) - 1
-    found = keys[np.maximum(places, 0)]
-    makers = np.where((places >= 0) & (found // length == slots) & (wanted < width), found % length, -1)
+    outputs = keys[np.maximum(places, 0)]
+    makers = np.where((places >= 0) & (outputs // length == slots) & (callees < width), outputs % length, -1)
     return {
         event: [(r, m) for r, m in zip(row, by, strict=True) if r >= 0]
-        for event, row, by in zip(calls.tolist(), wanted.tolist(), makers.tolist(), strict=True)
+        for event, row, by in zip(calls.tolist(), callees.tolist(), makers.tolist(), strict=True)
     }
 
 

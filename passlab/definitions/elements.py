@@ -22,13 +22,13 @@ class Refused(Exception):
 def means(*names: str) -> Callable[[Meaning], Meaning]:
     """Enter a definition under the names of the operators it defines."""
 
-    def entered(function: Meaning) -> Meaning:
+    def enter(function: Meaning) -> Meaning:
         for name in names:
             assert name not in MEANING, name
             MEANING[name] = function
         return function
 
-    return entered
+    return enter
 
 
 def wide(x: Any) -> Any:

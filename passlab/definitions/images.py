@@ -119,7 +119,7 @@ for _rank in (1, 2, 3):
 MEANING["dyn.image.resize2d"] = lambda attrs, x, size, roi: _resize(attrs, x, size, roi)
 
 
-def _upsampled(attrs: Any, x: Any, scales: Any) -> Any:
+def _upsample(attrs: Any, x: Any, scales: Any) -> Any:
     plain = _PLAIN[x.ndim - 2][0]
     x = wide(_to(x, attrs.layout, plain))
     nearest = attrs.method == "nearest_neighbor"
@@ -134,9 +134,9 @@ def _upsampled(attrs: Any, x: Any, scales: Any) -> Any:
     return _to(x, plain, attrs.layout)
 
 
-MEANING["nn.upsampling"] = lambda attrs, x: _upsampled(attrs, x, (attrs.scale_h, attrs.scale_w))
-MEANING["nn.upsampling3d"] = lambda attrs, x: _upsampled(attrs, x, (attrs.scale_d, attrs.scale_h, attrs.scale_w))
-MEANING["dyn.nn.upsampling"] = MEANING["dyn.nn.upsampling3d"] = lambda attrs, x, *scales: _upsampled(attrs, x, scales)
+MEANING["nn.upsampling"] = lambda attrs, x: _upsample(attrs, x, (attrs.scale_h, attrs.scale_w))
+MEANING["nn.upsampling3d"] = lambda attrs, x: _upsample(attrs, x, (attrs.scale_d, attrs.scale_h, attrs.scale_w))
+MEANING["dyn.nn.upsampling"] = MEANING["dyn.nn.upsampling3d"] = lambda attrs, x, *scales: _upsample(attrs, x, scales)
 
 
 @means("image.crop_and_resize")

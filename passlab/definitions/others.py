@@ -87,7 +87,7 @@ def avg_pool2d(attrs: Any, q: Any, s: Any, z: Any, os: Any, oz: Any) -> Any:
     return _held(_steps(_real(_pool(attrs, q.astype(np.int32), True), s, z), os, oz), q.dtype)
 
 
-def _centred(name: str) -> Any:
+def _centre(name: str) -> Any:
     def meaning(attrs: Any, q: Any, w: Any, zq: Any, zw: Any, sq: Any, sw: Any) -> Any:
         data, weight = q.astype(np.int64) - int(zq), w.astype(np.int64) - int(zw)
         if name == "nn.conv2d":
@@ -107,7 +107,7 @@ def _centred(name: str) -> Any:
 
 
 for _name in ("dense", "batch_matmul", "conv2d_transpose"):
-    MEANING[f"qnn.{_name}"] = _centred(f"nn.{_name}")
+    MEANING[f"qnn.{_name}"] = _centre(f"nn.{_name}")
 
 
 @means("qnn.conv2d")

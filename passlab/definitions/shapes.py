@@ -139,16 +139,16 @@ def _axes(attrs: Any, rank: int) -> tuple[int, ...]:
     return tuple(d for d in range(rank) if (d in named) != (attrs.exclude and attrs.axis is not None))
 
 
-def _reduced(function: Callable[..., Any]) -> Meaning:
+def _reduce_axes(function: Callable[..., Any]) -> Meaning:
     return lambda attrs, x: function(x, axis=_axes(attrs, x.ndim), keepdims=attrs.keepdims)
 
 
-MEANING["sum"] = _reduced(lambda x, **how: np.sum(x, dtype=x.dtype, **how))
-MEANING["prod"] = _reduced(lambda x, **how: np.prod(x, dtype=x.dtype, **how))
-MEANING["max"] = _reduced(np.max)
-MEANING["min"] = _reduced(np.min)
-MEANING["all"] = _reduced(np.all)
-MEANING["any"] = _reduced(np.any)
+MEANING["sum"] = _reduce_axes(lambda x, **how: np.sum(x, dtype=x.dtype, **how))
+MEANING["prod"] = _reduce_axes(lambda x, **how: np.prod(x, dtype=x.dtype, **how))
+MEANING["max"] = _reduce_axes(np.max)
+MEANING["min"] = _reduce_axes(np.min)
+MEANING["all"] = _reduce_axes(np.all)
+MEANING["any"] = _reduce_axes(np.any)
 
 
 @means("mean")
@@ -265,7 +265,7 @@ MEANING["unravel_index"] = lambda attrs, i, shape: np.stack(np.unravel_index(i, 
 MEANING["invert_permutation"] = lambda attrs, p: np.array([list(p).index(i) for i in range(len(p))])
 
 
-def _combined(old: Any, new: Any, how: str) -> Any:
+def _combine(old: Any, new: Any, how: str) -> Any:
     if how == "update":
         return new
     if how in ("max", "min"):
@@ -281,7 +281,7 @@ def scatter_elements(attrs: Any, x: Any, i: Any, u: Any) -> Any:
     for at in np.ndindex(*i.shape):
         to = list(at)
         to[attrs.axis] = int(i[at])
-        result[tuple(to)] = _combined(result[tuple(to)], u[at], getattr(attrs, "reduction", "update"))
+        result[tuple(to)] = _combine(result[tuple(to)], u[at], getattr(attrs, "reduction", "update"))
     return result
 
 
@@ -291,7 +291,7 @@ def scatter_nd(attrs: Any, x: Any, i: Any, u: Any) -> Any:
     result = x.copy()
     for at in np.ndindex(*i.shape[1:]):
         to = tuple(int(v) for v in i[(slice(None), *at)])
-        result[to] = _combined(result[to], u[at], attrs.mode)
+        result[to] = _combine(result[to], u[at], attrs.mode)
     return result
 
 

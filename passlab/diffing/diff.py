@@ -301,16 +301,18 @@ def short(value: Any, width: int = 60) -> str:
 _REARRANGED = "bindings and names were rearranged; every value is the same"
 
 
-def summarise(found: Diff) -> str:
+def summarise(difference: Diff) -> str:
     """Return a diff in one sentence, the largest things first."""
-    if not found:
-        if _newly_typed(found.before, found.after):
+    if not difference:
+        if _newly_typed(difference.before, difference.after):
             return "only types were inferred"
-        return "nothing changed" if structural_equal(found.before, found.after) else _REARRANGED
-    made = [n.after for n in found.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive]
-    gone = [n.before for n in found.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive]
-    inside = {node for group in made for node in post_order(group.body)}
-    grouped, others = [*_fusion(made, gone)], [*_whole_functions(found), *_nodes(found, inside)]
+        return "nothing changed" if structural_equal(difference.before, difference.after) else _REARRANGED
+    added = [n.after for n in difference.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive]
+    gone = [
+        n.before for n in difference.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive
+    ]
+    inside = {node for group in added for node in post_order(group.body)}
+    grouped, others = [*_fusion(added, gone)], [*_whole_functions(difference), *_nodes(difference, inside)]
     if not grouped and not others:
         return _REARRANGED
     return "; ".join([*grouped, *(others or ["nothing else changed"])])
@@ -322,30 +324,32 @@ def _newly_typed(before: Any, after: Any) -> bool:
     return any(was.checked_type_ is None and new[name].checked_type_ is not None for name, was in old.items())
 
 
-def _whole_functions(found: Diff) -> Iterator[str]:
+def _whole_functions(difference: Diff) -> Iterator[str]:
     for kind in (Change.ADDED, Change.REMOVED):
-        names = [f"@{f.name}" for f in found.functions if f.change is kind and not f.name.isdecimal()]
-        hashed = sum(f.name.isdecimal() for f in found.functions if f.change is kind)  # of Relay: named by their hash
+        names = [f"@{f.name}" for f in difference.functions if f.change is kind and not f.name.isdecimal()]
+        hashed = sum(
+            f.name.isdecimal() for f in difference.functions if f.change is kind
+        )  # of Relay: named by their hash
         if names or hashed:
             yield f"{kind.value} {_list([*names, *([counted(hashed, 'function')] if hashed else [])])}"
 
 
-def _fusion(made: list[Function], gone: list[Function]) -> Iterator[str]:
+def _fusion(added: list[Function], gone: list[Function]) -> Iterator[str]:
     if gone:
         yield f"opened {len(gone)} fused function{'s' if len(gone) > 1 else ''}"
-    sizes = [[node_name(n) for n in post_order(group.body) if isinstance(n, Call)] for group in made]
-    if len(made) > 3:
+    sizes = [[node_name(n) for n in post_order(group.body) if isinstance(n, Call)] for group in added]
+    if len(added) > 3:
         most = max(map(len, sizes))
-        yield f"put {sum(map(len, sizes))} operators into {len(made)} fused functions, the largest of {most}"
+        yield f"put {sum(map(len, sizes))} operators into {len(added)} fused functions, the largest of {most}"
         return
     for names in sorted(sizes, key=len, reverse=True):
         yield f"fused {_list(names)} into one function" if names[1:] else f"put {_list(names)} into its own function"
 
 
-def _nodes(found: Diff, fused: set[Expr]) -> Iterator[str]:
+def _nodes(difference: Diff, fused: set[Expr]) -> Iterator[str]:
     seen: dict[Change, Counter[str]] = {kind: Counter() for kind in Change}
     fields: dict[str, set[str]] = {}
-    for node in found.nodes():
+    for node in difference.nodes():
         if isinstance(node.after or node.before, (Function, Tuple)):
             continue
         if node.change is Change.MOVED and node.after in fused:
@@ -355,7 +359,7 @@ def _nodes(found: Diff, fused: set[Expr]) -> Iterator[str]:
             fields.setdefault(node.what, set()).update(f.name for f in node.fields)
     for kind in (Change.REMOVED, Change.ADDED):
         if seen[kind]:
-            yield f"{kind.value} {_counted(seen[kind])}"
+            yield f"{kind.value} {_count_of(seen[kind])}"
     for what, count in seen[Change.CHANGED].most_common(4):
         yield f"changed {_list(sorted(fields[what])[:4])} of {count} {_plural(what, count)}"
     moved = sum(seen[Change.MOVED].values())
@@ -363,7 +367,7 @@ def _nodes(found: Diff, fused: set[Expr]) -> Iterator[str]:
         yield f"moved {moved} {'node' if moved == 1 else 'nodes'}"
 
 
-def _counted(counts: Counter[str], most: int = 5) -> str:
+def _count_of(counts: Counter[str], most: int = 5) -> str:
     shown = [f"{count} {_plural(name, count)}" for name, count in counts.most_common(most)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(most))
     return _list([*shown, *([f"{rest} more"] if rest else [])])

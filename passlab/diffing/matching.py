@@ -42,7 +42,7 @@ class Matching:
     def __init__(self, before: Iterable[Expr], after: Iterable[Expr]) -> None:
         self.before, self.after = list(before), list(after)
         self.orders = post_order(*self.before), post_order(*self.after)
-        self.sources = _carried(self.orders[0]), _carried(self.orders[1])
+        self.sources = _carry(self.orders[0]), _carry(self.orders[1])
         self.old, self.new = ([n for n in order if not is_carrier(n)] for order in self.orders)
         self.forward: dict[Expr, Expr] = {}
         self.backward: dict[Expr, Expr] = {}
@@ -134,7 +134,7 @@ def _label(node: Expr) -> Any:
     return type(node)
 
 
-def _carried(order: Iterable[Expr]) -> dict[Expr, Expr]:
+def _carry(order: Iterable[Expr]) -> dict[Expr, Expr]:
     """Return for each carrier the node whose value it carries: a let and a call on the spot that of their bodies."""
     source: dict[Expr, Expr] = {}
     for node in order:

@@ -67,16 +67,16 @@ def is_structural(shape: str) -> bool:
 
 def align(old: Sequence[TextLine], new: Sequence[TextLine]) -> tuple[list[Pair], Renaming]:
     """Return the pairs of corresponding lines, in order, and what the names of the old text are called now."""
-    pairs = _aligned(old, new, [line.names for line in old])
+    pairs = _align_ranks(old, new, [line.names for line in old])
     renaming = Renaming(old, new, pairs)
     if any(old[i].names != new[j].names for i, j in pairs) or len(pairs) < min(len(old), len(new)):
         called = [tuple([renaming.of(i).get(name, name) for name in line.names]) for i, line in enumerate(old)]
-        pairs = _aligned(old, new, called)
+        pairs = _align_ranks(old, new, called)
         renaming = Renaming(old, new, pairs)
     return pairs, renaming
 
 
-def _aligned(old: Sequence[TextLine], new: Sequence[TextLine], called: Sequence[tuple[str, ...]]) -> list[Pair]:
+def _align_ranks(old: Sequence[TextLine], new: Sequence[TextLine], called: Sequence[tuple[str, ...]]) -> list[Pair]:
     """Return the pairs; `called` has for each old line what its names are called in the new text."""
     pairs: list[Pair] = []
     work = [(0, len(old), 0, len(new))]
@@ -108,9 +108,9 @@ def _aligned(old: Sequence[TextLine], new: Sequence[TextLine], called: Sequence[
         elif (high - low) * (end - start) <= MOST_CELLS:
             pairs += _best(old, new, low, high, start, end, called)
         elif high - low + end - start <= MOST_LINES:
-            pairs += _matched(old, new, low, high, start, end)
+            pairs += _match_lines(old, new, low, high, start, end)
         else:
-            pairs += _hashed(old, new, low, high, start, end)
+            pairs += _hash_lines(old, new, low, high, start, end)
     return sorted(pairs)
 
 
@@ -205,14 +205,18 @@ def _agreement(left: tuple[str, ...], right: tuple[str, ...]) -> float:
     return 0.5 * sum(a == b for a, b in zip(left, right, strict=False)) / len(left)
 
 
-def _matched(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int) -> list[Pair]:
+def _match_lines(
+    old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int
+) -> list[Pair]:
     matcher = SequenceMatcher(None, [x.shape for x in old[low:high]], [x.shape for x in new[start:end]], autojunk=True)
     return [
         (low + block.a + k, start + block.b + k) for block in matcher.get_matching_blocks() for k in range(block.size)
     ]
 
 
-def _hashed(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int) -> list[Pair]:
+def _hash_lines(
+    old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int
+) -> list[Pair]:
     """Pair equal lines of a huge gap in order, in time linear in its lines."""
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     for j in range(end - 1, start - 1, -1):

@@ -119,10 +119,10 @@ def diff_texts(
 ) -> TextDiff:
     """Compare two texts line by line. A filter returns a line without its noise, or None to leave it out."""
     reader = reader or LineReader(syntax)
-    return diff_lines(_filtered(before, filters, reader), _filtered(after, filters, reader))
+    return diff_lines(_filter_lines(before, filters, reader), _filter_lines(after, filters, reader))
 
 
-def _filtered(text: str, filters: Sequence[Filter], reader: LineReader) -> list[TextLine]:
+def _filter_lines(text: str, filters: Sequence[Filter], reader: LineReader) -> list[TextLine]:
     if not filters:
         return reader.lines(text) if text else []
     kept = []
@@ -141,7 +141,7 @@ def diff_lines(before: Sequence[TextLine], after: Sequence[TextLine]) -> TextDif
     partner = dict(pairs)
     lost = [i for i in range(len(before)) if i not in partner]
     fresh = sorted(set(range(len(after))) - {j for _, j in pairs})
-    moved = _moved(before, after, lost, fresh, renaming)
+    moved = _move(before, after, lost, fresh, renaming)
     rows: list[TextRow] = []
     at = other = 0
     for i, j in [*pairs, (len(before), len(after))]:
@@ -158,7 +158,7 @@ def _kind(left: TextLine, right: TextLine, names: dict[str, str]) -> str:
     return OPERANDS
 
 
-def _moved(
+def _move(
     before: Sequence[TextLine], after: Sequence[TextLine], lost: list[int], fresh: list[int], renaming: Renaming
 ) -> dict[int, int]:
     """Return new line -> old line for lines that stand elsewhere now, with the names that they had."""

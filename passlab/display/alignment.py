@@ -43,14 +43,14 @@ class Row(NamedTuple):
         return self.left_kind + self.right_kind
 
 
-def align(found: Diff, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
+def align(difference: Diff, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
     """Return the rows that put the lines of two programs, printed whole, side by side."""
-    functions = {f.name: f for f in found.functions}
+    functions = {f.name: f for f in difference.functions}
     old, new = _sections(before), _sections(after)
     rows: list[Row] = []
     for name in sorted({*old, *new}):
         left, right = old.get(name, range(0)), new.get(name, range(0))
-        function = functions.get(name) or (found.functions[0] if len(found.functions) == 1 else None)
+        function = functions.get(name) or (difference.functions[0] if len(difference.functions) == 1 else None)
         rows += _align_section(function, before, after, left, right)
     return rows
 
@@ -93,15 +93,15 @@ class _Side:
 
     def subjects(self) -> dict[Expr, int]:
         """The line about each node, told by the new node on both sides."""
-        found: dict[Expr, int] = {}
+        result: dict[Expr, int] = {}
         for at, number in enumerate(self.rows):
             subject = self.lines[number].subject
             if subject is not None and self.matching is not None:
                 node = resolve(subject, self.source)
                 meant = node if self.new else self.matching.forward.get(node)
                 if meant is not None:
-                    found.setdefault(meant, at)
-        return found
+                    result.setdefault(meant, at)
+        return result
 
 
 def _align_section(
@@ -153,7 +153,7 @@ def _fill(a: _Side, b: _Side, left: range, right: range, moved: tuple[set[int], 
     pairs = _pairs_by_key(a, b, left, right, moved)
     i, j = left.start, right.start
     for to_i, to_j in [*pairs, (left.stop, right.stop)]:
-        yield from _unpaired(a, b, range(i, to_i), range(j, to_j), moved)
+        yield from _unpaired_rows(a, b, range(i, to_i), range(j, to_j), moved)
         if to_i < left.stop and to_j < right.stop:
             yield Row(SAME, a.rows[to_i], SAME, b.rows[to_j])
         i, j = to_i + 1, to_j + 1
@@ -188,16 +188,16 @@ def _unique_pairs(left: list[tuple[Hashable, int]], right: list[tuple[Hashable, 
 
 
 def _once(items: list[tuple[Hashable, int]]) -> dict[Hashable, int]:
-    found: dict[Hashable, int] = {}
+    counts: dict[Hashable, int] = {}
     twice = set()
     for key, at in items:
-        if key in found:
+        if key in counts:
             twice.add(key)
-        found[key] = at
-    return {key: at for key, at in found.items() if key not in twice}
+        counts[key] = at
+    return {key: at for key, at in counts.items() if key not in twice}
 
 
-def _unpaired(a: _Side, b: _Side, left: range, right: range, moved: tuple[set[int], set[int]]) -> Iterator[Row]:
+def _unpaired_rows(a: _Side, b: _Side, left: range, right: range, moved: tuple[set[int], set[int]]) -> Iterator[Row]:
     for step in range(max(len(left), len(right))):
         left_kind, i, right_kind, j = NONE, None, NONE, None
         if step < len(left):

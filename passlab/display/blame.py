@@ -19,7 +19,7 @@ from passlab.display.listing import Line, LineTable
 from passlab.display.module import ModuleView, code_line
 from passlab.display.nodes import Links
 from passlab.display.palette import AMBER, BLUE, CODE, GREEN, MUTED, PINK, TEAL, VIOLET
-from passlab.display.view import capped
+from passlab.display.view import cap
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Constant
@@ -45,7 +45,7 @@ class Credit(NamedTuple):
         """The pass."""
         return self.origin.event
 
-    def told(self, provenance: Provenance) -> str:
+    def description(self, provenance: Provenance) -> str:
         """Return what hovering tells besides the pass: its options, the rule, and what was there before."""
         event, old = self.event, self.origin.old
         lines = [event.text] if event.text != event.name else []
@@ -66,7 +66,7 @@ def credits_of(provenance: Provenance, lines: Sequence[Line]) -> list[Credit | N
 
 
 def _credit(provenance: Provenance, line: Line) -> Credit | None:
-    origin = None if line.made is None else provenance.origin(line.made)
+    origin = None if line.result is None else provenance.origin(line.result)
     if origin is not None:
         return Credit(origin)
     for piece in line.pieces:
@@ -96,11 +96,11 @@ class Makers:
 
     def numbers(self, lines: Sequence[Line]) -> list[int]:
         """Return the number of the origin of each line."""
-        found = zip(lines, credits_of(self.provenance, lines), strict=True)
-        return [self._origin(credit) if credit else -2 if line.made is None else -1 for line, credit in found]
+        pairs = zip(lines, credits_of(self.provenance, lines), strict=True)
+        return [self._origin(credit) if credit else -2 if line.result is None else -1 for line, credit in pairs]
 
     def _origin(self, credit: Credit) -> int:
-        key = (self._pass(credit.event), self.table.text(visible(credit.told(self.provenance))))
+        key = (self._pass(credit.event), self.table.text(visible(credit.description(self.provenance))))
         number = self._origins.get(key)
         if number is None:
             number = self._origins[key] = len(self.origins)
@@ -135,15 +135,15 @@ class BlameView(ModuleView):
     @cached_property
     def title(self) -> str:
         """Who made how many of the lines: `After 3 FuseOps: 6 lines, 4 by FuseOps, 2 from the input`."""
-        made = Counter(credit.event.name for credit in self.credits if credit is not None).most_common()
-        named = made if len(made) <= NAMED + 1 else made[:NAMED]
+        by_pass = Counter(credit.event.name for credit in self.credits if credit is not None).most_common()
+        named = by_pass if len(by_pass) <= NAMED + 1 else by_pass[:NAMED]
         shown = [(count, f"by {name}") for name, count in named]
-        if len(named) < len(made):
-            shown.append((sum(count for _, count in made[NAMED:]), f"by {len(made) - NAMED} others"))
+        if len(named) < len(by_pass):
+            shown.append((sum(count for _, count in by_pass[NAMED:]), f"by {len(by_pass) - NAMED} others"))
         total = sum(
-            line.made is not None or credit is not None for line, credit in zip(self.lines, self.credits, strict=True)
+            line.result is not None or credit is not None for line, credit in zip(self.lines, self.credits, strict=True)
         )
-        shown.append((total - sum(count for _, count in made), "from the input"))
+        shown.append((total - sum(count for _, count in by_pass), "from the input"))
         counts = [f"{count:,} {by}" for count, by in shown if count]
         where = "The input" if self.event.status == "input" else f"After {label(self.event)}"
         lines = counted(total, "line")
@@ -155,7 +155,7 @@ class BlameView(ModuleView):
             for name, credit in zip(self._names, self.credits, strict=True)
         ]
         lines = [f"{gutter}{line.text}".rstrip() for gutter, line in zip(gutters, self.lines, strict=True)]
-        return capped([f"{self.title}.", "", *lines], "frame() has a row for each")
+        return cap([f"{self.title}.", "", *lines], "frame() has a row for each")
 
     @cached_property
     def _names(self) -> list[str]:
@@ -163,11 +163,11 @@ class BlameView(ModuleView):
         names = []
         last: Event | None = None
         for line, credit in zip(self.lines, self.credits, strict=True):
-            if line.made is None and credit is None:
+            if line.result is None and credit is None:
                 names.append("")
                 continue
             event = None if credit is None else credit.event
-            names.append("" if event is None or event is last else shortened(label(event)))
+            names.append("" if event is None or event is last else shorten(label(event)))
             last = event
         return names
 
@@ -186,13 +186,13 @@ class BlameView(ModuleView):
         if not self._width:
             return super().line_html(at)
         credit = self.credits[at]
-        colour, said = MUTED, None
+        colour, last = MUTED, None
         if credit is not None:
             colour = COLOURS[self._colours[credit.event.name]]
-            said = f"{label(credit.event)}\n{credit.told(self.recording.provenance)}".strip()
+            last = f"{label(credit.event)}\n{credit.description(self.recording.provenance)}".strip()
         looks = f"{_GUTTER};color:{colour};width:{self._width + 2}ch"
-        bar = tag("span", style=f"{_BAR};background:{'transparent' if credit is None else colour}", title=said)
-        name = tag("span", self._names[at], style=looks, title=said)
+        bar = tag("span", style=f"{_BAR};background:{'transparent' if credit is None else colour}", title=last)
+        name = tag("span", self._names[at], style=looks, title=last)
         return tag("span", name, bar, tag("span", code_line(self.lines[at]), style=_TEXT), style=_ROW)
 
     @property
@@ -253,14 +253,14 @@ def colours(recording: Recording) -> dict[str, int]:
     return {name: place % len(COLOURS) for place, name in enumerate(names)}
 
 
-def shortened(name: str) -> str:
+def shorten(name: str) -> str:
     """Return the label of a pass as a gutter has room for it."""
     return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 3]}..."
 
 
 def _row(line: Line, credit: Credit | None) -> tuple[str, str, str]:
     if credit is None:
-        return "" if line.made is None else "input", "", ""
+        return "" if line.result is None else "input", "", ""
     old = credit.origin.old
     return label(credit.event), credit.origin.rule, "" if old is None else node_name(old)
 

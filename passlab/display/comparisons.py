@@ -37,8 +37,8 @@ class ComparisonView(PartsView):
     @cached_property
     def title(self) -> str:
         """Where they part, and what differs in the end."""
-        said = self.comparison.summary()
-        return visible(said[:1].upper() + said[1:] + ".")
+        summary = self.comparison.summary()
+        return visible(summary[:1].upper() + summary[1:] + ".")
 
     def parts(self) -> Iterable[Part]:
         """Yield the sentence, the aligned passes, and the differences after the first steps that differ."""
@@ -72,7 +72,7 @@ class ComparisonView(PartsView):
         rows = [self._row(row, at) for row, at in self._rows_with_steps()]
         first = next((number for number, row in enumerate(rows) if not row["same"]), -1)
         start = first if first >= 0 else len(rows) - 1
-        wanted = [rows[start]] if only_start else [row for row in rows if not row["same"]]
+        rows_shown = [rows[start]] if only_start else [row for row in rows if not row["same"]]
         return {
             "kind": self.kind,
             "title": self.title,
@@ -80,7 +80,7 @@ class ComparisonView(PartsView):
             "rows": rows,
             "first": first,
             "start": start,
-            "pairs": {"{}:{}".format(*row["at"]): self.pair(*row["at"]) for row in wanted},
+            "pairs": {"{}:{}".format(*row["at"]): self.pair(*row["at"]) for row in rows_shown},
         }
 
     def _rows_with_steps(self) -> Iterable[tuple[ComparedStep, tuple[int, int]]]:

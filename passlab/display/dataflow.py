@@ -80,17 +80,17 @@ class Dataflow:
 
     def box(self, kind: str, name: str, expr: Expr | None, group: int | None) -> Box:
         """Add a box."""
-        made = Box(len(self.boxes), kind, name, expr, group)
-        self.boxes.append(made)
-        return made
+        box = Box(len(self.boxes), kind, name, expr, group)
+        self.boxes.append(box)
+        return box
 
     def members(self) -> dict[int, list[Box]]:
         """The boxes right inside each group."""
-        found: dict[int, list[Box]] = {group.number: [] for group in self.groups}
+        boxes: dict[int, list[Box]] = {group.number: [] for group in self.groups}
         for box in self.boxes:
             if box.group is not None:
-                found[box.group].append(box)
-        return found
+                boxes[box.group].append(box)
+        return boxes
 
 
 def dataflow(program: Any) -> Dataflow:
@@ -373,7 +373,7 @@ def truncate(graph: Dataflow, most: int) -> Dataflow:
 
 def _contract(graph: Dataflow, into: list[int], names: dict[int, Group]) -> Dataflow:
     """Return the graph with box `i` folded into box `into[i]`; `names` gives the group that a box stands for."""
-    made = Dataflow(groups=graph.groups, left_out=graph.left_out)
+    contracted = Dataflow(groups=graph.groups, left_out=graph.left_out)
     new: dict[int, Box] = {}
     parts: dict[int, list[str]] = {}
     for box in graph.boxes:
@@ -381,7 +381,7 @@ def _contract(graph: Dataflow, into: list[int], names: dict[int, Group]) -> Data
         if head == box.number:
             whole = names.get(head)
             group = box.group if whole is None else whole.parent
-            new[head] = made.box(box.kind if whole is None else whole.kind, box.name, box.expr, group)
+            new[head] = contracted.box(box.kind if whole is None else whole.kind, box.name, box.expr, group)
             new[head].weights = box.weights if whole is None else []
             new[head].expr = box.expr if whole is None else whole.expr
             new[head].count = 0
@@ -395,8 +395,8 @@ def _contract(graph: Dataflow, into: list[int], names: dict[int, Group]) -> Data
         source, target = new[into[arrow.source]].number, new[into[arrow.target]].number
         if source != target and (source, target, arrow.label) not in seen:
             seen.add((source, target, arrow.label))
-            made.arrows.append(Arrow(source, target, arrow.label))
-    return made
+            contracted.arrows.append(Arrow(source, target, arrow.label))
+    return contracted
 
 
 def _told(names: list[str]) -> str:

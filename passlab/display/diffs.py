@@ -14,7 +14,7 @@ from passlab.display.listing import Line, LineTable, listing, type_text
 from passlab.display.module import more
 from passlab.display.nodes import line_numbers
 from passlab.display.palette import BOX, CODE, MUTED, PROSE, ROWS
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.display.words import Spans
 from passlab.table import text_table
 
@@ -33,9 +33,9 @@ class DiffView(View):
 
     kind = "diff"
 
-    def __init__(self, found: Diff, before: Lines | None = None, after: Lines | None = None) -> None:
-        self.diff = found
-        self._lines = (before or partial(listing, found.before), after or partial(listing, found.after))
+    def __init__(self, difference: Diff, before: Lines | None = None, after: Lines | None = None) -> None:
+        self.diff = difference
+        self._lines = (before or partial(listing, difference.before), after or partial(listing, difference.after))
 
     @cached_property
     def before(self) -> Sequence[Line]:
@@ -68,7 +68,7 @@ class DiffView(View):
         legend = [words for kind, words in _LEGEND.items() if kind in kinds]
         parts += ["", *map(str, body)] if body else []
         parts += ["", "   ".join(legend)] if legend else []
-        return capped(parts, "the diff is longer than a notebook should hold")
+        return cap(parts, "the diff is longer than a notebook should hold")
 
     def unified(self) -> Iterator[Unified]:
         """Yield the lines of a unified diff, with long unchanged stretches folded."""
@@ -84,9 +84,9 @@ class DiffView(View):
             both = row.left_kind == row.right_kind
             if not both or row.left_kind == CHANGED:
                 if row.left is not None:
-                    yield _unified(row, row.left_kind, self.before[row.left], 0)
+                    yield _unified_text(row, row.left_kind, self.before[row.left], 0)
                 if row.right is not None:
-                    later.append(_unified(row, row.right_kind, self.after[row.right], 1))
+                    later.append(_unified_text(row, row.right_kind, self.after[row.right], 1))
                 if not both:
                     continue
             yield from later
@@ -97,8 +97,8 @@ class DiffView(View):
 
     # ------------------------------------------------------------ HTML
     def html(self) -> Markup:
-        said = tag("div", sentence(self.diff), style=f"{PROSE};margin:4px 0")
-        return tag("div", said, self.html_operators(), self.html_lines())
+        header = tag("div", sentence(self.diff), style=f"{PROSE};margin:4px 0")
+        return tag("div", header, self.html_operators(), self.html_lines())
 
     def html_operators(self) -> Markup:
         """Return how often which operator is called now, as one line of HTML."""
@@ -166,15 +166,15 @@ class DiffView(View):
         return pd.DataFrame(rows, columns=["function", "change", "node", "fields"])
 
 
-def diff_view(found: Diff) -> DiffView:
+def diff_view(difference: Diff) -> DiffView:
     """Return the view of a difference."""
-    return DiffView(found)
+    return DiffView(difference)
 
 
-def sentence(found: Diff) -> str:
+def sentence(difference: Diff) -> str:
     """Return what changed as a sentence."""
-    said = found.summary
-    return said[:1].upper() + said[1:] + "."
+    summary = difference.summary
+    return summary[:1].upper() + summary[1:] + "."
 
 
 def hunks(rows: Sequence[Row], context: int = CONTEXT) -> Iterator[list[Row] | int]:
@@ -211,7 +211,7 @@ class Unified(NamedTuple):
         return f"{sign} {self.text}"
 
 
-def _unified(row: Row, kind: str, line: Line, side: int) -> Unified:
+def _unified_text(row: Row, kind: str, line: Line, side: int) -> Unified:
     words = row.words[side] if row.words is not None else ()
     if not row.retyped:
         return Unified(kind, line.text, words, side)

@@ -33,15 +33,15 @@ def bars(rows: Iterable[tuple[int, str, float, str]]) -> list[Bar]:
     """
     listed = list(rows)
     whole = sum(seconds for depth, _, seconds, _ in listed if depth == 0)
-    found: list[Bar] = []
+    bars: list[Bar] = []
     starts = [0.0]  # by depth: where the next bar begins
     for depth, name, seconds, note in listed:
         del starts[depth + 1 :]
         width = 100 * seconds / whole if whole else 0.0
-        found.append(Bar(depth, starts[depth], width, name, seconds, note))
+        bars.append(Bar(depth, starts[depth], width, name, seconds, note))
         starts[depth] += width
-        starts.append(found[-1].left)
-    return found
+        starts.append(bars[-1].left)
+    return bars
 
 
 def flame_chart(rows: Iterable[tuple[int, str, float, str]]) -> Markup:
@@ -51,8 +51,10 @@ def flame_chart(rows: Iterable[tuple[int, str, float, str]]) -> Markup:
         return Markup("")
     height = _ROW * (1 + max(bar.depth for bar in drawn))
     chart = tag("div", *map(_drawn, drawn), style=f"position:relative;height:{height}px;min-width:480px")
-    said = tag("div", "width is time, and what runs inside stands below", style=f"{PROSE};color:{MUTED};font-size:11px")
-    return tag("div", chart, said, style=f"{BOX};padding:6px;margin-bottom:8px")
+    header = tag(
+        "div", "width is time, and what runs inside stands below", style=f"{PROSE};color:{MUTED};font-size:11px"
+    )
+    return tag("div", chart, header, style=f"{BOX};padding:6px;margin-bottom:8px")
 
 
 def _drawn(bar: Bar) -> Markup:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from passlab.debugger.values import short_text
 from passlab.display.html import Markup, tag
 from passlab.display.palette import AMBER, BLUE, CELL, CODE, MUTED, PROSE, RULE, TABLE
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 
 if TYPE_CHECKING:
     from passlab.debugger.instant import Instant
@@ -79,7 +79,7 @@ class FramesView(View):
             lines.append(f"┌ {title} {'─' * (width - len(title))}┐")
             lines += [f"│ {cell.ljust(width)} │" for cell in cells]
             lines.append(f"└{'─' * (width + 2)}┘")
-        return capped(lines, "instant.registers has all values")
+        return cap(lines, "instant.registers has all values")
 
     def html(self) -> Markup:
         boxes = [self._box(title, rows) for title, rows in self.boxes()]

@@ -23,7 +23,7 @@ from passlab.display.palette import BOX, MUTED, PROSE
 from passlab.display.repeats import Item, Piece, structure
 from passlab.display.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.sheet_data import SheetData, on_sheet
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
@@ -139,7 +139,7 @@ class GraphView(View):
             more = f"  [{', '.join(face.lines[1:])}]" if len(face.lines) > 1 else ""
             sources = f" <- {', '.join(into[box.number])}" if into[box.number] else ""
             lines.append(f"{mark}{names[box.number]}{sources}{more}")
-        return capped(lines, "graph_view(function) shows one function")
+        return cap(lines, "graph_view(function) shows one function")
 
     def html(self) -> Markup:
         title = tag("div", self.title, style=f"{PROSE};color:{MUTED}")
@@ -191,15 +191,15 @@ class GraphView(View):
         """Return the graph as DOT with its labels, for other tools."""
         import graphviz
 
-        made = graphviz.Digraph(node_attr={"shape": "box", "style": "rounded", "fontname": "Courier"})
+        digraph = graphviz.Digraph(node_attr={"shape": "box", "style": "rounded", "fontname": "Courier"})
         names = _names(self.graph)
         for box, face in zip(self.graph.boxes, self.faces, strict=True):
             colour = {"added": "#2d874b", "changed": "#a46a12", "moved": "#2577d4"}.get(face.fate)
             label, tip = graphviz.escape("\n".join(face.lines)), graphviz.escape(names[box.number])
-            made.node(f"n{box.number}", label, tooltip=tip, **({"color": colour} if colour else {}))
+            digraph.node(f"n{box.number}", label, tooltip=tip, **({"color": colour} if colour else {}))
         for arrow in self.graph.arrows:
-            made.edge(f"n{arrow.source}", f"n{arrow.target}", graphviz.escape(arrow.label))
-        text: str = made.source
+            digraph.edge(f"n{arrow.source}", f"n{arrow.target}", graphviz.escape(arrow.label))
+        text: str = digraph.source
         return text
 
     def frame(self) -> pd.DataFrame:

@@ -150,9 +150,9 @@ def _clusters(inside: dict[int, list[Any]], parents: dict[int, int | None]) -> l
 # ---------------------------------------------------------------- running Graphviz
 def _run(dot: str) -> bytes:
     seconds = limits.current().layout_seconds
-    found = find_spec("pygraphviz")
-    if found is not None and found.origin is not None:
-        folder = str(Path(found.origin).parent.parent)
+    spec = find_spec("pygraphviz")
+    if spec is not None and spec.origin is not None:
+        folder = str(Path(spec.origin).parent.parent)
         command = [sys.executable, "-I", str(WORKER), folder, str(math.ceil(seconds))]
     else:
         program = shutil.which("dot")
@@ -173,9 +173,9 @@ def _run(dot: str) -> bytes:
 
 
 # ---------------------------------------------------------------- reading its answer
-def _read(found: dict[str, Any], graph: Dataflow) -> Layout:
-    _, _, width, height = _numbers(found["bb"], 4)
-    objects = found.get("objects", [])
+def _read(drawing: dict[str, Any], graph: Dataflow) -> Layout:
+    _, _, width, height = _numbers(drawing["bb"], 4)
+    objects = drawing.get("objects", [])
     places: dict[int, tuple[float, float]] = {}
     groups: dict[int, tuple[float, float, float, float]] = {}
     number_of: dict[int, int] = {}
@@ -189,7 +189,7 @@ def _read(found: dict[str, Any], graph: Dataflow) -> Layout:
             number_of[item["_gvid"]] = int(name[1:])
             places[int(name[1:])] = (x, height - y)
     drawn: dict[tuple[int, int], list[list[float]]] = {}
-    for edge in found.get("edges", []):
+    for edge in drawing.get("edges", []):
         ends = number_of[edge["tail"]], number_of[edge["head"]]
         drawn.setdefault(ends, []).append(_curve(edge.get("pos", ""), height))
     arrows = [(drawn.get((a.source, a.target)) or [[]]) for a in graph.arrows]

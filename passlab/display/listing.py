@@ -44,7 +44,7 @@ class Line(NamedTuple):
     text: str
     pieces: tuple[Piece, ...]
     subject: Expr | None
-    made: Expr | None
+    result: Expr | None
 
     @property
     def type(self) -> Type | None:
@@ -106,15 +106,15 @@ def _head_parts(marks: Sequence[Mark], index: int, end: int, function: Function)
     starts: list[int] = []
     close = end - 3  # `) {`
     for at in range(index + 1, len(marks)):
-        found = marks[at]
-        if found.start >= end:
+        spans = marks[at]
+        if spans.start >= end:
             break
-        if (found.kind == "binder" and found.node in params) or (
-            found.kind == "attribute" and found.node[0] is function
+        if (spans.kind == "binder" and spans.node in params) or (
+            spans.kind == "attribute" and spans.node[0] is function
         ):
-            starts.append(found.start)
-        elif found.kind == "type" and found.node is function.ret_type and found.end == end - 2:
-            close = found.start - 5  # `) -> `
+            starts.append(spans.start)
+        elif spans.kind == "type" and spans.node is function.ret_type and spans.end == end - 2:
+            close = spans.start - 5  # `) -> `
     return starts, close
 
 
@@ -165,22 +165,22 @@ def _lines(printed: Printed, cuts: list[_Cut]) -> list[Line]:
             shown = stop
             call = calls[-1].node if calls else None
             builders[row].add(Piece(mark.start + shift, stop + shift, mark.kind, mark.node, call))
-    made = [
+    lines = [
         _line(f"{indent}{text[start:end]}", builder)
         for indent, start, end, builder in zip(indents, starts, ends, builders, strict=True)
     ]
-    while made and not made[-1].text:
-        made.pop()
-    return made
+    while lines and not lines[-1].text:
+        lines.pop()
+    return lines
 
 
 def _line(text: str, builder: _Builder) -> Line:
-    made = builder.value or builder.subject
+    subject = builder.value or builder.subject
     if len(text) > LINE_WIDTH:
         more = len(text) - LINE_WIDTH
         kept = tuple(p for p in builder.pieces if p.end <= LINE_WIDTH)
-        return Line(f"{text[:LINE_WIDTH]} ... {more:,} more characters", kept, builder.subject, made)
-    return Line(text, tuple(builder.pieces), builder.subject, made)
+        return Line(f"{text[:LINE_WIDTH]} ... {more:,} more characters", kept, builder.subject, subject)
+    return Line(text, tuple(builder.pieces), builder.subject, subject)
 
 
 # ---------------------------------------------------------------- types in a few characters

@@ -12,7 +12,7 @@ from passlab.display.html import Markup, join, tag
 from passlab.display.listing import Line, LineTable, listing, short_type, type_text
 from passlab.display.nodes import line_numbers
 from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.errors import counted
 from passlab.ir.module import IRModule
 
@@ -51,7 +51,7 @@ class ModuleView(View):
         return f"{', '.join(names) or 'empty module'}: {words}"
 
     def text(self) -> str:
-        return capped([line_text(line) for line in self.lines], "str() of the program has all")
+        return cap([line_text(line) for line in self.lines], "str() of the program has all")
 
     def html(self) -> Markup:
         parts: list[Markup] = []

@@ -38,9 +38,9 @@ class NodeValuesView(PartsView):
     @cached_property
     def title(self) -> str:
         """How many nodes ran, where numbers stop to be finite, where the runs first differ."""
-        said = [self.run.summary()] + ([] if self.comparison is None else [self.comparison.summary()])
+        parts = [self.run.summary()] + ([] if self.comparison is None else [self.comparison.summary()])
         failed = [] if self.run.error is None else [self.run.error.diagnostics[0].message]
-        return visible(". ".join(f"{part[:1].upper()}{part[1:]}" for part in [*said, *failed]))
+        return visible(". ".join(f"{part[:1].upper()}{part[1:]}" for part in [*parts, *failed]))
 
     @cached_property
     def nodes(self) -> list[Expr | None]:
@@ -95,8 +95,8 @@ class NodeValuesView(PartsView):
         if comparison is None:
             return {}
         far = max((d.ulps for d in comparison.differences.values() if not isinf(d.ulps)), default=1.0)
-        found = {node: comparison.differences.get(node) for node in comparison.compared}
-        return {n: 0.0 if d is None else 10 * far if isinf(d.ulps) else d.ulps for n, d in found.items()}
+        differences = {node: comparison.differences.get(node) for node in comparison.compared}
+        return {n: 0.0 if d is None else 10 * far if isinf(d.ulps) else d.ulps for n, d in differences.items()}
 
     def data(self) -> dict[str, Any]:
         longest = max((facts.seconds for facts in self.run.facts.values()), default=0.0) or 1.0

@@ -42,8 +42,8 @@ def node_of(number: int) -> Expr | None:
 
 def line_node(line: Line) -> Expr | None:
     """Return the node that a line selects: what it defines, or the one parameter that stands in it."""
-    if line.made is not None:
-        return line.made
+    if line.result is not None:
+        return line.result
     binders = [piece.node for piece in line.pieces if piece.kind == "binder"]
     return binders[0] if len(binders) == 1 and isinstance(binders[0], Var) else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from passlab.diffing.diff import count_operators
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, CELL, HEAD, TABLE
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.table import text_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class OperatorsView(View):
         return sorted(count_operators(self.program).items(), key=lambda item: (-item[1], item[0]))
 
     def text(self) -> str:
-        return capped(text_table(("operator", "calls"), self.counts).split("\n"), "frame() has a row for each")
+        return cap(text_table(("operator", "calls"), self.counts).split("\n"), "frame() has a row for each")
 
     def html(self) -> Markup:
         most = max((count for _, count in self.counts), default=1)

@@ -12,7 +12,7 @@ from typing import Any
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, CODE, GREEN, MUTED, PROSE, RED
 from passlab.display.tables import TableView
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.table import Table
 
 TONES = {"": "", "muted": MUTED, "good": GREEN, "bad": RED}
@@ -122,7 +122,7 @@ class PartsView(View):
         raise NotImplementedError
 
     def text(self) -> str:
-        return capped([line for part in self.parts() for line in part.lines()], "frame() has a row for each")
+        return cap([line for part in self.parts() for line in part.lines()], "frame() has a row for each")
 
     def html(self) -> Markup:
         return tag("div", *[part.html() for part in self.parts()])

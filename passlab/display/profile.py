@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from passlab.display.html import Markup, picture, tag
 from passlab.display.palette import BOX, CELL, HEAD, HUES, MUTED, NUMBER, PROSE, TABLE
 from passlab.display.timing import bar
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.table import text_table
 from passlab.vm.report import Report, Row
 
@@ -45,7 +45,7 @@ class ProfileView(View):
         table = text_table(("kernel", "count", "shapes", "bytes"), rows).split("\n") if rows else ["nothing was run"]
         if self.report.memory:
             table.append(self._memory_said())
-        return capped(table, "frame() has a row for each")
+        return cap(table, "frame() has a row for each")
 
     def _memory_said(self) -> str:
         return f"at most {self.report.peak_bytes:,} bytes alive at once, of {self.report.allocated_bytes:,} allocated"
@@ -55,9 +55,9 @@ class ProfileView(View):
         looks = [HEAD, *[f"{HEAD};{NUMBER}"] * 3, HEAD, f"{HEAD};{NUMBER}"]
         head = tag("thead", tag("tr", *[tag("th", name, style=look) for name, look in zip(NAMES, looks, strict=True)]))
         body = tag("tbody", *[_html_row(row, longest) for row in self.rows])
-        said = f"{len(self.report.calls):,} events, {self.whole / 1000:.2f} ms"
+        title = f"{len(self.report.calls):,} events, {self.whole / 1000:.2f} ms"
         table = tag("table", head, body, style=f"{TABLE};width:100%")
-        parts = [tag("div", said, style=f"{PROSE};color:{MUTED}"), tag("div", table, style=BOX)]
+        parts = [tag("div", title, style=f"{PROSE};color:{MUTED}"), tag("div", table, style=BOX)]
         if self.report.memory:
             parts.append(tag("div", self._memory_said(), style=f"{PROSE};color:{MUTED}"))
             parts.append(picture(_memory_drawing(self.report.memory, len(self.report.calls)), alt="memory over time"))

@@ -15,7 +15,7 @@ from passlab.display.listing import Line, LineTable, listing
 from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, OUTCOMES, PROSE, TABLE
 from passlab.display.timing import bar, milliseconds
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module, shown_change
@@ -55,8 +55,8 @@ class RecordingView(View):
     @cached_property
     def title(self) -> str:
         """How many passes ran, changed the program, were skipped and failed."""
-        said = self.recording.summary()
-        return f"{self.recording.name}: {said}" if self.recording.name else said
+        summary = self.recording.summary()
+        return f"{self.recording.name}: {summary}" if self.recording.name else summary
 
     def lines(self, mod: IRModule) -> list[Line]:
         """The lines of one of the recorded modules."""
@@ -109,7 +109,7 @@ class RecordingView(View):
             lines.append(f"{event.id.rjust(width)} {sign} {event.text or event.name}")
             if name != "unchanged":
                 lines.append(f"{' ' * width}   {self.said(event)}")
-        return capped(lines, "Recording.frame() has a row for each")
+        return cap(lines, "Recording.frame() has a row for each")
 
     def html(self) -> Markup:
         longest = max((e.seconds for e in self.recording.steps), default=0.0)
@@ -144,10 +144,12 @@ class RecordingView(View):
         )
 
     def _html_diff(self, event: Event) -> Markup:
-        found = self.diff(event)
-        assert found is not None
+        difference = self.diff(event)
+        assert difference is not None
         title = tag("summary", f"{event.id} {event.text or event.name}", style=f"{PROSE};cursor:pointer")
-        return tag("details", title, found.html_operators(), found.html_lines(STATIC_LINES), style="margin:2px 0")
+        return tag(
+            "details", title, difference.html_operators(), difference.html_lines(STATIC_LINES), style="margin:2px 0"
+        )
 
     @cached_property
     def start(self) -> int:
@@ -273,8 +275,8 @@ class RecordingView(View):
 class _Pages:
     """The programs and diffs of a recording as data: each different one once, None for those not wanted."""
 
-    def __init__(self, view: RecordingView, wanted: set[int] | None) -> None:
-        self.view, self.wanted = view, wanted
+    def __init__(self, view: RecordingView, steps: set[int] | None) -> None:
+        self.view, self.wanted = view, steps
         self.table = LineTable()
         self.printed: list[IRModule] = []
         self.modules: list[list[int] | None] = []
@@ -284,26 +286,29 @@ class _Pages:
 
     def step(self, at: int, event: Event, row: dict[str, Any]) -> dict[str, Any]:
         """Return the row of an event with the numbers of its programs and its diff."""
-        wanted = self.wanted is None or at in self.wanted
-        row["before"], row["after"] = self._module(event.before, wanted), self._module(event.after, wanted)
+        included = self.wanted is None or at in self.wanted
+        row["before"], row["after"] = self._module(event.before, included), self._module(event.after, included)
         if event.changed:
             key = (row["before"], row["after"])
             number = self._diff_of.setdefault(key, len(self.diffs))
             if number == len(self.diffs):
                 self.diffs.append(None)
-            if wanted and self.diffs[number] is None:
-                found = self.view.diff(event)
-                assert found is not None
-                self.diffs[number] = {**found.row_data(), "operators": [list(item) for item in found.operators]}
+            if included and self.diffs[number] is None:
+                difference = self.view.diff(event)
+                assert difference is not None
+                self.diffs[number] = {
+                    **difference.row_data(),
+                    "operators": [list(item) for item in difference.operators],
+                }
             row["diff"] = number
         return row
 
-    def _module(self, mod: IRModule, wanted: bool) -> int:
+    def _module(self, mod: IRModule, included: bool) -> int:
         number = self._module_of.setdefault(id(mod), len(self.modules))
         if number == len(self.modules):
             self.modules.append(None)
             self.printed.append(mod)
-        if wanted and self.modules[number] is None:
+        if included and self.modules[number] is None:
             self.modules[number] = [self.table.add(line) for line in self.view.lines(mod)]
         return number
 

@@ -57,7 +57,7 @@ def _source(module: str) -> str:
 def _body(module: str, main: bool) -> str:
     source = _IMPORT.sub("", _source(module))
     names = _EXPORT.findall(source)
-    text = _EXPORT.sub(lambda found: found[0].removeprefix("export "), source)
+    text = _EXPORT.sub(lambda matches: matches[0].removeprefix("export "), source)
     if not main:
         text = _DEFAULT.sub("", text)  # the widget of its own that a module may end with
     text = _COMMENT.sub("", _CASTS.sub("", _DOCS.sub("", text)))

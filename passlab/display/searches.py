@@ -21,8 +21,8 @@ class BisectionView(PartsView):
 
     kind = "bisection"
 
-    def __init__(self, found: Bisection) -> None:
-        self.found = found
+    def __init__(self, bisection: Bisection) -> None:
+        self.found = bisection
 
     @property
     def title(self) -> str:
@@ -40,8 +40,8 @@ class BisectionView(PartsView):
     def _looked_at(self) -> Table:
         """The programs that were looked at; what the sentence says already is not said again."""
         event, table = self.found.event, self.found.table()
-        said = None if event is None else event.id
-        return Table(table.columns, [(*row[:-1], "" if row[0] == said else row[-1]) for row in table.rows])
+        shown = None if event is None else event.id
+        return Table(table.columns, [(*row[:-1], "" if row[0] == shown else row[-1]) for row in table.rows])
 
     def frame(self) -> pd.DataFrame:
         """Return one row per program that was looked at."""
@@ -54,8 +54,8 @@ class ReductionView(PartsView):
 
     kind = "reduction"
 
-    def __init__(self, found: Reduction) -> None:
-        self.found = found
+    def __init__(self, reduction: Reduction) -> None:
+        self.found = reduction
 
     @property
     def title(self) -> str:
@@ -73,14 +73,14 @@ class ReductionView(PartsView):
         return frame
 
 
-def bisection_view(found: Bisection) -> BisectionView:
+def bisection_view(bisection: Bisection) -> BisectionView:
     """Return the view of a bisection."""
-    return BisectionView(found)
+    return BisectionView(bisection)
 
 
-def reduction_view(found: Reduction) -> ReductionView:
+def reduction_view(reduction: Reduction) -> ReductionView:
     """Return the view of a reduction."""
-    return ReductionView(found)
+    return ReductionView(reduction)
 
 
 __all__ = ["BisectionView", "ReductionView", "bisection_view", "reduction_view"]

@@ -30,7 +30,7 @@ _ALLOCATE = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
 Column = np.ndarray[Any, Any]
 
 
-def packed(numbers: Any) -> str:
+def pack(numbers: Any) -> str:
     """Return whole numbers from -1 on as text: how many bytes each takes, then, each one more, little-endian in base64.
 
     `ints` of `steprun.js` reads it.
@@ -51,18 +51,18 @@ def log_data(sweep: Sweep) -> dict[str, Any]:
     kernels = trace.seconds[:length][trace.role[:length] == KERNEL]
     frames = len(log.parent)
     return {
-        "runs": packed(np.diff(starts, append=length)),
-        "runSites": packed(site[starts]),
+        "runs": pack(np.diff(starts, append=length)),
+        "runSites": pack(site[starts]),
         **_by_place(site, sweep.values(), len(trace.code_map)),
         "more": sweep.more,
-        "micros": packed(np.rint(np.log1p(np.maximum(kernels, 0) * 1e6) * TIME_STEPS)),
-        "switches": packed(np.diff(switched_at, append=length)),
-        "switchedTo": packed(switched_to),
-        "parent": packed(log.parent),
-        "function": packed(log.function),
-        "created": packed(log.created),
-        "result": packed(log.result_register),
-        "depth": packed(log.depth),
+        "micros": pack(np.rint(np.log1p(np.maximum(kernels, 0) * 1e6) * TIME_STEPS)),
+        "switches": pack(np.diff(switched_at, append=length)),
+        "switchedTo": pack(switched_to),
+        "parent": pack(log.parent),
+        "function": pack(log.function),
+        "created": pack(log.created),
+        "result": pack(log.result_register),
+        "depth": pack(log.depth),
         **_given(sweep.given, frames),
         "waits": _waits(trace),
     }
@@ -74,26 +74,26 @@ def _by_place(site: Column, values: Column, sites: int) -> dict[str, Any]:
     always[site[::-1]] = values[::-1]  # what it wrote first
     other = values != always[site]
     always[site[other]] = VARIES
-    return {"always": always.tolist(), "value": packed(values[always[site] == VARIES])}
+    return {"always": always.tolist(), "value": pack(values[always[site] == VARIES])}
 
 
-def _given(found: dict[int, list[int]], frames: int) -> dict[str, str]:
+def _given(params: dict[int, list[int]], frames: int) -> dict[str, str]:
     """The values that frames began with, one after the other, and how many there are of each."""
-    counts = [len(found.get(frame, ())) for frame in range(frames)]
+    counts = [len(params.get(frame, ())) for frame in range(frames)]
     return {
-        "given": packed([number for frame in range(frames) for number in found.get(frame, ())]),
-        "givenCount": packed(counts),
+        "given": pack([number for frame in range(frames) for number in params.get(frame, ())]),
+        "givenCount": pack(counts),
     }
 
 
 def _waits(trace: Trace) -> dict[int, int]:
     """Where the frames that a run began with go on: more than one in a fork."""
-    found: dict[int, int] = {}
+    waits: dict[int, int] = {}
     at = trace.log.segments[0].top if trace.log.segments else None
     while at is not None:
-        found[at.number] = at.pc
+        waits[at.number] = at.pc
         at = at.below
-    return found
+    return waits
 
 
 class Sweep:
@@ -150,10 +150,12 @@ class Sweep:
             value, role = values[event - start], roles[site]
             if role == KERNEL and results[site]:
                 held = registers[frame]
-                made = [add(trace.value_at(held[r], event + 1) if log.overwritten else held[r]) for r in results[site]]
-                put(made[0])
-                if len(made) > 1:
-                    self.more[event] = [n for pair in zip(results[site][1:], made[1:], strict=True) for n in pair]
+                outputs = [
+                    add(trace.value_at(held[r], event + 1) if log.overwritten else held[r]) for r in results[site]
+                ]
+                put(outputs[0])
+                if len(outputs) > 1:
+                    self.more[event] = [n for pair in zip(results[site][1:], outputs[1:], strict=True) for n in pair]
             elif role == CALL:
                 self._enter(self._called[event], value)
                 put(NOTHING)
@@ -217,8 +219,8 @@ class Window(Sweep):
         """Return the numbers of the values that can be seen near the instant; all others are `WAITING`."""
         trace, written = self.trace, self.trace.code_map.written
         first, last = max(0, self.at - BACK), min(self.length, self.at + AHEAD)
-        made = (written[trace.site[: self.length]] >= 0) | np.isin(trace.role[: self.length], (KERNEL, RETURN))
-        self.seen = np.where(made, WAITING, NOTHING)
+        produced = (written[trace.site[: self.length]] >= 0) | np.isin(trace.role[: self.length], (KERNEL, RETURN))
+        self.seen = np.where(produced, WAITING, NOTHING)
         self.registers = _Registers(trace, first)
         if first == 0:
             self._first()
@@ -233,15 +235,15 @@ class Window(Sweep):
             self.given.setdefault(frame, [WAITING] * len(functions[function].params))
         if running < 0 or first == 0:
             return
-        given = self.given[running]
+        params = self.given[running]
         for register, value in enumerate(trace.registers(running, first)):
             number = self.numbers.add(trace.value_at(value, first))
-            events = changes_of(trace, running, register) if value is not None or register < len(given) else []
+            events = changes_of(trace, running, register) if value is not None or register < len(params) else []
             place = bisect_left(events, first)
             if place:
                 self._wrote(events[place - 1], register, number)
-            elif register < len(given):
-                given[register] = number
+            elif register < len(params):
+                params[register] = number
 
     def _wrote(self, event: int, register: int, number: int) -> None:
         results = self.trace.code_map.results(int(self.trace.site[event]))
@@ -251,4 +253,4 @@ class Window(Sweep):
             self.seen[event] = number
 
 
-__all__ = ["SLICE", "TIME_STEPS", "VARIES", "Sweep", "Window", "log_data", "packed"]
+__all__ = ["SLICE", "TIME_STEPS", "VARIES", "Sweep", "Window", "log_data", "pack"]

@@ -48,9 +48,9 @@ class StepValues:
         if isinstance(value, int):
             return self._text(str(value), 0)
         key = (id(value), written)
-        known = self._by_object.get(key)
-        if known is not None:
-            return known[1]
+        cached = self._by_object.get(key)
+        if cached is not None:
+            return cached[1]
         if isinstance(value, np.ndarray):
             number = self._tensor(value, written)
             if value.ndim == 0 or not written:
@@ -73,11 +73,11 @@ class StepValues:
             return self._unwritten[kind]
         if value.ndim == 0:
             key = value.dtype, value.tobytes()
-            known = self._scalars.get(key)
-            if known is None:
+            cached = self._scalars.get(key)
+            if cached is None:
                 text = f"{value.item()!r} {_name(value.dtype)}"
-                known = self._scalars[key] = self._text(text, odd_numbers(value))
-            return known
+                cached = self._scalars[key] = self._text(text, odd_numbers(value))
+            return cached
         number = len(self.texts)
         self.texts.append(visible(short_text(value)))
         self.odd.append(odd_numbers(value))

@@ -23,7 +23,7 @@ from passlab.display.nodes import line_numbers, number_of
 from passlab.display.palette import BOX, CODE, MUTED, PROSE
 from passlab.display.step_log import Sweep, Window, log_data
 from passlab.display.step_values import StepValues
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 
@@ -67,7 +67,7 @@ class StepperView(View):
             lines.append(f"... {len(trace) - end:,} more instructions")
         if trace.error is not None:
             lines.append(f"failed: {trace.error.diagnostics[0].message}")
-        return capped(lines, "frame() has all")
+        return cap(lines, "frame() has all")
 
     def html(self) -> Markup:
         lines = self.text().split("\n")
@@ -174,7 +174,7 @@ class StepperView(View):
             "lives": [places.lives(s) for s in every],
             "nodes": [self._nodes(s) for s in every],
             "programNodes": places.program_nodes,
-            "places": [", ".join(f"{visible(n)}:{line}" for n, line in found) for found in sites.lines],
+            "places": [", ".join(f"{visible(n)}:{line}" for n, line in lines_of_site) for lines_of_site in sites.lines],
             "program": places.program,
             "kernels": places.kernels,
             "biographies": places.biographies,
@@ -191,22 +191,22 @@ class StepperView(View):
         return list(numbers)
 
     def _storage(self, length: int) -> dict[str, Any]:
-        found = self.trace.storage
-        peak, at = found.peak
-        live = found.live[: length + 1]
+        storage = self.trace.storage
+        peak, at = storage.peak
+        live = storage.live[: length + 1]
         change = np.flatnonzero(np.diff(live, prepend=-1))
         if change.size > STRIP:  # of each stretch the highest moment
             parts = np.array_split(change, STRIP)
             change = np.array([part[np.argmax(live[part])] for part in parts])
-        blocks = _blocks(found.allocations, length)
+        blocks = _blocks(storage.allocations, length)
         return {
             "live": [[int(i), int(live[i])] for i in change],
             "peak": peak,
             "peakAt": at,
-            "total": found.total,
+            "total": storage.total,
             "blocks": blocks,
             "lanes": 1 + max((block[2] for block in blocks), default=-1),
-            "count": len(found),
+            "count": len(storage),
         }
 
 
@@ -245,8 +245,8 @@ def _blocks(allocations: Iterable[Allocation], length: int) -> list[list[int]]:
 def _argument_registers(sites: Any, site: int) -> list[int]:
     if sites.role[site] != CALL:
         return []
-    found = sites.instructions[site]
-    return list(found.given) if hasattr(found, "given") else list(found.args)
+    instruction = sites.instructions[site]
+    return list(instruction.given) if hasattr(instruction, "given") else list(instruction.args)
 
 
 # ---------------------------------------------------------------- source, kernels, lives
@@ -297,14 +297,14 @@ class _Places:
     def lives(self, site: int) -> int:
         """The number of the lives of an instruction's nodes, -1 where compiling was not recorded."""
         recording = self.trace.code_map.recording
-        made = self.trace.code_map.role[site] == KERNEL or self.trace.code_map.mnemonic(site) == "load_const"
-        if recording is None or not made:
+        produces = self.trace.code_map.role[site] == KERNEL or self.trace.code_map.mnemonic(site) == "load_const"
+        if recording is None or not produces:
             return -1
-        told = tuple(visible(str(recording.biography(node))) for node in self.trace.code_map.nodes(site))
-        if told not in self._lives:
-            self._lives[told] = len(self.biographies)
-            self.biographies.append(list(told))
-        return self._lives[told]
+        lives = tuple(visible(str(recording.biography(node))) for node in self.trace.code_map.nodes(site))
+        if lives not in self._lives:
+            self._lives[lives] = len(self.biographies)
+            self.biographies.append(list(lives))
+        return self._lives[lives]
 
 
 __all__ = ["StepperView", "stepper_view"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, MUTED, PROSE
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ class StoragesView(View):
                 row[start:end] = list("█" * (min(end, _COLUMNS) - start))
             sizes = ", ".join(f"{allocation.bytes:,}" for allocation in lane)
             lines.append(f"{number:>3} |{''.join(row)}| {sizes}")
-        return capped(lines, "frame() has a row for each storage")
+        return cap(lines, "frame() has a row for each storage")
 
     def html(self) -> Markup:
         bars = [self._bar(allocation, row) for row, lane in enumerate(self.lanes[:_MOST]) for allocation in lane]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, CELL, HEAD, MUTED, NUMBER, PROSE, TABLE
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.table import Table
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class TableView(View):
         return names.index("depth") if "depth" in names[:-1] else -1
 
     def text(self) -> str:
-        return capped(str(self.table).split("\n"), "frame() has a row for each")
+        return cap(str(self.table).split("\n"), "frame() has a row for each")
 
     def html(self) -> Markup:
         shown = [place for place in range(len(self.table.columns)) if place != self._depth]

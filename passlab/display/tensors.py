@@ -46,7 +46,7 @@ def picture(tensor: Array, cells: int = CELLS) -> dict[str, Any] | None:
     odd = odd_numbers(tensor)
     finite = flat[np.isfinite(flat)] if odd else flat
     sample = finite[:: max(1, finite.size // SAMPLE)]
-    made: dict[str, Any] = {
+    picture: dict[str, Any] = {
         "size": int(flat.size),
         "bytes": int(tensor.nbytes),
         "nan": int(np.isnan(flat).sum()) if odd else 0,
@@ -58,17 +58,17 @@ def picture(tensor: Array, cells: int = CELLS) -> dict[str, Any] | None:
         low, high = float(finite.min()), float(finite.max())
         sample = sample.astype(np.float64)
         counts, _ = np.histogram(sample, bins=BINS, range=(low, high if high > low else low + 1))
-        made.update(min=low, max=high, mean=float(sample.mean()), std=float(sample.std()))
-        made["bins"] = counts.tolist()
-    made.update(_heat_map(numbers, cells))
-    return made
+        picture.update(min=low, max=high, mean=float(sample.mean()), std=float(sample.std()))
+        picture["bins"] = counts.tolist()
+    picture.update(_heat_map(numbers, cells))
+    return picture
 
 
 def _heat_map(numbers: Array, cells: int) -> dict[str, Any]:
     """Return the heat map: rows, columns, cells (base64 of one byte each), how many slices a row of them has."""
     planes, across = _planes(numbers)
     room = max(4, cells // across)
-    pooled = [_pooled(plane, room) for plane in planes]
+    pooled = [_pool(plane, room) for plane in planes]
     rows, columns = pooled[0][0].shape
     down = ceil(len(pooled) / across)
     values = np.full((down * rows, across * columns), np.nan)
@@ -78,8 +78,8 @@ def _heat_map(numbers: Array, cells: int) -> dict[str, Any]:
         top, left = place // across * rows, place % across * columns
         window = slice(top, top + rows), slice(left, left + columns)
         values[window], odd[window], blank[window] = value, marks, False
-    known = values[np.isfinite(values)]
-    scale = float(np.abs(known).max()) if known.size else 0.0
+    finite = values[np.isfinite(values)]
+    scale = float(np.abs(finite).max()) if finite.size else 0.0
     with np.errstate(all="ignore"):
         codes = np.nan_to_num(np.rint(values / (scale or 1.0) * SPAN)).clip(-SPAN, SPAN) + ZERO
     codes = np.where(odd > 0, odd, codes).astype(np.uint8)
@@ -111,7 +111,7 @@ def _planes(numbers: Array) -> tuple[list[Array], int]:
     return list(slices), ceil(sqrt(len(slices)))
 
 
-def _pooled(plane: Array, room: int) -> tuple[Array, Array]:
+def _pool(plane: Array, room: int) -> tuple[Array, Array]:
     """Return the means of the blocks of a plane, at most `room` in each direction, and the codes of odd blocks."""
     rows = np.unique(np.linspace(0, plane.shape[0], min(room, plane.shape[0]) + 1).astype(int)[:-1])
     columns = np.unique(np.linspace(0, plane.shape[1], min(room, plane.shape[1]) + 1).astype(int)[:-1])

@@ -8,7 +8,7 @@ from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff, 
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, CELL, HEAD, MUTED, PROSE, TABLE
 from passlab.display.text_recording import SHOWN_STEPS, VERDICTS, Pages, TextRecordingView, diff_html, write_view
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.dumps.language import LANGUAGES
 from passlab.errors import visible
 
@@ -45,7 +45,7 @@ class TextComparisonView(View):
         return visible(f"{compared.left.name} and {compared.right.name}: {compared.summary()}")
 
     def text(self) -> str:
-        return capped(self.comparison.text().split("\n"), "TextComparison.frame() has a row for each")
+        return cap(self.comparison.text().split("\n"), "TextComparison.frame() has a row for each")
 
     def html(self) -> Markup:
         compared = self.comparison
@@ -82,8 +82,8 @@ class TextComparisonView(View):
         cells += [
             tag("td", str(step.number) if step is not None else "–", style=CELL) for step in (pair.left, pair.right)
         ]
-        said = "other text" if pair.same is False else ""
-        cells += [tag("td", visible(text), style=CELL) for text in (pair.name, pair.unit, said)]
+        status = "other text" if pair.same is False else ""
+        cells += [tag("td", visible(text), style=CELL) for text in (pair.name, pair.unit, status)]
         return tag("tr", *cells, style="background:transparent")
 
     def data(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from passlab.display.drawing import Face, box_size, draw
 from passlab.display.html import Markup, tag
 from passlab.display.layout import LayoutError, lay_out
 from passlab.display.palette import BOX, MUTED, PROSE
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.errors import counted, visible
 
 _LABEL = re.compile(r"^[-\w.$]+:(?:\s|$)")  # of a block of LLVM: no value
@@ -83,16 +83,16 @@ class TextGraphView(View):
             + (f"  <- {', '.join(uses[box.number])}" if box.number in uses else "")
             for box, face in zip(self.graph.boxes, self.faces, strict=True)
         ]
-        return capped([f"{self.title}.", *rows], "blame() has every line")
+        return cap([f"{self.title}.", *rows], "blame() has every line")
 
     def html(self) -> Markup:
-        said = tag("div", f"{self.title}.", style=f"{PROSE};color:{MUTED};margin-bottom:4px")
+        header = tag("div", f"{self.title}.", style=f"{PROSE};color:{MUTED};margin-bottom:4px")
         try:
             at = lay_out(self.graph, [box_size(face.lines) for face in self.faces])
         except LayoutError as error:
-            return tag("div", said, tag("pre", f"{self.text()}\n({error})"))
+            return tag("div", header, tag("pre", f"{self.text()}\n({error})"))
         drawing = draw(self.graph, self.faces, at)
-        return tag("div", said, tag("div", drawing, style=f"{BOX};overflow:auto;max-height:700px"))
+        return tag("div", header, tag("div", drawing, style=f"{BOX};overflow:auto;max-height:700px"))
 
 
 def values_of(line: TextLine, syntax: Syntax) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:

@@ -21,7 +21,7 @@ from passlab.display.palette import AMBER, BOX, CELL, CODE, GREEN, HEAD, MUTED, 
 from passlab.display.text_colours import marks
 from passlab.display.text_graph import values_of
 from passlab.display.timing import timing_view
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.dumps.filters import filters_named, noise_of
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.recording import TextRecording
@@ -116,7 +116,7 @@ class TextRecordingView(View):
             lines.append(f"{step.number:>{width}} {sign} {step.name}{unit}{f' ({remark})' if remark else ''}")
         if quiet:
             lines.append(f"{' ' * width} ○ {quiet:,} that changed nothing")
-        return capped(lines, "TextRecording.frame() has a row for each")
+        return cap(lines, "TextRecording.frame() has a row for each")
 
     # ------------------------------------------------------------ static HTML
     def html(self) -> Markup:
@@ -317,7 +317,7 @@ class TextDiffView(View):
         self.diff = diff
 
     def text(self) -> str:
-        return capped(self.diff.text().split("\n"), "TextDiff.rows has all")
+        return cap(self.diff.text().split("\n"), "TextDiff.rows has all")
 
     def html(self) -> Markup:
         return diff_html(self.diff, 400)

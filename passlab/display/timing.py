@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from passlab.display.flame import flame_chart
 from passlab.display.html import Markup, tag
 from passlab.display.palette import BOX, CELL, HEAD, MUTED, NUMBER, PROSE, TABLE
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.dumps.recording import TextRecording
 from passlab.instrument.timing import PassTimingInstrument
 
@@ -69,7 +69,7 @@ class TimingView(View):
 
     def text(self) -> str:
         lines = [f"{'  ' * row.depth}{row.name}{f' ({row.note})' if row.note else ''}" for row in self.rows]
-        return capped(lines or ["no passes were timed"], "frame() has a row for each")
+        return cap(lines or ["no passes were timed"], "frame() has a row for each")
 
     def html(self) -> Markup:
         longest = max((row.total for row in self.rows), default=0.0)
@@ -77,10 +77,10 @@ class TimingView(View):
         looks = [HEAD, *[f"{HEAD};{NUMBER}"] * 3]
         head = tag("thead", tag("tr", *[tag("th", name, style=look) for name, look in zip(names, looks, strict=True)]))
         body = tag("tbody", *[self._html_row(row, longest) for row in self.rows])
-        said = f"{len(self.rows)} passes, {self.whole * 1000:.1f} ms"
+        title = f"{len(self.rows)} passes, {self.whole * 1000:.1f} ms"
         table = tag("table", head, body, style=f"{TABLE};width:100%")
         chart = flame_chart((row.depth, row.name, row.total, row.note) for row in self.rows)
-        return tag("div", tag("div", said, style=f"{PROSE};color:{MUTED}"), chart, tag("div", table, style=BOX))
+        return tag("div", tag("div", title, style=f"{PROSE};color:{MUTED}"), chart, tag("div", table, style=BOX))
 
     def _html_row(self, row: TimeRow, longest: float) -> Markup:
         note = tag("span", f"  {row.note}", style=f"color:{MUTED}") if row.note else Markup("")

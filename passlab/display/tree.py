@@ -8,7 +8,7 @@ from typing import Any
 
 from passlab.display.html import Markup, tag
 from passlab.display.palette import CODE, MUTED, PROSE, RULE
-from passlab.display.view import View, capped
+from passlab.display.view import View, cap
 from passlab.errors import PasslabError, did_you_mean
 
 _INDENT = 26  # pixels of one level
@@ -57,7 +57,7 @@ class TreeView(View):
             lines.append(f"{indent}{branch}{node}{'  *' if node in self.marked else ''}")
             if depth:
                 open_levels.append(not last)
-        return capped(lines, "the text of a smaller tree is complete")
+        return cap(lines, "the text of a smaller tree is complete")
 
     def html(self) -> Markup:
         rows = []

@@ -44,7 +44,7 @@ class View:
         return self.text()
 
 
-def capped(lines: list[str], whole: str) -> str:
+def cap(lines: list[str], whole: str) -> str:
     """Return lines as one text of at most `limits.output_bytes`; `whole` says how to see the rest."""
     budget = limits.current().output_bytes
     lines = [visible(line) for line in lines]
@@ -55,4 +55,4 @@ def capped(lines: list[str], whole: str) -> str:
     return "\n".join(lines)
 
 
-__all__ = ["View", "capped"]
+__all__ = ["View", "cap"]

@@ -112,10 +112,10 @@ def _common(a: Sequence[Hashable], b: Sequence[Hashable]) -> tuple[set[int], set
     return in_a, in_b
 
 
-def _spans(found: Sequence[Word], text: str) -> Spans:
+def _spans(words: Sequence[Word], text: str) -> Spans:
     """Join neighbouring words with nothing but blanks and commas between them."""
     out: list[tuple[int, int]] = []
-    for word in found:
+    for word in words:
         if out and not text[out[-1][1] : word.start].strip(" ,"):
             out[-1] = (out[-1][0], word.end)
         else:

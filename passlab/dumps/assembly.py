@@ -277,7 +277,7 @@ class Assembly:
             return
         since = step.since if step is not None else number
         for name, piece in zip(names, body.pieces, strict=True):
-            unit = self.units.get(name) or self._adopted(name, names)
+            unit = self.units.get(name) or self._adopt(name, names)
             if unit is None:
                 unit = self.units[name] = Unit(name)
             first = since if after else min(number, unit.last_seen + 1) if unit.pieces else number
@@ -287,7 +287,7 @@ class Assembly:
         if banner.scope == MODULE or (banner.kind == "op" and names):
             self._remove_missing(names, number, banner)
 
-    def _adopted(self, name: str, names: tuple[str, ...]) -> Unit | None:
+    def _adopt(self, name: str, names: tuple[str, ...]) -> Unit | None:
         """Return the history of an operation that was printed alone before the program around it was."""
         bare = name.rpartition("/")[2]
         unit = self.units.pop(bare, None) if bare != name and " @" in bare else None

@@ -99,7 +99,7 @@ def _mlir_parts(data: bytes) -> Iterator[Part]:
         if b" loc(" in text:
             text = _LOC.sub(b"", text)
         if text.startswith(b'"'):
-            text = mlir.renumbered(text)
+            text = mlir.renumber(text)
         yield path, tuple(x for pair in pairs for x in pair), text.strip(b"\n").removeprefix(b"builtin.")
 
 

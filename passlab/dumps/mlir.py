@@ -246,7 +246,7 @@ def replace_aliases(text: bytes, aliases: dict[bytes, bytes]) -> bytes:
 _VALUE = re.compile(rb"[%^][\w.$-]+")
 
 
-def renumbered(text: bytes) -> bytes:
+def renumber(text: bytes) -> bytes:
     """Return text with its values and blocks numbered from 0 on; the generic form numbers them through the module."""
     names: dict[bytes, bytes] = {}
     return _VALUE.sub(lambda m: names.setdefault(m[0], b"%c%d" % (m[0][0], len(names))), text)

@@ -98,10 +98,10 @@ class _Aliases:
             waiting += [meanings[name] for name in fresh]
         called = {name: self._name(name, at) for name in meanings if name in needed}
         for name, new in called.items():
-            line = f"{new} = {_renamed(meanings[name], called)}"
+            line = f"{new} = {_rename(meanings[name], called)}"
             if line not in self.definitions:
                 self.definitions.append(line)
-        return _renamed(text, called) if called else text
+        return _rename(text, called) if called else text
 
     def _name(self, name: str, body: int) -> str:
         count = 0
@@ -112,7 +112,7 @@ class _Aliases:
         return new
 
 
-def _renamed(text: str, names: dict[str, str]) -> str:
+def _rename(text: str, names: dict[str, str]) -> str:
     return _USE.sub(lambda match: names.get(match[0], match[0]), text)
 
 

@@ -98,7 +98,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:  # no
     can be
     read, and for an unknown format; damaged dumps are read as far as they go.
     """
-    chosen = _named(format)
+    chosen = _name(format)
     if isinstance(path_or_stream, (str, os.PathLike)):
         path = Path(path_or_stream)
         if not path.exists():
@@ -124,7 +124,7 @@ def read_text(text: str, format: str | None = None) -> TextRecording:  # noqa: A
     return read(io.BytesIO(text.encode("utf-8", "surrogateescape")), format)
 
 
-def _named(name: str | None) -> Format | None:
+def _name(name: str | None) -> Format | None:
     if name is None:
         return None
     entry = next((one for one in FORMATS if one.name == name), None)

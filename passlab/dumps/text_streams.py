@@ -37,11 +37,11 @@ def scan_xdsl(source: Source) -> Scan:
         cut = _NEW_PROGRAM.search(source.read(last.body, last.end))
         if cut is not None:
             last.end = last.body + cut.end()
-            banners.append(_unnamed(source, last.end, banners))
+            banners.append(_without_names(source, last.end, banners))
     return Scan(banners)
 
 
-def _unnamed(source: Source, start: int, banners: list[Banner]) -> Banner:
+def _without_names(source: Source, start: int, banners: list[Banner]) -> Banner:
     """The pass behind the last heading. A pipeline that ran a clean-up before is assumed to end with it."""
     names = {banner.name for banner in banners[:-1]} - {banners[-1].name}
     name = "canonicalize" if "canonicalize" in names else LAST

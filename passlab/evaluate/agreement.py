@@ -58,9 +58,9 @@ def disagreement(before: Value, after: Value, ulps: float = 0.0, finite_only: bo
         if a is b or (id(a), id(b)) in seen:
             continue
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-            found = _arrays(a, b, path, ulps, finite_only)
-            if found is not None:
-                return found
+            difference = _arrays(a, b, path, ulps, finite_only)
+            if difference is not None:
+                return difference
             continue
         parts = _parts(a, b)
         if parts is None:

@@ -33,7 +33,7 @@ def check_argument(param: Var, argument: Any, callables: tuple[type, ...] = ()) 
         if dtype.isnative and dtype.kind in "fiub" and dtype_name(dtype) == ty.dtype:
             return argument  # most of the time there is nothing to decide
     try:
-        return _fitted(argument, ty, callables)
+        return _fit(argument, ty, callables)
     except _ArgumentError as refusal:
         finding = Diagnostic(
             f"the argument for %{param.name_hint} does not fit: {refusal.what}",
@@ -51,9 +51,9 @@ def is_no_number(dtype: np.dtype[Any]) -> bool:
 
 
 class _ArgumentError(Exception):
-    def __init__(self, what: str, expected: str, found: str, hint: str | None = None) -> None:
+    def __init__(self, what: str, expected: str, actual: str, hint: str | None = None) -> None:
         super().__init__(what)
-        self.what, self.expected, self.found, self.hint = what, expected, found, hint
+        self.what, self.expected, self.found, self.hint = what, expected, actual, hint
 
 
 class _Whole:
@@ -78,18 +78,18 @@ class _Whole:
         return self.value
 
 
-def _fitted(root: Any, root_type: Type | None, callables: tuple[type, ...]) -> Value:
+def _fit(root: Any, root_type: Type | None, callables: tuple[type, ...]) -> Value:
     """Return a value with everything in it fitted to its type. Data values may be deep, and may share their parts."""
-    known: dict[int, Value] = {}  # data values and cells by identity; a cell stands for itself before it is done
+    memo: dict[int, Value] = {}  # data values and cells by identity; a cell stands for itself before it is done
     stack: list[_Whole] = []
     value, ty = root, root_type
     while True:
-        if id(value) in known and isinstance(value, (ADTValue, RefValue)):
-            result = known[id(value)]
+        if id(value) in memo and isinstance(value, (ADTValue, RefValue)):
+            result = memo[id(value)]
         else:
             whole = _whole(value, ty)
             if isinstance(value, RefValue):
-                known[id(value)] = value
+                memo[id(value)] = value
             if whole is not None and whole.parts:
                 stack.append(whole)
                 value, ty = whole.parts[0], whole.types[0]
@@ -103,7 +103,7 @@ def _fitted(root: Any, root_type: Type | None, callables: tuple[type, ...]) -> V
                 value, ty = top.parts[count], top.types[count]
                 break
             result = top.rebuilt()
-            known[id(top.value)] = result
+            memo[id(top.value)] = result
             stack.pop()
         else:
             return result
@@ -135,8 +135,8 @@ def _field_types(value: ADTValue, ty: Type | None) -> Sequence[Type | None]:
     ):
         raise _ArgumentError("it is a value of another type", str(ty), f"{made_by} of {made_by.belong_to.name_hint}")
     if len(value.fields) != len(made_by.inputs):
-        expected, found = (f"{made_by} of {n} fields" for n in (len(made_by.inputs), len(value.fields)))
-        raise _ArgumentError("it has the wrong number of fields", expected, found)
+        expected, actual = (f"{made_by} of {n} fields" for n in (len(made_by.inputs), len(value.fields)))
+        raise _ArgumentError("it has the wrong number of fields", expected, actual)
     if isinstance(ty, TypeCall) and ty.args:
         return (None,) * len(made_by.inputs)
     return made_by.inputs
@@ -181,9 +181,9 @@ def _array(argument: Any, ty: Type | None) -> Array:
     if isinstance(argument, np.ndarray) and not argument.dtype.hasobject:
         array = _plain(argument, ty)
     elif callable(getattr(argument, "numpy", None)):  # tensors of other libraries
-        array = _plain(_converted(argument.numpy, argument, ty), ty)
+        array = _plain(_convert(argument.numpy, argument, ty), ty)
     else:
-        array = _converted(lambda: argument, argument, ty)
+        array = _convert(lambda: argument, argument, ty)
         if isinstance(ty, TensorType) and isinstance(argument, (bool, int, float, list)) and array.dtype.kind in "biuf":
             array = _numbers(argument, array, ty)
     if is_no_number(array.dtype):
@@ -191,7 +191,7 @@ def _array(argument: Any, ty: Type | None) -> Array:
     return array
 
 
-def _converted(give: Callable[[], Any], argument: Any, ty: Type | None) -> Array:
+def _convert(give: Callable[[], Any], argument: Any, ty: Type | None) -> Array:
     """Return what an object gives as an array; the object's own code runs there and may raise anything."""
     try:
         return np.asarray(give())
@@ -199,13 +199,13 @@ def _converted(give: Callable[[], Any], argument: Any, ty: Type | None) -> Array
         raise _ArgumentError(str(error) or type(error).__name__, str(ty), type(argument).__name__) from error
 
 
-def _numbers(argument: Any, found: Array, ty: TensorType) -> Array:
+def _numbers(argument: Any, array: Array, ty: TensorType) -> Array:
     """Return Python's numbers in the dtype of a parameter: floats are rounded to floats, all else stays what it is."""
     expected = array_dtype(ty.dtype)
     with np.errstate(all="ignore"):
-        result = found.astype(expected)
-        if expected.kind in "biu" and not (result == found).all():
-            what = f"{ty.dtype} cannot hold {'it' if found.ndim == 0 else 'one of its numbers'}"
+        result = array.astype(expected)
+        if expected.kind in "biu" and not (result == array).all():
+            what = f"{ty.dtype} cannot hold {'it' if array.ndim == 0 else 'one of its numbers'}"
             raise _ArgumentError(what, str(ty), repr(argument)[:60])
     return result
 
@@ -221,11 +221,11 @@ def _plain(array: Array, ty: Type | None) -> Array:
 
 
 def _check_tensor(array: np.ndarray[Any, Any], ty: TensorType) -> None:
-    found = f"Tensor[({', '.join(map(str, array.shape))}), {array.dtype.name}]"
+    actual = f"Tensor[({', '.join(map(str, array.shape))}), {array.dtype.name}]"
     if dtype_name(array.dtype) != ty.dtype:
-        raise _ArgumentError("its dtype differs", str(ty), found, f'convert it with `.astype("{ty.dtype}")`')
+        raise _ArgumentError("its dtype differs", str(ty), actual, f'convert it with `.astype("{ty.dtype}")`')
     fits = len(array.shape) == len(ty.shape) and all(
         not isinstance(d, int) or d == s for d, s in zip(ty.shape, array.shape, strict=True)
     )
     if not fits:
-        raise _ArgumentError("its shape differs", str(ty), found)
+        raise _ArgumentError("its shape differs", str(ty), actual)

@@ -53,7 +53,7 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
         raise NoDefinitionError(Diagnostic(f"`{op.name}` has no definition for these arguments", span))
     try:
         with np.errstate(all="ignore"):
-            return _rounded(meaning(attrs, *map(_widened, args)), ty)
+            return _round_to(meaning(attrs, *map(_widen, args)), ty)
     except Refused:
         raise RunError(Diagnostic(f"`{op.name}` refuses its arguments", span)) from None
     except _ShapeError as error:
@@ -91,13 +91,13 @@ def _result_type(op: Op, attrs: Any, types: tuple[Type, ...]) -> Type | None:
         return None
 
 
-def _widened(value: Any) -> Any:
+def _widen(value: Any) -> Any:
     arrays = value if isinstance(value, tuple) else (value,)
     wide = tuple([array.astype(np.float64) if is_float(array.dtype) else array for array in arrays])
     return wide if isinstance(value, tuple) else wide[0]
 
 
-def _rounded(value: Any, ty: Type) -> Value:
+def _round_to(value: Any, ty: Type) -> Value:
     """Return a value, or a tuple of them, in the type that the operator gives."""
     if isinstance(ty, TupleType):
         return tuple(_tensor(part, field) for part, field in zip(value, ty.fields, strict=True))
@@ -125,14 +125,14 @@ class DefinitionEvaluator(Evaluator):
 
 def _defined_call(ev: Evaluator, node: Call, act: Activation) -> Waits:
     if isinstance(node.op, Op) and node.op.name in MEANING:
-        missing = [arg for arg in node.args if arg not in act.home(arg).known]
+        missing = [arg for arg in node.args if arg not in act.home(arg).values]
         if missing:
             return [(arg, act.home(arg)) for arg in missing]
-        args = [act.home(arg).known[arg] for arg in node.args]
+        args = [act.home(arg).values[arg] for arg in node.args]
         try:
-            act.known[node] = defined_value(node.op, node.attrs, args, node.span)
+            act.values[node] = defined_value(node.op, node.attrs, args, node.span)
         except NoDefinitionError:
-            act.known[node] = apply_operator(node.op, node.attrs, args, node.span)
+            act.values[node] = apply_operator(node.op, node.attrs, args, node.span)
         return []
     return STEPS[Call](ev, node, act)
 

@@ -97,7 +97,7 @@ class Evaluator:
         closure, values = self._prepared(entry, args)
         act = self._enter(closure, values, 1, None)
         self._loop(closure.function.body, act)
-        return act.known
+        return act.values
 
     def _prepared(self, entry: str | GlobalVar | Function, args: Sequence[Any]) -> tuple[Closure, list[Value]]:
         function = entry if isinstance(entry, Function) else self.mod[entry]
@@ -140,7 +140,7 @@ class Evaluator:
             while stack:
                 node, at = stack[-1]
                 home = at.home(node)
-                if node in home.known:
+                if node in home.values:
                     stack.pop()
                     continue
                 missing = steps[type(node)](self, node, home)
@@ -153,7 +153,7 @@ class Evaluator:
         except KeyboardInterrupt as error:
             span = stack[-1][0].span if stack else root.span
             raise InterruptedRunError(Diagnostic("the program was interrupted", span)) from error
-        return act.home(root).known[root]
+        return act.home(root).values[root]
 
     def _enter(self, closure: Closure, args: Sequence[Value], depth: int, call: Call | None) -> Activation:
         function = closure.function
@@ -199,7 +199,7 @@ class Return:
         self.span = call.span
 
 
-# A step returns the tasks it waits for, or puts the node's value into `act.known` and returns none.
+# A step returns the tasks it waits for, or puts the node's value into `act.values` and returns none.
 Task = Expr | Return
 Waits = list[tuple[Task, Activation]]
 _DONE: Waits = []
@@ -209,23 +209,23 @@ def _wait(act: Activation, *nodes: Expr) -> Waits:
     out: Waits = []
     for node in nodes:
         home = act.home(node)
-        if node not in home.known:
+        if node not in home.values:
             out.append((node, home))
     return out
 
 
 def _value(act: Activation, node: Expr) -> Value:
-    return act.home(node).known[node]
+    return act.home(node).values[node]
 
 
 def _constant(ev: Evaluator, node: Constant, act: Activation) -> Waits:
-    act.known[node] = node.data
+    act.values[node] = node.data
     return _DONE
 
 
 def _var(ev: Evaluator, node: Var, act: Activation) -> Waits:
     at: Activation | None = act
-    while at is not None and node not in at.known:
+    while at is not None and node not in at.values:
         at = at.outer
     if at is None:
         raise RunError(
@@ -233,17 +233,17 @@ def _var(ev: Evaluator, node: Var, act: Activation) -> Waits:
                 f"the variable %{node.name_hint} has no value", node.span, hint="it is free, or used before it is bound"
             )
         )
-    act.known[node] = at.known[node]
+    act.values[node] = at.values[node]
     return _DONE
 
 
 def _itself(ev: Evaluator, node: Expr, act: Activation) -> Waits:
-    act.known[node] = node
+    act.values[node] = node
     return _DONE
 
 
 def _global_var(ev: Evaluator, node: GlobalVar, act: Activation) -> Waits:
-    act.known[node] = ev._global(node)
+    act.values[node] = ev._global(node)
     return _DONE
 
 
@@ -257,7 +257,7 @@ def _function(ev: Evaluator, node: Function, act: Activation) -> Waits:
 def _tuple(ev: Evaluator, node: Tuple, act: Activation) -> Waits:
     waits = _wait(act, *node.fields)
     if not waits:
-        act.known[node] = tuple(_value(act, f) for f in node.fields)
+        act.values[node] = tuple(_value(act, f) for f in node.fields)
     return waits
 
 
@@ -267,12 +267,12 @@ def _projection(ev: Evaluator, node: TupleGetItem, act: Activation) -> Waits:
         whole = _value(act, node.tuple_value)
         if not isinstance(whole, tuple) or not -len(whole) <= node.index < len(whole):
             raise RunError(Diagnostic(f"there is no element {node.index} in {describe(whole)}", node.span))
-        act.known[node] = whole[node.index]
+        act.values[node] = whole[node.index]
     return waits
 
 
 def _let(ev: Evaluator, node: Let, act: Activation) -> Waits:
-    if node.var not in act.known:
+    if node.var not in act.values:
         waits = _wait(act, node.value)
         if waits:
             return waits
@@ -299,7 +299,7 @@ def _inner(node: Expr, part: Expr, act: Activation) -> Waits:
         return waits
     waits = _wait(act, part)
     if not waits:
-        act.known[node] = _value(act, part)
+        act.values[node] = _value(act, part)
     return waits
 
 
@@ -311,11 +311,11 @@ def _call(ev: Evaluator, node: Call, act: Activation) -> Waits:
     if isinstance(callee, Op):
         of_memory = MEMORY_OPERATORS.get(callee.name)
         if of_memory is not None:
-            act.known[node] = of_memory(ev, node, act, args)
+            act.values[node] = of_memory(ev, node, act, args)
         else:
-            act.known[node] = apply_operator(callee, node.attrs, args, node.span)
+            act.values[node] = apply_operator(callee, node.attrs, args, node.span)
     elif isinstance(callee, Constructor):
-        act.known[node] = ADTValue(callee, args)
+        act.values[node] = ADTValue(callee, args)
     elif isinstance(callee, Closure):
         return _call_closure(ev, node, callee, args, act)
     else:
@@ -330,21 +330,21 @@ def _call_closure(ev: Evaluator, node: Call, callee: Closure, args: list[Value],
 
 
 def _return(ev: Evaluator, node: Return, act: Activation) -> Waits:
-    node.caller.known[node.call] = _value(act, node.body)
+    node.caller.values[node.call] = _value(act, node.body)
     return _DONE
 
 
 def _ref_create(ev: Evaluator, node: RefCreate, act: Activation) -> Waits:
     waits = _wait(act, node.value)
     if not waits:
-        act.known[node] = RefValue(_value(act, node.value))
+        act.values[node] = RefValue(_value(act, node.value))
     return waits
 
 
 def _ref_read(ev: Evaluator, node: RefRead, act: Activation) -> Waits:
     waits = _wait(act, node.ref)
     if not waits:
-        act.known[node] = _value(act, node.ref).value
+        act.values[node] = _value(act, node.ref).value
     return waits
 
 
@@ -352,7 +352,7 @@ def _ref_write(ev: Evaluator, node: RefWrite, act: Activation) -> Waits:
     waits = _wait(act, node.ref, node.value)
     if not waits:
         _value(act, node.ref).value = _value(act, node.value)
-        act.known[node] = ()
+        act.values[node] = ()
     return waits
 
 

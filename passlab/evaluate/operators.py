@@ -30,8 +30,8 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
             *(Diagnostic(d.message, span, d.expected, d.found, d.notes, d.hint) for d in error.diagnostics)
         ) from error
     except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
-        given = ((f"it was given {', '.join(describe(a) for a in args)}", None),)
-        raise failure(error, f"`{op.name}` failed", span, given) from error
+        notes = ((f"it was given {', '.join(describe(a) for a in args)}", None),)
+        raise failure(error, f"`{op.name}` failed", span, notes) from error
 
 
 # What NumPy and Python say of arrays that no memory could hold.
@@ -55,17 +55,17 @@ def values_inside(function: Function, inputs: Sequence[Value]) -> Iterator[tuple
 
     Raises `RunError`, located at the operator that fails.
     """
-    known: dict[Expr, Any] = dict(zip(function.params, inputs, strict=True))
+    values: dict[Expr, Any] = dict(zip(function.params, inputs, strict=True))
     for node in post_order(function.body):
         if isinstance(node, Constant):
-            known[node] = node.data
+            values[node] = node.data
         elif isinstance(node, Tuple):
-            known[node] = tuple(known[field] for field in node.fields)
+            values[node] = tuple(values[field] for field in node.fields)
         elif isinstance(node, TupleGetItem):
-            known[node] = known[node.tuple_value][node.index]
+            values[node] = values[node.tuple_value][node.index]
         elif is_op_call(node):
-            known[node] = apply_operator(node.op, node.attrs, [known[a] for a in node.args], node.span)
-            yield node, known[node]
+            values[node] = apply_operator(node.op, node.attrs, [values[a] for a in node.args], node.span)
+            yield node, values[node]
 
 
 # recurses: the result of one kernel: an array, or a tuple of arrays

@@ -40,7 +40,7 @@ def arrays_in(values: Iterable[Any]) -> list[Array]:
 
 def private_copy(value: Any) -> Any:
     """Return a value with copies of the arrays that somebody else could write into."""
-    return _mapped(value, lambda a: a.copy() if owner(a).flags.writeable or a.flags.writeable else a)
+    return _map_parts(value, lambda a: a.copy() if owner(a).flags.writeable or a.flags.writeable else a)
 
 
 def own_result(result: Any, args: Iterable[Any]) -> Any:
@@ -61,7 +61,7 @@ def own_result(result: Any, args: Iterable[Any]) -> Any:
         kept[id(whose)] = whose
         return array
 
-    return _mapped(result, own)
+    return _map_parts(result, own)
 
 
 def _parts(value: Any) -> Iterable[Any]:
@@ -70,7 +70,7 @@ def _parts(value: Any) -> Iterable[Any]:
     return (value.value,) if isinstance(value, RefValue) else value
 
 
-def _mapped(root: Any, change: Callable[[Array], Array]) -> Any:
+def _map_parts(root: Any, change: Callable[[Array], Array]) -> Any:
     """Return a value with its arrays replaced; parts without changes stay the same objects. Cells are written into."""
     results: list[Any] = []
     done: dict[int, Any] = {}  # by identity; `root` keeps them all alive

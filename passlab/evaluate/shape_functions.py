@@ -59,8 +59,8 @@ def _known(ty: Type | None, flat: Iterator[Array], by_data: bool) -> tuple[Type,
     def gather(parts: list[tuple[Type, Any]]) -> tuple[Type, Any]:
         return TupleType([t for t, _ in parts]), tuple(v for _, v in parts)
 
-    known: tuple[Type, Any] = fold_tuple(ty or NOTHING, leaf, gather)
-    return known
+    folded: tuple[Type, Any] = fold_tuple(ty or NOTHING, leaf, gather)
+    return folded
 
 
 def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Type:
@@ -79,10 +79,10 @@ def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Ty
     spec = node.op.spec
     if spec.shape_function is not None:
         return spec.shape_function(node.attrs, *(arrays[a] for a in node.args))
-    found = spec.relation([types[a] for a in node.args], node.attrs, _Concrete())
-    if found is None:
+    result = spec.relation([types[a] for a in node.args], node.attrs, _Concrete())
+    if result is None:
         raise RunError(Diagnostic(f"the shape of `{spec.name}` could not be found from those of its inputs", node.span))
-    return found
+    return result
 
 
 def _write_shapes(ty: Type, results: Sequence[Array]) -> None:

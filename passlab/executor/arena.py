@@ -19,7 +19,7 @@ TRIES = 50
 Life = tuple[int, int]  # first and last moment of use, both included
 
 
-def placed(lives: Sequence[Life], sizes: Sequence[int]) -> tuple[list[int], int]:
+def position(lives: Sequence[Life], sizes: Sequence[int]) -> tuple[list[int], int]:
     """Return the offset of each result and the bytes that all take together.
 
     Results are placed largest first; while some lie beyond what is alive at once, the plan is made again with these
@@ -91,10 +91,10 @@ def _by_time(lives: Sequence[Life], sizes: Sequence[int]) -> list[int]:
 def _gap(taken: Sequence[tuple[int, int]], size: int) -> int:
     """Return where the smallest gap begins that holds `size` bytes; the end of all when none does."""
     end = 0
-    found, spare = -1, 0
+    best_gap, spare = -1, 0
     for first, last in taken:
         gap = first - end - size
-        if gap >= 0 and (found < 0 or gap < spare):
-            found, spare = end, gap
+        if gap >= 0 and (best_gap < 0 or gap < spare):
+            best_gap, spare = end, gap
         end = max(end, last)
-    return found if found >= 0 else end
+    return best_gap if best_gap >= 0 else end

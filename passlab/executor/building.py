@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from passlab.errors import Diagnostic, RunError, RunTypeError, VerifyError, did_you_mean
-from passlab.executor.aot.module_source import lowered
+from passlab.executor.aot.module_source import lower
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
 from passlab.executor.graph_codegen import GraphCode
 from passlab.executor.value_form import value_form
@@ -84,7 +84,7 @@ def build(
     kind = "graph" if executor is None else str(getattr(executor, "name", executor))
     if kind == "aot":
         with building():
-            return AOTExecutorFactory(lowered(infer_module(mod), params), name)
+            return AOTExecutorFactory(lower(infer_module(mod), params), name)
     if kind != "graph":
         hint = did_you_mean(kind, ("graph", "aot")) or 'there are "graph" and "aot"'
         raise RunError(Diagnostic(f"nothing is built for the executor `{kind}`", hint=hint))
@@ -97,10 +97,10 @@ def optimize(
 ) -> tuple[IRModule, dict[str, Any]]:
     """Run only the passes of `build`, up to the fusion of operators; return the module and `params`."""
     with building():
-        return _optimised(as_module(mod), params, target, FUSE), dict(params or {})
+        return _optimize(as_module(mod), params, target, FUSE), dict(params or {})
 
 
-def _optimised(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
+def _optimize(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
     """Return the module after the passes of the compiler and those of the pipeline `last`."""
     with compiling():
         mod = _flat(reachable(bind_params(value_form(mod), params)))
@@ -113,14 +113,14 @@ def _optimised(mod: IRModule, params: Mapping[str, Any] | None, target: Any, las
 def graph_code(mod: IRModule | Function, params: Mapping[str, Any] | None = None) -> GraphCode:
     """Return `main` as a graph with how it came about: which expression each node is of, and how memory was planned."""
     with building():
-        return GraphCode(_optimised(as_module(mod), params, None, LOWER))
+        return GraphCode(_optimize(as_module(mod), params, None, LOWER))
 
 
 def build_graph(
     mod: IRModule, params: Mapping[str, Any] | None = None, name: str = "default", target: Any = None
 ) -> GraphExecutorFactory:
     """Compile `main` to a graph of kernels; see `build`."""
-    code = GraphCode(_optimised(mod, params, target, LOWER), prefix=f"tvmgen_{name}_")
+    code = GraphCode(_optimize(mod, params, target, LOWER), prefix=f"tvmgen_{name}_")
     return GraphExecutorFactory(code.graph, code.kernels, code.params, name)
 
 

@@ -24,9 +24,9 @@ from passlab.evaluate.ownership import own_result, private_copy
 from passlab.executor.aot import CompiledFunction, python_source
 from passlab.executor.building import build_graph
 from passlab.executor.graph_module import GraphModule
-from passlab.executor.specializing import specialized
+from passlab.executor.specializing import specialize
 from passlab.infer import infer_expr, infer_module
-from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, TupleWrapper, Var, unwrapped
+from passlab.ir.expr import Constant, Expr, Function, GlobalVar, Let, TupleWrapper, Var, unwrap
 from passlab.ir.module import IRModule
 from passlab.ir.types import FuncType, TensorType, TupleType, Type, fold_tuple, type_nodes
 from passlab.ir.variables import free_vars
@@ -61,11 +61,11 @@ class Executor:
                     hint="`passlab.parse_expr` reads one; without an argument `main` is evaluated",
                 )
             )
-        expr = unwrapped(expr)
-        given: Any = {} if binds is None else binds
-        if not isinstance(given, Mapping) or not all(isinstance(var, Var) for var in given):
+        expr = unwrap(expr)
+        bindings: Any = {} if binds is None else binds
+        if not isinstance(bindings, Mapping) or not all(isinstance(var, Var) for var in bindings):
             raise RunTypeError("`binds` gives values by variable")
-        for var, value in given.items():
+        for var, value in bindings.items():
             expr = Let(var, value if isinstance(value, Expr) else Constant(value), expr)
         loose = free_vars(expr)
         if loose:
@@ -117,7 +117,7 @@ class DebugExecutor(Executor):
         self.evaluator = Evaluator(self.mod)
 
     def call(self, entry: Function | GlobalVar, args: list[Any]) -> Any:
-        return self._out(self.evaluator.run(_typed(entry, self.mod), self._in(args)))
+        return self._out(self.evaluator.run(_infer_types(entry, self.mod), self._in(args)))
 
     def value(self, expr: Expr) -> Any:
         return self._out(self.evaluator.evaluate(infer_expr(expr, self.mod)))
@@ -195,7 +195,7 @@ class GraphExecutor(Executor):
         for param, value in zip(function.params, args, strict=True):
             if isinstance(value, tuple) and not isinstance(param.type_annotation, TupleType):
                 check_argument(param, value)  # a graph knows no tuples: to it, one of one array is that array
-        static, types = specialized(function, args)
+        static, types = specialize(function, args)
         with self._lock:
             if (function, types) not in self._graphs:
                 mod = infer_module(self.mod.with_functions({"main": static}))
@@ -271,7 +271,7 @@ class FunctionValue:
         return f"<function of a program, by the {self.executor.kind} executor>"
 
 
-def _typed(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:
+def _infer_types(entry: Function | GlobalVar, mod: IRModule) -> Function | GlobalVar:
     return infer_expr(entry, mod) if isinstance(entry, Function) else entry
 
 
@@ -282,16 +282,16 @@ def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
     if len(args) > len(names):
         message = f"the function takes {len(names)} arguments and was given {len(args)}"
         raise RunError(Diagnostic(message, function.span, hint=takes))
-    given = dict(zip(names, args, strict=False))
+    named = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in names:
             hint = did_you_mean(name, names) or takes
             raise RunError(Diagnostic(f"the function has no parameter %{name}", hint=hint))
-        if name in given:
+        if name in named:
             raise RunError(f"the parameter %{name} is given twice")
-        given[name] = value
-    if len(given) < len(set(names)):
-        missing = [param for param in function.params if param.name_hint not in given]
+        named[name] = value
+    if len(named) < len(set(names)):
+        missing = [param for param in function.params if param.name_hint not in named]
         message = f"arguments are missing: {', '.join(f'%{param.name_hint}' for param in missing)}"
         unpack = (
             "a dictionary of arguments is given as `**arguments`" if any(isinstance(a, dict) for a in args) else None
@@ -301,7 +301,7 @@ def arguments(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any])
         if len(args) != len(names):
             raise RunError("parameters share a name: give all arguments by position")
         return list(args)
-    return [given[name] for name in names]
+    return [named[name] for name in names]
 
 
 EXECUTORS: dict[str, Callable[[IRModule], Executor]] = {

@@ -252,8 +252,8 @@ def plan_memory(
     planned: list[tuple[int, int, int]] = []  # minus the size, the node that makes it, the result
     for i, node in enumerate(nodes):
         last.update((root[rows[j] + index], i) for j, index in node.inputs)
-        made = range(rows[i], rows[i + 1]) if node.func_name else ()
-        planned += [(-sizes[r], i, r) for r in made if root[r] == r and r not in outputs]
+        rows_made = range(rows[i], rows[i + 1]) if node.func_name else ()
+        planned += [(-sizes[r], i, r) for r in rows_made if root[r] == r and r not in outputs]
     pools: defaultdict[Hashable, list[tuple[int, list[tuple[int, int]]]]] = defaultdict(list)
     count = 0  # of storages; the pool of a device has its own with their numbers, and the times they are in use
     place: dict[int, int] = {}
@@ -262,14 +262,14 @@ def plan_memory(
         pool = pools[places[result] if places else None]
         newest = range(len(pool) - 1, max(-1, len(pool) - 1 - MOST_TRIED), -1)  # the storages shrink as they come
         free = [(gap, k) for k in newest if (gap := _gap(pool[k][1], life)) is not None]
-        found = min(free)[1] if free else len(pool)
+        slot = min(free)[1] if free else len(pool)
         if tell is not None:
             tell(Placement(result, sizes[result], *life, not free, min(free)[0] if free else 0))
-        if found == len(pool):
+        if slot == len(pool):
             pool.append((count, []))
             count += 1
-        insort(pool[found][1], life)
-        place[result] = pool[found][0]
+        insort(pool[slot][1], life)
+        place[result] = pool[slot][0]
     numbers: dict[tuple[bool, int], int] = {}
     return [numbers.setdefault((r in place, place.get(r, r)), len(numbers)) for r in root]
 

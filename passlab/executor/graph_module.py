@@ -14,7 +14,7 @@ from passlab.errors import Diagnostic, InterruptedRunError, PasslabError, RunErr
 from passlab.evaluate.arguments import check_argument, is_no_number
 from passlab.evaluate.operators import failure
 from passlab.evaluate.ownership import private_copy
-from passlab.executor.arena import placed
+from passlab.executor.arena import position
 from passlab.executor.graph import COPY, NOP, Entry, Graph
 from passlab.executor.graph_profile import profile
 from passlab.executor.outputs import RunsByInputs, numbered, numbers_of, output_number, written
@@ -64,10 +64,10 @@ class GraphModule(RunsByInputs):
         graph = self.graph
         kinds = [array_dtype(d) for d in graph.dtypes]
         lives = graph.lives()
-        made = list(lives)
-        sizes = [graph.result_bytes(result) for result in made]
+        storages = list(lives)
+        sizes = [graph.result_bytes(result) for result in storages]
         if self.shares_memory:
-            offsets, self.storage_bytes = placed([lives[result] for result in made], sizes)
+            offsets, self.storage_bytes = position([lives[result] for result in storages], sizes)
             limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
             arena = Storage(self.storage_bytes)
             places = [(arena, offset) for offset in offsets]
@@ -75,7 +75,7 @@ class GraphModule(RunsByInputs):
             self.storage_bytes = sum(sizes)
             limits.check("live_bytes", self.storage_bytes, "the memory of the graph")
             places = [(Storage(size), 0) for size in sizes]
-        for result, (storage, offset) in zip(made, places, strict=True):
+        for result, (storage, offset) in zip(storages, places, strict=True):
             self.values[result] = storage.tensor(offset, graph.shapes[result], kinds[result])
 
     def _result(self, entry: Entry) -> int:
@@ -116,13 +116,13 @@ class GraphModule(RunsByInputs):
         node = self.inputs[name]
         first, last = self.rows[node], self.rows[node + 1]
         parts = [TensorType(self.graph.shapes[r], self.graph.dtypes[r]) for r in range(first, last)]
-        given = _leaves(value)
-        if len(parts) > 1 and len(given) == 1 and isinstance(given[0], list):  # numbers for a tuple of scalars
-            given = given[0]
-        if len(given) == len(parts):
-            given = [_converted(leaf, part) for leaf, part in zip(given, parts, strict=True)]
-        single = len(given) == len(parts) == 1
-        fitted = check_argument(Var(name, parts[0] if single else TupleType(parts)), given[0] if single else given)
+        leaves = _leaves(value)
+        if len(parts) > 1 and len(leaves) == 1 and isinstance(leaves[0], list):  # numbers for a tuple of scalars
+            leaves = leaves[0]
+        if len(leaves) == len(parts):
+            leaves = [_convert(leaf, part) for leaf, part in zip(leaves, parts, strict=True)]
+        single = len(leaves) == len(parts) == 1
+        fitted = check_argument(Var(name, parts[0] if single else TupleType(parts)), leaves[0] if single else leaves)
         self.values[first:last] = [fitted] if single else list(fitted)
 
     def get_input(self, key: Any, out: Array | None = None) -> Any:
@@ -210,7 +210,7 @@ class GraphModule(RunsByInputs):
 
 def _leaves(value: Any) -> list[Any]:
     """Return what a value holds, left to right through tuples: a graph has no tuples. Lists of numbers stay whole."""
-    found: list[Any] = []
+    leaves: list[Any] = []
     todo = [value]
     while todo:
         at = todo.pop()
@@ -218,11 +218,11 @@ def _leaves(value: Any) -> list[Any]:
         if isinstance(at, (tuple, list)) and not rows:
             todo.extend(reversed(at))
         else:
-            found.append(at.data if isinstance(at, Constant) else at)
-    return found
+            leaves.append(at.data if isinstance(at, Constant) else at)
+    return leaves
 
 
-def _converted(value: Any, ty: TensorType) -> Any:
+def _convert(value: Any, ty: TensorType) -> Any:
     """Return an array in the dtype of an input: floats are rounded to floats, all else must stay what it is."""
     expected = array_dtype(ty.dtype)
     if not isinstance(value, np.ndarray) or value.dtype == expected or is_no_number(value.dtype):
@@ -267,8 +267,8 @@ class GraphModuleDebug(GraphModule):
         with np.errstate(all="ignore"):
             for i in self.ran[: bisect_right(self.ran, number)]:
                 self.run_node(i)
-        found = self.values[self.rows[number] : self.rows[number + 1]]
-        return tuple([value.copy() for value in found if value is not None])
+        values = self.values[self.rows[number] : self.rows[number + 1]]
+        return tuple([value.copy() for value in values if value is not None])
 
     def profile(self, collectors: Any = None, **inputs: Any) -> Report:
         """Set the inputs given, run three times unmeasured and once measured; return what each node took.

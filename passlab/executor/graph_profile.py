@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from passlab.executor.graph import COPY, NOP, Graph
-from passlab.vm.report import Report, Row, described, marks
+from passlab.vm.report import Report, Row, describe, marks
 
 if TYPE_CHECKING:
     from passlab.executor.graph_module import GraphModuleDebug
@@ -54,7 +54,7 @@ def _event(module: GraphModuleDebug, number: int, microseconds: float) -> Row:
         "Name": NAMES.get(node.func_name, node.func_name),
         "Duration (us)": microseconds,
         "Device": DEVICES.get(kind, f"device {kind}"),
-        "Argument Shapes": ", ".join(map(described, arrays)),
+        "Argument Shapes": ", ".join(map(describe, arrays)),
         "Bytes": sum(a.nbytes for a in arrays if a is not None),
         "Node": node.name,
     }
@@ -70,11 +70,11 @@ def _memory(graph: Graph, ran: list[int]) -> tuple[tuple[tuple[int, int], ...], 
     for result, (birth, death) in lives.items():
         change[birth] += sizes[result]
         change[death + 1] -= sizes[result]
-    live, over_time, told = 0, [], 0
+    live, over_time, last = 0, [], 0
     events = {node: event for event, node in enumerate(ran)}
     for node, more in enumerate(change[: len(graph.nodes)]):
         live += more
-        if node in events and live != told:
+        if node in events and live != last:
             over_time.append((events[node], live))
-            told = live
+            last = live
     return tuple(over_time), sum(sizes.values())

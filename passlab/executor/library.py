@@ -33,7 +33,7 @@ from passlab.op.dtypes import array_dtype
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.parser import parse
 from passlab.text.printer import HEADER, text_with
-from passlab.vm.files.container import packed
+from passlab.vm.files.container import pack
 from passlab.vm.files.loading import Reader, kernel_functions
 from passlab.vm.files.saving import KernelLibrary, texts
 
@@ -46,7 +46,7 @@ Arrays = Mapping[str, "np.ndarray[Any, Any]"]
 # ------------------------------------------------------------ graphs
 def graph_file(name: str, graph: Graph, kernels: KernelLibrary, params: Mapping[str, Any]) -> bytes:
     """Return the file of a graph, its kernels and its parameters."""
-    return packed(GRAPH, (text_part(name), text_part(graph.to_json()), kernels.bytes, save_param_dict(params)))
+    return pack(GRAPH, (text_part(name), text_part(graph.to_json()), kernels.bytes, save_param_dict(params)))
 
 
 def read_graph(parts: Sequence[bytes]) -> tuple[str, Graph, dict[str, Function], dict[str, Any]]:
@@ -55,17 +55,17 @@ def read_graph(parts: Sequence[bytes]) -> tuple[str, Graph, dict[str, Function],
     graph = Graph.from_json(_text(text))
     functions = kernel_functions(KernelLibrary.of_bytes(kernels).text)
     check_kernels(graph, functions)
-    given = load_param_dict(params)
-    check_params(graph, given)
-    return _text(name), graph, functions, given
+    arrays = load_param_dict(params)
+    check_params(graph, arrays)
+    return _text(name), graph, functions, arrays
 
 
 def check_kernels(graph: Graph, kernels: Mapping[str, Function]) -> None:
     """Raise `VerifyError` unless every node calls a kernel that takes its inputs and gives its results."""
     rows = graph.row_ptr
     for i, node in enumerate(graph.nodes):
-        taken = [_described(graph, rows[j] + index) for j, index in node.inputs]
-        given = [_described(graph, r) for r in range(rows[i], rows[i + 1])]
+        taken = [_describe(graph, rows[j] + index) for j, index in node.inputs]
+        inputs = [_describe(graph, r) for r in range(rows[i], rows[i + 1])]
         if node.func_name in (NOP, COPY):
             _check_plain(graph, rows, i)
         elif node.func_name:
@@ -73,7 +73,7 @@ def check_kernels(graph: Graph, kernels: Mapping[str, Function]) -> None:
                 raise VerifyError(f"the library has no kernel `{node.func_name}`")
             kernel = kernels[node.func_name]
             _fits(node.name, "takes", taken, [t for p in kernel.params for t in _tensors(p.checked_type)])
-            _fits(node.name, "gives", given, _tensors(kernel.body.checked_type))
+            _fits(node.name, "gives", inputs, _tensors(kernel.body.checked_type))
 
 
 def check_params(graph: Graph, params: Arrays) -> None:
@@ -85,11 +85,11 @@ def check_params(graph: Graph, params: Arrays) -> None:
             raise VerifyError(f"the graph has no input for the parameter `{name[:40]}`")
         result = inputs[name]
         if array.shape != graph.shapes[result] or array.dtype != array_dtype(graph.dtypes[result]):
-            expected, found = _described(graph, result), f"Tensor[{array.shape}, {array.dtype.name}]"
-            raise VerifyError(Diagnostic(f"the parameter `{name}` does not fit", expected=expected, found=found))
+            expected, actual = _describe(graph, result), f"Tensor[{array.shape}, {array.dtype.name}]"
+            raise VerifyError(Diagnostic(f"the parameter `{name}` does not fit", expected=expected, found=actual))
 
 
-def _described(graph: Graph, result: int) -> str:
+def _describe(graph: Graph, result: int) -> str:
     return f"{graph.dtypes[result]}{graph.shapes[result]}"
 
 
@@ -97,10 +97,10 @@ def _tensors(ty: Any) -> list[str]:
     return [f"{t.dtype}{tuple(t.shape)}" for t in tensor_types(ty)]
 
 
-def _fits(node: str, does: str, said: list[str], wanted: list[str]) -> None:
-    if said != wanted:
+def _fits(node: str, does: str, declared: list[str], expected: list[str]) -> None:
+    if declared != expected:
         what = f"the kernel of the node {node[:60]} {does} what the graph does not say"
-        raise VerifyError(Diagnostic(what, expected=", ".join(wanted)[:200], found=", ".join(said)[:200]))
+        raise VerifyError(Diagnostic(what, expected=", ".join(expected)[:200], found=", ".join(declared)[:200]))
 
 
 def _check_plain(graph: Graph, rows: Sequence[int], number: int) -> None:
@@ -125,7 +125,7 @@ def program_file(name: str, mod: IRModule) -> bytes:
     text = f"{HEADER}{body}\n{section}" if section else HEADER + body
     arrays = {str(i): constant.data for i, constant in enumerate(constants)}
     inputs = texts([p.name_hint for p in mod["main"].params])
-    return packed(PROGRAM, (text_part(name), inputs, text_part(text), save_param_dict(arrays)))
+    return pack(PROGRAM, (text_part(name), inputs, text_part(text), save_param_dict(arrays)))
 
 
 def read_program(parts: Sequence[bytes]) -> tuple[str, IRModule]:

@@ -6,7 +6,7 @@ from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.factories import AOTExecutorFactory, GraphExecutorFactory
 from passlab.executor.library import GRAPH, PROGRAM, read_graph, read_program
 from passlab.vm.executable import Executable
-from passlab.vm.files.container import is_packed, unpacked
+from passlab.vm.files.container import is_packed, unpack
 from passlab.vm.files.disk import FileName, read_bytes
 from passlab.vm.files.loading import kernel_functions, load
 from passlab.vm.files.saving import EXECUTABLE, KernelLibrary
@@ -27,7 +27,7 @@ def load_module(path: FileName, fmt: str = "") -> Library:
 
 def read_library(data: bytes) -> GraphExecutorFactory | AOTExecutorFactory | Executable:
     """Return what the bytes of a file stand for. Raises `VerifyError` for damaged ones."""
-    kind, parts = unpacked(data)
+    kind, parts = unpack(data)
     if PARTS.get(kind) != len(parts):
         raise VerifyError(f"a library of the kind {kind[:20]!r} with {len(parts)} parts cannot be read")
     if kind == EXECUTABLE:

@@ -41,9 +41,9 @@ def output_number(index: Any, count: int) -> int:
     return _in_range(index, count, "output", "number of an output")
 
 
-def _in_range(number: Any, count: int, what: str, wanted: str) -> int:
+def _in_range(number: Any, count: int, what: str, hint: str) -> int:
     if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
-        raise RunTypeError(f"the {wanted} is needed, not a {type(number).__name__}")
+        raise RunTypeError(f"the {hint} is needed, not a {type(number).__name__}")
     if not 0 <= number < count:
         raise RunError(f"there are {count} {what}s, none of number {number}")
     return int(number)
@@ -61,8 +61,8 @@ def check_output(value: Array, out: Any) -> None:
     if not isinstance(out, np.ndarray):
         raise RunTypeError(f"a result is written into an array, not into a {type(out).__name__}")
     if out.shape != value.shape or out.dtype != value.dtype:
-        expected, found = (f"Tensor[({', '.join(map(str, a.shape))}), {a.dtype}]" for a in (value, out))
-        raise RunError(Diagnostic("the array for a result does not fit it", expected=expected, found=found))
+        expected, actual = (f"Tensor[({', '.join(map(str, a.shape))}), {a.dtype}]" for a in (value, out))
+        raise RunError(Diagnostic("the array for a result does not fit it", expected=expected, found=actual))
     if not out.flags.writeable:
         raise RunError(Diagnostic("the array for a result is read-only", hint="give one that can be written"))
 
@@ -76,8 +76,8 @@ class CallableByName:
         if not isinstance(name, str) or name not in self.offered:
             cure = did_you_mean(str(name), self.offered) or f"it has {', '.join(self.offered)}"
             raise RunError(Diagnostic(f"the module has no function `{name}`", hint=cure))
-        found: Callable[..., Any] = getattr(self, name)
-        return found
+        result: Callable[..., Any] = getattr(self, name)
+        return result
 
 
 class RunsByInputs(CallableByName):
@@ -101,8 +101,8 @@ class RunsByInputs(CallableByName):
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
-        given = [] if key is None else [(key, value)]
-        for name, array in (*given, *params.items()):
+        pairs = [] if key is None else [(key, value)]
+        for name, array in (*pairs, *params.items()):
             self._set(self._input(name), array)
 
     def _input(self, key: Any) -> int:

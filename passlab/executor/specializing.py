@@ -15,7 +15,7 @@ from passlab.ir.types import TensorType, TupleType, Type, is_dynamic
 from passlab.ir.walk import substitute
 
 
-def specialized(function: Function, args: Sequence[Any]) -> tuple[Function, tuple[Type | None, ...]]:
+def specialize(function: Function, args: Sequence[Any]) -> tuple[Function, tuple[Type | None, ...]]:
     """Return the function for arguments of these shapes, and the types of its parameters.
 
     The function itself is returned when its parameters are of known shapes. Raises `RunError` when an argument does not

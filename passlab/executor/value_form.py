@@ -52,7 +52,7 @@ def _of_values(function: Function, mod: IRModule) -> Function:
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if isinstance(post, Call):
-            return _reshaped(post) if op_name(post) == "vm.reshape_tensor" else post
+            return _reshape_to(post) if op_name(post) == "vm.reshape_tensor" else post
         assert isinstance(pre, Let)
         assert isinstance(post, Let)
         invoke = invokes.get(pre.var)
@@ -93,7 +93,7 @@ def _projections(whole: Expr, ty: Type) -> list[Expr]:
     return tensors
 
 
-def _reshaped(call: Call) -> Expr:
+def _reshape_to(call: Call) -> Expr:
     """Return a reshape that the machine does in place as the operator, where its shape is known."""
     attrs: Any = call.attrs
     if not all(isinstance(d, int) for d in attrs.newshape):

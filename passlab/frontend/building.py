@@ -52,8 +52,8 @@ class Builder:
         op = Op.get(name)
         builder = op.spec.builder
         assert builder is not None, name
-        made: Any = builder(*self._expressions(args), **attrs)
-        return self.finish(made.astuple() if isinstance(made, TupleWrapper) else made)
+        result: Any = builder(*self._expressions(args), **attrs)
+        return self.finish(result.astuple() if isinstance(result, TupleWrapper) else result)
 
     def _expressions(self, args: Sequence[Any]) -> list[Any]:
         first = next((arg for arg in args if isinstance(arg, Expr)), None)
@@ -62,16 +62,16 @@ class Builder:
             for arg in args
         ]
 
-    def finish(self, made: Expr) -> Expr:
+    def finish(self, expr: Expr) -> Expr:
         """Return an expression that was just made, at this place and typed; its value where that is known."""
-        set_span(made, self.span)
-        if type(made) is not Call:
-            return infer_expr(made)
-        for arg in made.args:
+        set_span(expr, self.span)
+        if type(expr) is not Call:
+            return infer_expr(expr)
+        for arg in expr.args:
             set_span(arg, self.span)
-        typed = infer_expr(made)
+        typed = infer_expr(expr)
         assert type(typed) is Call
-        return self._folded(typed)
+        return self._fold(typed)
 
     def constant(self, value: Any, dtype: str) -> Expr:
         """Return a typed constant."""
@@ -110,13 +110,13 @@ class Builder:
             return expr.data
         return self.held.get(expr)
 
-    def _folded(self, call: Call) -> Expr:
+    def _fold(self, call: Call) -> Expr:
         assert isinstance(call.op, Op)
         values = [self._computable(arg) for arg in call.args]
         if any(value is UNKNOWN for value in values) or not _may_fold(call.checked_type, values):
             return call
-        found = operator_value(call.op, call.attrs, values)
-        folded = None if found is UNKNOWN else as_constant(found)
+        folded_value = operator_value(call.op, call.attrs, values)
+        folded = None if folded_value is UNKNOWN else as_constant(folded_value)
         if folded is None:
             return call
         for part in (*getattr(folded, "fields", ()), folded):
@@ -140,10 +140,10 @@ class Builder:
 
 def _may_fold(ty: Type, values: Sequence[Any]) -> bool:
     """Whether a result of this type is small, or not larger than what it is made of."""
-    given = sum(v.size for value in values for v in (value if isinstance(value, tuple) else (value,)))
+    size = sum(v.size for value in values for v in (value if isinstance(value, tuple) else (value,)))
     tensors = ty.fields if isinstance(ty, TupleType) else (ty,)
     sizes = [math.prod(t.concrete_shape) if isinstance(t, TensorType) and not t.dynamic else 0 for t in tensors]
-    return bool(sum(sizes) <= max(given, _SMALL))
+    return bool(sum(sizes) <= max(size, _SMALL))
 
 
 def tensor_type(expr: Expr) -> TensorType:

@@ -33,8 +33,8 @@ def gelu_of(n: Site, x: Expr, by_tanh: bool) -> Expr:
 
 def from_zero(n: Site, indices: Expr, x: Expr, axis: int) -> Expr:
     """Return indices along an axis of `x` counted from 0; constants that need nothing are left as they are."""
-    known = n.value(indices)
-    if known is not None and (known >= 0).all():
+    value = n.value(indices)
+    if value is not None and (value >= 0).all():
         return indices
     size = size_of(n, x, axis)
     length = n.constant(size, indices) if isinstance(size, int) else n.cast(size, n.dtype(indices))

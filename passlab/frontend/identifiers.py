@@ -17,8 +17,8 @@ LONGEST = 200  # characters of a name that are kept
 
 def legal(name: str) -> str:
     """Return a name as a Relay identifier, without regard to what other names become."""
-    made = _ODD.sub("_", name[:LONGEST])
-    return made if made[:1].isalpha() else f"v{made}"
+    result = _ODD.sub("_", name[:LONGEST])
+    return result if result[:1].isalpha() else f"v{result}"
 
 
 class Identifiers:
@@ -30,7 +30,7 @@ class Identifiers:
 
     def of(self, name: str) -> str:
         """Return the identifier of a name, the same for the same name."""
-        known = self.by_name.get(name)
-        if known is None:
-            known = self.by_name[name] = self._names.unique(legal(name))
-        return known
+        cached = self.by_name.get(name)
+        if cached is None:
+            cached = self.by_name[name] = self._names.unique(legal(name))
+        return cached

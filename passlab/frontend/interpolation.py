@@ -85,10 +85,10 @@ def matrix(way: Resizing) -> Array:
     if way.exclude:
         weights = np.where(inside, weights, 0)
     weights /= weights.sum(axis=1, keepdims=True)
-    made = np.zeros((way.count, way.length))
+    array = np.zeros((way.count, way.length))
     rows = np.broadcast_to(np.arange(way.count)[:, None], index.shape)
-    np.add.at(made, (rows, np.clip(index, 0, way.length - 1).astype(np.int64)), weights)
-    return made
+    np.add.at(array, (rows, np.clip(index, 0, way.length - 1).astype(np.int64)), weights)
+    return array
 
 
 def _kernel(distance: Array, way: Resizing) -> Any:

@@ -31,7 +31,7 @@ class Windows:
         return len(self.kernel)
 
 
-def pooled(n: Site, kind: str, x: Expr, windows: Windows, ceil: bool, **more: bool) -> Expr:
+def pool(n: Site, kind: str, x: Expr, windows: Windows, ceil: bool, **more: bool) -> Expr:
     """Return the maxima (`max`) or means (`avg`) over the windows of an image."""
     if ceil and (spare := _reaching(n, x, windows)) is not None:
         if more.get("count_include_pad"):
@@ -126,5 +126,5 @@ def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[i
         along = along.reshape(shape)
         inside = inside & (along >= 0) & (along < image[at])
         places = places * image[at] + along
-    made = np.where(inside, places, math.prod(image))
-    return made.reshape(math.prod(counts), -1), counts
+    array = np.where(inside, places, math.prod(image))
+    return array.reshape(math.prod(counts), -1), counts

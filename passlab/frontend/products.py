@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlab.frontend.site import Site
-from passlab.frontend.sizes import Size, as_vector, product, reshaped, sizes_of
+from passlab.frontend.sizes import Size, as_vector, product, reshape_to, sizes_of
 from passlab.ir.expr import Expr
 
 
@@ -14,9 +14,9 @@ def matrix_product(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
     row, column = n.rank(a) == 1, n.rank(b) == 1
     a = n("expand_dims", a, axis=0) if row else a
     b = n("expand_dims", b, axis=1) if column else b
-    made = _dense(n, a, b, out_dtype) if n.rank(b) == 2 else _batched(n, a, b, out_dtype)
+    result = _dense(n, a, b, out_dtype) if n.rank(b) == 2 else _batch_product(n, a, b, out_dtype)
     lost = [axis for axis, gone in ((-2, row), (-1, column)) if gone]
-    return n("squeeze", made, axis=[n.rank(made) + axis for axis in lost]) if lost else made
+    return n("squeeze", result, axis=[n.rank(result) + axis for axis in lost]) if lost else result
 
 
 def _dense(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
@@ -26,22 +26,22 @@ def _dense(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
     return n("nn.dense", a, n("transpose", b, axes=[1, 0]), out_dtype=out_dtype)
 
 
-def _batched(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
+def _batch_product(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
     """Return the products of two batches, each made one axis of matrices."""
     sizes_a, sizes_b = sizes_of(n, a), sizes_of(n, b)
     batch = _broadcast(n, sizes_a[:-2], sizes_b[:-2])
-    a, b = (_repeated(n, x, sizes, batch) for x, sizes in ((a, sizes_a), (b, sizes_b)))
+    a, b = (_repeat_batches(n, x, sizes, batch) for x, sizes in ((a, sizes_a), (b, sizes_b)))
     whole = a if n.rank(a) == len(batch) + 2 and not _single(sizes_a) else b
-    a, b = (_merged(n, x, len(batch)) for x in (a, b))
+    a, b = (_merge(n, x, len(batch)) for x in (a, b))
     transposed = bool(n.builder.config.get("use_nt_batch_matmul", True))
     b = n("transpose", b, axes=[0, 2, 1]) if transposed else b
-    made = n("nn.batch_matmul", a, b, out_dtype=out_dtype, transpose_a=False, transpose_b=transposed)
+    output = n("nn.batch_matmul", a, b, out_dtype=out_dtype, transpose_a=False, transpose_b=transposed)
     if len(batch) == 1:
-        return made
+        return output
     result = [*batch, sizes_a[-2], sizes_b[-1]]
     if all(isinstance(size, int) for size in result):
-        return reshaped(n, made, result)
-    return n("reshape_like", made, whole, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=len(batch))
+        return reshape_to(n, output, result)
+    return n("reshape_like", output, whole, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=len(batch))
 
 
 def _single(sizes: list[Size]) -> bool:
@@ -54,36 +54,36 @@ def _broadcast(n: Site, a: list[Size], b: list[Size]) -> list[Size]:
     """Return the batch that two batches broadcast to. Where two sizes are not known, the first one stands for both."""
     rank = max(len(a), len(b))
     pairs = zip([1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b, strict=True)
-    made: list[Size] = []
+    result: list[Size] = []
     for left, right in pairs:
         if left is right or left == 1 or (isinstance(right, int) and right != 1):
-            made.append(right)
+            result.append(right)
         elif isinstance(left, int) or isinstance(right, int):
-            made.append(left)
+            result.append(left)
         else:
-            made.append(n("maximum", left, right))
-    return made
+            result.append(n("maximum", left, right))
+    return result
 
 
-def _repeated(n: Site, x: Expr, sizes: list[Size], batch: list[Size]) -> Expr:
+def _repeat_batches(n: Site, x: Expr, sizes: list[Size], batch: list[Size]) -> Expr:
     """Return matrices repeated to the batch where that is needed; a single one serves all."""
     own = sizes[:-2]
     if _single(sizes):
-        return reshaped(n, x, [1, *sizes[-2:]])
+        return reshape_to(n, x, [1, *sizes[-2:]])
     if _same(own, batch):
         return x
-    wanted = [*batch, *sizes[-2:]]
-    static = all(isinstance(size, int) for size in wanted)
-    return n("broadcast_to", x, shape=wanted if static else as_vector(n, wanted))
+    target = [*batch, *sizes[-2:]]
+    static = all(isinstance(size, int) for size in target)
+    return n("broadcast_to", x, shape=target if static else as_vector(n, target))
 
 
-def _merged(n: Site, x: Expr, count: int) -> Expr:
+def _merge(n: Site, x: Expr, count: int) -> Expr:
     """Return matrices with the axes of their batch made one: two at a time, where sizes are not known (-3)."""
     if n.rank(x) == 3:
         return x
     sizes = sizes_of(n, x)
     if all(isinstance(size, int) for size in sizes):
-        return reshaped(n, x, [product(n, sizes[:-2]), *sizes[-2:]])
+        return reshape_to(n, x, [product(n, sizes[:-2]), *sizes[-2:]])
     for _ in range(count - 1):
         x = n("reshape", x, newshape=[-3, *[0] * (n.rank(x) - 2)])
     return x

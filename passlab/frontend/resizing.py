@@ -66,14 +66,14 @@ def _along(n: Site, x: Expr, axis: int, way: Resizing, fill: float) -> Expr:
     """Resize one axis."""
     n.room(way.count, way.length)
     if way.method == "nearest_neighbor":
-        made = n("take", x, n.constant(nearest(way), "int64"), axis=axis)
+        result = n("take", x, n.constant(nearest(way), "int64"), axis=axis)
     else:
         wide = n.dtype(x) if n.is_float(x) else "float32"
         order = [*(a for a in range(n.rank(x)) if a != axis), axis]
         last = n("transpose", n.cast(x, wide), axes=order)
         mixed = n("nn.dense", last, n.constant(matrix(way), wide))
-        made = n.cast(n("transpose", mixed, axes=[int(a) for a in np.argsort(order)]), n.dtype(x))
+        result = n.cast(n("transpose", mixed, axes=[int(a) for a in np.argsort(order)]), n.dtype(x))
     if way.coordinates != "tf_crop_and_resize" or not outside(way).any():
-        return made
+        return result
     beyond = outside(way).reshape([-1 if a == axis else 1 for a in range(n.rank(x))])
-    return n("where", n.constant(beyond, "bool"), n.constant(fill, x), made)
+    return n("where", n.constant(beyond, "bool"), n.constant(fill, x), result)

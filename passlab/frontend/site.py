@@ -83,7 +83,7 @@ class Site:
         """What a tensor is known to hold, or None."""
         return self.builder.value(x)
 
-    def known(self, x: Expr, what: str) -> Array:
+    def constant_of(self, x: Expr, what: str) -> Array:
         """What a tensor holds. Raises `ModelError` where that is only known when the program runs."""
         value = self.value(x)
         if value is None:
@@ -93,7 +93,7 @@ class Site:
 
     def known_ints(self, x: Expr, what: str) -> list[int]:
         """The whole numbers in a tensor. Raises `ModelError` where they are only known when the program runs."""
-        return [int(entry) for entry in np.asarray(self.known(x, what)).reshape(-1)]
+        return [int(entry) for entry in np.asarray(self.constant_of(x, what)).reshape(-1)]
 
     def entries(self, x: Expr) -> list[Entry] | None:
         """The entries of a shape of which some are known, None where nothing is."""

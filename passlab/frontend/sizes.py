@@ -31,7 +31,7 @@ def as_vector(n: Site, sizes: Sequence[Size]) -> Expr:
     return n.concat([n.constant([size], "int64") if isinstance(size, int) else size for size in sizes])
 
 
-def reshaped(n: Site, x: Expr, sizes: Sequence[Size]) -> Expr:
+def reshape_to(n: Site, x: Expr, sizes: Sequence[Size]) -> Expr:
     """Return `x` in a shape, which is static where at most one size is not known."""
     if all(isinstance(size, int) for size in sizes):
         return n("reshape", x, newshape=list(sizes), allowzero=0 in sizes)
@@ -47,23 +47,23 @@ def reshaped(n: Site, x: Expr, sizes: Sequence[Size]) -> Expr:
 
 def product(n: Site, sizes: Sequence[Size]) -> Size:
     """Return the product of sizes."""
-    known = 1
-    made: Expr | None = None
+    factor = 1
+    result: Expr | None = None
     for size in sizes:
         if isinstance(size, int):
-            known *= size
+            factor *= size
         else:
-            made = size if made is None else n("multiply", made, size)
-    if made is None:
-        return known
-    return made if known == 1 else n("multiply", made, known)
+            result = size if result is None else n("multiply", result, size)
+    if result is None:
+        return factor
+    return result if factor == 1 else n("multiply", result, factor)
 
 
 def two_dimensions(n: Site, x: Expr, axis: int) -> list[int] | Expr:
     """Return the shape of `x` with the axes before `axis`, and those from it on, as one dimension each."""
     sizes = sizes_of(n, x)
     sides = [product(n, sizes[:axis]), product(n, sizes[axis:])]
-    known = [side for side in sides if isinstance(side, int)]
-    if len(known) == 2 or (len(known) == 1 and known[0] > 0):
+    lengths = [side for side in sides if isinstance(side, int)]
+    if len(lengths) == 2 or (len(lengths) == 1 and lengths[0] > 0):
         return [side if isinstance(side, int) else -1 for side in sides]
     return as_vector(n, sides)

@@ -78,20 +78,20 @@ class Calls:
         """Type the call of something that is not an operator."""
         solver = self.solver
         callee = self.of(node.op)
-        known = solver.head(callee)
-        if type(known) is IncompleteType:
+        head = solver.head(callee)
+        if type(head) is IncompleteType:
             solver.solve()
-            known = solver.head(callee)
-        if type(known) is IncompleteType:
-            assumed = self._assumed(node, known)
+            head = solver.head(callee)
+        if type(head) is IncompleteType:
+            assumed = self._assume(node, head)
             if assumed is None:
                 return solver.fresh()
-            known = assumed
-        if not isinstance(known, FuncType):
-            found = brief(solver.resolve(known))
+            head = assumed
+        if not isinstance(head, FuncType):
+            actual = brief(solver.resolve(head))
             self.state.error(
                 Diagnostic(
-                    f"only expressions with function types can be called, found {found}",
+                    f"only expressions with function types can be called, found {actual}",
                     diagnose.place_in(node.op, node),
                     notes=tuple(self.state.origin(node.op)[:1]),
                 )
@@ -99,19 +99,19 @@ class Calls:
             return solver.fresh()
         for ty in node.type_args:
             self.state.annotation(ty, node.span)
-        if known.type_params or node.type_args or known.type_constraints:
-            if len(node.type_args) > len(known.type_params):
-                counts = f"expected {len(known.type_params)}, found {len(node.type_args)}"
+        if head.type_params or node.type_args or head.type_constraints:
+            if len(node.type_args) > len(head.type_params):
+                counts = f"expected {len(head.type_params)}, found {len(node.type_args)}"
                 message = f"Incorrect number of type args in the call of {diagnose.name_of(node.op)}: {counts}"
                 self.state.error(Diagnostic(message, node.span))
                 return solver.fresh()
-            known, args = self.instantiate(known, 0, node.type_args, node)
+            head, args = self.instantiate(head, 0, node.type_args, node)
             if args:
                 self.state.type_args[node] = args
-        self._arguments(node, known)
-        return known.ret_type
+        self._arguments(node, head)
+        return head.ret_type
 
-    def _assumed(self, node: Call, callee: Type) -> FuncType | None:
+    def _assume(self, node: Call, callee: Type) -> FuncType | None:
         """Let a callee of unknown type be a function of the types of these arguments."""
         solver = self.solver
         params = [solver.fresh_as(solver.head(self.of(arg))) for arg in node.args]  # a later call may weaken them
@@ -130,11 +130,11 @@ class Calls:
             self.state.error(diagnose.arity(node.span, len(params), len(args), False, node.op))
             return
         for i, (arg, param) in enumerate(zip(args, params, strict=True)):
-            found = self.of(arg)
-            if param is found:
+            actual = self.of(arg)
+            if param is actual:
                 continue
             notes = partial(self._argument_notes, node, i, param)
-            self.state.same(param, found, diagnose.place_in(arg, node), notes, keep_right=True)
+            self.state.same(param, actual, diagnose.place_in(arg, node), notes, keep_right=True)
 
     def _argument_notes(self, node: Call, index: int, expected: Type) -> list[diagnose.Note]:
         """Say which parameter an argument was held against, and where the argument comes from."""
@@ -157,16 +157,16 @@ class Calls:
 
     # ------------------------------------------------------------ generic functions
     def instantiate(
-        self, fn: FuncType, kept: int, given: Sequence[Type], where: Call | None
+        self, fn: FuncType, kept: int, type_args: Sequence[Type], where: Call | None
     ) -> tuple[FuncType, tuple[Type, ...]]:
         """Return a generic function type with its type parameters after the first `kept` replaced, and by what.
 
-        They are replaced by the types `given`, then by unknowns. Constraints become relations.
+        They are replaced by the types `type_args`, then by unknowns. Constraints become relations.
         """
         solver = self.solver
         names: dict[Type, Type] = {}
         for i, param in enumerate(fn.type_params[kept:]):
-            names[param] = given[i] if i < len(given) else solver.fresh()
+            names[param] = type_args[i] if i < len(type_args) else solver.fresh()
         args = [map_type(solver.resolve(a), names.get) for a in fn.arg_types]
         if solver.free_unknowns((fn.ret_type,)) and names:
             ret: Type = solver.fresh()  # the body is still being inferred: wait for it

@@ -72,7 +72,7 @@ class Generator:
 
     def run(self, root: Expr) -> None:
         """Type every node of `root`. Findings go to the state."""
-        order = schedule(root, self.state.known, self._seen)
+        order = schedule(root, self.state.has_type, self._seen)
         self.order += order
         steps = self._steps
         for step in order:
@@ -118,16 +118,16 @@ class Generator:
     def _projection(self, node: TupleGetItem) -> None:
         solver = self.solver
         whole = self.of(node.tuple_value)
-        known = solver.head(whole)
-        if type(known) is IncompleteType:
+        head = solver.head(whole)
+        if type(head) is IncompleteType:
             solver.solve()
-            known = solver.head(whole)
-        if type(known) is IncompleteType or (solver.exact and known is not whole):
+            head = solver.head(whole)
+        if type(head) is IncompleteType or (solver.exact and head is not whole):
             out = self.types[node] = solver.fresh()
             solver.add(Projection(node, whole, out, solver, self.state))
             return
         try:
-            self.types[node] = project(node, known)
+            self.types[node] = project(node, head)
         except PasslabError as error:
             self.state.errors += error.diagnostics
             self.types[node] = solver.fresh()
@@ -139,9 +139,9 @@ class Generator:
     def _content(self, ref: Expr) -> Type:
         """Return the type of what a reference holds."""
         ty = self.of(ref)
-        known = self.solver.head(ty)
-        if isinstance(known, RefType):
-            return known.value
+        head = self.solver.head(ty)
+        if isinstance(head, RefType):
+            return head.value
         content = self.solver.fresh()
         self.state.same(RefType(content), ty, ref.span, lambda: self.state.origin(ref))
         return content
@@ -167,7 +167,7 @@ class Generator:
             return
         if var.type_annotation is not None:
             self.state.var(var)
-        elif fn in self.types or (fn._checked_type is not None and self.state.known(fn)):
+        elif fn in self.types or (fn._checked_type is not None and self.state.has_type(fn)):
             self.types[var] = self.of(fn)
         else:
             self.types[var] = self._provisional(fn)
@@ -175,24 +175,26 @@ class Generator:
     def _bind_let(self, step: BindLet) -> None:
         let = step.let
         var, value = let.var, let.value
-        found = self.of(value)
+        value_type = self.of(value)
         self.state.values[var] = value
         if var.type_annotation is None and var not in self.types:
-            self.types[var] = found
+            self.types[var] = value_type
             return
         place = diagnose.place_in(value, let)
-        self.state.same(self.state.var(var), found, place, lambda: [*self.state.origin(var)[:1], *self._origins(value)])
+        self.state.same(
+            self.state.var(var), value_type, place, lambda: [*self.state.origin(var)[:1], *self._origins(value)]
+        )
 
     def _provisional(self, fn: Function) -> FuncType:
         """Return the type of a function from its annotations, with unknowns for what they leave open."""
-        known = self.state.declared.get(fn)
-        if known is None:
+        declared = self.state.declared.get(fn)
+        if declared is None:
             for param in fn.params:
                 self.state.var(param)
             ret = fn.ret_type if fn.ret_type is not None else self.solver.fresh()
-            known = FuncType([self.of(p) for p in fn.params], ret, fn.type_params)
-            self.state.declared[fn] = known
-        return known
+            declared = FuncType([self.of(p) for p in fn.params], ret, fn.type_params)
+            self.state.declared[fn] = declared
+        return declared
 
     def _function(self, node: Function) -> None:
         body = self.of(node.body)
@@ -231,12 +233,12 @@ class Generator:
     def _match(self, node: Match) -> None:
         result: Type | None = None
         for clause in node.clauses:
-            found = self.of(clause.rhs)
+            arm = self.of(clause.rhs)
             if result is None:
-                result, first = found, clause.rhs
+                result, first = arm, clause.rhs
                 continue
             place = diagnose.place_in(clause.rhs, node)
-            result = self.state.same(result, found, place, partial(self._origins, first, clause.rhs))
+            result = self.state.same(result, arm, place, partial(self._origins, first, clause.rhs))
         self.types[node] = self.solver.fresh() if result is None else result
         if node.complete and not self.state.errors:
             self._check_complete(node)

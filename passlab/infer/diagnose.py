@@ -67,7 +67,7 @@ def _only_use(text: str, name: str) -> tuple[int, int]:
 
     Asked of every `let %a = %b`, so it makes no pattern of the name.
     """
-    found = (0, 0)
+    first_use = (0, 0)
     at = text.find(name)
     while at >= 0:
         end = at + len(name)
@@ -75,11 +75,11 @@ def _only_use(text: str, name: str) -> tuple[int, int]:
         dotted = after[:1] == "." and (after[1:].isalpha() or after[1:] == "_")
         longer = dotted or after[:1].isalnum() or after[:1] == "_"
         if not longer:
-            if found[1]:
+            if first_use[1]:
                 return (0, 0)
-            found = (at, end)
+            first_use = (at, end)
         at = text.find(name, end)
-    return found
+    return first_use
 
 
 def elsewhere(notes: Sequence[Note], place: Place | None) -> tuple[Note, ...]:
@@ -88,7 +88,7 @@ def elsewhere(notes: Sequence[Note], place: Place | None) -> tuple[Note, ...]:
 
 
 def mismatch(
-    problem: MismatchError, expected: Type, found: Type, place: Place | None, notes: Sequence[Note] = ()
+    problem: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[Note] = ()
 ) -> Diagnostic:
     """Two types that should have been one; `problem` holds the innermost parts that differ."""
     detail: tuple[Note, ...] = ((problem.detail, None),) if problem.detail else ()
@@ -97,20 +97,20 @@ def mismatch(
         f"In particular `{brief(problem.left)}` does not match `{brief(problem.right)}`",
         place,
         expected=brief(expected),
-        found=brief(found),
+        found=brief(actual),
         notes=(*detail, *elsewhere(notes, place)),
     )
 
 
-def arity(place: Place | None, expected: int, found: int, at_least: bool, callee: Expr) -> Diagnostic:
+def arity(place: Place | None, expected: int, actual: int, at_least: bool, callee: Expr) -> Diagnostic:
     """A call with the wrong number of arguments."""
-    many = "many" if found > expected else "few"
+    many = "many" if actual > expected else "few"
     plural = " or more" if at_least else ""
-    message = f"the function is provided too {many} arguments expected {expected}{plural}, found {found}"
+    message = f"the function is provided too {many} arguments expected {expected}{plural}, found {actual}"
     inputs, hint = "", None
     if isinstance(callee, Op) and callee.spec.inputs:
         inputs = f": {', '.join(callee.spec.inputs)}"
-        hint = _too_many(callee.spec) if found > expected else None
+        hint = _too_many(callee.spec) if actual > expected else None
     takes = f"{name_of(callee)} takes {expected}{plural}{inputs}"
     return Diagnostic(message, place, notes=((takes, callee.span),), hint=hint)
 
@@ -123,7 +123,7 @@ def _too_many(spec: OpSpec) -> str | None:
     return f"attributes are given by name: {', '.join(names)}" if names else None
 
 
-def refused(error: PasslabError, argument: Expr | None, call: Expr, notes: Sequence[Note]) -> list[Diagnostic]:
+def refusal(error: PasslabError, argument: Expr | None, call: Expr, notes: Sequence[Note]) -> list[Diagnostic]:
     """What a type relation found wrong, at the argument at fault when it named one."""
     place = place_in(argument, call) if argument is not None else call.span
     return [replace(d, place=d.place or place, notes=(*d.notes, *elsewhere(notes, place))) for d in error.diagnostics]
@@ -138,7 +138,7 @@ def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
     )
 
 
-def unresolved(expr: Expr, ty: Type) -> Diagnostic:
+def unresolved_type(expr: Expr, ty: Type) -> Diagnostic:
     """An expression whose type nothing determines."""
     if isinstance(expr, Var):
         what, hint = (
@@ -150,8 +150,8 @@ def unresolved(expr: Expr, ty: Type) -> Diagnostic:
         hint = f"annotate the result of `@{expr.op.name_hint}`: `-> Tensor[(...), float32]`"
     else:
         what, hint = UNRESOLVED, "annotate the variables that it uses"
-    found = None if isinstance(ty, IncompleteType) else brief(ty)
-    return Diagnostic(what, expr.span, found=found, hint=hint)
+    actual = None if isinstance(ty, IncompleteType) else brief(ty)
+    return Diagnostic(what, expr.span, found=actual, hint=hint)
 
 
 def stuck(place: Place | None) -> Diagnostic:

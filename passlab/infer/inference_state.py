@@ -42,7 +42,7 @@ class InferenceState:
         self.surplus: Instantiate | None = None  # instantiates type parameters that only one of two functions has
         self._kinds_checked: set[Type] = set()
 
-    def known(self, node: Expr) -> bool:
+    def has_type(self, node: Expr) -> bool:
         """Whether the type a node has is right here; if so, remember what it relies on."""
         if isinstance(node, GlobalVar):
             return False
@@ -103,21 +103,23 @@ class InferenceState:
         return [(f"{diagnose.name_of(expr)} has type `{ty}`", expr.span)] if expr.span is not None else []
 
     def conflict(
-        self, problem: MismatchError, expected: Type, found: Type, place: Place | None, notes: Sequence[diagnose.Note]
+        self, problem: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[diagnose.Note]
     ) -> None:
         """Report two types that cannot be one, told with all that is known of them."""
         resolve = self.solver.resolve
         problem = MismatchError(resolve(problem.left), resolve(problem.right), problem.detail)
-        self.error(diagnose.mismatch(problem, resolve(expected), resolve(found), place, notes))
+        self.error(diagnose.mismatch(problem, resolve(expected), resolve(actual), place, notes))
 
-    def same(self, expected: Type, found: Type, place: Place | None, notes: Notes, *, keep_right: bool = False) -> Type:
+    def same(
+        self, expected: Type, actual: Type, place: Place | None, notes: Notes, *, keep_right: bool = False
+    ) -> Type:
         """Unify two types and return what they became, reporting a conflict at `place`."""
-        if expected is found:
+        if expected is actual:
             return expected
         try:
-            return unify(self.solver, expected, found, keep_right=keep_right, instantiate=self.surplus)
+            return unify(self.solver, expected, actual, keep_right=keep_right, instantiate=self.surplus)
         except MismatchError as problem:
-            self.conflict(problem, expected, found, place, notes())
+            self.conflict(problem, expected, actual, place, notes())
             return expected
 
     def annotation(self, ty: Type, place: Place | None) -> None:

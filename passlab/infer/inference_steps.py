@@ -125,7 +125,7 @@ class WatchedGenerator(Generator):
         solver.tell = self._report
 
     def run(self, root: Expr) -> None:
-        order = schedule(root, self.state.known, self._seen)
+        order = schedule(root, self.state.has_type, self._seen)
         self.order += order
         for step in order:
             nodes = _nodes(step)

@@ -93,8 +93,8 @@ def _want(kind: Kind, parts: tuple[Type, ...], what: str, whole: Type, place: Pl
     for part in parts:
         if _kind(part) is not kind:
             hint = f"write `{brief(part)}[...]`" if isinstance(part, GlobalTypeVar) else None
-            told = f"`{brief(part)}` in `{brief(whole)}` is of kind {_kind(part).name}"
-            return Diagnostic(f"{what} must be of kind {kind.name}: {told}", place, hint=hint)
+            message = f"`{brief(part)}` in `{brief(whole)}` is of kind {_kind(part).name}"
+            return Diagnostic(f"{what} must be of kind {kind.name}: {message}", place, hint=hint)
     return None
 
 

@@ -21,10 +21,10 @@ class Patterns:
 
     def constructor_type(self, constructor: Constructor, place: Place | None) -> FuncType | None:
         """Return the polymorphic type of a constructor under the module's definitions; None, reported, without one."""
-        found = self._definition(constructor, place)
-        if found is None:
+        definition = self._definition(constructor, place)
+        if definition is None:
             return None
-        own, type_vars = found
+        own, type_vars = definition
         return FuncType(own.inputs, TypeCall(own.belong_to, type_vars), type_vars)
 
     def _definition(
@@ -46,12 +46,12 @@ class Patterns:
         own = mod.find_constructor(constructor.name_hint) if mod is not None else None
         if own is not None and own.belong_to is head:
             return own, data.type_vars
-        known = ", ".join(f"`{c.name_hint}`" for c in data.constructors) or "none"
+        constructors = ", ".join(f"`{c.name_hint}`" for c in data.constructors) or "none"
         self.state.error(
             Diagnostic(
                 f"the type `{head.name_hint}` has no constructor `{constructor.name_hint}`",
                 place,
-                hint=f"it has {known}",
+                hint=f"it has {constructors}",
             )
         )
         return None
@@ -93,13 +93,13 @@ class Patterns:
         place = pattern.span or match.span
         constructor = pattern.constructor
         self.state.data.add(constructor.belong_to.name_hint)
-        found = self._definition(constructor, place)
-        if found is None:
+        definition = self._definition(constructor, place)
+        if definition is None:
             return self._unknowns(len(pattern.patterns))
-        own, type_vars = found
-        known = self._head(ty)
-        if isinstance(known, TypeCall) and known.func is own.belong_to and len(known.args) == len(type_vars):
-            args: Sequence[Type] = known.args
+        own, type_vars = definition
+        head = self._head(ty)
+        if isinstance(head, TypeCall) and head.func is own.belong_to and len(head.args) == len(type_vars):
+            args: Sequence[Type] = head.args
         else:
             args = self._unknowns(len(type_vars))
             self.state.same(
@@ -128,17 +128,17 @@ class Patterns:
 
     def _tuple_fields(self, pattern: PatternTuple, ty: Type, match: Match) -> Sequence[Type]:
         """Return the types of the fields of a tuple pattern; unknowns after an error."""
-        known = self._head(ty)
+        head = self._head(ty)
         size = len(pattern.patterns)
-        if isinstance(known, TupleType) and len(known.fields) == size:
-            return known.fields
+        if isinstance(head, TupleType) and len(head.fields) == size:
+            return head.fields
         fields = self._unknowns(size)
         self.state.same(TupleType(fields), ty, pattern.span or match.span, lambda: self.state.origin(match.data))
         return fields
 
     def _head(self, ty: Type) -> Type:
-        known = self.solver.head(ty)
-        if type(known) is IncompleteType:
+        head = self.solver.head(ty)
+        if type(head) is IncompleteType:
             self.solver.solve()
-            known = self.solver.head(ty)
-        return known
+            head = self.solver.head(ty)
+        return head

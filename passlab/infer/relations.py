@@ -41,15 +41,15 @@ class OperatorReporter:
 
     def assign(self, index: int, ty: Type) -> None:
         """State that input number `index` has type `ty`."""
-        have = self.types[index]
+        current = self.types[index]
         try:
-            unify(self.solver, ty, have)
+            unify(self.solver, ty, current)
         except MismatchError as problem:
             call = self.call
             argument = call.args[index] if call is not None and index < len(call.args) else None
             notes = self.report.origin(argument) if argument is not None else ()
             place = diagnose.place_in(argument, call) if argument is not None and call is not None else None
-            self.report.error(diagnose.mismatch(problem, ty, self.solver.resolve(have), place, notes))
+            self.report.error(diagnose.mismatch(problem, ty, self.solver.resolve(current), place, notes))
 
     def run(self, op: Op, types: Sequence[Type], attrs: Any, call: Call) -> Type | None:
         """Run the relation of `op` on input types. A refusal is reported and re-raised as `RefusedError`."""
@@ -60,7 +60,7 @@ class OperatorReporter:
             index = getattr(error, "argument", None)
             argument = call.args[index] if index is not None and 0 <= index < len(call.args) else None
             notes = self._argument_notes(op, types, call)
-            for finding in diagnose.refused(error, argument, call, notes):
+            for finding in diagnose.refusal(error, argument, call, notes):
                 self.report.error(finding)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             self.report.error(diagnose.broken_relation(error, call, op.name))
@@ -147,8 +147,8 @@ class Projection:
         try:
             unify(self.solver, self.out, project(self.node, whole))
         except MismatchError as problem:
-            found = self.solver.resolve(whole)
-            self.report.error(diagnose.mismatch(problem, self.solver.resolve(self.out), found, self.node.span))
+            resolved = self.solver.resolve(whole)
+            self.report.error(diagnose.mismatch(problem, self.solver.resolve(self.out), resolved, self.node.span))
         except PasslabError as error:
             for finding in error.diagnostics:
                 self.report.error(finding)
@@ -204,6 +204,6 @@ class Instance:
         try:
             unify(self.solver, self.out, result)
         except MismatchError as problem:
-            expected, found = self.solver.resolve(self.out), self.solver.resolve(result)
-            self.report.error(diagnose.mismatch(problem, expected, found, self.place))
+            expected, actual = self.solver.resolve(self.out), self.solver.resolve(result)
+            self.report.error(diagnose.mismatch(problem, expected, actual, self.place))
         return True

@@ -95,7 +95,7 @@ _STEPS: dict[type, Callable[[Any], tuple[Any, ...] | list[Any]]] = {
 _MARKS = frozenset((BindLet, EnterFunction, EnterClause))
 
 
-def schedule(root: Expr, known: Callable[[Expr], bool], seen: set[Expr]) -> list[Step]:
+def schedule(root: Expr, has_type: Callable[[Expr], bool], seen: set[Expr]) -> list[Step]:
     """Return the steps that type `root`, `root` last.
 
     `known(node)` is asked of each node that has a type and tells whether it may be used as it stands; if so the node
@@ -118,7 +118,7 @@ def schedule(root: Expr, known: Callable[[Expr], bool], seen: set[Expr]) -> list
         if node in seen:
             continue
         seen.add(node)
-        if node._checked_type is not None and known(node):
+        if node._checked_type is not None and has_type(node):
             continue
         if kind is Call:  # most nodes are calls, and most of what they are made of was met before
             push(node)

@@ -45,7 +45,7 @@ class Solution:
         if not causes:
             members = set(unknown)
             causes = [n for n in unknown if not any(kid in members for kid in CHILDREN[type(n)](n))]
-        return [diagnose.unresolved(node, self._type(node)) for node in causes]
+        return [diagnose.unresolved_type(node, self._type(node)) for node in causes]
 
     def _type(self, node: Expr) -> Type:
         ty = self.state.types[node]
@@ -87,7 +87,7 @@ class Solution:
             return
         if type(ty) is not TensorType:
             ty = self.final(ty)
-        post = self._filled(node, ty)
+        post = self._fill(node, ty)
         if post._checked_type is not ty:
             if post._checked_type is not None:
                 post = _copy(post)
@@ -99,14 +99,14 @@ class Solution:
             set_reliance(post, self._reliance)
             self._relying.add(post)
 
-    def _filled(self, node: Expr, ty: Type) -> Expr:
+    def _fill(self, node: Expr, ty: Type) -> Expr:
         """Return a node with its parts replaced and what was left out filled in."""
         kind = type(node)
         if type(node) is Call:
             return self._call(node)
         if type(node) is Var:
-            known = node.type_annotation
-            return node if known is ty else Var(node.name_hint, ty, node.span, node.virtual_device)
+            annotation = node.type_annotation
+            return node if annotation is ty else Var(node.name_hint, ty, node.span, node.virtual_device)
         if type(node) is GlobalVar:
             return self.state.env.global_var(node, ty)
         if kind in _LEAVES:
@@ -124,9 +124,9 @@ class Solution:
         op, args, get = node.op, node.args, self.changed.get
         attrs = self.state.attrs.get(node, node.attrs)
         type_args = node._type_args
-        given = self.state.type_args.get(node)
-        if given is not None:
-            type_args = tuple(map(self.final, given))
+        explicit = self.state.type_args.get(node)
+        if explicit is not None:
+            type_args = tuple(map(self.final, explicit))
         if self.changed:
             op, args = get(op, op), tuple([get(arg, arg) for arg in args])
         # expressions and types are compared by identity, so these comparisons are cheap

@@ -119,13 +119,13 @@ class Solver:
             elif not self.is_open(at):
                 done[at] = at
             elif type(at) is IncompleteType:
-                known = self.head(at)
-                if type(known) is IncompleteType:
-                    done[at] = known
-                elif known in done:
-                    done[at] = done[known]
+                head = self.head(at)
+                if type(head) is IncompleteType:
+                    done[at] = head
+                elif head in done:
+                    done[at] = done[head]
                 else:
-                    stack.append(known)
+                    stack.append(head)
             else:
                 todo = [kid for kid in type_children(at) if kid not in done]
                 if todo:
@@ -136,7 +136,7 @@ class Solver:
 
     def free_unknowns(self, types: Iterable[Type], bound: bool = False) -> list[Type]:
         """Return the free unknowns inside `types`, and with `bound` the roots of the bound ones as well."""
-        found: list[Type] = []
+        unknowns: list[Type] = []
         seen: set[Type] = set()
         stack = [ty for ty in types if self.is_open(ty)]
         while stack:
@@ -146,15 +146,15 @@ class Solver:
                 if at in seen:
                     continue
                 seen.add(at)
-                known = self.links.get(at)
-                if known is None or bound:
-                    found.append(at)
-                if known is not None and self.is_open(known):
-                    stack.append(known)
+                linked = self.links.get(at)
+                if linked is None or bound:
+                    unknowns.append(at)
+                if linked is not None and self.is_open(linked):
+                    stack.append(linked)
             elif at not in seen:
                 seen.add(at)
                 stack += [kid for kid in type_children(at) if self.is_open(kid)]
-        return found
+        return unknowns
 
     # ------------------------------------------------------------ learning
     def bind(self, root: Type, ty: Type) -> None:

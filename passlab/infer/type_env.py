@@ -82,13 +82,13 @@ class TypeEnv:
 
     def holds(self, reliance: TypeDependency) -> bool:
         """Whether everything a typed node relies on is the same here."""
-        known = self._holding.get(reliance)
-        if known is None:
-            known = all(self.signature(n) is ty for n, ty in reliance.signatures.items()) and all(
+        held = self._holding.get(reliance)
+        if held is None:
+            held = all(self.signature(n) is ty for n, ty in reliance.signatures.items()) and all(
                 self.data(n) is d for n, d in reliance.data.items()
             )
-            self._holding[reliance] = known
-        return known
+            self._holding[reliance] = held
+        return held
 
     def global_var(self, node: GlobalVar, ty: Type) -> GlobalVar:
         """Return the one global variable of this name whose type is `ty`.

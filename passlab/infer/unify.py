@@ -151,9 +151,9 @@ class _Unification:
     def structures(self, a: Type, b: Type, root_a: Type | None, root_b: Type | None) -> Outcome | None:
         if a is b:
             return self.settle((a, False, False), root_a, root_b)
-        known = self.memo.get((a, b))
-        if known is not None:
-            return self.settle(known, root_a, root_b)
+        memoized = self.memo.get((a, b))
+        if memoized is not None:
+            return self.settle(memoized, root_a, root_b)
         if type(a) is TensorType and type(b) is TensorType:
             merged = _tensors(self.solver, a, b)
             outcome = (merged, merged is not a, merged is not b)

@@ -103,7 +103,7 @@ def pass_instrument(pi_cls: Any = None) -> Any:
     `PassTypeError` for what is not a class, and for a method whose name is nearly that of a hook.
     """
 
-    def made(cls: Any) -> Any:
+    def decorate(cls: Any) -> Any:
         if not isinstance(cls, type):
             raise PassTypeError(Diagnostic("pi_cls must be a class", found=type(cls).__name__))
         if issubclass(cls, PassInstrument):
@@ -118,4 +118,4 @@ def pass_instrument(pi_cls: Any = None) -> Any:
         kept = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
         return type(cls.__name__, (cls, PassInstrument), {"__init__": init, **kept})
 
-    return made(pi_cls) if pi_cls is not None else made
+    return decorate(pi_cls) if pi_cls is not None else decorate

@@ -12,12 +12,12 @@ def changed_functions(before: IRModule, after: IRModule) -> list[str]:
     Costs nothing for functions that are the same object, and linear time for the others.
     """
     old, new = dict(before.items()), dict(after.items())
-    found = [
+    functions = [
         name
         for name, function in new.items()
         if name not in old or (old[name] is not function and not structural_equal(old[name], function, exact=True))
     ]
-    return found + [name for name in old if name not in new]
+    return functions + [name for name in old if name not in new]
 
 
 def is_changed(before: IRModule, after: IRModule) -> bool:

@@ -17,7 +17,7 @@ from passlab.diffing.diff import Change, Diff, diff, node_name
 from passlab.errors import PasslabError
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.instrument.tolerance import FEW_RUNS, RUNS, beyond
-from passlab.instrument.unpromised import lengthened
+from passlab.instrument.unpromised import lengthen
 from passlab.instrument.watched import SHORTENING, Watched, noisy_values
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, Tuple, TupleGetItem, Var
@@ -128,7 +128,7 @@ class _Search:
     def _disagreement(self, old: Expr, node: Expr) -> Disagreement | None:
         before, after = self.old[old], self.new[node]
         if self._noise[3] > SHORTENING:
-            after = lengthened(after, before)
+            after = lengthen(after, before)
         difference = disagreement(before, after, self.promise.ulps, self.promise.finite_only)
         if difference is None or not self._noise[3]:
             return difference

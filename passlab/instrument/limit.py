@@ -55,9 +55,9 @@ class PassLimit(PassInstrument):
 
         def permit(rule: str) -> bool:
             number = len(self._asked) + 1
-            made = self.rewrites is None or number <= self.rewrites
-            self._asked.append((number, name, rule, made))
-            return made
+            allowed = self.rewrites is None or number <= self.rewrites
+            self._asked.append((number, name, rule, allowed))
+            return allowed
 
         return permit
 

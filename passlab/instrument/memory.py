@@ -42,7 +42,7 @@ class MemoryMeter:
     def end(self, stretch: list[int]) -> tuple[int, int]:
         """End a stretch; return (peak, kept): bytes above its start at most, and at its end."""
         start, highest = stretch
-        while any(known is stretch for known in self._open):
+        while any(interval is stretch for interval in self._open):
             highest = max(highest, self._open.pop()[1])
         now, peak = tracemalloc.get_traced_memory()
         highest = max(highest, peak)
@@ -89,9 +89,9 @@ class MemoryInstrument(PassInstrument):
         self._end(failed=True)
 
     def _end(self, failed: bool) -> None:
-        known = self._running.end()
-        if known is not None:
-            row, stretch = known
+        state = self._running.end()
+        if state is not None:
+            row, stretch = state
             row[2:] = [*self._meter.end(stretch), failed]
 
     def table(self) -> Table:

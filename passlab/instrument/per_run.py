@@ -31,13 +31,13 @@ class PerRun(Generic[T]):
 
     def enclosing(self) -> list[T]:
         """Return the values of the passes around the one that runs, outermost first."""
-        found: list[T] = []
+        values: list[T] = []
         run = current_run()
         while run is not None:
             run = run.parent
             if run is not None and run in self._of:
-                found.append(self._of[run])
-        return found[::-1]
+                values.append(self._of[run])
+        return values[::-1]
 
     def of(self, run: PassRun | None) -> T | None:
         """Return the value of a run, or None."""

@@ -95,7 +95,7 @@ class Printer(PassInstrument):
     def _module_text(self, mod: IRModule) -> str:
         return only_functions(mod, self.functions).astext(show_meta_data=self.show_meta_data).rstrip("\n")
 
-    def _selected(self, mod: IRModule) -> IRModule:
+    def _select(self, mod: IRModule) -> IRModule:
         return only_functions(mod, self.functions).snapshot()
 
     def text(self) -> str:
@@ -119,7 +119,7 @@ class PrintIRBefore(Printer):
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         if self._wanted(info):
-            self._show(info, self._module_text(mod), after=self._selected(mod))
+            self._show(info, self._module_text(mod), after=self._select(mod))
 
 
 class PrintIRAfter(Printer):
@@ -157,19 +157,19 @@ class PrintIRAfter(Printer):
         before = self._running.end()
         if not self._wanted(info):
             return
-        if (self.only_changed or self.diff) and before is not None and not self._changed(before, mod):
+        if (self.only_changed or self.diff) and before is not None and not self._apply_change(before, mod):
             self._show(info, "", "no change")
         elif self.diff and before is not None:
-            self._show(info, self._diff_text(before, mod), "", self._selected(before), self._selected(mod))
+            self._show(info, self._diff_text(before, mod), "", self._select(before), self._select(mod))
         else:
-            self._show(info, self._module_text(mod), after=self._selected(mod))
+            self._show(info, self._module_text(mod), after=self._select(mod))
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         self._running.end()
         if self._wanted(info):
             self._show(info, visible(str(error)), f"failed: {type(error).__name__}")
 
-    def _changed(self, before: IRModule, after: IRModule) -> bool:
+    def _apply_change(self, before: IRModule, after: IRModule) -> bool:
         if self.functions is None:
             return is_changed(before, after)
         return any(name in self.functions for name in changed_functions(before, after))
@@ -177,10 +177,10 @@ class PrintIRAfter(Printer):
     def _diff_text(self, before: IRModule, after: IRModule) -> str:
         names = self.functions
         sentence = diff(only_functions(before, names), only_functions(after, names))
-        return f"{sentence}\n{unified(self._module_text(before), self._module_text(after))}"
+        return f"{sentence}\n{unified_text(self._module_text(before), self._module_text(after))}"
 
 
-def unified(before: str, after: str) -> str:
+def unified_text(before: str, after: str) -> str:
     """Return the line differences of two texts, with two lines of surroundings."""
     import difflib
 

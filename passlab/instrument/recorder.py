@@ -82,8 +82,8 @@ class EventRecorder(PassInstrument):
         self._place(run, event)
 
     def rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
-        known = self._open.get(run)
-        return known.rewrites.note if known is not None and self._rewrites else None
+        event = self._open.get(run)
+        return event.rewrites.note if event is not None and self._rewrites else None
 
     # ------------------------------------------------------------ writing
     def _event(self, run: PassRun, mod: IRModule) -> Event:
@@ -153,18 +153,18 @@ class EventRecorder(PassInstrument):
 
     def snapshot(self, mod: IRModule) -> IRModule:
         """Return a snapshot of a module; the same one as before while its contents are the same objects."""
-        known = self._snapshots.get(id(mod))
-        if known is not None and known[0] is mod and known[1].same_contents(mod):
-            return known[1]
-        made = mod.snapshot()
-        self._snapshots[id(mod)] = (mod, made)
-        return made
+        cached = self._snapshots.get(id(mod))
+        if cached is not None and cached[0] is mod and cached[1].same_contents(mod):
+            return cached[1]
+        result = mod.snapshot()
+        self._snapshots[id(mod)] = (mod, result)
+        return result
 
     def _options(self, context: PassContext) -> ContextOptions:
-        known = self._contexts.get(id(context))
+        cached = self._contexts.get(id(context))
         required, disabled = tuple(context.required_pass), tuple(context.disabled_pass)
-        if known is not None:
-            _, options = known
+        if cached is not None:
+            _, options = cached
             same_passes = options.required_pass == required and options.disabled_pass == disabled
             if same_passes and options.opt_level == context.opt_level and options.config == context.config:
                 return options

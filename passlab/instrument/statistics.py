@@ -38,12 +38,12 @@ _COUNTS: WeakKeyDictionary[Expr, tuple[int, Counter[str]]] = WeakKeyDictionary()
 
 def count_function(function: Expr) -> tuple[int, Counter[str]]:
     """Return (nodes, calls of each operator) of a function; linear once, then remembered with it."""
-    known = _COUNTS.get(function)
-    if known is None:
+    cached = _COUNTS.get(function)
+    if cached is None:
         order = post_order(function)
         calls = Counter(node.op.name for node in order if is_op_call(node))
-        known = _COUNTS[function] = (len(order), calls)
-    return known
+        cached = _COUNTS[function] = (len(order), calls)
+    return cached
 
 
 def count_module(mod: IRModule) -> tuple[int, Counter[str]]:
@@ -66,9 +66,9 @@ def shown_change(before: Counter[str], after: Counter[str]) -> str:
 
 def function_size(function: Expr) -> Size:
     """Return the size of one function; linear once, then remembered with it when its types are known."""
-    known = _SIZES.get(function)
-    if known is not None:
-        return known
+    cached = _SIZES.get(function)
+    if cached is not None:
+        return cached
     nodes, calls = count_function(function)
     elements = sum(node.data.size for node in post_order(function) if type(node) is Constant)
     costly = costs(function)
@@ -113,16 +113,16 @@ class StatisticsInstrument(PassInstrument):
         self._running.begin((row, mod.snapshot()))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        known = self._running.end()
-        if known is not None:
-            row, before = known
+        state = self._running.end()
+        if state is not None:
+            row, before = state
             row.after = module_size(mod)
             row.note = shown_change(count_module(before)[1], count_module(mod)[1])
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        known = self._running.end()
-        if known is not None:
-            known[0].note = f"failed: {type(error).__name__}"
+        state = self._running.end()
+        if state is not None:
+            state[0].note = f"failed: {type(error).__name__}"
 
     def table(self) -> Table:
         """Return the passes in order of starting, with the counts after each and what changed."""

@@ -99,7 +99,7 @@ def _float_dtypes(mod: IRModule) -> Counter[str]:
     return Counter(t.dtype for t in types if isinstance(t, TensorType) and t.dtype.startswith(("float", "bfloat")))
 
 
-def lengthened(value: Value, like: Value) -> Value:
+def lengthen(value: Value, like: Value) -> Value:
     """Return a value with floats in the dtype that another one has at the same place."""
     results: list[Value] = []
     waiting: list[tuple[Any, Any, int]] = [
@@ -198,4 +198,4 @@ def _total(value: Value) -> float:
     return total
 
 
-__all__ = ["MILD", "Purpose", "called_plainly", "derivative_disagreement", "lengthened", "other_call", "purpose_of"]
+__all__ = ["MILD", "Purpose", "called_plainly", "derivative_disagreement", "lengthen", "other_call", "purpose_of"]

@@ -47,8 +47,8 @@ class Validate(PassInstrument):
     ) -> None:
         super().__init__()
         if inputs is not None and not isinstance(inputs, (Mapping, list, tuple)):
-            found = type(inputs).__name__
-            raise PassTypeError(Diagnostic("inputs are a list, or a table by name of the parameter", found=found))
+            actual = type(inputs).__name__
+            raise PassTypeError(Diagnostic("inputs are a list, or a table by name of the parameter", found=actual))
         self.stop = stop
         self.undeclared = undeclared
         self.checks: list[Check] = []
@@ -67,10 +67,10 @@ class Validate(PassInstrument):
         self._running.begin((mod.snapshot(), Rewrites()))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        run, known = current_run(), self._running.end()
-        if run is None or known is None or isinstance(run.pass_, Sequential):
+        run, state = current_run(), self._running.end()
+        if run is None or state is None or isinstance(run.pass_, Sequential):
             return  # the passes of a pipeline were checked one by one
-        before, rewrites = known
+        before, rewrites = state
         noted = ((old, new, rewrites.rule(i)) for i, (old, new) in enumerate(rewrites))
         check = examine(info.name, before, mod.snapshot(), promise_of(run.pass_, self.undeclared), self._trial, noted)
         self.checks.append(check)
@@ -83,8 +83,8 @@ class Validate(PassInstrument):
         self._running.end()
 
     def rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
-        known = self._running.of(run)
-        return known[1].note if known is not None else None
+        state = self._running.of(run)
+        return state[1].note if state is not None else None
 
     def table(self) -> Table:
         """Return the passes that ran, in order of ending: what each promised and whether it kept it."""

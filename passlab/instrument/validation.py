@@ -27,7 +27,7 @@ from passlab.instrument.unpromised import (
     Purpose,
     called_plainly,
     derivative_disagreement,
-    lengthened,
+    lengthen,
     other_call,
     purpose_of,
 )
@@ -35,7 +35,7 @@ from passlab.instrument.watched import Branch, Watched, branches_of, noisy_runs
 from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import Promise, combined
+from passlab.transform.numeric_contract import Promise, combine
 
 T = TypeVar("T")
 Inputs = Sequence[Any] | Mapping[str, Any] | None
@@ -192,7 +192,7 @@ class Trial:
     def noisy(self, mod: IRModule, number: int, noise: float, count: int) -> list[Value]:
         """Return results of a program on one of the draws under noise. Raises `PasslabError` where it fails then."""
         key = (number, noise, count)
-        results = next((known for program, known in self._noisy if program.same_contents(mod)), {})
+        results = next((noise for program, noise in self._noisy if program.same_contents(mod)), {})
         others = [pair for pair in self._noisy if pair[1] is not results]
         self._noisy = [*(pair for pair in others if self._is_first(pair[0])), (mod, results)]
         if key not in results:
@@ -217,8 +217,8 @@ class Trial:
         trial._draws, trial._first, trial._slowest = (self._draws[number],), mod, self._slowest
         trial._known = [(p, {0: runs[number]}) for p, runs in self._known if number in runs and p.same_contents(mod)]
         trial._noisy = [
-            (p, {(0, noise, count): values for (n, noise, count), values in known.items() if n == number})
-            for p, known in self._noisy
+            (p, {(0, noise, count): values for (n, noise, count), values in names.items() if n == number})
+            for p, names in self._noisy
         ]
         return trial
 
@@ -296,7 +296,7 @@ def contract_of(event: Event, undeclared: Promise | None = UNDECLARED) -> Promis
     contracts = {rule.name: rule.promise for rule in getattr(event.pass_, "rules", ())}
     if promise is None or not rules or not all(rule in contracts for rule in rules):
         return promise
-    return combined(contracts[rule] for rule in rules)
+    return combine(contracts[rule] for rule in rules)
 
 
 def examine(
@@ -410,7 +410,7 @@ class _Comparison:
         if self.purpose.derivative:
             return self._derivatives(number, draw, run.value, value)
         if self.purpose.noise:
-            value = lengthened(value, run.value)
+            value = lengthen(value, run.value)
         if draw.special and not self.held.exact:
             difference = special_disagreement(run.value, value)
         else:

@@ -44,16 +44,16 @@ class VerifyInstrument(PassInstrument):
         self._running.begin((mod, mod.snapshot()))
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        run, known = current_run(), self._running.end()
-        if known is None or (run is not None and isinstance(run.pass_, Sequential)):
+        run, state = current_run(), self._running.end()
+        if state is None or (run is not None and isinstance(run.pass_, Sequential)):
             return  # the passes of a pipeline were checked one by one
-        given, before = known
-        found: list[tuple[str, list[Diagnostic]]] = []
-        if not before.same_contents(given):
-            found.append(("changed the module it was given", []))
+        module, before = state
+        problems: list[tuple[str, list[Diagnostic]]] = []
+        if not before.same_contents(module):
+            problems.append(("changed the module it was given", []))
         if not before.same_contents(mod):
-            found += self._program(mod) or self._again(run, before, mod)
-        self._report(info.name, found)
+            problems += self._program(mod) or self._again(run, before, mod)
+        self._report(info.name, problems)
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         self._running.end()
@@ -83,11 +83,11 @@ class VerifyInstrument(PassInstrument):
             return [("gave another result when it ran a second time on the same input", [])]
         return []
 
-    def _report(self, name: str, found: list[tuple[str, list[Diagnostic]]]) -> None:
-        self._rows.append((name, "failed" if found else "verified", "; ".join(what for what, _ in found)))
-        if not found:
+    def _report(self, name: str, problems: list[tuple[str, list[Diagnostic]]]) -> None:
+        self._rows.append((name, "failed" if problems else "verified", "; ".join(what for what, _ in problems)))
+        if not problems:
             return
-        parts = [d for what, findings in found for d in (Diagnostic(f"the pass `{name}` {what}"), *findings)]
+        parts = [d for what, findings in problems for d in (Diagnostic(f"the pass `{name}` {what}"), *findings)]
         self.failures.append(VerifyError(*parts))
         if self.stop:
             raise self.failures[-1]

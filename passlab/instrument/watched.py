@@ -162,13 +162,13 @@ def _watched_call(ev: Any, node: Call, act: Any) -> Any:
 def _moved_constant(ev: Any, node: Constant, act: Any) -> Any:
     """A constant in shorter floats is another number, too."""
     waits = STEPS[Constant](ev, node, act)
-    act.known[node] = ev.noisy(act.known[node])
+    act.values[node] = ev.noisy(act.values[node])
     return waits
 
 
 def _watched_if(ev: Any, node: If, act: Any) -> Any:
     waits = STEPS[If](ev, node, act)
-    condition = act.home(node.cond).known.get(node.cond)
+    condition = act.home(node.cond).values.get(node.cond)
     if condition is not None:
         ev.branches.add((node, 0 if bool(condition) else 1))
     return waits
@@ -177,7 +177,7 @@ def _watched_if(ev: Any, node: If, act: Any) -> Any:
 def _watched_match(ev: Any, node: Match, act: Any) -> Any:
     waits = STEPS[Match](ev, node, act)
     for number, clause in enumerate(node.clauses):
-        if clause.rhs in act.home(clause.rhs).known or any(part is clause.rhs for part, _ in waits or ()):
+        if clause.rhs in act.home(clause.rhs).values or any(part is clause.rhs for part, _ in waits or ()):
             ev.branches.add((node, number))
             break
     return waits

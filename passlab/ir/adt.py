@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from passlab.ir.expr import Expr, Var, unwrapped
+from passlab.ir.expr import Expr, Var, unwrap
 from passlab.ir.node_errors import check_all, check_kind
 from passlab.ir.span import Span
 from passlab.ir.types import FuncType, GlobalTypeVar, Immutable, Type, TypeCall, TypeVar
@@ -163,7 +163,7 @@ class Clause(Immutable):
 
     def __init__(self, lhs: Pattern, rhs: Expr, span: Span | None = None) -> None:
         _set(self, "lhs", check_kind(lhs, Pattern, "a pattern"))
-        _set(self, "rhs", unwrapped(rhs))
+        _set(self, "rhs", unwrap(rhs))
         _set(self, "span", span)
 
 

@@ -122,18 +122,18 @@ class Comparison:
                 if not (self.attrs if isinstance(a, Attrs) else self.value)(a, b, link):
                     return False
                 continue
-            known = known_left.get(a)
-            if known is b:
+            cached = known_left.get(a)
+            if cached is b:
                 continue
             if kind in _GRAPH and (kind is not Tuple or a.fields):
-                if known is not None or b in known_right or (fixed and (a in fixed or b in fixed)):
+                if cached is not None or b in known_right or (fixed and (a in fixed or b in fixed)):
                     return self.fail(link, a, b, "shared with another place on one side only")
                 known_left[a] = b
                 known_right[b] = a
             elif (
                 kind is TupleGetItem and type(a.tuple_value) in _GRAPH
             ):  # equal projections are one, as often as they stand
-                if known is not None or b in known_right:
+                if cached is not None or b in known_right:
                     return self.fail(link, a, b, "different projections")
                 known_left[a] = b
                 known_right[b] = a
@@ -160,21 +160,21 @@ class Comparison:
         while type(chain[-1].tuple_value) is TupleGetItem and chain[-1] not in self.projections[side]:
             chain.append(chain[-1].tuple_value)
         table = self.projections[side]
-        found: Any = table.get(chain[-1])
-        if found is None:
-            found = chain[-1].tuple_value
+        result: Any = table.get(chain[-1])
+        if result is None:
+            result = chain[-1].tuple_value
         else:
             chain.pop()
         for link in reversed(chain):
-            found = table[link] = table.setdefault((found, link.index), link)
-        return found  # type: ignore[no-any-return]
+            result = table[link] = table.setdefault((result, link.index), link)
+        return result  # type: ignore[no-any-return]
 
     # ------------------------------------------------------------ variables and types
     def bind(self, a: Any, b: Any, define: bool) -> bool:
         """Pair two variables. Unless `define`, different ones pair only when free variables may be mapped."""
-        known = self.left.get(a)
-        if known is not None or b in self.right:
-            return known is b
+        cached = self.left.get(a)
+        if cached is not None or b in self.right:
+            return cached is b
         if a is not b:
             if not (define or self.map_free_vars) or a in self.fixed or b in self.fixed:
                 return False

@@ -183,9 +183,9 @@ class _Numbering:
                 record = hash((*_payload(node, self.type_token, self.exact), *kids))
             else:
                 key = (*_payload(node, self.type_token), *kids) if kids else (node_digest(node),)
-                known = merged.get(key)
-                if known is not None:
-                    numbers[node] = known
+                cached = merged.get(key)
+                if cached is not None:
+                    numbers[node] = cached
                     continue
                 merged[key] = len(records)
                 record = hash(key)

@@ -116,7 +116,7 @@ class TupleWrapper:
     """
 
     def __init__(self, tuple_value: Expr, size: int) -> None:
-        self.tuple_value = unwrapped(tuple_value)
+        self.tuple_value = unwrap(tuple_value)
         self.size = size
 
     def astuple(self) -> Expr:
@@ -142,7 +142,7 @@ class TupleWrapper:
         return f"TupleWrapper({self.tuple_value}, {self.size})"
 
 
-def unwrapped(value: Any) -> Expr:
+def unwrap(value: Any) -> Expr:
     """Return an expression: of a `TupleWrapper`, the tuple in it. Raises `NodeTypeError` for anything else."""
     if isinstance(value, Expr):
         return value
@@ -152,14 +152,14 @@ def unwrapped(value: Any) -> Expr:
 
 
 def _all_whole(values: Sequence[Expr]) -> tuple[Expr, ...]:
-    parts = values if type(values) is tuple else _listed(values)
+    parts = values if type(values) is tuple else _as_list(values)
     for part in parts:
         if not isinstance(part, Expr):
-            return tuple(map(unwrapped, parts))
+            return tuple(map(unwrap, parts))
     return parts
 
 
-def _listed(values: Any) -> tuple[Any, ...]:
+def _as_list(values: Any) -> tuple[Any, ...]:
     """Several parts of a node as a tuple. One expression that stands for a list of one is refused."""
     if isinstance(values, Expr) and not isinstance(values, Tuple):
         raise NodeTypeError(Diagnostic("a list of expressions is needed, not one", hint="write `[...]` around it"))
@@ -170,7 +170,7 @@ def _listed(values: Any) -> tuple[Any, ...]:
 
 
 def _variables(values: Sequence[Var]) -> tuple[Var, ...]:
-    variables = values if type(values) is tuple else _listed(values)
+    variables = values if type(values) is tuple else _as_list(values)
     for variable in variables:
         if not isinstance(variable, Var):
             raise not_a_node_error(variable, "a variable")
@@ -282,7 +282,7 @@ class TupleGetItem(Expr):
     index: int
 
     def __init__(self, tuple_value: Expr, index: int, span: Span | None = None) -> None:
-        _set(self, "tuple_value", unwrapped(tuple_value))
+        _set(self, "tuple_value", unwrap(tuple_value))
         _set(self, "index", check_index(index))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
@@ -310,7 +310,7 @@ class Call(Expr):
         type_args: Sequence[Type] | None = None,
         span: Span | None = None,
     ) -> None:
-        _set(self, "op", unwrapped(op))
+        _set(self, "op", unwrap(op))
         _set(self, "args", _all_whole(args))
         _set(self, "attrs", attrs)
         _set(self, "_type_args", check_all(type_args, Type, "a type") if type_args else ())
@@ -359,7 +359,7 @@ class Function(Expr):
         virtual_device: Any = None,
     ) -> None:
         _set(self, "params", _variables(params))
-        _set(self, "body", unwrapped(body))
+        _set(self, "body", unwrap(body))
         if ret_type is not None and not isinstance(ret_type, Type):
             raise not_a_node_error(ret_type, "a type as result type", _TYPE_HINT)
         _set(self, "ret_type", ret_type)
@@ -404,8 +404,8 @@ class Let(Expr):
         if not isinstance(var, Var):
             raise not_a_node_error(var, "a variable")
         _set(self, "var", var)
-        _set(self, "value", unwrapped(value))
-        _set(self, "body", unwrapped(body))
+        _set(self, "value", unwrap(value))
+        _set(self, "body", unwrap(body))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -420,9 +420,9 @@ class If(Expr):
     false_branch: Expr
 
     def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None) -> None:
-        _set(self, "cond", unwrapped(cond))
-        _set(self, "true_branch", unwrapped(true_branch))
-        _set(self, "false_branch", unwrapped(false_branch))
+        _set(self, "cond", unwrap(cond))
+        _set(self, "true_branch", unwrap(true_branch))
+        _set(self, "false_branch", unwrap(false_branch))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -435,7 +435,7 @@ class RefCreate(Expr):
     value: Expr
 
     def __init__(self, value: Expr, span: Span | None = None) -> None:
-        _set(self, "value", unwrapped(value))
+        _set(self, "value", unwrap(value))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -448,7 +448,7 @@ class RefRead(Expr):
     ref: Expr
 
     def __init__(self, ref: Expr, span: Span | None = None) -> None:
-        _set(self, "ref", unwrapped(ref))
+        _set(self, "ref", unwrap(ref))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -462,8 +462,8 @@ class RefWrite(Expr):
     value: Expr
 
     def __init__(self, ref: Expr, value: Expr, span: Span | None = None) -> None:
-        _set(self, "ref", unwrapped(ref))
-        _set(self, "value", unwrapped(value))
+        _set(self, "ref", unwrap(ref))
+        _set(self, "value", unwrap(value))
         _set(self, "span", span)
         _set(self, "_checked_type", None)
 
@@ -478,7 +478,7 @@ class Match(Expr):
     complete: bool
 
     def __init__(self, data: Expr, clauses: Sequence[Clause], complete: bool = True, span: Span | None = None) -> None:
-        _set(self, "data", unwrapped(data))
+        _set(self, "data", unwrap(data))
         _set(self, "clauses", check_all(clauses, Immutable, "a clause"))
         _set(self, "complete", bool(complete))
         _set(self, "span", span)

@@ -78,15 +78,15 @@ def _opens(method: Method) -> Method:
     return method
 
 
-def _check_names(cls: type, known: list[str]) -> None:
+def _check_names(cls: type, names: list[str]) -> None:
     """Raise `PassTypeError` for a method of a new class that looks like one to override and is not."""
-    prefixes = tuple({f"{name.partition('_')[0]}_" for name in known})
+    prefixes = tuple({f"{name.partition('_')[0]}_" for name in names})
     for name, value in vars(cls).items():
-        if known and name.startswith(prefixes) and callable(value) and name not in known:
+        if names and name.startswith(prefixes) and callable(value) and name not in names:
             raise PassTypeError(
                 Diagnostic(
                     f"{cls.__name__}.{name} would never be called: there is no such method to override",
-                    hint=did_you_mean(name, known) or f"methods: {', '.join(known)}",
+                    hint=did_you_mean(name, names) or f"methods: {', '.join(names)}",
                 )
             )
 

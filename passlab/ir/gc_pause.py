@@ -25,8 +25,8 @@ def building() -> Iterator[None]:
     with less patience. A threshold that is as high already, or zero (no collection at all), is left as it is. Nothing
     is counted, so an interrupt between the lines can at worst leave a collector with more patience.
     """
-    found, *rest = gc.get_threshold()
-    if not 0 < found < YOUNG:
+    threshold, *rest = gc.get_threshold()
+    if not 0 < threshold < YOUNG:
         yield
         return
     gc.set_threshold(YOUNG, *rest)
@@ -35,4 +35,4 @@ def building() -> Iterator[None]:
     finally:
         now, *rest = gc.get_threshold()
         if now == YOUNG:
-            gc.set_threshold(found, *rest)
+            gc.set_threshold(threshold, *rest)

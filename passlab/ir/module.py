@@ -14,7 +14,7 @@ from typing import Any
 from passlab.errors import Diagnostic, DiagnosticError, NodeTypeError, did_you_mean
 from passlab.ir.adt import Constructor, TypeData
 from passlab.ir.attrs import DictAttrs, attribute
-from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrapped
+from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrap
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.span import Source
 from passlab.ir.types import GlobalTypeVar
@@ -71,7 +71,7 @@ class IRModule:
     ) -> IRModule:
         """Return a module whose `main` is `expr`: a function as it is, any other expression over its free variables."""
         mod = IRModule(functions, type_defs)
-        expr = unwrapped(expr)
+        expr = unwrap(expr)
         if not isinstance(expr, Function):
             expr = Function(free_vars(expr), expr, span=expr.span)
         mod[str(expr.attrs.get("global_symbol") or "main")] = expr
@@ -353,8 +353,8 @@ class IRModule:
 
     __repr__ = __str__
 
-    def _no(self, what: str, name: str, known: Any) -> DiagnosticError:
-        hint = did_you_mean(name, known) or f"the module has {', '.join(sorted(known)[:8]) or 'none'}"
+    def _no(self, what: str, name: str, names: Any) -> DiagnosticError:
+        hint = did_you_mean(name, names) or f"the module has {', '.join(sorted(names)[:8]) or 'none'}"
         return DiagnosticError(Diagnostic(f"there is no {what} `{name}` in the module", hint=hint))
 
 

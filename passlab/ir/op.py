@@ -121,6 +121,7 @@ class OpSpec:
     non_computational: bool = False
     shape_function: Callable[..., Type] | None = None
     gradient: Callable[[OpCall, Expr], list[Expr]] | None = None
+    no_gradient: str = ""  # of an operator that has none: why
     precision: Precision | None = None
     layout: Callable[..., Any] | None = None
     builder: Callable[..., Expr] | None = None
@@ -333,9 +334,9 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     """
     op = Op.get(op_name)
 
-    def register(given: Any) -> Any:
-        op.set_attr(attr_key, given, level)
-        return given
+    def register(value: Any) -> Any:
+        op.set_attr(attr_key, value, level)
+        return value
 
     return register if value is None else register(value)
 

@@ -70,7 +70,7 @@ class GlobalVarSupply:
 
     def reserve_global(self, global_var: GlobalVar, allow_conflict: bool = False) -> None:
         """Mark a global variable as in use. Raises `NodeValueError` when another one has its name."""
-        known = self._vars.get(global_var.name_hint)
-        if known is not None and known is not global_var and not allow_conflict:
+        cached = self._vars.get(global_var.name_hint)
+        if cached is not None and cached is not global_var and not allow_conflict:
             raise NodeValueError(Diagnostic(f"another global variable is called @{global_var.name_hint}"))
         self._vars[self.name_supply.reserve_name(global_var.name_hint, add_prefix=False)] = global_var

@@ -45,7 +45,7 @@ class Kind(IntEnum):
 
 
 # ---------------------------------------------------------------- the table of types
-def _listed(shape: PyAny) -> tuple[PyAny, ...]:
+def _as_list(shape: PyAny) -> tuple[PyAny, ...]:
     try:
         return tuple(shape)
     except TypeError:
@@ -116,7 +116,7 @@ class TensorType(Type):
     dynamic: bool
 
     def __new__(cls, shape: Iterable[PyAny] = (), dtype: PyAny = "float32") -> TensorType:
-        shape = shape if type(shape) is tuple else _listed(shape)
+        shape = shape if type(shape) is tuple else _as_list(shape)
         try:
             ref = _table.get((cls, shape, dtype))
         except TypeError:  # an unhashable dimension: let as_dim say which
@@ -128,9 +128,9 @@ class TensorType(Type):
         name = dtype_name(dtype)
         key = (cls, dims, name)
         ref = _table.get(key)
-        known: TensorType | None = ref() if ref is not None else None
-        if known is not None:
-            return known
+        interned: TensorType | None = ref() if ref is not None else None
+        if interned is not None:
+            return interned
 
         def make() -> TensorType:
             self = object.__new__(cls)
@@ -409,7 +409,7 @@ def tensor_types(ty: Type | None) -> list[TensorType]:
 
     Raises `LimitError` for more than a tuple may have: a short program can share one tuple 2^60 times.
     """
-    found: list[TensorType] = []
+    types: list[TensorType] = []
     cap = limits.current().tuple_fields
     stack = [ty]
     while stack:
@@ -417,10 +417,10 @@ def tensor_types(ty: Type | None) -> list[TensorType]:
         if isinstance(at, TupleType):
             stack.extend(reversed(at.fields))
         elif isinstance(at, TensorType):
-            found.append(at)
-            if len(found) > cap:
-                limits.check("tuple_fields", len(found), "the number of tensors in a tuple")
-    return found
+            types.append(at)
+            if len(types) > cap:
+                limits.check("tuple_fields", len(types), "the number of tensors in a tuple")
+    return types
 
 
 def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:

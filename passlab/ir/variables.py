@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.adt import Pattern, pattern_vars
-from passlab.ir.expr import Expr, Function, Let, Match, Var, unwrapped
+from passlab.ir.expr import Expr, Function, Let, Match, Var, unwrap
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.walk import CHILDREN, substitute
 
@@ -19,7 +19,7 @@ def _collect(root: Expr) -> tuple[dict[Var, None], dict[Var, None]]:
     met: dict[Var, None] = {}
     bound: dict[Var, None] = {}
     seen: set[Expr] = set()
-    stack = [unwrapped(root)]
+    stack = [unwrap(root)]
     while stack:
         node = stack.pop()
         if node in seen:

@@ -210,7 +210,7 @@ _unnamed_permit: ContextVar[Permit | None] = ContextVar("passlab_unnamed_rewrite
 
 
 @contextmanager
-def observed(observer: Observer | None) -> Iterator[None]:
+def observe(observer: Observer | None) -> Iterator[None]:
     """Within the block, tell `observer(old, new, rule)` of every node replaced; `rule` may be ""."""
     token = _observer.set(observer)
     try:
@@ -427,8 +427,8 @@ class Scopes:
                 return result
 
             for child, where in scoped_children(node, scope, open_scope):
-                known = self.of.get(child)
-                self.of[child] = where if known is None else known.common(where)
+                cached = self.of.get(child)
+                self.of[child] = where if cached is None else cached.common(where)
 
 
 # ---------------------------------------------------------------- small questions

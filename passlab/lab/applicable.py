@@ -35,29 +35,29 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
     """
     typed = infer_module(mod)
     rows, failures = [], []
-    for name, tried in _named(passes):
+    for name, tried in _name(passes):
         try:
             with PassContext(opt_level=HIGHEST):
                 after = tried(typed)
         except PasslabError as error:
             failures.append((name, tried.info.opt_level, f"fails: {error.diagnostics[0].message}"))
             continue
-        if after is not typed and (found := diff(typed, after)):
-            rows.append((name, tried.info.opt_level, found.summary))
+        if after is not typed and (difference := diff(typed, after)):
+            rows.append((name, tried.info.opt_level, difference.summary))
     return Table(("pass", "opt_level", "what it would do"), [*rows, *failures])
 
 
-def _named(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass]]:
+def _name(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass]]:
     """Yield passes with the name a pipeline has for them."""
     if passes is None:
         for name in pass_names():
-            made = None if name in _PRINTERS else _made(name)
-            if made is not None:
-                yield name, made
+            candidate = None if name in _PRINTERS else _made(name)
+            if candidate is not None:
+                yield name, candidate
         return
     if isinstance(passes, str):
-        given = as_pass(passes)
-        passes = given.passes if isinstance(given, Sequential) else [given]
+        chosen = as_pass(passes)
+        passes = chosen.passes if isinstance(chosen, Sequential) else [chosen]
     for one in passes:
         yield one.info.name, one
 

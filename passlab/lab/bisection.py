@@ -30,11 +30,11 @@ from passlab.lab.coverage import Coverage
 from passlab.lab.criterion import PATIENCE, Criterion
 from passlab.lab.guilty_rewrite import GuiltyRewrite, rewrite_that_raised
 from passlab.lab.neighbourhood import neighbourhood
-from passlab.lab.oracle import Predicate, raised
+from passlab.lab.oracle import Predicate, raised_error
 from passlab.lab.predicate_search import PredicateSearch, StepVerdict
 from passlab.lab.recording import Recording, record, record_alone
 from passlab.lab.signature import same_failure
-from passlab.lab.validation import examined, is_checked, responsible, type_error
+from passlab.lab.validation import examine_part, is_checked, responsible, type_error
 from passlab.table import Table
 from passlab.transform.numeric_contract import Promise
 from passlab.transform.pipeline import as_pass
@@ -188,8 +188,8 @@ class Bisection:
             return 0
         noted = [pair for n, pair in enumerate(self.event.rewrites) if self.event.rewrites.rule(n) or node.rule == ""]
         noted = [(old, new) for old, new in noted if old is not new]
-        found = [n for n, (old, new) in enumerate(noted, 1) if new is node.node or old is node.old]
-        return found[0] if found and len(noted) == count else 0
+        matches = [n for n, (old, new) in enumerate(noted, 1) if new is node.node or old is node.old]
+        return matches[0] if matches and len(noted) == count else 0
 
     @cached_property
     def needed(self) -> tuple[Event, ...]:
@@ -220,13 +220,13 @@ class Bisection:
 
     def _earlier(self) -> list[Event]:
         """The passes that ran before the guilty one: before it, and before each of those that it stands in."""
-        found: list[Event] = []
+        result: list[Event] = []
         inner, steps = self.event, self.recording.steps
         while inner is not None:
             around = steps if inner in steps or inner.parent is None else inner.parent.children
-            found = [*around[: around.index(inner)], *found]
+            result = [*around[: around.index(inner)], *result]
             inner = None if around is steps else inner.parent
-        return found
+        return result
 
     def _happens_after(self, earlier: Sequence[Event]) -> bool:
         """Whether the guilty pass does what it did when only some passes have run before it."""
@@ -290,9 +290,9 @@ class Bisection:
     def _trial_of(self, mod: IRModule) -> Trial:
         """Return a trial for a program: the one of the last question, if that was about the same program."""
         if self._last_trial is None or self._last_trial[0] is not mod:
-            known = self.coverage.trial if self.coverage is not None else None
+            names = self.coverage.trial if self.coverage is not None else None
             kind = self.check.inputs if self.check is not None and self.criterion.inputs is None else ""
-            trial = known.about(kind, mod) if known is not None and kind else None
+            trial = names.about(kind, mod) if names is not None and kind else None
             self._last_trial = (mod, trial or self.criterion.small_trial(self.check, mod))
         return self._last_trial[1]
 
@@ -367,7 +367,7 @@ def bisect(
     check_contract(undeclared)
     recording = program if isinstance(program, Recording) else record(program, passes, seconds=seconds, **options)
     if good is None:
-        return _compared(recording, criterion, Coverage() if coverage is None else coverage, looking)
+        return _compare(recording, criterion, Coverage() if coverage is None else coverage, looking)
     search = PredicateSearch(recording, good, executor)
     start = recording.steps[0]
     if not search.ask(start):
@@ -385,7 +385,7 @@ def bisect(
     return Bisection(recording, criterion, search.all_verdicts(), event, search.verdicts[event.id].why)
 
 
-def _compared(
+def _compare(
     recording: Recording, criterion: Criterion, coverage: Coverage, looking: Callable[[Event], Any] | None
 ) -> Bisection:
     """Hold each pass to its promise until one breaks it. `looking` is called with each event before it is compared."""
@@ -402,7 +402,7 @@ def _compared(
         if event.changed and (cause := type_error(event.after)) is not None and type_error(event.before) is None:
             verdicts.append(StepVerdict(event, False, _ill_typed(cause)))
             return Bisection(recording, criterion, verdicts, event, _ill_typed(cause), None, cause, coverage)
-        check = examined(event, trial, criterion.undeclared)
+        check = examine_part(event, trial, criterion.undeclared)
         coverage.add(event, check)
         verdicts.append(StepVerdict(event, check.outcome != "broken", check.why))
         if check.outcome == "broken":
@@ -431,7 +431,7 @@ def _failure(
     event = responsible(failed)
     if event is not failed and isinstance(failed.error, PasslabError):
         return Bisection(recording, criterion, verdicts, event, _ill_typed(failed.error), None, failed.error, coverage)
-    return Bisection(recording, criterion, verdicts, event, raised(event.error), None, None, coverage)
+    return Bisection(recording, criterion, verdicts, event, raised_error(event.error), None, None, coverage)
 
 
 def _ill_typed(cause: PasslabError) -> str:

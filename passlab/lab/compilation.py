@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
-from passlab.executor.aot.module_source import lowered
+from passlab.executor.aot.module_source import lower
 from passlab.executor.building import build_graph
 from passlab.infer import infer_module
 from passlab.ir.module import IRModule
@@ -20,7 +20,7 @@ from passlab.lab.recording import Recorder, Recording
 from passlab.transform.context import PassContext
 from passlab.vm.compiling.compiler import compile as compile_module
 
-COMPILERS: dict[str, Callable[[IRModule], Any]] = {"vm": compile_module, "graph": build_graph, "aot": lowered}
+COMPILERS: dict[str, Callable[[IRModule], Any]] = {"vm": compile_module, "graph": build_graph, "aot": lower}
 
 
 def record_compilation(mod: IRModule, executor: str = "vm") -> Recording:

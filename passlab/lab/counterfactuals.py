@@ -32,7 +32,7 @@ from passlab.lab.recording import record
 from passlab.table import Table
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
-from passlab.transform.numeric_contract import Promise, combined
+from passlab.transform.numeric_contract import Promise, combine
 from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
 
@@ -296,7 +296,7 @@ def _variant(
 
 def _promise(passes: Sequence[Pass]) -> Promise:
     """Return what passes promise together; one that promises nothing is held to what is undeclared."""
-    return combined(promise_of(one) or UNDECLARED for one in passes) or UNDECLARED
+    return combine(promise_of(one) or UNDECLARED for one in passes) or UNDECLARED
 
 
 def _correct(before: IRModule, after: IRModule, promise: Promise, trial: Trial) -> str:

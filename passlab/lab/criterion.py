@@ -65,18 +65,18 @@ class Criterion:
         contract = contract_of(event, self.undeclared)
         try:
             trial = trial or self.small_trial(seen, before)
-            found = examine(event.name, before, after, contract, trial, locate=check is not None)
+            outcome = examine(event.name, before, after, contract, trial, locate=check is not None)
         except RunError:
             return False
-        if found.finding is None and found.error is None:
+        if outcome.finding is None and outcome.error is None:
             return False
         if check is None:
             return True
-        if check.error is not None or found.error is not None:
-            return same_failure(check.error, found.error)
-        if check.node is None or found.node is None or not check.node.changed:
+        if check.error is not None or outcome.error is not None:
+            return same_failure(check.error, outcome.error)
+        if check.node is None or outcome.node is None or not check.node.changed:
             return True
-        return node_name(check.node.node) == node_name(found.node.node) and check.node.removed == found.node.removed
+        return node_name(check.node.node) == node_name(outcome.node.node) and check.node.removed == outcome.node.removed
 
 
 __all__ = ["PATIENCE", "SHORT_RUN", "SMALL", "Criterion"]

@@ -93,7 +93,7 @@ class Culprit:
         if self.rewrite is not None and self.rewrite.node is not None:
             parts.append(node_name(self.rewrite.node))
         if self.node is not None:
-            parts.append(_named(self.node))
+            parts.append(_name(self.node))
         elif self.event is not None and self.check is not None and self.check.finding is not None:
             names = list(count_operators(self.module))
             parts += names if len(names) <= FEW else []
@@ -104,7 +104,7 @@ class Culprit:
         if self.event is None:
             return ""
         before, after = self.event.before, self.event.after
-        names = [name for name, function in before.items() if name in after and _moved(function, after[name])]
+        names = [name for name, function in before.items() if name in after and _move(function, after[name])]
         return f"the parameters of {', '.join(f'@{name}' for name in names)}" if names else ""
 
     @property
@@ -373,13 +373,13 @@ class _Search:
                 result.coverage.notes.append(f"{text[12:]} ({error.diagnostics[0].message})")
 
 
-def _moved(before: Function, after: Function) -> bool:
+def _move(before: Function, after: Function) -> bool:
     """Whether a function has other parameters than before, or in another order."""
     old, new = ([(p.name_hint, p.checked_type_) for p in function.params] for function in (before, after))
     return old != new
 
 
-def _named(node: WrongNode) -> str:
+def _name(node: WrongNode) -> str:
     """Name the operator that is wrong, and the one in whose place it stands."""
     old, new = node_name(node.old), node_name(node.node)
     return old if node.removed else new if old == new else f"{new}, which was {old}"

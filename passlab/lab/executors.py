@@ -123,7 +123,7 @@ def compare_executors(
         if fault is None and kind == "vm":
             fault = _fault(typed, STEPPING, trial)
         if fault is not None:
-            return _located(fault, options)
+            return _locate(fault, options)
     return None
 
 
@@ -208,7 +208,7 @@ def _is_refusal(error: PasslabError) -> bool:
     return message.startswith(_REFUSALS) or written
 
 
-def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
+def _locate(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
     """Find the stage of the compiler that is wrong; where none is, the smallest program and what of it is wrong."""
     kind, mod = fault.executor, fault.module
     stage = _wrong_stage(fault, options)
@@ -218,7 +218,7 @@ def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
     inputs = options.get("inputs")
 
     def trial(smaller: IRModule) -> Trial:
-        if given and len(smaller["main"].params) == len(fault.draw.arguments):
+        if has_inputs and len(smaller["main"].params) == len(fault.draw.arguments):
             return Trial(inputs)
         if count_module(smaller)[0] <= SMALL:
             return Trial(seed=options.get("seed", 0), first=fault.draw.kind, limit=SHORT_RUN)
@@ -234,10 +234,10 @@ def _located(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
     try:
         small = reduce(mod, still, seconds=REDUCE_SECONDS).module
     except PassError:
-        return replace(fault, where=_named(fault))
+        return replace(fault, where=_name(fault))
     typed = infer_module(small)
     again = _fault(typed, kind, trial(typed), patience=SHORT) or fault
-    return replace(again, where=_named(again))
+    return replace(again, where=_name(again))
 
 
 def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | None:
@@ -258,7 +258,7 @@ def _criterion(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("inputs", "entry", "seed", "undeclared") if name in options}
 
 
-def _named(fault: ExecutorFault) -> str:
+def _name(fault: ExecutorFault) -> str:
     """Name what of a small program an executor gets wrong."""
     parts = _constructs(fault.module)
     if fault.executor in ("vm", STEPPING):

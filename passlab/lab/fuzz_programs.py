@@ -132,7 +132,7 @@ def _module(params: list[Var], body: Expr) -> IRModule | None:
     return infer_module(IRModule.from_expr(Function(tuple(used), body)))
 
 
-def _filled(template: Template, choice: random.Random, params: list[Var]) -> Expr:
+def _fill(template: Template, choice: random.Random, params: list[Var]) -> Expr:
     """A template with new parameters; those with a value are constants half of the time."""
     mapping: dict[Expr, Expr] = {}
     for param in template.params:
@@ -150,7 +150,7 @@ def one_call(source: ProgramSource, choice: random.Random, number: int) -> IRMod
     if template is None:
         return None
     params: list[Var] = []
-    body = _filled(template, choice, params)
+    body = _fill(template, choice, params)
     return _module(params, source.mutated(body, choice) if choice.random() < 0.7 else body)
 
 
@@ -160,7 +160,7 @@ def call_in_call(source: ProgramSource, choice: random.Random, number: int) -> I
     if template is None:
         return None
     params: list[Var] = []
-    body = _filled(template, choice, params)
+    body = _fill(template, choice, params)
     for _ in range(choice.randrange(1, 4)):
         open_params = [p for p in params if isinstance(p.type_annotation, TensorType)]
         if not open_params:

@@ -44,7 +44,7 @@ def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], running: boo
     except PasslabError as error:
         return f"the code is refused: {error.diagnostics[0].message}"
     expected = values.get(manifest["main"].body)
-    stepped = _stepped(exe, arguments, values, one_kernel=not running)
+    stepped = _step_through(exe, arguments, values, one_kernel=not running)
     if stepped or not running:
         return stepped
     main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
@@ -66,7 +66,7 @@ def _rare(exe: Executable) -> str:
     )
 
 
-def _stepped(exe: Executable, arguments: Sequence[Any], values: dict[Expr, Any], one_kernel: bool) -> str:
+def _step_through(exe: Executable, arguments: Sequence[Any], values: dict[Expr, Any], one_kernel: bool) -> str:
     """Run step by step and return the first instruction that does something else than it means.
 
     Where there is `one_kernel`, an instruction that only holds its results as they should be held is not to blame.

@@ -127,8 +127,8 @@ def _is_of(ty: TensorType, array: Any) -> bool:
 
 def _held_call(ev: Any, node: Call, act: Any) -> Any:
     waits = STEPS[Call](ev, node, act)
-    if not waits and isinstance(node.op, Op) and node in act.known:
-        ev.hold(node, [act.home(arg).known[arg] for arg in node.args], act.known[node])
+    if not waits and isinstance(node.op, Op) and node in act.values:
+        ev.hold(node, [act.home(arg).values[arg] for arg in node.args], act.values[node])
     return waits
 
 
@@ -152,13 +152,13 @@ def kernel_disagreement(op: Op, attrs: Any, args: Sequence[Any], value: Any) -> 
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
         try:
-            noisy.append(defined_value(op, attrs, [_moved(rng, arg) for arg in args]))
+            noisy.append(defined_value(op, attrs, [_move(rng, arg) for arg in args]))
         except PasslabError:
             return None
     return beyond(difference, expected, value, noisy, EXACT, overall=True)
 
 
-def _moved(rng: np.random.Generator, arg: Any) -> Any:
+def _move(rng: np.random.Generator, arg: Any) -> Any:
     """Return an argument with each number moved by a few units in the last place."""
     arrays = arg if isinstance(arg, tuple) else (arg,)
     moved = tuple([_noisy(rng, array) if is_float(array.dtype) else array for array in arrays])
@@ -177,7 +177,7 @@ def _beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreement | No
     if not isinstance(expected, tuple) or not isinstance(value, tuple) or len(expected) != len(value):
         return disagreement(expected, value)
     parts = zip(expected, value, strict=True)
-    return next((found for a, b in parts if (found := _array_beyond_tolerance(name, a, b)) is not None), None)
+    return next((difference for a, b in parts if (difference := _array_beyond_tolerance(name, a, b)) is not None), None)
 
 
 def _array_beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreement | None:

@@ -213,8 +213,8 @@ class _Watching(Evaluator):
 def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
     start = perf_counter()
     waits = STEPS[Call](ev, node, act)
-    if node in act.known:
-        ev.run_values.note(node, act.known[node], perf_counter() - start)
+    if node in act.values:
+        ev.run_values.note(node, act.values[node], perf_counter() - start)
     elif waits and isinstance(waits[-1][0], Return):
         ev.entered[node, id(act)] = start
     return waits
@@ -222,8 +222,8 @@ def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
 
 def _watched_projection(ev: Any, node: TupleGetItem, act: Activation) -> Waits:
     waits = STEPS[TupleGetItem](ev, node, act)
-    if node in act.known:
-        ev.run_values.note(node, act.known[node])
+    if node in act.values:
+        ev.run_values.note(node, act.values[node])
     return waits
 
 
@@ -231,7 +231,7 @@ def _watched_return(ev: Any, node: Any, act: Activation) -> Waits:
     waits = STEPS[Return](ev, node, act)
     call, caller = node.call, node.caller
     start = ev.entered.pop((call, id(caller)), None)
-    ev.run_values.note(call, caller.known[call], 0.0 if start is None else perf_counter() - start)
+    ev.run_values.note(call, caller.values[call], 0.0 if start is None else perf_counter() - start)
     return waits
 
 

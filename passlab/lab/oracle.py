@@ -73,7 +73,7 @@ def judge(predicate: Predicate, mod: IRModule) -> Outcome:
     try:
         holds = bool(predicate(mod))
     except Exception as error:  # noqa: BLE001 - whatever it is, this is why
-        return Outcome(False, raised(error), error)
+        return Outcome(False, raised_error(error), error)
     return Outcome(holds, "" if holds else FALSE)
 
 
@@ -82,10 +82,10 @@ def judge_text(predicate: Predicate, text: str) -> Outcome:
     return judge(predicate, infer_module(parse(text)))._replace(error=None)
 
 
-def raised(error: BaseException | None) -> str:
+def raised_error(error: BaseException | None) -> str:
     """Return in a line what was raised."""
     message = error.diagnostics[0].message if isinstance(error, PasslabError) else str(error)
     return f"{type(error).__name__}: {message}"
 
 
-__all__ = ["FALSE", "Outcome", "Oracle", "judge", "raised"]
+__all__ = ["FALSE", "Outcome", "Oracle", "judge", "raised_error"]

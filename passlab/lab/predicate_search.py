@@ -33,9 +33,9 @@ class PredicateSearch:
 
     def ask(self, event: Event) -> bool:
         """Return whether the program after a step is good."""
-        known = self._ask_all([event.after])[0]
-        self.verdicts[event.id] = StepVerdict(event, known.holds, known.why)
-        return known.holds
+        answer = self._ask_all([event.after])[0]
+        self.verdicts[event.id] = StepVerdict(event, answer.holds, answer.why)
+        return answer.holds
 
     def _ask_all(self, mods: Sequence[IRModule]) -> list[Outcome]:
         """Return what is known of some programs, after asking about those that were not asked about before."""

@@ -115,12 +115,12 @@ class Provenance:
             self.became[old] = (event, new)
             if new in self._known:
                 continue  # an existing node took the place, or one this pass made before
-            made = post_order(new, seen=self._known)
-            here.update(made)
+            new_nodes = post_order(new, seen=self._known)
+            here.update(new_nodes)
             rebuilt = self._is_rebuilt(old, new, here)
-            for node in made:
+            for node in new_nodes:
                 self.origins[node] = self._along(event, node, old)
-            self._place(made)
+            self._place(new_nodes)
             same = None if rebuilt else self._same_before(event).get(new)
             if same is not None and same is not new and _like(same, new):
                 self.origins[new] = Origin(event, same, True)
@@ -146,10 +146,10 @@ class Provenance:
         if self._moved is None or self._moved[0] is not event:
             pairs: dict[Expr, Expr] = {}
             if event.changed:
-                found = diff(event.before, event.after)
-                kept = found.nodes(Change.SAME, Change.MOVED)
+                difference = diff(event.before, event.after)
+                kept = difference.nodes(Change.SAME, Change.MOVED)
                 pairs = {c.after: c.before for c in kept if c.after is not None and c.before is not None}
-                whole = [(f.before, f.after) for f in found.changed]
+                whole = [(f.before, f.after) for f in difference.changed]
                 pairs |= {new: old for old, new in whole if old is not None and new is not None}
             self._moved = (event, pairs)
         return self._moved[1]
@@ -165,13 +165,13 @@ class Provenance:
         before = children(old)
         for a, b in zip(before, children(new), strict=True):
             bound = (type(a) is Var or type(b) is Var) and b not in before
-            if not (b is a or bound or (b in here and self._descends(b, a)) or self._replaced(a, b)):
+            if not (b is a or bound or (b in here and self._descends(b, a)) or self._replace(a, b)):
                 return False
         return True
 
-    def _replaced(self, old: Expr, new: Expr) -> bool:
-        known = self.became.get(old)
-        return known is not None and known[1] is new
+    def _replace(self, old: Expr, new: Expr) -> bool:
+        successor = self.became.get(old)
+        return successor is not None and successor[1] is new
 
     def _descends(self, new: Expr, old: Expr) -> bool:
         for _ in range(64):  # as often as one pass may rewrite one node before its parent is looked at
@@ -187,12 +187,12 @@ class Provenance:
         """Enter the nodes of a module that nobody noted as the work of a pass (None: as those of the input)."""
         for function in mod.functions.values():
             if function not in self._known:
-                found = post_order(function, seen=self._known)
+                nodes = post_order(function, seen=self._known)
                 if event is not None:
                     self.origins.update(
-                        (node, self._along(event, node, None)) for node in found if node not in self.origins
+                        (node, self._along(event, node, None)) for node in nodes if node not in self.origins
                     )
-                self._place(found)
+                self._place(nodes)
 
     def _place(self, nodes: list[Expr]) -> None:
         for node in nodes:
@@ -232,8 +232,8 @@ class Provenance:
         while at in self.became and self.became[at][1] not in seen:
             event, at = self.became[at]
             seen.add(at)
-            made = self._chapter(at)
-            forth.append(made if made.event is event else Chapter(event, at))  # else an older node took the place
+            chapter = self._chapter(at)
+            forth.append(chapter if chapter.event is event else Chapter(event, at))  # else an older node took the place
         last = forth[-1].node if forth else node
         return Biography((*back, *forth), len(back) - 1, self._is_alive(last))
 

@@ -31,38 +31,38 @@ class Spelled:
     definition: str = ""
 
 
-def pass_source(made: Pass | None, text: str) -> Spelled:
+def pass_source(pass_: Pass | None, text: str) -> Spelled:
     """Return how a pass is made: its text in the pipeline language, where a new process would understand it."""
-    if made is None or _is_known(made, text):
+    if pass_ is None or _is_known(pass_, text):
         return Spelled(repr(text))
-    function = getattr(made, "pass_func", None)
+    function = getattr(pass_, "pass_func", None)
     if inspect.isfunction(function):
-        return _function_pass(made, function)
-    own = type(getattr(made, "_user_object", made))
-    definition = _with_uses(own) or _unknown(f"the pass `{made.info.name}`")
+        return _function_pass(pass_, function)
+    own = type(getattr(pass_, "_user_object", pass_))
+    definition = _with_uses(own) or _unknown(f"the pass `{pass_.info.name}`")
     _, paren, options = text.partition("(")
     return Spelled(f"{own.__name__}({options}" if paren else f"{own.__name__}()", definition)
 
 
-def _is_known(made: Pass, text: str) -> bool:
+def _is_known(pass_: Pass, text: str) -> bool:
     """Whether the pipeline language makes the same pass in a process that knows the standard passes only."""
     try:
         pipeline = as_pass([text])
     except PasslabError:
         return False
     members = pipeline.passes if isinstance(pipeline, Sequential) else [pipeline]
-    alike = [p for p in members if type(p) is type(made) and p.as_text() == text]
-    return len(members) == len(alike) == 1 and type(made).__module__.startswith("passlab.")
+    alike = [p for p in members if type(p) is type(pass_) and p.as_text() == text]
+    return len(members) == len(alike) == 1 and type(pass_).__module__.startswith("passlab.")
 
 
-def _function_pass(made: Pass, function: Any) -> Spelled:
+def _function_pass(pass_: Pass, function: Any) -> Spelled:
     definition = _with_uses(function)
     name = getattr(function, "__name__", "")
     if definition is None or not name.isidentifier():
-        return Spelled(_identifier(made.info.name), _unknown(f"the pass `{made.info.name}`"))
+        return Spelled(_identifier(pass_.info.name), _unknown(f"the pass `{pass_.info.name}`"))
     if not (_source(function) or "").startswith("@"):
-        kind = "function_pass" if isinstance(made, FunctionPass) else "module_pass"
-        info = made.info
+        kind = "function_pass" if isinstance(pass_, FunctionPass) else "module_pass"
+        info = pass_.info
         definition += (
             f"\n\n{name} = transform.{kind}({name}, opt_level={info.opt_level}, name={info.name!r}, "
             f"required={list(info.required)!r})\n"

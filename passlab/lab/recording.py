@@ -139,12 +139,12 @@ class Recording:
             return self._step(key)
         if not isinstance(key, str):
             raise TypeError(f"a recording is indexed by number, id or name of a pass, not by {type(key).__name__}")
-        found = [e for e in self.events if e.id == key or e.name == key]
-        if not found:
+        matches = [e for e in self.events if e.id == key or e.name == key]
+        if not matches:
             names = dict.fromkeys(event.name for event in self.events)
             hint = did_you_mean(key, names) or f"it has {', '.join(names)}"
             raise PassError(Diagnostic(f"no pass `{key}` was recorded", hint=hint))
-        return min(found, key=lambda event: event.depth)
+        return min(matches, key=lambda event: event.depth)
 
     def _step(self, key: int | slice) -> Any:
         try:
@@ -167,20 +167,20 @@ class Recording:
         `op`: the pass changed how often that operator is called. `name`, `status`, `changed`: those of the event.
         `predicate`: a function of the event.
         """
-        found = self.events[1:]
+        events = self.events[1:]
         for field, value in (("name", name), ("status", status), ("changed", changed)):
             if value is not None:
-                found = [e for e in found if getattr(e, field) == value]
+                events = [e for e in events if getattr(e, field) == value]
         if op is not None:
-            found = [e for e in found if e.changed and count_module(e.before)[1][op] != count_module(e.after)[1][op]]
-        return [e for e in found if predicate(e)] if predicate is not None else found
+            events = [e for e in events if e.changed and count_module(e.before)[1][op] != count_module(e.after)[1][op]]
+        return [e for e in events if predicate(e)] if predicate is not None else events
 
     def first(self, predicate: Predicate) -> Event | None:
         """Return the first step after which a predicate over modules holds, or the pass inside it that made it hold.
 
         The input counts as a step. None when it never holds.
         """
-        holds = _remembered(predicate)
+        holds = _remember(predicate)
         event = next((step for step in self.steps if holds(step.after)), None)
         while event is not None and event.children and event.status != "input" and not holds(event.before):
             inner = next((e for e in event.children if holds(e.after) and not holds(e.before)), None)
@@ -191,7 +191,7 @@ class Recording:
 
     def when(self, predicate: Predicate) -> list[Event]:
         """Return the steps (the input included) after which a predicate over modules holds."""
-        holds = _remembered(predicate)
+        holds = _remember(predicate)
         return [step for step in self.steps if holds(step.after)]
 
     @cached_property
@@ -388,7 +388,7 @@ def record(
         instruments=[*instruments, recorder],
         config=config,
     )
-    return _recorded(module_of(mod), as_pass(passes, scope), inside, recorder, name, seconds)
+    return _record(module_of(mod), as_pass(passes, scope), inside, recorder, name, seconds)
 
 
 def record_alone(
@@ -403,10 +403,10 @@ def record_alone(
     recorder = Recorder()
     required, disabled = options.required_pass, options.disabled_pass
     inside = PassContext(options.opt_level, required, disabled, [*instruments, recorder], options.config)
-    return _recorded(mod, as_pass(passes), inside, recorder, name, seconds)
+    return _record(mod, as_pass(passes), inside, recorder, name, seconds)
 
 
-def _recorded(
+def _record(
     mod: IRModule,
     pipeline: Pass,
     inside: AbstractContextManager[Any],
@@ -475,17 +475,17 @@ def _number(steps: list[Event]) -> None:
         stack.extend((child, f"{number}.{place}") for place, child in enumerate(event.children, 1))
 
 
-def _remembered(predicate: Predicate) -> Callable[[IRModule], bool]:
+def _remember(predicate: Predicate) -> Callable[[IRModule], bool]:
     """Ask a predicate once per module: unchanged steps share theirs."""
     if not callable(predicate):
         raise PassTypeError(
             Diagnostic("a predicate is a function of a module", hint="as in `lambda mod: len(mod) > 1`")
         )
-    known: dict[int, bool] = {}
+    cache: dict[int, bool] = {}
 
     def ask(mod: IRModule) -> bool:
-        if id(mod) not in known:
-            known[id(mod)] = bool(predicate(mod))
-        return known[id(mod)]
+        if id(mod) not in cache:
+            cache[id(mod)] = bool(predicate(mod))
+        return cache[id(mod)]
 
     return ask

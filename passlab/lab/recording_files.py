@@ -123,14 +123,14 @@ def _rewrites_written(event: Event) -> dict[str, Any]:
     """
     if not len(event.rewrites):
         return {}
-    found: dict[str, Any] = {}
+    records: dict[str, Any] = {}
     for side, (end, mod) in enumerate((("old", event.before), ("new", event.after))):
         nodes = _nodes(mod)
         place = {id(node): at for at, node in enumerate(nodes)}
-        found[end] = " ".join(str(place.get(id(pair[side]), -1)) for pair in event.rewrites)
-        found[f"{end}_nodes"] = len(nodes)
+        records[end] = " ".join(str(place.get(id(pair[side]), -1)) for pair in event.rewrites)
+        records[f"{end}_nodes"] = len(nodes)
     named = {at: event.rewrites.rule(at) for at in range(len(event.rewrites))}
-    return {"rewrites": {**found, "rules": {at: rule for at, rule in named.items() if rule}}}
+    return {"rewrites": {**records, "rules": {at: rule for at, rule in named.items() if rule}}}
 
 
 def _file_name(number: int) -> str:
@@ -237,12 +237,12 @@ def _modules(target: Path, typed: list[bool]) -> list[IRModule]:
         name = _file_name(number)
         mod = parse(_read(target / _MODULES / name), source_name=name, init_meta_table=objects)
         if modules:
-            mod = mod.with_functions(_shared(modules[-1], mod, typed[number - 1] == is_typed))
+            mod = mod.with_functions(_share(modules[-1], mod, typed[number - 1] == is_typed))
         modules.append(infer_module(mod) if is_typed else mod)
     return modules
 
 
-def _shared(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
+def _share(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
     if not alike:
         return {}
     old = dict(before.items())

@@ -172,13 +172,15 @@ class Search:
 
     def check_start(self) -> None:
         """Raise `PassError` unless the predicate holds before anything is cut."""
-        told = self._oracle.one(self.best)
-        if told.why == FALSE:
+        outcome = self._oracle.one(self.best)
+        if outcome.why == FALSE:
             what = "the predicate does not hold for the whole program"
             raise PassError(Diagnostic(what, hint="it is true of programs that show what is looked for"))
-        if not told.holds:
-            name, _, said = told.why.partition(": ")
-            raise PassError(Diagnostic(f"the predicate raised {name} for the whole program: {said}")) from told.error
+        if not outcome.holds:
+            name, _, reason = outcome.why.partition(": ")
+            raise PassError(
+                Diagnostic(f"the predicate raised {name} for the whole program: {reason}")
+            ) from outcome.error
 
     def attempt(self, changes: Changes, what: str) -> bool:
         """Replace some functions, or take them away (None); keep that if the predicate still holds."""
@@ -194,8 +196,8 @@ class Search:
         while some := list(islice(possible, self._oracle.ahead)):
             some = some[: self._room()]
             self.tries += len(some)
-            for (typed, what), told in zip(some, self._oracle.all([typed for typed, _ in some]), strict=True):
-                if told.holds:
+            for (typed, what), outcome in zip(some, self._oracle.all([typed for typed, _ in some]), strict=True):
+                if outcome.holds:
                     self.best, self.size = typed, size_of(typed)
                     self.steps.append(Shrinking(what, len(typed), count_module(typed)[0]))
                     return True
@@ -208,7 +210,7 @@ class Search:
         candidate = self.best.with_functions(changes)
         if not len(candidate) or size_of(candidate) >= self.size:
             return None
-        typed = _typed(candidate)
+        typed = _infer_types(candidate)
         if typed is None:
             return None
         if size_of(typed) >= self.size or self._moves_effects(typed, changes):
@@ -228,7 +230,7 @@ class Search:
         return self._most - self.tries
 
 
-def _typed(mod: IRModule) -> IRModule | None:
+def _infer_types(mod: IRModule) -> IRModule | None:
     """Return a program with types: those that were written down, else those that follow; None where it has none."""
     for candidate in (mod, _without_annotations(mod)):
         with contextlib.suppress(PasslabError):

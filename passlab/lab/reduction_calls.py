@@ -12,7 +12,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import post_order, rewrite
-from passlab.rewriting.fresh_copy import applied
+from passlab.rewriting.fresh_copy import apply
 
 if TYPE_CHECKING:
     from passlab.lab.reduction import Changes, Search
@@ -31,7 +31,7 @@ def inline_calls(search: Search) -> None:
         callers = {n: f for n, f in search.best.items() if n != name and _calls(f, name)}
         if not callers or sum(1 for _ in post_order(function)) > LARGE:
             continue
-        changes: Changes = {caller: _inlined(f, name, function) for caller, f in callers.items()}
+        changes: Changes = {caller: _inline(f, name, function) for caller, f in callers.items()}
         changes[name] = None
         search.attempt(changes, f"the calls of @{name}")
 
@@ -111,11 +111,11 @@ def _calls(function: Function, name: str) -> bool:
     return any(isinstance(n, GlobalVar) and n.name_hint == name for n in post_order(function))
 
 
-def _inlined(caller: Function, name: str, function: Function) -> Function:
+def _inline(caller: Function, name: str, function: Function) -> Function:
     def rule(pre: Expr, post: Expr) -> Expr:
         if not isinstance(post, Call) or not isinstance(post.op, GlobalVar) or post.op.name_hint != name:
             return post
-        return applied(function, post.args) if len(post.args) == len(function.params) else post
+        return apply(function, post.args) if len(post.args) == len(function.params) else post
 
     result: Function = rewrite(caller, rule, only=(Call,))
     return result

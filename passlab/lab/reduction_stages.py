@@ -103,10 +103,12 @@ def cut_starts(search: Search) -> None:
             order = _dataflow(body)
             count = len(lets) or len(order)
             step = count // 2 if step is None else min(step, count // 2)
-            made = None
+            result = None
             if step:
-                made = _without_lets(function, step, called) if lets else _without_nodes(function, order, step, called)
-            if made is None or not search.attempt({name: made}, f"the start of @{name}"):
+                result = (
+                    _without_lets(function, step, called) if lets else _without_nodes(function, order, step, called)
+                )
+            if result is None or not search.attempt({name: result}, f"the start of @{name}"):
                 step //= 2
 
 
@@ -186,7 +188,7 @@ def simplify_nodes(search: Search) -> None:
         place = len(order) - 1
         while place >= 0:
             function = search.best[name]
-            if search.first(({name: made}, what) for made, what in _smaller(search, name, function, order[place])):
+            if search.first(({name: result}, what) for result, what in _smaller(search, name, function, order[place])):
                 order = post_order(search.best[name].body)
                 place = min(place, len(order) - 1)
             else:
@@ -201,17 +203,17 @@ def _smaller(search: Search, name: str, function: Function, node: Expr) -> Itera
     if is_op_call(node):
         what = f"`{node.op.name}` in @{name}"
     for part in _parts(node):
-        yield _replaced(function, node, part), what
+        yield _replace(function, node, part), what
     called = _is_called(search, name)
     if search.sharing:
-        yield from ((_replaced(function, node, param), what) for param in _like(function, node))
+        yield from ((_replace(function, node, param), what) for param in _like(function, node))
     if not called:
-        made = _given(function, function.body, {node: node}, called=False)
-        if made is not None:
-            yield made, what
+        result = _given(function, function.body, {node: node}, called=False)
+        if result is not None:
+            yield result, what
     filler = _filler(node.checked_type_)
     if filler is not None and not _is_filler(node):
-        yield _replaced(function, node, filler), what
+        yield _replace(function, node, filler), what
 
 
 def _parts(node: Expr) -> Iterator[Expr]:
@@ -281,7 +283,7 @@ def shrink_shapes(search: Search) -> None:
         for dim in sorted({dim for param in search.best[name].params for dim in _dims(param)}, reverse=True):
             for small in dict.fromkeys((1, 2, dim // 2)):
                 if small < dim and search.attempt(
-                    {name: _resized(search.best[name], dim, small)}, f"{dim} to {small} in @{name}"
+                    {name: _resize(search.best[name], dim, small)}, f"{dim} to {small} in @{name}"
                 ):
                     break
 
@@ -291,7 +293,7 @@ def _dims(param: Var) -> list[int]:
     return [dim for dim in ty.shape if isinstance(dim, int) and dim > 1] if isinstance(ty, TensorType) else []
 
 
-def _resized(function: Function, dim: int, small: int) -> Function:
+def _resize(function: Function, dim: int, small: int) -> Function:
     """Return a function whose parameters have a smaller dimension in the place of one."""
     params: dict[Expr, Expr] = {}
     for param in function.params:
@@ -299,12 +301,12 @@ def _resized(function: Function, dim: int, small: int) -> Function:
         if isinstance(ty, TensorType) and dim in ty.shape:
             shape = [small if at == dim else at for at in ty.shape]
             params[param] = Var(param.name_hint, TensorType(shape, ty.dtype))
-    made: Function = function.with_fields(
+    result: Function = function.with_fields(
         params=tuple([params.get(param, param) for param in function.params]),
         body=rewrite(function.body, replace=dict(params)),
         ret_type=None,
     )
-    return made
+    return result
 
 
 # ---------------------------------------------------------------- pieces
@@ -325,16 +327,16 @@ def _is_called(search: Search, name: str) -> bool:
 
 def _with_body(function: Function, body: Expr) -> Function:
     """Return a function with another body, whose type becomes that of its result."""
-    made: Function = function.with_fields(body=body, ret_type=None)
-    return made
+    result: Function = function.with_fields(body=body, ret_type=None)
+    return result
 
 
-def _replaced(function: Function, node: Expr, part: Expr) -> Function:
+def _replace(function: Function, node: Expr, part: Expr) -> Function:
     """Return a function with a part in the place of a node. What had the type that it has keeps that of the result."""
     body = rewrite(function.body, replace={node: part})
     ret_type = function.ret_type if part.checked_type_ is node.checked_type_ else None
-    made: Function = function.with_fields(body=body, ret_type=ret_type)
-    return made
+    result: Function = function.with_fields(body=body, ret_type=ret_type)
+    return result
 
 
 def _parameter(ty: Type | None, name: str) -> Var | None:
@@ -355,12 +357,12 @@ def _is_data(ty: Type | None) -> bool:
 def _filler(ty: Type | None) -> Expr | None:
     """Zeros or ones of a type with a known shape: ones where zeros might lead to NaN."""
     if isinstance(ty, TupleType):
-        fields = [field for part in ty.fields if (field := _filled(part)) is not None]
+        fields = [field for part in ty.fields if (field := _fill(part)) is not None]
         return Tuple(fields) if len(fields) == len(ty.fields) else None
-    return _filled(ty)
+    return _fill(ty)
 
 
-def _filled(ty: Type | None) -> Expr | None:
+def _fill(ty: Type | None) -> Expr | None:
     if not isinstance(ty, TensorType) or not all(isinstance(dim, int) for dim in ty.shape):
         return None
     return call("ones" if "float" in ty.dtype else "zeros", shape=tuple(ty.shape), dtype=ty.dtype)

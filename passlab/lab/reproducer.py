@@ -27,15 +27,15 @@ IMPORTS = "%load_ext passlab\nfrom passlab import lab, transform"
 ARRAYS = "import base64\n\nimport numpy as np\n\n"
 
 
-def write_bisection(found: Bisection, path: str | PathLike[str], mod: IRModule | None = None) -> Path:
+def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModule | None = None) -> Path:
     """Write a notebook in which the guilty pass breaks a program: `mod`, or else the one that it found.
 
     Raises `PassError` when no pass broke the program, `MissingPackageError` without nbformat, and `OSError`.
     """
-    event = found.event
+    event = bisection.event
     if event is None:
         raise PassError(Diagnostic("there is nothing to reproduce: no pass broke the program"))
-    criterion = found.criterion
+    criterion = bisection.criterion
     guilty = pass_source(event.pass_, event.text)
     good = function_source(criterion.good, "good") if criterion.good is not None else Spelled("")
     inputs = _inputs(criterion.inputs)
@@ -50,9 +50,9 @@ def write_bisection(found: Bisection, path: str | PathLike[str], mod: IRModule |
     if event.context.config:
         options["config"] = repr(event.context.config)
     asked = ", ".join(f"{name}={value}" for name, value in options.items())
-    verb = "fails" if found.error is not None else "breaks a program"
+    verb = "fails" if bisection.error is not None else "breaks a program"
     cells = [
-        ("markdown", f"# {_heading(event.name)} {verb}\n\n{_quoted(found.summary())}"),
+        ("markdown", f"# {_heading(event.name)} {verb}\n\n{_quote(bisection.summary())}"),
         ("code", IMPORTS),
         *_definitions(guilty, good, inputs),
         _program(mod or event.before),
@@ -67,7 +67,7 @@ def write_reduction(reduction: Reduction, predicate: Any, path: str | PathLike[s
     """Write a notebook in which a predicate holds for the smallest program. Raises as `write_bisection` does."""
     shows = function_source(predicate, "shows")
     cells = [
-        ("markdown", f"# The smallest program\n\n{_quoted(reduction.summary())}"),
+        ("markdown", f"# The smallest program\n\n{_quote(reduction.summary())}"),
         ("code", IMPORTS),
         *_definitions(shows),
         _program(reduction.module),
@@ -109,7 +109,7 @@ def _heading(name: str) -> str:
     return "".join(char if char.isalnum() or char in " ._-" else " " for char in visible(name))
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Text as a block of code, in which Markdown finds nothing."""
     return "\n".join(f"    {line}" for line in visible(text).splitlines())
 
@@ -121,10 +121,10 @@ def _write(cells: Iterable[tuple[str, str]], path: str | PathLike[str]) -> Path:
         message = "notebooks are written by nbformat, which is not installed"
         raise MissingPackageError(Diagnostic(message, hint="pip install passlab[lab]")) from None
     make = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}
-    made = [make[kind](text.strip("\n"), id=f"cell-{number}") for number, (kind, text) in enumerate(cells)]
+    results = [make[kind](text.strip("\n"), id=f"cell-{number}") for number, (kind, text) in enumerate(cells)]
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     target = Path(path)
-    notebook = nbformat.v4.new_notebook(cells=made, metadata=kernel)
+    notebook = nbformat.v4.new_notebook(cells=results, metadata=kernel)
     try:
         target.write_text(f"{nbformat.writes(notebook)}\n", encoding="utf-8")
     except OSError as error:

@@ -139,12 +139,12 @@ def _parts(
 
 def _near(root: Expr) -> list[Expr]:
     """The nodes of an expression down to some depth, in breadth."""
-    found, level = {root: None}, [root]
+    parents, level = {root: None}, [root]
     for _ in range(DEPTH):
         level = [kid for node in level for kid in children(node) if not isinstance(node, Function)]
-        level = [kid for kid in dict.fromkeys(level) if kid not in found][:MOST]
-        found.update(dict.fromkeys(level))
-    return list(found)
+        level = [kid for kid in dict.fromkeys(level) if kid not in parents][:MOST]
+        parents.update(dict.fromkeys(level))
+    return list(parents)
 
 
 def _inside(root: Expr, border: set[Expr], names: dict[Expr, Var]) -> tuple[Expr, ...]:

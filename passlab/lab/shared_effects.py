@@ -38,10 +38,10 @@ def _in_several_scopes(function: Function) -> set[Expr]:
     several: set[Expr] = set()
     for node in scopes.order:
 
-        def opened(owner: Expr, part: int) -> Scope:
+        def open_scope(owner: Expr, part: int) -> Scope:
             return scopes.inner[(owner, part)]
 
-        for child, where in scoped_children(node, scopes.of[node], opened):
+        for child, where in scoped_children(node, scopes.of[node], open_scope):
             if first.setdefault(child, where) is not where and not isinstance(child, (*LEAVES, Function)):
                 several.add(child)
     return several

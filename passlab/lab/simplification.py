@@ -106,7 +106,7 @@ def simplify(
     if recording.error is not None:
         raise recording.error
     before = _onnx_nodes(model) if is_model else _count(mod)
-    small, after, combined = _exported(recording.output, left_out)
+    small, after, combined = _export(recording.output, left_out)
     agreement = _agreement(mod, small, seed)
     return Simplification(recording, before, after, agreement, left_out, combined)
 
@@ -125,10 +125,10 @@ def _pipeline(mod: IRModule) -> str:
 def _difference(event: Event) -> tuple[str, str]:
     """Return which operators a pass removed and added, with how many of each."""
     before, after = (count_module(mod)[1] for mod in (event.before, event.after))
-    return _listed(before - after), _listed(after - before)
+    return _as_list(before - after), _as_list(after - before)
 
 
-def _listed(counts: Counter[str]) -> str:
+def _as_list(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
@@ -136,7 +136,7 @@ def _count(mod: IRModule) -> int:
     return sum(count_module(mod)[1].values())
 
 
-def _exported(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapping[str, int]]:
+def _export(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapping[str, int]]:
     """Return the program that the model of a program is read as, its nodes, and the rules that combined some.
 
     Of a program that ONNX cannot say, they are itself and its calls of operators.

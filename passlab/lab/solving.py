@@ -208,12 +208,14 @@ def _inference(mod: IRModule) -> tuple[list[SolvingStep], list[Diagnostic]]:
     def hear(step: InferenceStep) -> None:
         changed = {bound.get(node, node): text for node, text in step.changed.items()}
         node = bound.get(step.node, step.node)
-        steps.append(SolvingStep(len(steps) + 1, step.phase, node, f"{_called(step.node)}: {step.sentence}", changed))
+        steps.append(
+            SolvingStep(len(steps) + 1, step.phase, node, f"{_enter_call(step.node)}: {step.sentence}", changed)
+        )
 
     return steps, watch_inference(mod, hear)
 
 
-def _called(node: Expr) -> str:
+def _enter_call(node: Expr) -> str:
     """What a node is called in a sentence: variables as in the text."""
     if isinstance(node, Var):
         return f"%{node.name_hint}"

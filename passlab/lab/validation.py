@@ -73,7 +73,7 @@ def validate(
     checks: list[tuple[Event, Check]] = []
     for event in recording.events[1:]:
         if is_checked(event):
-            checks.append((event, examined(event, trial, undeclared)))
+            checks.append((event, examine_part(event, trial, undeclared)))
     return Validation(tuple(checks))
 
 
@@ -111,7 +111,7 @@ def type_error(mod: IRModule) -> PasslabError | None:
     return attempted(lambda: infer_module(mod.snapshot()))[1]
 
 
-def examined(event: Event, trial: Trial, undeclared: Promise | None = UNDECLARED) -> Check:
+def examine_part(event: Event, trial: Trial, undeclared: Promise | None = UNDECLARED) -> Check:
     """Hold one recorded pass to its promise. Raises `RunError` when the program did not run before it."""
     noted = ((old, new, event.rewrites.rule(i)) for i, (old, new) in enumerate(event.rewrites))
     return examine(event.name, event.before, event.after, contract_of(event, undeclared), trial, noted)

@@ -31,9 +31,9 @@ def register(shell: Any, magics: Any) -> Any:
     def matcher(context: Any) -> Any:
         text = context.full_text
         before = _text_before(text, context.cursor_line, context.cursor_position)
-        found, fragment = candidates(text, before, shell.user_ns)
-        made = [SimpleCompletion(name, type=kind) for name, kind in found]
-        return {"completions": made, "suppress": bool(made), "matched_fragment": fragment}
+        choices, fragment = candidates(text, before, shell.user_ns)
+        results = [SimpleCompletion(name, type=kind) for name, kind in choices]
+        return {"completions": results, "suppress": bool(results), "matched_fragment": fragment}
 
     shell.Completer.custom_matchers.append(matcher)
     return matcher
@@ -121,8 +121,8 @@ def _pass_names(namespace: Any) -> Iterator[tuple[str, str]]:
 def _in_blame(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
     words = before[: len(before) - len(fragment)].split()
     if words[-1] == "--step":
-        found = namespace.get(words[1])
-        yield from ((step.name, "pass") for step in (found.events[1:] if isinstance(found, Recording) else ()))
+        value = namespace.get(words[1])
+        yield from ((step.name, "pass") for step in (value.events[1:] if isinstance(value, Recording) else ()))
         return
     yield "--step", "option"
     if len(words) == 1:

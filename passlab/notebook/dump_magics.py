@@ -66,11 +66,11 @@ class DumpMagics(NamedMagics):
             level = next((f[1:] for f in flags if f.startswith("-O")), "O2")
             pipeline = [] if any(f.startswith("-passes") for f in passes) else [f"-passes=default<{level}>"]
             command = [tool, "-disable-output", "-print-changed", *pipeline, *passes]
-            return self._bound(_recorded(command, cell, ".ll"), options.out)
+            return self._bound(_record(command, cell, ".ll"), options.out)
         default = [] if any(f.startswith("-O") for f in flags) else ["-O2"]
         language = [] if "-x" in flags else ["-x", "c++" if "++" in Path(tool).name else "c"]
         command = [tool, *default, *flags, *language, "-c", "-o", "/dev/null", "-mllvm", "-print-changed"]
-        return self._bound(_recorded(command, cell, ".c"), options.out)
+        return self._bound(_record(command, cell, ".c"), options.out)
 
     @no_var_expand
     @magic_arguments()
@@ -91,7 +91,7 @@ class DumpMagics(NamedMagics):
         pipeline = options.passes if is_whole else f"builtin.module({options.passes})"
         printing = ["--mlir-disable-threading", "--mlir-print-ir-before-all", "--mlir-print-ir-after-all"]
         command = [tool, *printing, *([f"--pass-pipeline={pipeline}"] if options.passes else []), *flags]
-        return self._bound(_recorded(command, cell, ".mlir"), options.out)
+        return self._bound(_record(command, cell, ".mlir"), options.out)
 
     def _bound(self, recording: TextRecording, name: str) -> TextRecording:
         if name:
@@ -129,7 +129,7 @@ def _tool(name: str) -> str:
     raise DumpError(Diagnostic(f"`{name}` is not installed here", hint=hint))
 
 
-def _recorded(command: list[str], text: str, ending: str) -> TextRecording:
+def _record(command: list[str], text: str, ending: str) -> TextRecording:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"cell{ending}"
         source.write_text(text, encoding="utf-8")

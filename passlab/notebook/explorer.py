@@ -121,14 +121,14 @@ class PipelineWidget(ViewWidget):
 
     def _what_if(self, passes: list[Any]) -> None:
         """Run another pipeline: numbers are passes of the recording, texts are new ones. What is wrong is told."""
-        wanted = [item for item in passes if type(item) is int or isinstance(item, str)]
+        expected = [item for item in passes if type(item) is int or isinstance(item, str)]
         try:
-            question = WhatIf(self.view.recording).rewrite(wanted, passes_of(notebook_variables()))
+            question = WhatIf(self.view.recording).rewrite(expected, passes_of(notebook_variables()))
             self.variant = question.recording
             comparison = question.comparison
         except PasslabError as error:
-            found = error.diagnostics[0]
-            self.send({"refused": visible(". ".join(part for part in (found.message, found.hint) if part))})
+            diagnostic = error.diagnostics[0]
+            self.send({"refused": visible(". ".join(part for part in (diagnostic.message, diagnostic.hint) if part))})
             return
         self._show_comparison(comparison_view(comparison), "")
 

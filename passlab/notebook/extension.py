@@ -37,7 +37,7 @@ def load(shell: Any) -> None:
     if shell in _loaded:
         return
     before = {
-        (kind, name): _resolved(shell.magics_manager.magics[kind].get(name))
+        (kind, name): _resolve(shell.magics_manager.magics[kind].get(name))
         for kind, names in MAGICS.items()
         for name in names
     }
@@ -53,7 +53,7 @@ def load(shell: Any) -> None:
     }
 
 
-def _resolved(magic: Any) -> Any:
+def _resolve(magic: Any) -> Any:
     """Return a magic itself: IPython may hold a stand-in that looks it up by name when called, and would find ours."""
     resolve = getattr(magic, "_resolve", None)
     return resolve() if callable(resolve) else magic

@@ -48,12 +48,12 @@ class FaultMagics(NamedMagics):
         """
         options = options_of(self.bisect, shielded(line))
         self._check_targets(options.out)
-        text, found = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
+        text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
         good = self._predicate(options.good) if options.good else None
-        if isinstance(found, Recording):
+        if isinstance(program, Recording):
             if text:
                 raise UsageError(f"%bisect: `{options.program}` is a recording, which has its pipeline already")
-            recording = found
+            recording = program
         else:
             mod = self._program(options.program)
             if not text:
@@ -146,7 +146,7 @@ class FaultMagics(NamedMagics):
             return space[name]
         if name in space:
             raise UsageError(f"--good: `{name}` is a {type(space[name]).__name__}, not a function")
-        known = [n for n, v in space.items() if callable(v) and not n.startswith("_")]
+        candidates = [n for n, v in space.items() if callable(v) and not n.startswith("_")]
         raise UsageError(
-            f"--good: there is no function `{name}` in this notebook: {did_you_mean(name, known) or 'define it'}"
+            f"--good: there is no function `{name}` in this notebook: {did_you_mean(name, candidates) or 'define it'}"
         )

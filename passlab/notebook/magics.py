@@ -339,25 +339,27 @@ class RelayMagics(NamedMagics):
 
         options = options_of(self.vm, line)
         self._check_targets(options.out)
-        found = self.shell.user_ns.get(options.program)
-        kind = type(found).__name__
-        if isinstance(found, Debugger):
-            debugger = found
-        elif isinstance(found, Trace):
-            debugger = Debugger(found)
-        elif isinstance(found, Recording):
-            given = self._arguments(found.output[options.entry], options.args, options.random)
-            debugger = Debugger(found, *given, entry=options.entry, executor=options.executor)
+        program = self.shell.user_ns.get(options.program)
+        kind = type(program).__name__
+        if isinstance(program, Debugger):
+            debugger = program
+        elif isinstance(program, Trace):
+            debugger = Debugger(program)
+        elif isinstance(program, Recording):
+            arguments = self._arguments(program.output[options.entry], options.args, options.random)
+            debugger = Debugger(program, *arguments, entry=options.entry, executor=options.executor)
         elif kind == "Executable":
-            known = found.entry_types.get(options.entry)
-            given = self._arguments(known, options.args, options.random) if known is not None or options.args else []
-            debugger = Debugger(found, *given, entry=options.entry)
+            cached = program.entry_types.get(options.entry)
+            arguments = (
+                self._arguments(cached, options.args, options.random) if cached is not None or options.args else []
+            )
+            debugger = Debugger(program, *arguments, entry=options.entry)
         else:
             mod = self._program(options.program)
-            given = self._arguments(mod[options.entry], options.args, options.random)
-            debugger = Debugger(mod, *given, entry=options.entry, executor=options.executor)
-        for wanted in (part for text in options.breaks for part in words(text)):
-            debugger.breakpoint(wanted)
+            arguments = self._arguments(mod[options.entry], options.args, options.random)
+            debugger = Debugger(mod, *arguments, entry=options.entry, executor=options.executor)
+        for expected in (part for text in options.breaks for part in words(text)):
+            debugger.breakpoint(expected)
         if options.breaks:
             debugger.to_first_stop()
         if options.out:

@@ -84,12 +84,14 @@ class NamedMagics(Magics):
         space = self.shell.user_ns
         if isinstance(space.get(name), IRModule):
             return space[name]  # type: ignore[no-any-return]
-        known = [n for n, v in space.items() if isinstance(v, IRModule) and not n.startswith("_")]
+        candidates = [n for n, v in space.items() if isinstance(v, IRModule) and not n.startswith("_")]
         if name in space:
-            cure = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(space[name], Expr) else ""
-            raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program{cure}")
-        cure = did_you_mean(name, known) or (f"programs here: {', '.join(known)}" if known else "make one with %%relay")
-        raise UsageError(f"there is no program `{name}` in this notebook: {cure}")
+            hint = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(space[name], Expr) else ""
+            raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program{hint}")
+        hint = did_you_mean(name, candidates) or (
+            f"programs here: {', '.join(candidates)}" if candidates else "make one with %%relay"
+        )
+        raise UsageError(f"there is no program `{name}` in this notebook: {hint}")
 
     def _recording(self, name: str, kinds: tuple[type, ...] = (Recording,)) -> Any:
         """The recording of a name of the notebook, of one of these classes."""
@@ -99,18 +101,18 @@ class NamedMagics(Magics):
         if name in space:
             kind = type(space[name]).__name__
             raise UsageError(f"`{name}` is not a recording; its type is {kind}: %passes NAME ... -r rec makes one")
-        known = [n for n, v in space.items() if isinstance(v, kinds) and not n.startswith("_")]
-        there = f"recordings here: {', '.join(known)}" if known else "make one with %passes NAME ... -r rec"
-        raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, known) or there}")
+        candidates = [n for n, v in space.items() if isinstance(v, kinds) and not n.startswith("_")]
+        there = f"recordings here: {', '.join(candidates)}" if candidates else "make one with %passes NAME ... -r rec"
+        raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, candidates) or there}")
 
     def _part(self, name: str) -> IRModule | Expr:
         """The module or expression of a name (`net`), or one function of a module (`net.main`)."""
         head, dot, function = name.partition(".")
-        found = self.shell.user_ns.get(head)
-        if dot and isinstance(found, IRModule):
-            part: Expr = found[function]
+        value = self.shell.user_ns.get(head)
+        if dot and isinstance(value, IRModule):
+            part: Expr = value[function]
             return part
-        return found if isinstance(found, Expr) and not dot else self._program(name)
+        return value if isinstance(value, Expr) and not dot else self._program(name)
 
     def _check_targets(self, *names: str) -> None:
         """Refuse what cannot be bound, before anything runs whose result would be lost. Empty names bind nothing."""
@@ -142,9 +144,9 @@ def options_of(magic: Any, line: str) -> Any:
         unknown = _UNKNOWN_OPTION.match(str(error))
         if unknown is None:
             raise
-        known = re.findall(r"--[\w-]+", magic.parser.format_help())
-        cure = did_you_mean(unknown[1], dict.fromkeys(known)) or f"its options are {', '.join(dict.fromkeys(known))}"
-        raise UsageError(f"{error}: {cure}") from None
+        names = re.findall(r"--[\w-]+", magic.parser.format_help())
+        hint = did_you_mean(unknown[1], dict.fromkeys(names)) or f"its options are {', '.join(dict.fromkeys(names))}"
+        raise UsageError(f"{error}: {hint}") from None
 
 
 def pipeline_of(options: Any, cell: str | None) -> str:

@@ -140,10 +140,10 @@ def has_report(watching: Any) -> bool:
 
 def outlook(mod: IRModule, name: str) -> TableView:
     """Return which passes would change a program of this name, and what each would do."""
-    found = prospects(mod)
-    what = "these passes, each by itself, would change" if len(found) else "no pass that needs no options would change"
-    rows = sorted(found.rows, key=lambda row: str(row[-1]).startswith("fails"))  # what one can use comes first
-    return table_view(Table(found.columns, rows), f"{what} `{name}`; `%passes {name} PASS` runs one")
+    table = prospects(mod)
+    what = "these passes, each by itself, would change" if len(table) else "no pass that needs no options would change"
+    rows = sorted(table.rows, key=lambda row: str(row[-1]).startswith("fails"))  # what one can use comes first
+    return table_view(Table(table.columns, rows), f"{what} `{name}`; `%passes {name} PASS` runs one")
 
 
 def _is_meant_as_pass(value: Any) -> bool:

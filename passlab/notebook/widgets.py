@@ -135,11 +135,11 @@ class StepperWidget(ViewWidget):
             in_slices(self.view.slices(), self._completed)
         if fork is not None and self.branch.get("data", {}).get("partial"):
 
-            def completed(data: dict[str, Any]) -> None:
+            def complete(data: dict[str, Any]) -> None:
                 if self.fork is fork and self.branch:
                     self.branch = {**self.branch, "data": data}
 
-            in_slices(stepper_view(fork.trace).slices(), completed)
+            in_slices(stepper_view(fork.trace).slices(), complete)
 
     def _completed(self, data: dict[str, Any]) -> None:
         self._underway = False
@@ -151,15 +151,15 @@ class StepperWidget(ViewWidget):
         if drawn is not None:
             self.pictures = {**self.pictures, str(number): drawn}
 
-    def _branch_off(self, wanted: dict[str, Any]) -> None:
+    def _branch_off(self, expected: dict[str, Any]) -> None:
         """Run on with another value in a register; what went wrong is told in the widget."""
         dbg = self.view.debugger
         try:
-            instant, register, text = int(wanted["instant"]), int(wanted["register"]), str(wanted["value"])
+            instant, register, text = int(expected["instant"]), int(expected["register"]), str(expected["value"])
             self.fork = dbg.fork({register: text}, instant, notebook_variables())
         except PasslabError as error:
-            found = error.diagnostics[0]
-            self.branch = {"error": visible(". ".join(part for part in (found.message, found.hint) if part))}
+            diagnostic = error.diagnostics[0]
+            self.branch = {"error": visible(". ".join(part for part in (diagnostic.message, diagnostic.hint) if part))}
             return
         except (KeyError, TypeError, ValueError):
             self.branch = {"error": "this is no fork"}
@@ -174,18 +174,18 @@ def in_slices(slices: Iterator[dict[str, Any] | None], done: Callable[[dict[str,
     """
 
     def go_on(loop: asyncio.AbstractEventLoop) -> None:
-        found = next(slices)
-        if found is None:
+        part = next(slices)
+        if part is None:
             loop.call_soon(go_on, loop)
         else:
-            done(found)
+            done(part)
 
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
-        for found in slices:
-            if found is not None:
-                done(found)
+        for piece in slices:
+            if piece is not None:
+                done(piece)
     else:
         go_on(loop)
 

@@ -45,7 +45,7 @@ def through_matrix(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) ->
     return moved_axis(result, rank, rank - 1, axis)
 
 
-def picked(data: Expr, axis: int, places: Any) -> Expr:
+def pick(data: Expr, axis: int, places: Any) -> Expr:
     """Return the elements of data at constant places along `axis`."""
     return call("take", data, indices(places), axis=axis)
 
@@ -55,7 +55,7 @@ def part(data: Expr, axis: int, start: int, stop: int, step: int = 1) -> Expr:
     return call("strided_slice", data, begin=[start], end=[stop], strides=[step], axes=[axis])
 
 
-def reshaped(data: Expr, shape: Sequence[Any]) -> OpCall:
+def reshape_to(data: Expr, shape: Sequence[Any]) -> OpCall:
     """Return data in another shape, which may have sizes of 0 and one of -1."""
     return call("reshape", data, newshape=shape, allowzero=0 in shape)
 

@@ -18,6 +18,7 @@ from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array, half_away
 from passlab.op.edge_cases import on_one
 from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
+from passlab.op.no_gradient import QUANTIZED
 from passlab.op.relations import identity, refuse, tensor
 
 
@@ -30,7 +31,7 @@ def _pass_on(orig: OpCall, grad: Expr) -> list[Expr]:
     return [grad]
 
 
-def _unchanged(attrs: Attrs, data: Array) -> Any:
+def _keep(attrs: Attrs, data: Array) -> Any:
     return data
 
 
@@ -50,7 +51,7 @@ def _mark(name: str, doc: str, record: type[Attrs] | None = None, **facts: Any) 
         gradient=_pass_on,
         doc=doc,
         **facts,
-    )(_unchanged)
+    )(_keep)
 
 
 COMPILER = attrs(
@@ -180,6 +181,7 @@ def _refuse_reference(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     shapes="-> whatever it stands for",
     source="Relay's parser",
     example='parser.MetaRef(node_type_key="relay.Constant", node_index=0)',
+    no_gradient="it stands for another expression until the metadata is read",
 )
 def meta_reference(attrs: Attrs) -> Any:
     """A place for a node of the metadata section, until the parser puts the node there; programs hold none."""
@@ -292,6 +294,7 @@ def _simulated_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
         "relay.op.annotation.simulated_quantize(%x: (0, 3), 0.5f, -4f, 3f, kind=1)",
     ),
     example="relay.op.annotation.simulated_quantize(%x, %v, %v, %v, kind=1)",
+    no_gradient=QUANTIZED,
 )
 def simulated_quantize(attrs: Attrs, data: Array, dom_scale: Array, clip_min: Array, clip_max: Array) -> Array:
     """What is left of the data after it was divided by `dom_scale`, rounded, clipped, and multiplied again."""

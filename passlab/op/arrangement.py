@@ -53,13 +53,13 @@ class Arguments(Protocol):
     def plain(self, expr: Expr) -> Expr:
         """Return the tensor as it was written."""
 
-    def arranged(self, expr: Expr, wanted: Arranged) -> Expr | None:
+    def arranged(self, expr: Expr, arrangement: Arranged) -> Expr | None:
         """Return the tensor in another layout, None where it cannot be brought there."""
 
 
 Rule = Callable[[OpCall, Arguments], Result | None]
 
 
-def settled(arrangement: Arranged) -> Arrangement:
+def settle(arrangement: Arranged) -> Arrangement:
     """Return an arrangement, None for one in which nothing has moved."""
     return None if arrangement.old == arrangement.new else arrangement

@@ -96,10 +96,10 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     data = tensor(types, 0, "data")
     if data is None:
         return None
-    have, want = array_dtype(data.dtype).itemsize, array_dtype(attrs.dtype).itemsize
-    if have != want:
+    bytes_in, want = array_dtype(data.dtype).itemsize, array_dtype(attrs.dtype).itemsize
+    if bytes_in != want:
         refuse(
-            f"{data.dtype} has {have} bytes an element and {attrs.dtype} has {want}",
+            f"{data.dtype} has {bytes_in} bytes an element and {attrs.dtype} has {want}",
             0,
             expected=f"a dtype of {want} bytes",
             found=data.dtype,
@@ -124,6 +124,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     ),
     example='reinterpret(%x, dtype="int32")',
     layout=layout_rules.elementwise,
+    no_gradient="it reads the bits of numbers as other numbers, which is no function with a slope",
 )
 def reinterpret(attrs: Attrs, data: Array) -> Array:
     """Read the bits of each element as another dtype of the same size."""

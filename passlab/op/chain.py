@@ -30,7 +30,7 @@ class _Known:
         """Do nothing: the input has a type."""
 
 
-def typed(root: Expr) -> Expr:
+def infer_types(root: Expr) -> Expr:
     """Give every node of an expression of operators, tuples and constants its type. Variables must have theirs.
 
     Raises `RelationError` where an operator refuses its arguments.
@@ -43,9 +43,9 @@ def typed(root: Expr) -> Expr:
 
 def _type_of(node: Expr) -> Type:
     if is_op_call(node):
-        found = node.op.spec.relation([arg.checked_type for arg in node.args], node.attrs, _Known())
-        if found is not None:
-            return found
+        result = node.op.spec.relation([arg.checked_type for arg in node.args], node.attrs, _Known())
+        if result is not None:
+            return result
     if isinstance(node, Constant):
         return node.tensor_type
     if isinstance(node, Tuple):
@@ -161,11 +161,11 @@ def by_definition(define: Callable[..., Expr]) -> Gradient:
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         leaves = [_leaf(f"x{i}", arg.checked_type) for i, arg in enumerate(orig.args)]
         seed = _leaf("grad", orig.checked_type)
-        result = typed(define(orig.attrs, *leaves))
+        result = infer_types(define(orig.attrs, *leaves))
         parts = Tuple(pullback(result, leaves, seed))
-        made = substitute(parts, {**dict(zip(leaves, orig.args, strict=True)), seed: grad})
-        assert isinstance(made, Tuple)
-        return list(made.fields)
+        output = substitute(parts, {**dict(zip(leaves, orig.args, strict=True)), seed: grad})
+        assert isinstance(output, Tuple)
+        return list(output.fields)
 
     return gradient
 
@@ -221,6 +221,6 @@ __all__ = [
     "pullback",
     "shape_of",
     "sizes_of",
-    "typed",
+    "infer_types",
     "zeros_of",
 ]

@@ -18,7 +18,7 @@ from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import sampling, sampling_gradients
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.resample import Scheme, taps, widened
+from passlab.op.nn.resample import Scheme, taps, widen
 from passlab.op.nn.windows import check_lengths, check_positive
 from passlab.op.relations import refuse, tensor
 
@@ -119,7 +119,7 @@ def _crop(images: Any, indices: Any, rows: Any, columns: Any, attrs: Attrs) -> A
         for x, across in taps(scheme, images.shape[2], columns):
             pixel = images[batch, y[:, :, None], x[:, None, :]]
             if across is not None:
-                pixel = widened(pixel) * across[:, None, :, None]
+                pixel = widen(pixel) * across[:, None, :, None]
             line = pixel if line is None else line + pixel
         line = line if down is None else line * down[:, :, None, None]
         crops = line if crops is None else crops + line

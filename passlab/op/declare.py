@@ -55,7 +55,7 @@ def operator(
     attributes do not say it. `facts` are the other fields of `OpSpec`.
     """
 
-    def declared(kernel: Callable[..., Any]) -> Op:
+    def declare(kernel: Callable[..., Any]) -> Op:
         raw = kernel if out else with_out(kernel)
         shapes, edges = family(name, inputs, relation)
         facts.setdefault("shapes", shapes)
@@ -80,7 +80,7 @@ def operator(
             spec.builder.__name__ = spec.builder.__qualname__ = name.rpartition(".")[2]
         return declare_op(spec)
 
-    return declared
+    return declare
 
 
 def documentation(spec: OpSpec, what: str) -> str:
@@ -113,13 +113,13 @@ def with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return update_wrapper(run, kernel)
 
 
-def deliver(made: Any, out: Any) -> Any:
+def deliver(result: Any, out: Any) -> Any:
     """Copy a result (an array or a tuple of arrays) into `out` and return that."""
-    if isinstance(made, tuple):
-        for target, value in zip(out, made, strict=True):
+    if isinstance(result, tuple):
+        for target, value in zip(out, result, strict=True):
             copy_into(target, value)
     else:
-        copy_into(out, made)
+        copy_into(out, result)
     return out
 
 
@@ -213,9 +213,11 @@ class OpBuilder:
         kinds = inspect.Parameter
         schema = [f for f in (self._spec.attrs.schema if self._spec.attrs else ()) if f.name not in self._spec.inputs]
         needed = [f.name for f in schema if f.default is REQUIRED and f.fallback is REQUIRED]
-        given = {f.name: f.default if f.default is not REQUIRED else f.fallback for f in schema if f.name not in needed}
+        defaults = {
+            f.name: f.default if f.default is not REQUIRED else f.fallback for f in schema if f.name not in needed
+        }
         head = [kinds(n, kinds.POSITIONAL_OR_KEYWORD) for n in (*self._spec.inputs, *needed)]
-        return inspect.Signature(head + [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=d) for n, d in given.items()])
+        return inspect.Signature(head + [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=d) for n, d in defaults.items()])
 
     @cached_property
     def _empty(self) -> dict[str, Any]:
@@ -227,7 +229,7 @@ class OpBuilder:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         spec = self._spec
         if self._python is not None:
-            kwargs = self._converted(self._python, self._bound(args, kwargs))
+            kwargs = self._convert(self._python, self._bound(args, kwargs))
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         elif kwargs or len(args) != len(spec.inputs):
             kwargs = self._bound(args, kwargs)
@@ -238,7 +240,7 @@ class OpBuilder:
         count = results(result.attrs) if callable(results) else results
         return TupleWrapper(result, count) if count != 1 or callable(results) else result
 
-    def _converted(self, python: Python, values: dict[str, Any]) -> dict[str, Any]:
+    def _convert(self, python: Python, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values of a call's parameters, defaults included, as inputs and attributes by name."""
         for name, parameter in python.signature.parameters.items():
             values.setdefault(name, parameter.default)

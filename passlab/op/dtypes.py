@@ -28,16 +28,16 @@ def array_dtype(name: str) -> np.dtype[Any]:
         return _known[name]
     except KeyError:
         pass
-    found: np.dtype[Any]
+    result: np.dtype[Any]
     if name in _EXTENDED:
-        found = np.dtype(getattr(_ml_dtypes(name), name))
+        result = np.dtype(getattr(_ml_dtypes(name), name))
     else:
         try:
-            found = np.dtype("bool" if name == "uint1" else name)
+            result = np.dtype("bool" if name == "uint1" else name)
         except TypeError:
             raise RunError(Diagnostic(f"arrays cannot hold elements of type `{name}`")) from None
-    _known[name] = found
-    return found
+    _known[name] = result
+    return result
 
 
 def _ml_dtypes(name: str) -> Any:

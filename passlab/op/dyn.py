@@ -23,11 +23,11 @@ from passlab.op.dtypes import Array, array_dtype, filled_array, guard_size
 from passlab.op.fields import attrs, integer
 from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
 from passlab.op.relations import concrete, refuse, tensor
-from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeezed
+from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeeze_axes
 from passlab.op.scatter import dense_of
 from passlab.op.slice import SLICE, sliced_dim, slices_of
 from passlab.op.sort import TOPK, topk_arrays, topk_type
-from passlab.op.spread import TILE, check_broadcast, sum_back, tiled
+from passlab.op.spread import TILE, check_broadcast, sum_back, tile_to
 
 
 def shape_length(types: Sequence[Type], index: int, name: str, *, floats: bool = False) -> int | None:
@@ -50,10 +50,10 @@ def shape_length(types: Sequence[Type], index: int, name: str, *, floats: bool =
 
 def _sizes(vector: Array) -> tuple[int, ...]:
     """The entries of a shape that was computed. Raises `RunError` for negative ones."""
-    found = tuple(vector.reshape(-1).tolist())
-    if any(size < 0 for size in found):
-        raise RunError(Diagnostic("a shape has no negative sizes", found=str(list(found))))
-    return found
+    result = tuple(vector.reshape(-1).tolist())
+    if any(size < 0 for size in result):
+        raise RunError(Diagnostic("a shape has no negative sizes", found=str(list(result))))
+    return result
 
 
 # ---------------------------------------------------------------- zeros, ones, full
@@ -129,10 +129,10 @@ def _entries(vector: Array, name: str) -> list[int]:
     """The entries of a vector as integers. Raises `RunError` for one that is not whole."""
     if vector.dtype.kind in "iu":
         return vector.reshape(-1).tolist()
-    found = vector.reshape(-1).astype(np.float64)
-    if not np.array_equal(found, np.trunc(found)) or np.isinf(found).any():
-        raise RunError(Diagnostic(f"{name} must be whole numbers", found=str(found.tolist())))
-    return [int(entry) for entry in found.tolist()]
+    entries = vector.reshape(-1).astype(np.float64)
+    if not np.array_equal(entries, np.trunc(entries)) or np.isinf(entries).any():
+        raise RunError(Diagnostic(f"{name} must be whole numbers", found=str(entries.tolist())))
+    return [int(entry) for entry in entries.tolist()]
 
 
 def _data_and_vector(
@@ -166,7 +166,7 @@ def _data_and_vector(
     )(kernel)  # fmt: skip
 
 
-def _reshaped(attrs: Attrs, data: Array, shape: tuple[int, ...]) -> Array:
+def _reshape_to(attrs: Attrs, data: Array, shape: tuple[int, ...]) -> Array:
     return data.reshape(shape)
 
 
@@ -177,7 +177,7 @@ def _with_zero(formula: Callable[[OpCall, Expr], list[Expr]]) -> Callable[[OpCal
 
 reshape = _data_and_vector(
     "dyn.reshape", "newshape", RESHAPE, lambda shape, values, attrs: infer_newshape(shape, values, attrs.allowzero),
-    _reshaped,
+    _reshape_to,
     lambda rank, length, attrs: length, "The elements in the shape that a vector holds, with the codes of `reshape`.",
     precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
     shapes="data (...), newshape (rank) -> newshape",
@@ -191,7 +191,7 @@ reshape = _data_and_vector(
 )  # fmt: skip
 
 squeeze = _data_and_vector(
-    "dyn.squeeze", "axes", SQUEEZE, lambda shape, values, attrs: squeezed(shape, values), _reshaped,
+    "dyn.squeeze", "axes", SQUEEZE, lambda shape, values, attrs: squeeze_axes(shape, values), _reshape_to,
     lambda rank, length, attrs: rank - length, "Drop the dimensions of size 1 that a vector names.",
     pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
     shapes="data (..., 1, ...), axes (k) -> (..., ...)",
@@ -231,7 +231,7 @@ def _more_dimensions(rank: int, length: int, attrs: Attrs) -> int:
     return rank + added
 
 
-def _expanded(shape: Shape, values: Sequence[int], attrs: Attrs) -> Shape:
+def _expand(shape: Shape, values: Sequence[int], attrs: Attrs) -> Shape:
     if len(values) != 1 or not -len(shape) - 1 <= values[0] <= len(shape):
         refuse(f"axis {list(values)} is outside the rank {len(shape)} of the data and its end", 1)
     at = values[0] + (len(shape) + 1 if values[0] < 0 else 0)
@@ -241,7 +241,7 @@ def _expanded(shape: Shape, values: Sequence[int], attrs: Attrs) -> Shape:
 expand_dims = _data_and_vector(
     "dyn.expand_dims", "axis",
     attrs("DynExpandDimsAttrs", integer("num_newaxis", 1, doc="how many dimensions to put in")),
-    _expanded, _reshaped, _more_dimensions,
+    _expand, _reshape_to, _more_dimensions,
     "Put dimensions of size 1 in at a place that a scalar holds.", pattern=OpPattern.INJECTIVE, level=3,
     gradient=_with_zero(reshape_back),
     shapes="data (...), axis () -> (..., 1, ...)",
@@ -261,7 +261,7 @@ def _tile(attrs: Attrs, data: Array, shape: tuple[int, ...]) -> Array:
 
 
 tile = _data_and_vector(
-    "dyn.tile", "reps", TILE, lambda shape, values, attrs: tiled(shape, values), _tile,
+    "dyn.tile", "reps", TILE, lambda shape, values, attrs: tile_to(shape, values), _tile,
     lambda rank, length, attrs: max(rank, length), "Repeat a tensor as a whole, as often as a vector says.",
     floats=True, precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=dyn_gradients.tile,
     shapes="data (d0, ...), reps (rank) -> (d0 * reps[0], ...)",
@@ -286,8 +286,8 @@ def _slice_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
         lengths.append(ANY if bound is None else bound.shape[0])
     if data is None:
         return None
-    known = [length for length in lengths if isinstance(length, int)]
-    first = range(max(known) if len(known) == len(lengths) else len(data.shape))
+    constants = [length for length in lengths if isinstance(length, int)]
+    first = range(max(constants) if len(constants) == len(lengths) else len(data.shape))
     cut = first if attrs.axes is None else attrs.axes
     return TensorType(tuple([ANY if at in cut else dim for at, dim in enumerate(data.shape)]), data.dtype)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import indices, number, reshaped
+from passlab.op.along_axis import indices, number, reshape_to
 from passlab.op.chain import attrs_of, dtype_of, shape_of, zeros_of
 from passlab.op.declare import call, field_of
 from passlab.op.relations import refuse
@@ -32,8 +32,8 @@ def tile(orig: OpCall, grad: Expr) -> list[Expr]:
     data, reps = orig.args
     rank, counts = len(shape_of(orig)), shape_of(reps)[0] if shape_of(reps) else 1
     sizes = _wide(call("shape_of", data, dtype="int64"), rank - len(shape_of(data)))
-    times = _wide(reshaped(reps, (counts,)), rank - counts)
-    split = reshaped(call("stack", Tuple([times, sizes]), axis=1), (2 * rank,))
+    times = _wide(reshape_to(reps, (counts,)), rank - counts)
+    split = reshape_to(call("stack", Tuple([times, sizes]), axis=1), (2 * rank,))
     parts = call("dyn.reshape", grad, split, newshape=[], allowzero=True)
     total = call("sum", parts, axis=list(range(0, 2 * rank, 2)))
     return [call("reshape_like", total, data), call("zeros_like", reps)]

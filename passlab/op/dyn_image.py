@@ -12,6 +12,7 @@ from passlab.op.declare import operator
 from passlab.op.dtypes import Array
 from passlab.op.image import RESIZE, check_resize, resize
 from passlab.op.layout_names import layout_axes
+from passlab.op.no_gradient import DYNAMIC_SIZE
 from passlab.op.relations import refuse, tensor
 
 
@@ -31,9 +32,9 @@ def _resize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 def _resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) -> Type:
     shape = list(data.shape)
     axes = layout_axes(attrs.layout, shape, 2, "dyn.image.resize2d")
-    for axis, wanted in zip(axes, size.astype("int64").tolist(), strict=True):
-        check_resize("dyn.image.resize2d", shape[axis], wanted)
-        shape[axis] = int(wanted)
+    for axis, length in zip(axes, size.astype("int64").tolist(), strict=True):
+        check_resize("dyn.image.resize2d", shape[axis], length)
+        shape[axis] = int(length)
     return TensorType(tuple(shape), attrs.out_dtype or data.dtype.name)
 
 
@@ -55,6 +56,7 @@ def _resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) -> Type:
         ),
     ),
     example="dyn.image.resize2d(%x, %size, %roi)",
+    no_gradient=DYNAMIC_SIZE,
 )
 def resize2d(attrs: Attrs, data: Array, size: Array, roi: Array, *, out: Array | None = None) -> Any:
     """`image.resize2d` with size and region as inputs."""

@@ -53,8 +53,8 @@ def program(edge: str, dtype: str = "float32") -> Program:
     """Return an edge case as a program whose unsaid dtypes are `dtype`."""
     variables: list[Variable] = []
 
-    def bare(found: re.Match[str]) -> str:
-        name, dims, kind, value = found.groups()
+    def bare(match: re.Match[str]) -> str:
+        name, dims, kind, value = match.groups()
         shape = tuple(int(d) for d in dims.split(",") if d.strip())
         own = dtype if kind in (None, "T") else kind
         variables.append(Variable(name, shape, own, None if value is None else json.loads(value)))

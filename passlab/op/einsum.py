@@ -119,7 +119,7 @@ def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         slope: Expr = call("einsum", Tuple([grad, *(part for _, part in others)]), equation=equation)
         for at, letter in enumerate(term):
             slope = slope if letter in held else call("expand_dims", slope, axis=at)
-        result.append(_fitted(slope, term, held, types, terms, i, parts[i]))
+        result.append(_fit(slope, term, held, types, terms, i, parts[i]))
     return [Tuple(result)]
 
 
@@ -139,7 +139,7 @@ def _distinct(term: str, ty: TensorType, used: str) -> tuple[str, list[tuple[str
     return result, ties
 
 
-def _fitted(
+def _fit(
     slope: Expr,
     term: str,
     held: Sequence[str],

@@ -97,10 +97,10 @@ def text(
     """A string, one of `choices` when they are given."""
 
     def convert(value: Any) -> str:
-        found = _str(value)
-        if choices and found not in choices:
-            raise ValueError(f"{found!r} is not one of {', '.join(map(repr, choices))}")
-        return found
+        result = _str(value)
+        if choices and result not in choices:
+            raise ValueError(f"{result!r} is not one of {', '.join(map(repr, choices))}")
+        return result
 
     return _field(name, convert, default, doc, "str" if not choices else " | ".join(map(repr, choices)), optional)
 

@@ -39,19 +39,19 @@ def checked_indices(indices: Array, extent: int, what: str) -> Array:
     wide = indices.astype(np.int64, copy=False)
     outside = (wide < -extent) | (wide >= extent)
     if outside.any():
-        found = int(wide[outside].flat[0])
+        index = int(wide[outside].flat[0])
         raise RunError(
-            Diagnostic(f"{what}: index {found} is outside a dimension of {extent}", expected=f"{-extent}..{extent - 1}")
+            Diagnostic(f"{what}: index {index} is outside a dimension of {extent}", expected=f"{-extent}..{extent - 1}")
         )
     return np.where(wide < 0, wide + extent, wide)
 
 
 # ---------------------------------------------------------------- take
 def _batch_dims(attrs: Attrs, rank: int) -> int:
-    found = attrs.batch_dims + rank if attrs.batch_dims < 0 else attrs.batch_dims
-    if not 0 <= found <= rank:
+    count = attrs.batch_dims + rank if attrs.batch_dims < 0 else attrs.batch_dims
+    if not 0 <= count <= rank:
         refuse(f"batch_dims {attrs.batch_dims} is outside the {rank} dimensions of indices", 1)
-    return int(found)
+    return int(count)
 
 
 def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -133,9 +133,11 @@ def _gather_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     axis = normal_axis(attrs.axis, len(data.shape))
     if len(indices.shape) != len(data.shape):
         refuse("indices must have as many dimensions as data", 1, expected=len(data.shape), found=len(indices.shape))
-    for at, (want, have) in enumerate(zip(data.shape, indices.shape, strict=True)):
-        if at != axis and type(want) is int and type(have) is int and have > want:
-            refuse(f"dimension {at} of indices is larger than that of data", 1, expected=f"at most {want}", found=have)
+    for at, (want, length) in enumerate(zip(data.shape, indices.shape, strict=True)):
+        if at != axis and type(want) is int and type(length) is int and length > want:
+            refuse(
+                f"dimension {at} of indices is larger than that of data", 1, expected=f"at most {want}", found=length
+            )
     return TensorType(indices.shape, data.dtype)
 
 
@@ -285,13 +287,13 @@ def one_hot_shape(indices: Shape, axis: int, depth: Any) -> Shape:
 
 
 def one_hot_array(
-    indices: Array, on_value: Array, off_value: Array, axis: int, depth: int, wanted: np.dtype[Any]
+    indices: Array, on_value: Array, off_value: Array, axis: int, depth: int, dtype: np.dtype[Any]
 ) -> Array:
     """Return `on_value` where the place along the new dimension is the index, `off_value` elsewhere."""
-    guard_size((indices.size, depth), wanted, "one_hot")
+    guard_size((indices.size, depth), dtype, "one_hot")
     at = indices.ndim if axis == -1 else axis % (indices.ndim + 1)
     places = np.arange(depth).reshape((depth,) + (1,) * (indices.ndim - at))
-    return np.where(np.expand_dims(indices, at) == places, on_value.astype(wanted), off_value.astype(wanted))
+    return np.where(np.expand_dims(indices, at) == places, on_value.astype(dtype), off_value.astype(dtype))
 
 
 def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

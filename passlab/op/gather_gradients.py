@@ -51,7 +51,7 @@ def _inside(indices: Expr, extent: Dim, mode: str) -> Expr:
     return call("maximum", call("minimum", indices, high), low)
 
 
-def _numbered(shape: Sequence[int], axis: int) -> Constant:
+def _number(shape: Sequence[int], axis: int) -> Constant:
     """The places along one dimension of a shape, for each element of it."""
     return Constant(np.broadcast_to(np.indices(shape, np.int64, sparse=True)[axis], shape))
 
@@ -62,7 +62,7 @@ def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
     axis, batch = normal_axis(attrs.axis, len(shape)), attrs.batch_dims % len(used)
     rank, more = len(shape), len(used) - batch
     places = call("cast", _inside(indices, shape[axis], attrs.mode), dtype="int64")
-    lead = [_numbered(used, at) for at in range(batch)]
+    lead = [_number(used, at) for at in range(batch)]
     order = [*range(batch), axis, *(at for at in range(batch, rank) if at != axis)]
     result = call("gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*lead, places]), axis=0))
     between = axis - batch  # the dimensions between the batch and the axis come before the places again
@@ -97,12 +97,12 @@ def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     batch, places = attrs_of(orig)["batch_dims"], indices
     if batch:
         used = sizes_of(indices, "gather_nd")[1:]
-        lead = call("stack", Tuple([_numbered(used, at) for at in range(batch)]), axis=0)
+        lead = call("stack", Tuple([_number(used, at) for at in range(batch)]), axis=0)
         places = call("concatenate", Tuple([lead, call("cast", indices, dtype="int64")]), axis=0)
     return [call("scatter_nd", call("zeros_like", data), places, grad, mode="add"), call("zeros_like", indices)]
 
 
-def _indexed(attrs: Attrs, inputs: Expr) -> Expr:
+def _index_by(attrs: Attrs, inputs: Expr) -> Expr:
     """The elements at indices of several dimensions, the parts of which broadcast."""
     ty = inputs.checked_type
     assert isinstance(ty, TupleType)
@@ -115,7 +115,7 @@ def _indexed(attrs: Attrs, inputs: Expr) -> Expr:
     return call("gather_nd", TupleGetItem(inputs, 0), call("stack", Tuple(wide), axis=0))
 
 
-adv_index = by_definition(_indexed)
+adv_index = by_definition(_index_by)
 
 
 def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:

@@ -28,7 +28,7 @@ from passlab.op.nn.windows import (
     check_lengths,
     check_positive,
     on_axes,
-    padded,
+    pad,
     per_axis,
     split_padding,
     window_size,
@@ -223,7 +223,7 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         "data, weight, strides=(1, 1), padding=(0, 0), dilations=(1, 1), data_layout='NCHW', "
         "kernel_layout='IHW', out_dtype=''",
         strides=on_axes(2),
-        padding=padded(2),
+        padding=pad(2),
         dilations=on_axes(2),
     ),
     gradient=window_gradients.dilation2d,

@@ -42,13 +42,13 @@ def _one_kind(fields: list[TensorType]) -> None:
 
 def joined_dim(dims: Sequence[Dim], at: int) -> Dim:
     """Return the one size that dimension `at` of all tensors has. Raises `RelationError` when they differ."""
-    found = dims[0]
+    result = dims[0]
     for i, dim in enumerate(dims):
-        both = join_dim(found, dim)
+        both = join_dim(result, dim)
         if both is None:
-            refuse(f"dimension {at} of field {i} is {dim} and was {found} before", 0, expected=found, found=dim)
-        found = both
-    return found
+            refuse(f"dimension {at} of field {i} is {dim} and was {result} before", 0, expected=result, found=dim)
+        result = both
+    return result
 
 
 def concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -116,7 +116,7 @@ def _concatenate_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "concatenate((%x: (3),))",
     ),
     example="concatenate((%x, %x), axis=1)",
-    layout=layout_rules.joined,
+    layout=layout_rules.join,
     precision=Precision.FOLLOW,
 )
 def concatenate(attrs: Attrs, data: tuple[Array, ...], *, out: Array | None = None) -> Array:

@@ -63,8 +63,8 @@ def parse_layout(name: str) -> Layout | None:
         end = match.end()
         parts.append((match[1], 0) if match[1] else (match[3].upper(), int(match[2])))
     axes = [letter for letter, factor in parts if not factor]
-    known = end == len(name) and len(set(axes)) == len(axes) and all(letter in axes for letter, _ in parts)
-    return Layout(name, tuple(parts)) if parts and known else None
+    valid = end == len(name) and len(set(axes)) == len(axes) and all(letter in axes for letter, _ in parts)
+    return Layout(name, tuple(parts)) if parts and valid else None
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ def find_conversion(source: str, target: str) -> Conversion | None:
 
 def conversion(source: str, target: str, what: str) -> Conversion:
     """Return the way from layout `source` to `target`. Raises `RelationError` naming `what` when there is none."""
-    found = find_conversion(source, target)
-    if found is None:
+    result = find_conversion(source, target)
+    if result is None:
         raise RelationError(
             Diagnostic(
                 f"{what} cannot be `{source}`",
@@ -173,7 +173,7 @@ def conversion(source: str, target: str, what: str) -> Conversion:
                 hint=f'such as "{target}"',
             )
         )
-    return found
+    return result
 
 
 def forward_shape(way: Conversion, shape: Sequence[Dim], what: str, argument: int) -> Shape:

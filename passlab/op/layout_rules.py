@@ -15,7 +15,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.ir.types import TensorType, TupleType, tensor_types
-from passlab.op.arrangement import Arguments, Arranged, Result, Rule, settled
+from passlab.op.arrangement import Arguments, Arranged, Result, Rule, settle
 from passlab.op.declare import call as make
 from passlab.op.layout_names import parse_layout
 
@@ -29,10 +29,10 @@ def _rank(expr: Expr) -> int:
     return len(_shape(expr)) if isinstance(expr.checked_type, TensorType) else -1
 
 
-def _with(call: OpCall, given: Arguments, attrs: Any = None, data: Expr | None = None) -> OpCall:
+def _with(call: OpCall, layouts: Arguments, attrs: Any = None, data: Expr | None = None) -> OpCall:
     """Return a call on its first argument as it is now, and the others as they were written."""
-    first = given.now(call.args[0]) if data is None else data
-    return _again(call, (first, *map(given.plain, call.args[1:])), call.attrs if attrs is None else attrs)
+    first = layouts.now(call.args[0]) if data is None else data
+    return _again(call, (first, *map(layouts.plain, call.args[1:])), call.attrs if attrs is None else attrs)
 
 
 def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
@@ -43,72 +43,72 @@ def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
 
 
 # ---------------------------------------------------------------- one element at a time
-def elementwise(call: OpCall, given: Arguments) -> Result | None:
+def elementwise(call: OpCall, layouts: Arguments) -> Result | None:
     """The operator computes each element by itself."""
-    return _with(call, given), given.arrangement(call.args[0])
+    return _with(call, layouts), layouts.arrangement(call.args[0])
 
 
-def broadcast(call: OpCall, given: Arguments) -> Result | None:
+def broadcast(call: OpCall, layouts: Arguments) -> Result | None:
     """All arguments are brought into the layout of the first one that is in another and has all axes."""
     rank = _rank(call)
-    found = (given.arrangement(a) for a in call.args if _rank(a) == rank)
-    expected = next((a for a in found if a is not None), None)
+    arrangements = (layouts.arrangement(a) for a in call.args if _rank(a) == rank)
+    expected = next((a for a in arrangements if a is not None), None)
     if expected is None:
         return None
     shape = _shape(call)
-    args = [_broadcastable(a, shape, expected, given) for a in call.args]
+    args = [_broadcastable(a, shape, expected, layouts) for a in call.args]
     if any(a is None for a in args):
         return None
     return _again(call, tuple(a for a in args if a is not None), call.attrs), expected
 
 
-def _broadcastable(expr: Expr, result: Sequence[Any], wanted: Arranged, given: Arguments) -> Expr | None:
+def _broadcastable(expr: Expr, result: Sequence[Any], arrangement: Arranged, layouts: Arguments) -> Expr | None:
     own, rank = _rank(expr), len(result)
-    if own == 0 or (own < rank and _single(expr) and given.arrangement(expr) is None):
-        return given.plain(expr)
-    if own == rank and given.arrangement(expr) is None and _blocked_alike(expr, result, wanted):
-        return given.arranged(expr, wanted)
-    if own < 0 or given.arrangement(expr) is not None:
-        return given.arranged(expr, wanted) if own == rank else None
+    if own == 0 or (own < rank and _single(expr) and layouts.arrangement(expr) is None):
+        return layouts.plain(expr)
+    if own == rank and layouts.arrangement(expr) is None and _blocked_alike(expr, result, arrangement):
+        return layouts.arranged(expr, arrangement)
+    if own < 0 or layouts.arrangement(expr) is not None:
+        return layouts.arranged(expr, arrangement) if own == rank else None
     shape = (*[1] * (rank - own), *_shape(expr))
-    if (target := _split_as(shape, wanted)) is None:
+    if (target := _split_as(shape, arrangement)) is None:
         return None
     if own == rank:
-        return given.arranged(expr, Arranged(wanted.old, target))
-    wide = make("expand_dims", given.plain(expr), axis=0, num_newaxis=rank - own)
-    return make("layout_transform", wide, src_layout=wanted.old, dst_layout=target)
+        return layouts.arranged(expr, Arranged(arrangement.old, target))
+    wide = make("expand_dims", layouts.plain(expr), axis=0, num_newaxis=rank - own)
+    return make("layout_transform", wide, src_layout=arrangement.old, dst_layout=target)
 
 
-def _blocked_alike(expr: Expr, result: Sequence[Any], wanted: Arranged) -> bool:
+def _blocked_alike(expr: Expr, result: Sequence[Any], target: Arranged) -> bool:
     """Whether an operand is as large as the result along the axes that get blocks of another size."""
-    old, new = parse_layout(wanted.old), parse_layout(wanted.new)
-    if old is None or new is None or wanted.old.isalpha():
+    old, new = parse_layout(target.old), parse_layout(target.new)
+    if old is None or new is None or target.old.isalpha():
         return False
     shape = _shape(expr)
     letters = {letter for letter, factor in {*old.parts} ^ {*new.parts}}
     return all(a == b for (letter, _), a, b in zip(old.parts, shape, result, strict=True) if letter in letters)
 
 
-def _split_as(shape: Sequence[Any], wanted: Arranged) -> str | None:
+def _split_as(shape: Sequence[Any], target: Arranged) -> str | None:
     """Return the layout for a tensor to broadcast with one in `wanted.new`: axes of size 1 are split into parts of 1.
 
     None where an axis cannot be split.
     """
-    layout = parse_layout(wanted.new)
-    if layout is None or not wanted.old.isalpha():
+    layout = parse_layout(target.new)
+    if layout is None or not target.old.isalpha():
         return None
     out = []
     for letter, factor in layout.parts:
-        size = shape[wanted.old.index(letter)]
+        size = shape[target.old.index(letter)]
         if factor and size != 1 and (not isinstance(size, int) or size % layout.factor(letter)):
             return None
         out.append(f"{1 if size == 1 else factor}{letter.lower()}" if factor else letter)
     return "".join(out)
 
 
-def rescaled(call: OpCall, given: Arguments) -> Result | None:
+def rescale(call: OpCall, layouts: Arguments) -> Result | None:
     """A function of each element that is given scales: one for all elements, or it needs things as they were."""
-    return elementwise(call, given) if all(_single(a) for a in call.args[1:]) else None
+    return elementwise(call, layouts) if all(_single(a) for a in call.args[1:]) else None
 
 
 def _single(expr: Expr) -> bool:
@@ -116,38 +116,38 @@ def _single(expr: Expr) -> bool:
     return isinstance(ty, TensorType) and all(d == 1 for d in ty.shape)
 
 
-def rescaled_pair(call: OpCall, given: Arguments) -> Result | None:
+def rescaled_pair(call: OpCall, layouts: Arguments) -> Result | None:
     """As `broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
     ranks = {_rank(a) for a in call.args[:2]}
-    if (expected := next(filter(None, map(given.arrangement, call.args[:2])), None)) is None or len(ranks) != 1:
+    if (expected := next(filter(None, map(layouts.arrangement, call.args[:2])), None)) is None or len(ranks) != 1:
         return None
     moved = {}
     for name, scales in (("lhs_axis", call.args[2:4]), ("rhs_axis", call.args[4:6])):
         axis = getattr(call.attrs, name)
         moved[name] = axis if all(map(_single, scales)) else _one_place(expected, axis, _rank(call))
-    args = [given.arranged(a, expected) for a in call.args[:2]]
+    args = [layouts.arranged(a, expected) for a in call.args[:2]]
     if None in moved.values() or any(a is None for a in args):
         return None
-    whole = (*(a for a in args if a is not None), *map(given.plain, call.args[2:]))
+    whole = (*(a for a in args if a is not None), *map(layouts.plain, call.args[2:]))
     return _again(call, whole, call.attrs.with_fields(**moved)), expected
 
 
-def dropped(call: OpCall, given: Arguments) -> Result | None:
+def drop_axes(call: OpCall, layouts: Arguments) -> Result | None:
     """Both results are laid out as the data."""
-    return _with(call, given), [given.arrangement(call.args[0])] * 2
+    return _with(call, layouts), [layouts.arrangement(call.args[0])] * 2
 
 
 # ---------------------------------------------------------------- operators that name axes
 def along(results: int = 0) -> Rule:
     """A rule for operators that name an axis of their first argument; of several results the first is alike."""
 
-    def rule(call: OpCall, given: Arguments) -> Result | None:
-        arrangement = given.arrangement(call.args[0])
+    def rule(call: OpCall, layouts: Arguments) -> Result | None:
+        arrangement = layouts.arrangement(call.args[0])
         if arrangement is None:
             return None
         if (axis := _one_place(arrangement, call.attrs.axis, _rank(call.args[0]))) is None:
             return None
-        result = _with(call, given, call.attrs.with_fields(axis=axis))
+        result = _with(call, layouts, call.attrs.with_fields(axis=axis))
         return result, [arrangement, *[None] * (results - 1)] if results else arrangement
 
     return rule
@@ -167,37 +167,37 @@ def _blocks(arrangement: Arranged, axis: int, rank: int) -> tuple[int, int] | No
     return places[0], layout.factor(arrangement.old[axis % rank])
 
 
-def batch_first(call: OpCall, given: Arguments) -> Result | None:
+def batch_first(call: OpCall, layouts: Arguments) -> Result | None:
     """Normalization over all axes but the first and the one that is named."""
-    arrangement = given.arrangement(call.args[0])
-    return along()(call, given) if arrangement is not None and arrangement.places(0) == [0] else None
+    arrangement = layouts.arrangement(call.args[0])
+    return along()(call, layouts) if arrangement is not None and arrangement.places(0) == [0] else None
 
 
-def behind_axis(call: OpCall, given: Arguments) -> Result | None:
+def behind_axis(call: OpCall, layouts: Arguments) -> Result | None:
     """Normalization over the axes that stand behind the one that is named: they may move among themselves."""
-    arrangement = given.arrangement(call.args[0])
+    arrangement = layouts.arrangement(call.args[0])
     if arrangement is None:
         return None
     front = call.attrs.axis % len(arrangement.old) + 1
     stays = arrangement.whole and arrangement.new[:front] == arrangement.old[:front]
-    return elementwise(call, given) if stays else None
+    return elementwise(call, layouts) if stays else None
 
 
-def normalized(call: OpCall, given: Arguments) -> Result | None:
+def normalize(call: OpCall, layouts: Arguments) -> Result | None:
     """Normalization along the axes that a list names."""
-    arrangement = given.arrangement(call.args[0])
+    arrangement = layouts.arrangement(call.args[0])
     axes = call.attrs.axis
     if arrangement is None or not isinstance(axes, tuple):
         return None
     places = [_one_place(arrangement, a, _rank(call.args[0])) for a in axes]
     if None in places:
         return None
-    return _with(call, given, call.attrs.with_fields(axis=tuple(places))), arrangement
+    return _with(call, layouts, call.attrs.with_fields(axis=tuple(places))), arrangement
 
 
-def reduced(call: OpCall, given: Arguments) -> Result | None:
+def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
     """Reductions take away the places of the axes they name; `variance` takes its mean in the layout of its data."""
-    arrangement, attrs = given.arrangement(call.args[0]), call.attrs
+    arrangement, attrs = layouts.arrangement(call.args[0]), call.attrs
     rank = _rank(call.args[0])
     axes = attrs.axis
     axes = range(rank) if axes is None else (axes,) if isinstance(axes, int) else axes
@@ -213,21 +213,21 @@ def reduced(call: OpCall, given: Arguments) -> Result | None:
     places = sorted(p for a in named for p in arrangement.places(a))
     left = (_of_size_1 if attrs.keepdims else _without)(arrangement, letters)
     shape = _shape(call.args[0])
-    around = [_around(mean, shape, arrangement, given) for mean in call.args[1:]]
+    around = [_around(mean, shape, arrangement, layouts) for mean in call.args[1:]]
     if any(mean is None for mean in around):
         return None
-    args = (given.now(call.args[0]), *(mean for mean in around if mean is not None))
-    return _again(call, args, attrs.with_fields(axis=tuple(places))), settled(left)
+    args = (layouts.now(call.args[0]), *(mean for mean in around if mean is not None))
+    return _again(call, args, attrs.with_fields(axis=tuple(places))), settle(left)
 
 
-def _around(mean: Expr, shape: Sequence[Any], data: Arranged, given: Arguments) -> Expr | None:
+def _around(mean: Expr, shape: Sequence[Any], data: Arranged, layouts: Arguments) -> Expr | None:
     """Return the mean of data as it goes with the data in its layout: as it is where it was computed of that."""
-    own = given.arrangement(mean)
+    own = layouts.arrangement(mean)
     if own is not None and own.old == data.old and _rank(mean) == len(shape):
         letters = {letter for letter, size in zip(data.old, _shape(mean), strict=True) if size == 1}
         if own.new in (data.new, _of_size_1(data, letters).new):
-            return given.now(mean)
-    return _broadcastable(mean, shape, data, given)
+            return layouts.now(mean)
+    return _broadcastable(mean, shape, data, layouts)
 
 
 def _of_size_1(arrangement: Arranged, letters: set[str]) -> Arranged:
@@ -244,60 +244,60 @@ def _without(arrangement: Arranged, letters: set[str]) -> Arranged:
     return Arranged("".join(p for p in arrangement.old if p not in letters), "".join(parts))
 
 
-def squeezed(call: OpCall, given: Arguments) -> Result | None:
+def squeeze_axes(call: OpCall, layouts: Arguments) -> Result | None:
     """The axes taken away are those of the same letters."""
-    arrangement, ty = given.arrangement(call.args[0]), call.args[0].checked_type
+    arrangement, ty = layouts.arrangement(call.args[0]), call.args[0].checked_type
     if arrangement is None or not arrangement.whole or not isinstance(ty, TensorType):
         return None
     axes = call.attrs.axis
     gone = [i for i, d in enumerate(ty.shape) if d == 1] if axes is None else [a % len(ty.shape) for a in axes]
     places = sorted(p for a in gone for p in arrangement.places(a))
     left = _without(arrangement, {arrangement.old[a] for a in gone})
-    return _with(call, given, call.attrs.with_fields(axis=tuple(places))), settled(left)
+    return _with(call, layouts, call.attrs.with_fields(axis=tuple(places))), settle(left)
 
 
-def transposed(call: OpCall, given: Arguments) -> Result | None:
+def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
     """The result is as it was written, in one step from the data as it is now."""
-    arrangement, axes = given.arrangement(call.args[0]), call.attrs.axes
+    arrangement, axes = layouts.arrangement(call.args[0]), call.attrs.axes
     if arrangement is None or not arrangement.whole:
         return None
     rank = len(arrangement.old)
     order = [a % rank for a in axes] if axes is not None else list(reversed(range(rank)))
     now = tuple(arrangement.places(a)[0] for a in order)
     if now == tuple(range(rank)):
-        return given.now(call.args[0]), None
-    return _with(call, given, call.attrs.with_fields(axes=now)), None
+        return layouts.now(call.args[0]), None
+    return _with(call, layouts, call.attrs.with_fields(axes=now)), None
 
 
-def laid_out(call: OpCall, given: Arguments) -> Result | None:
+def laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     """The result of `layout_transform`, too, is made in one step from the data as it is now."""
-    arrangement, attrs = given.arrangement(call.args[0]), call.attrs
+    arrangement, attrs = layouts.arrangement(call.args[0]), call.attrs
     named = arrangement.named(attrs.src_layout) if arrangement is not None else None
     if named is None:
         return None
     if named.new == attrs.dst_layout:
-        return given.now(call.args[0]), None
-    return _with(call, given, attrs.with_fields(src_layout=named.new)), None
+        return layouts.now(call.args[0]), None
+    return _with(call, layouts, attrs.with_fields(src_layout=named.new)), None
 
 
-def joined(call: OpCall, given: Arguments) -> Result | None:
+def join(call: OpCall, layouts: Arguments) -> Result | None:
     """All parts are brought into the layout of the first one that is in another."""
     whole = call.args[0]
     if not isinstance(whole, Tuple) or not whole.fields:
         return None
-    if (expected := next((a for a in map(given.arrangement, whole.fields) if a is not None), None)) is None:
+    if (expected := next((a for a in map(layouts.arrangement, whole.fields) if a is not None), None)) is None:
         return None
     place = _blocks(expected, call.attrs.axis, _rank(whole.fields[0]))
-    fields = [given.arranged(f, expected) for f in whole.fields]
+    fields = [layouts.arranged(f, expected) for f in whole.fields]
     if place is None or any(f is None for f in fields):
         return None
     data = Tuple([f for f in fields if f is not None], span=whole.span)
-    return _with(call, given, call.attrs.with_fields(axis=place[0]), data), expected
+    return _with(call, layouts, call.attrs.with_fields(axis=place[0]), data), expected
 
 
-def split(call: OpCall, given: Arguments) -> Result | None:
+def split(call: OpCall, layouts: Arguments) -> Result | None:
     """All parts are laid out as the data. An axis in blocks is cut only between blocks."""
-    arrangement, ty, attrs = given.arrangement(call.args[0]), call.checked_type, call.attrs
+    arrangement, ty, attrs = layouts.arrangement(call.args[0]), call.checked_type, call.attrs
     rank = _rank(call.args[0])
     place = None if arrangement is None else _blocks(arrangement, attrs.axis, rank)
     if place is None or not isinstance(ty, TupleType):
@@ -309,15 +309,15 @@ def split(call: OpCall, given: Arguments) -> Result | None:
     cuts = attrs.indices_or_sections
     cuts = cuts if isinstance(cuts, int) else tuple(i // size for i in cuts)
     moved = attrs.with_fields(axis=axis, indices_or_sections=cuts)
-    return _with(call, given, moved), [arrangement] * len(ty.fields)
+    return _with(call, layouts, moved), [arrangement] * len(ty.fields)
 
 
 # ---------------------------------------------------------------- operators with a value for each axis
-def permuted(name: str) -> Rule:
+def permute(name: str) -> Rule:
     """A rule for operators with a list of one entry for each axis, the attribute `name`."""
 
-    def rule(call: OpCall, given: Arguments) -> Result | None:
-        arrangement = given.arrangement(call.args[0])
+    def rule(call: OpCall, layouts: Arguments) -> Result | None:
+        arrangement = layouts.arrangement(call.args[0])
         layout = None if arrangement is None else parse_layout(arrangement.new)
         values = getattr(call.attrs, name)
         if arrangement is None or layout is None or len(values) != len(arrangement.old):
@@ -326,14 +326,14 @@ def permuted(name: str) -> Rule:
         if not arrangement.whole and any(entry[letter] != (0, 0) for letter, factor in layout.parts if factor):
             return None
         moved = {name: tuple(entry[letter] for letter, _ in layout.parts)}
-        return _with(call, given, call.attrs.with_fields(**moved)), arrangement
+        return _with(call, layouts, call.attrs.with_fields(**moved)), arrangement
 
     return rule
 
 
-def sliced(call: OpCall, given: Arguments) -> Result | None:
+def slice_axes(call: OpCall, layouts: Arguments) -> Result | None:
     """The axes that are cut are named where they are now, if they were; an axis in blocks is cut between blocks."""
-    arrangement, ty = given.arrangement(call.args[0]), call.args[0].checked_type
+    arrangement, ty = layouts.arrangement(call.args[0]), call.args[0].checked_type
     attrs: Any = call.attrs
     if arrangement is None or len(call.args) != 1 or not isinstance(ty, TensorType) or ty.dynamic:
         return None
@@ -350,7 +350,7 @@ def sliced(call: OpCall, given: Arguments) -> Result | None:
     order = list(cuts) if attrs.axes is not None else sorted(cuts)
     begins, ends, steps = (tuple(cuts[at][i] for at in order) for i in range(3))
     named = {"axes": tuple(order)} if attrs.axes is not None else {}
-    return _with(call, given, attrs.with_fields(begin=begins, end=ends, strides=steps, **named)), arrangement
+    return _with(call, layouts, attrs.with_fields(begin=begins, end=ends, strides=steps, **named)), arrangement
 
 
 def _bounds(attrs: Attrs, dim: Any) -> list[tuple[Any, int]]:
@@ -358,15 +358,15 @@ def _bounds(attrs: Attrs, dim: Any) -> list[tuple[Any, int]]:
     return [(attrs.begin, 0), (attrs.end, -1 if attrs.slice_mode == "size" else dim), (attrs.strides, 1)]
 
 
-def sliced_like(call: OpCall, given: Arguments) -> Result | None:
+def sliced_like(call: OpCall, layouts: Arguments) -> Result | None:
     """Two tensors that have moved alike; the axes are named where they are now."""
-    data, like = (given.arrangement(a) for a in call.args)
+    data, like = (layouts.arrangement(a) for a in call.args)
     if data is None or data != like or not data.whole:
         return None
     rank, axes = _rank(call.args[0]), call.attrs.axes
     places = tuple(data.places(a % rank)[0] for a in axes) if axes else axes
     moved = call.attrs.with_fields(axes=places)
-    return _again(call, tuple(map(given.now, call.args)), moved), data
+    return _again(call, tuple(map(layouts.now, call.args)), moved), data
 
 
 # ---------------------------------------------------------------- operators that name layouts
@@ -383,10 +383,10 @@ class OneLayout:
     still: str = ""
     follows: bool = True
 
-    def __call__(self, call: OpCall, given: Arguments) -> Result | None:
+    def __call__(self, call: OpCall, layouts: Arguments) -> Result | None:
         """Return the call in the layout that its data is in, None where it has none for it."""
         attrs: Any = call.attrs
-        arrangement = given.arrangement(call.args[0])
+        arrangement = layouts.arrangement(call.args[0])
         named = arrangement.named(attrs.layout) if arrangement is not None else None
         if named is None or not self.follows or not (named.whole or self.split):
             return None
@@ -394,7 +394,7 @@ class OneLayout:
             return None
         if self.ends and named.new not in ("NCHW", "NHWC", "NCW", "NWC", "NCDHW", "NDHWC"):
             return None
-        return in_layout(call, given, named.new)
+        return in_layout(call, layouts, named.new)
 
 
 @dataclass(frozen=True)
@@ -408,47 +408,51 @@ class TwoLayouts:
     weights: Mapping[str, str]
     images: int = 1
 
-    def __call__(self, call: OpCall, given: Arguments) -> Result | None:
+    def __call__(self, call: OpCall, layouts: Arguments) -> Result | None:
         """Return the call on its arguments in the layouts that it names."""
-        return in_layouts(call, given, call.attrs)
+        return in_layouts(call, layouts, call.attrs)
 
 
-def in_layout(call: OpCall, given: Arguments, layout: str, names_result: bool = False) -> Result | None:
+def in_layout(call: OpCall, layouts: Arguments, layout: str, names_result: bool = False) -> Result | None:
     """Return a call of an operator that names one layout in another, with its data brought there."""
     attrs: Any = call.attrs
-    data = given.arranged(call.args[0], Arranged(attrs.layout, layout))
+    data = layouts.arranged(call.args[0], Arranged(attrs.layout, layout))
     if data is None or getattr(attrs, "out_layout", "") not in ("", attrs.layout):
         return None
     more = {"out_layout": layout} if getattr(attrs, "out_layout", "") or names_result else {}
-    result = _with(call, given, attrs.with_fields(layout=layout, **more), data)
-    return result, settled(Arranged(attrs.layout, layout))
+    result = _with(call, layouts, attrs.with_fields(layout=layout, **more), data)
+    return result, settle(Arranged(attrs.layout, layout))
 
 
-def in_layouts(call: OpCall, given: Arguments, new: Any) -> Result | None:
+def in_layouts(call: OpCall, layouts: Arguments, new: Any) -> Result | None:
     """Return a convolution with attributes that name other layouts, with its data and weight brought there."""
-    return in_place(call, given, call, new, dict(enumerate(call.args)))
+    return in_place(call, layouts, call, new, dict(enumerate(call.args)))
 
 
-def in_place(call: OpCall, given: Arguments, made: OpCall, new: Any, known: dict[int, Expr]) -> Result | None:
-    """Return the call `made` with the attributes `new`, in the place of one that names layouts, too.
+def in_place(
+    call: OpCall, arrangements: Arguments, new_call: OpCall, new: Any, origins: dict[int, Expr]
+) -> Result | None:
+    """Return the call `new_call` with the attributes `new`, in the place of one that names layouts, too.
 
-    `known` gives those of its arguments, by number, that are arguments of `call`: they are brought into the layouts
-    that are named. The others stand as they are. None where a tensor cannot be brought there, or `made` names none.
+    `origins` gives those of its arguments, by number, that are arguments of `call`: they are brought into the layouts
+    that are named. The others stand as they are. None where a tensor cannot be brought there, or `new_call` names none.
     """
     layouts = _named_layouts(call, new)
     if layouts is None:
         return None
     leading, result = layouts
     args: list[Expr] = []
-    for i, arg in enumerate(made.args):
+    for i, arg in enumerate(new_call.args):
         expected = leading[i] if i < len(leading) else None
         now: Expr | None = arg
-        if i in known:
-            now = given.arranged(known[i], expected) if expected is not None else given.plain(known[i])
+        if i in origins:
+            now = (
+                arrangements.arranged(origins[i], expected) if expected is not None else arrangements.plain(origins[i])
+            )
         if now is None:
             return None
         args.append(now)
-    return _again(made, tuple(args), new), settled(result)
+    return _again(new_call, tuple(args), new), settle(result)
 
 
 def _named_layouts(call: OpCall, new: Any) -> tuple[list[Arranged], Arranged] | None:

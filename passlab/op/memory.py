@@ -19,6 +19,7 @@ from passlab.op.chain import flat
 from passlab.op.declare import call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import anything, attrs, dims, dtype, expression
+from passlab.op.no_gradient import MACHINE_INSTRUCTION
 from passlab.op.relations import product, refuse, tensor
 from passlab.op.shape import SHAPE_OF, shape_of_array, shape_of_type
 
@@ -54,8 +55,8 @@ def _shape_vector(types: Sequence[Type], index: int) -> bool:
 
 
 def _alloc_storage_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    known = [_scalar_integer(types, 0, "size"), _shape_vector(types, 1), _scalar_integer(types, 2, "alignment")]
-    return STORAGE if all(known) else None
+    valid = [_scalar_integer(types, 0, "size"), _shape_vector(types, 1), _scalar_integer(types, 2, "alignment")]
+    return STORAGE if all(valid) else None
 
 
 alloc_storage = operator(
@@ -74,6 +75,7 @@ alloc_storage = operator(
     shapes="size (), alignment () -> a storage",
     source="Relay's memory dialect",
     example="memory.alloc_storage(%size, %shape, %alignment, virtual_device=None)",
+    no_gradient=MACHINE_INSTRUCTION,
 )(_only_in_the_machine)
 
 
@@ -124,6 +126,7 @@ alloc_tensor = operator(
     shapes="a storage, offset (), shape (rank) -> shape",
     source="Relay's memory dialect",
     example="memory.alloc_tensor(%storage, %offset, %shape, const_shape=None, assert_shape=[2, 3])",
+    no_gradient=MACHINE_INSTRUCTION,
 )(_only_in_the_machine)
 
 
@@ -149,6 +152,7 @@ kill = operator(
     shapes="any value -> ()",
     source="Relay's memory dialect",
     example="memory.kill(%x)",
+    no_gradient=MACHINE_INSTRUCTION,
 )(_nothing_to_free)
 
 invoke_tvm_op = operator(
@@ -164,6 +168,7 @@ invoke_tvm_op = operator(
     shapes="a function, a tuple of inputs, a tuple of outputs -> ()",
     source="Relay's virtual machine dialect",
     example="vm.invoke_tvm_op(%f, (%x,), (%y,))",
+    no_gradient=MACHINE_INSTRUCTION,
 )(_only_in_the_machine)
 
 shape_of = operator(
@@ -228,21 +233,21 @@ def _reshape_tensor_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def reshape_tensor(attrs: Attrs, data: Array, shape: Array) -> Array:
     """The same elements, in place, in the shape that a vector holds. Raises `RunError` when they do not fit."""
-    wanted = shape.reshape(-1).tolist()
-    if math.prod(wanted) != data.size or any(size < 0 for size in wanted):
-        raise RunError(Diagnostic(f"{data.size} elements cannot be reshaped", found=f"the shape {wanted}"))
-    return data.reshape(wanted)
+    sizes = shape.reshape(-1).tolist()
+    if math.prod(sizes) != data.size or any(size < 0 for size in sizes):
+        raise RunError(Diagnostic(f"{data.size} elements cannot be reshaped", found=f"the shape {sizes}"))
+    return data.reshape(sizes)
 
 
 def _lowered_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    func, given = types[0], types[1]
-    if isinstance(func, IncompleteType) or isinstance(given, IncompleteType):
+    func, inputs = types[0], types[1]
+    if isinstance(func, IncompleteType) or isinstance(inputs, IncompleteType):
         return None
     if not isinstance(func, FuncType):
         refuse("call_lowered calls a function", 0, expected="a function", found=func)
-    if not isinstance(given, TupleType) or len(given.fields) != len(func.arg_types):
+    if not isinstance(inputs, TupleType) or len(inputs.fields) != len(func.arg_types):
         refuse(
-            "the arguments must be a tuple, one for each parameter", 1, expected=TupleType(func.arg_types), found=given
+            "the arguments must be a tuple, one for each parameter", 1, expected=TupleType(func.arg_types), found=inputs
         )
     return func.ret_type
 
@@ -259,4 +264,5 @@ call_lowered = operator(
     shapes="a compiled function and a tuple of its arguments -> its result",
     source="Relay",
     example="call_lowered(%f, (%x,))",
+    no_gradient=MACHINE_INSTRUCTION,
 )(_only_in_the_machine)

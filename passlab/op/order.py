@@ -66,7 +66,7 @@ def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "transpose(%x: (0, 3), axes=[1, 0])",
     ),
     example="transpose(%x, axes=[1, 0])",
-    layout=layout_rules.transposed,
+    layout=layout_rules.transpose_to,
     precision=Precision.FOLLOW,
     traits=Trait.MOVES,
 )

@@ -193,7 +193,7 @@ def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any
         name,
         ("data",),
         attrs=REDUCE,
-        layout=layout_rules.reduced,
+        layout=layout_rules.reduce_axes,
         relation=_reduce_type,
         pattern=OpPattern.COMM_REDUCE,
         level=4,
@@ -236,8 +236,10 @@ def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
         )
         if rows.shape[-1] == 0 and rows[..., :0].shape[:-1] != (0,):
             raise RunError(Diagnostic("the position of an extremum among no elements has no value"))
-        found = rows.shape[-1] - 1 - find(rows[..., ::-1], axis=-1) if attrs.select_last_index else find(rows, axis=-1)
-        return as_array(found).astype(np.int32).reshape(concrete(reduced_shape(data.shape, attrs)))
+        indices = (
+            rows.shape[-1] - 1 - find(rows[..., ::-1], axis=-1) if attrs.select_last_index else find(rows, axis=-1)
+        )
+        return as_array(indices).astype(np.int32).reshape(concrete(reduced_shape(data.shape, attrs)))
 
     return kernel
 
@@ -253,7 +255,7 @@ def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
         name,
         ("data",),
         attrs=ARG_REDUCE,
-        layout=layout_rules.reduced,
+        layout=layout_rules.reduce_axes,
         precision=Precision.FOLLOW,
         relation=_arg_type,
         pattern=OpPattern.COMM_REDUCE,
@@ -324,7 +326,7 @@ def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "VarianceAttrs", _AXIS, _KEEPDIMS, _EXCLUDE, boolean("unbiased", False, doc="whether to divide by n - 1")
     ),
     relation=_variance_type,
-    layout=layout_rules.reduced,
+    layout=layout_rules.reduce_axes,
     pattern=OpPattern.COMM_REDUCE,
     precision=Precision.NEVER,
     level=4,

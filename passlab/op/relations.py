@@ -67,10 +67,10 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
 
 def normal_axes(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int, ...]:
     """Return `axes` counted from 0, in their order. Raises `RelationError` for one outside the rank or given twice."""
-    found = tuple([normal_axis(axis, rank, what) for axis in axes])
-    if len(set(found)) != len(found):
+    result = tuple([normal_axis(axis, rank, what) for axis in axes])
+    if len(set(result)) != len(result):
         refuse(f"{what} names a dimension twice", 0, found=list(axes))
-    return found
+    return result
 
 
 def concrete(shape: Shape) -> tuple[int, ...]:

@@ -109,15 +109,15 @@ class _Reshaping:
         if self.unknown is None:
             return
         left = product([*self.rest, *self.shape[self.used :]])
-        known = product(self.sizes)
-        if type(left) is int and type(known) is int:
-            if known == 0 or left % known:
+        total = product(self.sizes)
+        if type(left) is int and type(total) is int:
+            if total == 0 or left % total:
                 refuse(
-                    f"the dimension -1 cannot be inferred: {left} elements in rows of {known}",
+                    f"the dimension -1 cannot be inferred: {left} elements in rows of {total}",
                     0,
                     found=list(self.newshape),
                 )
-            self.out[self.unknown] = left // known
+            self.out[self.unknown] = left // total
         elif len(self.rest) == 1 and not self.sizes and self.used == len(self.shape):
             self.out[self.unknown] = self.rest[0]
 
@@ -299,13 +299,13 @@ def reshape_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
 # ---------------------------------------------------------------- dimensions of size 1
 def _expand_dims_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    return None if data is None else TensorType(_expanded(data.shape, attrs), data.dtype)
+    return None if data is None else TensorType(_expand(data.shape, attrs), data.dtype)
 
 
 MOST_DIMENSIONS = 64  # what NumPy's arrays may have
 
 
-def _expanded(shape: Shape, attrs: Attrs) -> Shape:
+def _expand(shape: Shape, attrs: Attrs) -> Shape:
     rank, axis, count = len(shape), attrs.axis, attrs.num_newaxis
     if not -rank - 1 <= axis <= rank:
         refuse(
@@ -354,10 +354,10 @@ def _expand_dims_builder(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
 )
 def expand_dims(attrs: Attrs, data: Array) -> Array:
     """Put dimensions of size 1 in at one place."""
-    return data.reshape(concrete(_expanded(data.shape, attrs)))
+    return data.reshape(concrete(_expand(data.shape, attrs)))
 
 
-def squeezed(shape: Shape, axis: Sequence[int] | None) -> Shape:
+def squeeze_axes(shape: Shape, axis: Sequence[int] | None) -> Shape:
     """Return `shape` without the dimensions of size 1 that `axis` names, or without any. Raises `RelationError`."""
     if axis is None:
         if any(type(dim) is not int for dim in shape):
@@ -377,7 +377,7 @@ def squeezed(shape: Shape, axis: Sequence[int] | None) -> Shape:
 
 def _squeeze_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    return None if data is None else TensorType(squeezed(data.shape, attrs.axis), data.dtype)
+    return None if data is None else TensorType(squeeze_axes(data.shape, attrs.axis), data.dtype)
 
 
 SQUEEZE = attrs(
@@ -413,10 +413,10 @@ def _squeeze_builder(data: Any, axis: Any = None) -> Call:
         "squeeze(%x: (1))",
     ),
     example="squeeze(%b, axis=[0])",
-    layout=layout_rules.squeezed,
+    layout=layout_rules.squeeze_axes,
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )
 def squeeze(attrs: Attrs, data: Array) -> Array:
     """Drop dimensions of size 1."""
-    return data.reshape(concrete(squeezed(data.shape, attrs.axis)))
+    return data.reshape(concrete(squeeze_axes(data.shape, attrs.axis)))

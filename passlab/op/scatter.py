@@ -105,10 +105,10 @@ def scatter_elements(attrs: Attrs, data: Array, indices: Array, updates: Array) 
 
     Updates beyond the shape of `indices` have no index and are not used. Raises `RunError` when there are too few.
     """
-    return _scattered(data, indices, updates, attrs.axis % data.ndim, attrs.reduction)
+    return _scatter_into(data, indices, updates, attrs.axis % data.ndim, attrs.reduction)
 
 
-def _scattered(data: Array, indices: Array, updates: Array, axis: int, reduction: str) -> Array:
+def _scatter_into(data: Array, indices: Array, updates: Array, axis: int, reduction: str) -> Array:
     if not _covers(updates.shape, indices.shape):
         raise RunError(
             Diagnostic(
@@ -146,7 +146,7 @@ def _scatter_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def scatter(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
     """Write each update where its index along `axis` says: the name `scatter_elements` had before TVM 0.9."""
-    return _scattered(data, indices, updates, attrs.axis % data.ndim, "update")
+    return _scatter_into(data, indices, updates, attrs.axis % data.ndim, "update")
 
 
 # ---------------------------------------------------------------- scatter_nd
@@ -228,8 +228,8 @@ def _sparse_type(types: Sequence[Type]) -> str | None:
 
 
 def _sparse_to_dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    found = _sparse_type(types)
-    return None if found is None else TensorType(attrs.output_shape, found)
+    ty = _sparse_type(types)
+    return None if ty is None else TensorType(attrs.output_shape, ty)
 
 
 def _sparse_to_dense_builder(

@@ -9,8 +9,8 @@ import numpy as np
 
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import number, picked, reshaped
-from passlab.op.chain import attrs_of, dtype_of, shape_of, sizes_of, typed
+from passlab.op.along_axis import number, pick, reshape_to
+from passlab.op.chain import attrs_of, dtype_of, infer_types, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.relations import refuse
 
@@ -63,9 +63,9 @@ def scatter_elements(orig: OpCall, grad: Expr, how: str) -> list[Expr]:
 
     size = shape_of(indices)
     bounds: dict[str, Any] = {"begin": [0] * len(size), "end": size, "strides": [1] * len(size), "axes": None}
-    known = all(isinstance(dim, int) for dim in (*size, *shape_of(updates)))
-    all_used = not known or shape_of(updates) == size
-    used = updates if all_used else typed(call("strided_slice", updates, **bounds))
+    static = all(isinstance(dim, int) for dim in (*size, *shape_of(updates)))
+    all_used = not static or shape_of(updates) == size
+    used = updates if all_used else infer_types(call("strided_slice", updates, **bounds))
     for_data, for_used = _written(orig, used, grad, how, scatter, gather)
     if not all_used:
         vectors = [Constant(np.asarray(bounds[name], np.int64)) for name in ("begin", "end", "strides")]
@@ -90,9 +90,9 @@ def scatter_nd(orig: OpCall, grad: Expr) -> list[Expr]:
 def sparse_to_dense(orig: OpCall, grad: Expr) -> list[Expr]:
     """What stands at the indices gets its gradient, the default the rest."""
     rows, values = orig.args[:2]
-    rank, given = len(shape_of(orig)), shape_of(rows)
-    count = given[0] if given else 1
-    turned = call("transpose", reshaped(rows, (count, rank)), axes=[1, 0])
+    rank, sizes = len(shape_of(orig)), shape_of(rows)
+    count = sizes[0] if sizes else 1
+    turned = call("transpose", reshape_to(rows, (count, rank)), axes=[1, 0])
     seen = call("reshape_like", grad, orig)
 
     def scatter(target: Expr, updates: Expr, way: str) -> Expr:
@@ -101,7 +101,7 @@ def sparse_to_dense(orig: OpCall, grad: Expr) -> list[Expr]:
     def gather(source: Expr) -> Expr:
         return call("gather_nd", source, turned)
 
-    used = typed(call("broadcast_to", values, shape=(count,)))
+    used = infer_types(call("broadcast_to", values, shape=(count,)))
     for_default, for_used = _written(call("copy", orig), used, seen, "update", scatter, gather)
     rest = [call("zeros_like", arg) for arg in orig.args[3:]]
     return [call("zeros_like", rows), call("collapse_sum_like", for_used, values), call("sum", for_default), *rest]
@@ -121,7 +121,7 @@ def matrix_set_diag(orig: OpCall, grad: Expr) -> list[Expr]:
         along = np.arange(length)
         places[attrs.k2 - k, start : start + length] = (along + max(-k, 0)) * columns + along + max(k, 0)
         used[attrs.k2 - k, start : start + length] = 1
-    flat = reshaped(grad, (*shape[:-2], rows * columns))
-    seen = picked(flat, len(shape) - 2, places.reshape(-1))
+    flat = reshape_to(grad, (*shape[:-2], rows * columns))
+    seen = pick(flat, len(shape) - 2, places.reshape(-1))
     kept = call("matrix_set_diag", grad, call("zeros_like", diagonal), **dict(attrs.items()))
-    return [kept, reshaped(seen * number(used.reshape(-1), dtype_of(data)), held)]
+    return [kept, reshape_to(seen * number(used.reshape(-1), dtype_of(data)), held)]

@@ -120,8 +120,8 @@ def _arange_length(attrs: Attrs, start: Array, stop: Array, step: Array) -> int:
     A step that this would make 0 is divided by as it is.
     """
     bounds = (start, stop, step)
-    known = all(hasattr(value, "data") for value in (attrs.start, attrs.stop, attrs.step))  # constants
-    if known or not all(map(math.isfinite, bounds)) or int(step) == 0:
+    constant = all(hasattr(value, "data") for value in (attrs.start, attrs.stop, attrs.step))  # constants
+    if constant or not all(map(math.isfinite, bounds)) or int(step) == 0:
         return _arange_count(*bounds)
     return _arange_count(*map(int, bounds))
 

@@ -43,8 +43,8 @@ def slices_of(
     """Return the slice of each dimension of data of that `rank`. Raises `RelationError` when they do not fit."""
     if len(begin) > rank and axes is None:
         refuse(f"begin has {len(begin)} entries for {rank} dimensions", 0, found=list(begin))
-    given = min(max(len(begin), len(end), len(strides)), rank)
-    targets = range(given) if axes is None else normal_axes(axes, rank, "axes")
+    count = min(max(len(begin), len(end), len(strides)), rank)
+    targets = range(count) if axes is None else normal_axes(axes, rank, "axes")
     if axes is not None and not len(begin) == len(end) == len(targets):
         refuse(
             "begin, end and axes must have one entry for each axis",
@@ -57,7 +57,7 @@ def slices_of(
         if step == 0:
             refuse("a stride is 0", 0, found=list(strides))
         start, stop = (bounds[i] if i < len(bounds) else None for bounds in (begin, end))
-        cuts[axis] = _sized(start or 0, stop) if mode == "size" else slice(start, _open_end(stop, step), step)
+        cuts[axis] = _with_size(start or 0, stop) if mode == "size" else slice(start, _open_end(stop, step), step)
     return cuts
 
 
@@ -66,7 +66,7 @@ def _open_end(stop: int | None, step: int) -> int | None:
     return None if stop is None or (step < 0 and stop <= -FOREVER) else stop
 
 
-def _sized(begin: int, size: int | None) -> slice:
+def _with_size(begin: int, size: int | None) -> slice:
     if size is None or size < 0:
         return slice(begin, None)
     stop = begin + size
@@ -97,7 +97,7 @@ def _cuts(rank: int, attrs: Attrs) -> list[slice]:
 
 def python_slice(begin: Any, end: Any, strides: Any) -> tuple[list[int], list[int], list[int]]:
     """Return begin, end and strides given in Python, where None leaves an entry open, as lists of integers."""
-    begin, end, strides = (None if v is None else _listed(v) for v in (begin, end, strides))
+    begin, end, strides = (None if v is None else _as_list(v) for v in (begin, end, strides))
     steps = strides or [1]
 
     def forward(i: int) -> bool:
@@ -108,7 +108,7 @@ def python_slice(begin: Any, end: Any, strides: Any) -> tuple[list[int], list[in
     return starts, stops, [1 if step is None else step for step in steps]
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if isinstance(value, Constant):
         value = value.data.reshape(-1).tolist()
     return list(value) if hasattr(value, "__iter__") else [value]
@@ -163,7 +163,7 @@ def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         'strided_slice(%x: (4, 5), begin=[1], end=[2], strides=[1], slice_mode="size", axes=[-1])',
     ),
     example="strided_slice(%x, begin=[0, 1], end=[2, 3], strides=[1, 1], axes=None)",
-    layout=layout_rules.sliced,
+    layout=layout_rules.slice_axes,
     precision=Precision.FOLLOW,
     traits=Trait.MOVES,
 )
@@ -209,7 +209,7 @@ def _strided_set_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
     """Whether a tensor of `shape` broadcasts to exactly `box`."""
     pairs = zip(shape[::-1], box[::-1], strict=False)
-    return len(shape) <= len(box) and all(have in (1, want) for have, want in pairs)
+    return len(shape) <= len(box) and all(length in (1, want) for length, want in pairs)
 
 
 @operator(
@@ -255,11 +255,11 @@ def _sliced_axes(rank: int, like_rank: int, axes: Sequence[int] | None) -> tuple
         if like_rank > rank:
             refuse(f"shape_like has {like_rank} dimensions and data has {rank}", 1)
         return tuple(range(like_rank))
-    found = normal_axes(axes, rank, "axes")
-    for axis in found:
+    result = normal_axes(axes, rank, "axes")
+    for axis in result:
         if axis >= like_rank:
             refuse(f"shape_like has no dimension {axis}", 1, found=f"{like_rank} dimensions")
-    return found
+    return result
 
 
 def _slice_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -268,13 +268,13 @@ def _slice_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         return None
     shape = list(data.shape)
     for axis in _sliced_axes(len(shape), len(like.shape), attrs.axes):
-        have, want = shape[axis], like.shape[axis]
-        if type(have) is int and type(want) is int and want > have:
+        length, want = shape[axis], like.shape[axis]
+        if type(length) is int and type(want) is int and want > length:
             refuse(
-                f"dimension {axis} of data has {have} elements and shape_like asks for {want}",
+                f"dimension {axis} of data has {length} elements and shape_like asks for {want}",
                 0,
                 expected=f"at least {want}",
-                found=have,
+                found=length,
             )
         shape[axis] = want
     return TensorType(tuple(shape), data.dtype)

@@ -200,11 +200,11 @@ def _topk_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("scatter_elements", zeros, places, values, axis=attrs["axis"])]
 
 
-def _topk_laid_out(call: OpCall, given: Arguments) -> Result | None:
+def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     """The axis is named where it is now, and all results are laid out as the data."""
-    result = layout_rules.along()(call, given)
+    result = layout_rules.along()(call, layouts)
     several = isinstance(call.checked_type, TupleType)
-    return (result[0], [given.arrangement(call.args[0])] * 2) if result is not None and several else result
+    return (result[0], [layouts.arrangement(call.args[0])] * 2) if result is not None and several else result
 
 
 @operator(
@@ -327,6 +327,7 @@ def _unique_builder(data: Any, is_sorted: bool = True, return_counts: bool = Fal
         "unique(%x: (0) int32)",
     ),
     example="unique(%i)",
+    no_gradient="elements that are equal become one, so that its size jumps when they part",
 )
 def unique(attrs: Attrs, data: Array) -> tuple[Array, ...]:
     """One of each element; with it first positions, for each element its index among them, and how many there are.
@@ -343,11 +344,11 @@ def unique(attrs: Attrs, data: Array) -> tuple[Array, ...]:
         elements, first, counts, inverse = elements[order], first[order], counts[order], place[inverse]
     number = np.array([elements.size], np.int32)
     indices = inverse.reshape(-1).astype(np.int32)
-    results = (_padded(elements, data), _padded(first.astype(np.int32), data), indices, number)
-    return (*results, _padded(counts.astype(np.int32), data)) if attrs.return_counts else results
+    results = (_pad(elements, data), _pad(first.astype(np.int32), data), indices, number)
+    return (*results, _pad(counts.astype(np.int32), data)) if attrs.return_counts else results
 
 
-def _padded(values: Array, data: Array) -> Array:
+def _pad(values: Array, data: Array) -> Array:
     """Return a vector with zeros behind it, as long as the data."""
     result = np.zeros(data.shape, values.dtype)
     result[: values.size] = values

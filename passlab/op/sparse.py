@@ -26,22 +26,22 @@ def _matrix_and_vectors(types: Sequence[Type], vectors: Sequence[str]) -> tuple[
     indices = index_tensor(types, 0, "sparse_indices")
     if indices is not None and len(indices.shape) != 2:
         refuse("sparse_indices must be a matrix", 0, found=indices)
-    found = [indices]
+    operands = [indices]
     for index, name in enumerate(vectors, start=1):
         vector = tensor(types, index, name)
         if vector is not None and len(vector.shape) > 1:
             refuse(f"{name} must be a vector", index, found=vector)
-        found.append(vector)
-    known = tuple(ty for ty in found if ty is not None)
-    return known if len(known) == len(found) else None
+        operands.append(vector)
+    operand_types = tuple(ty for ty in operands if ty is not None)
+    return operand_types if len(operand_types) == len(operands) else None
 
 
 # ---------------------------------------------------------------- sparse_reshape
 def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    known = _matrix_and_vectors(types, ("prev_shape", "new_shape"))
-    if known is None:
+    operand_types = _matrix_and_vectors(types, ("prev_shape", "new_shape"))
+    if operand_types is None:
         return None
-    indices, _, new_shape = known
+    indices, _, new_shape = operand_types
     return TupleType(
         [TensorType((indices.shape[0], new_shape.shape[0] if new_shape.shape else 1), indices.dtype), new_shape]
     )
@@ -66,28 +66,28 @@ def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
 )
 def sparse_reshape(attrs: Attrs, sparse_indices: Array, prev_shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The indices of a sparse tensor in another shape, and that shape with its -1 filled in."""
-    before, wanted = prev_shape.reshape(-1).tolist(), new_shape.reshape(-1).tolist()
-    if before == wanted:
+    before, after = prev_shape.reshape(-1).tolist(), new_shape.reshape(-1).tolist()
+    if before == after:
         return sparse_indices, new_shape
     total = math.prod(before)
-    if wanted.count(-1) == 1:
-        others = math.prod(size for size in wanted if size != -1)
-        wanted = [total // others if size == -1 and others else size for size in wanted]
-    if math.prod(wanted) != total or any(size < 0 for size in wanted):
-        raise RunError(Diagnostic(f"sparse_reshape: {before} cannot be reshaped", found=f"the shape {wanted}"))
+    if after.count(-1) == 1:
+        others = math.prod(size for size in after if size != -1)
+        after = [total // others if size == -1 and others else size for size in after]
+    if math.prod(after) != total or any(size < 0 for size in after):
+        raise RunError(Diagnostic(f"sparse_reshape: {before} cannot be reshaped", found=f"the shape {after}"))
     flat = np.zeros(len(sparse_indices), np.int64)
     for at, size in enumerate(before):
         flat = flat * size + sparse_indices[:, at]
-    result = np.empty((len(flat), len(wanted)), sparse_indices.dtype)
-    for at in range(len(wanted) - 1, -1, -1):
-        flat, result[:, at] = np.divmod(flat, max(wanted[at], 1))
-    return result, np.array(wanted, new_shape.dtype).reshape(new_shape.shape)
+    result = np.empty((len(flat), len(after)), sparse_indices.dtype)
+    for at in range(len(after) - 1, -1, -1):
+        flat, result[:, at] = np.divmod(flat, max(after[at], 1))
+    return result, np.array(after, new_shape.dtype).reshape(new_shape.shape)
 
 
 # ---------------------------------------------------------------- sparse_fill_empty_rows
 def _fill_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    known = _matrix_and_vectors(types, ("sparse_values", "dense_shape", "default_value"))
-    return None if known is None else _fill_result(known[0], known[1], ANY, ANY)
+    operand_types = _matrix_and_vectors(types, ("sparse_values", "dense_shape", "default_value"))
+    return None if operand_types is None else _fill_result(operand_types[0], operand_types[1], ANY, ANY)
 
 
 def _fill_result(indices: TensorType, values: TensorType, count: Any, rows: Any) -> Type:

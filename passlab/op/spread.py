@@ -21,18 +21,18 @@ from passlab.op.relations import concrete, normal_axis, product, refuse, tensor
 
 
 # ---------------------------------------------------------------- broadcast_to
-def check_broadcast(data: Shape, wanted: Shape) -> None:
-    """Raise `RelationError` unless `data` broadcasts to exactly `wanted`."""
-    if len(data) > len(wanted):
+def check_broadcast(data: Shape, target: Shape) -> None:
+    """Raise `RelationError` unless `data` broadcasts to exactly `target`."""
+    if len(data) > len(target):
         refuse(
-            f"data of {len(data)} dimensions cannot be broadcast to {len(wanted)}",
+            f"data of {len(data)} dimensions cannot be broadcast to {len(target)}",
             0,
-            expected=list(wanted),
+            expected=list(target),
             found=list(data),
         )
-    for have, want in zip(data[::-1], wanted[::-1], strict=False):
-        if have != 1 and have != want and have is not ANY and want is not ANY:
-            refuse(f"a dimension of {have} cannot be broadcast to {want}", 0, expected=list(wanted), found=list(data))
+    for length, want in zip(data[::-1], target[::-1], strict=False):
+        if length != 1 and length != want and length is not ANY and want is not ANY:
+            refuse(f"a dimension of {length} cannot be broadcast to {want}", 0, expected=list(target), found=list(data))
 
 
 def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -76,7 +76,7 @@ def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
         "broadcast_to(%x: (1, 3), shape=[0, 3])",
     ),
     example="broadcast_to(%x, shape=[3, 2, 3])",
-    layout=layout_rules.permuted("shape"),
+    layout=layout_rules.permute("shape"),
     traits=Trait.MOVES,
 )
 def broadcast_to(attrs: Attrs, data: Array) -> Array:
@@ -122,13 +122,13 @@ def broadcast_to_like(attrs: Attrs, data: Array, broadcast_type: Array) -> Array
 
 
 # ---------------------------------------------------------------- collapse_sum
-def collapsed(data: Array, shape: Sequence[int]) -> Array:
+def collapse(data: Array, shape: Sequence[int]) -> Array:
     """Return `data` summed along what broadcasting from `shape` would repeat. Raises `RunError` when it cannot be."""
     lead = data.ndim - len(shape)
     pairs = list(zip(data.shape[max(lead, 0) :], shape, strict=False))
-    if lead < 0 or any(want not in (1, have) for have, want in pairs):
+    if lead < 0 or any(want not in (1, length) for length, want in pairs):
         raise RunError(Diagnostic(f"a tensor of shape {list(data.shape)} does not collapse to {list(shape)}"))
-    axes = (*range(lead), *(lead + at for at, (have, want) in enumerate(pairs) if have != want))
+    axes = (*range(lead), *(lead + at for at, (length, want) in enumerate(pairs) if length != want))
     if not axes:
         return data
     return as_array(np.add.reduce(data, axis=axes, dtype=data.dtype, keepdims=True)).reshape(tuple(shape))
@@ -167,7 +167,7 @@ def _collapse_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 )
 def collapse_sum_like(attrs: Attrs, data: Array, collapse_type: Array) -> Array:
     """Sum `data` down to the shape of `collapse_type`, which broadcasts to it."""
-    return collapsed(data, collapse_type.shape)
+    return collapse(data, collapse_type.shape)
 
 
 def _collapse_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -189,8 +189,8 @@ def _collapse_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
 def _collapse_to_builder(data: Any, shape: Any) -> Call:
     """`data` summed down to `shape` (integers, or an expression that computes it)."""
     expected = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int32).reshape(-1))
-    known = expected.data.tolist() if isinstance(expected, Constant) else None
-    return call("collapse_sum_to", data, expected, shape=known, dtype="")
+    values = expected.data.tolist() if isinstance(expected, Constant) else None
+    return call("collapse_sum_to", data, expected, shape=values, dtype="")
 
 
 def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -200,8 +200,8 @@ def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 
 def _sizes(attrs: Attrs, shape: Array) -> Sequence[int]:
     """The shape to sum down to: the one that the attributes say, where they say one."""
-    said: Sequence[int] = () if attrs.shape is None else attrs.shape
-    return said if attrs.shape is not None and all(type(n) is int for n in said) else shape.tolist()
+    dims: Sequence[int] = () if attrs.shape is None else attrs.shape
+    return dims if attrs.shape is not None and all(type(n) is int for n in dims) else shape.tolist()
 
 
 def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
@@ -231,14 +231,14 @@ def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
 )
 def collapse_sum_to(attrs: Attrs, data: Array, shape: Array) -> Array:
     """Sum `data` down to `shape`, which broadcasts to its shape; where the attributes say it too, the type knows it."""
-    return collapsed(data, _sizes(attrs, shape))
+    return collapse(data, _sizes(attrs, shape))
 
 
 # ---------------------------------------------------------------- tile
 TILE = attrs("TileAttrs", integers("reps", doc="how often, for each dimension; missing ones in front are 1"))
 
 
-def tiled(shape: Shape, reps: Sequence[int]) -> Shape:
+def tile_to(shape: Shape, reps: Sequence[int]) -> Shape:
     """Return the shape of data tiled. Raises `RelationError` for a negative count."""
     if any(count < 0 for count in reps):
         refuse("a tensor cannot be repeated less than 0 times", 0, found=list(reps))
@@ -254,7 +254,7 @@ def tiled(shape: Shape, reps: Sequence[int]) -> Shape:
 
 def _tile_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    return None if data is None else TensorType(tiled(data.shape, attrs.reps), data.dtype)
+    return None if data is None else TensorType(tile_to(data.shape, attrs.reps), data.dtype)
 
 
 def _tile_builder(data: Any, reps: Any) -> Call:
@@ -298,13 +298,13 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "tile(%x: (2, 3), reps=[0, 1])",
     ),
     example="tile(%x, reps=[2, 1])",
-    layout=layout_rules.permuted("reps"),
+    layout=layout_rules.permute("reps"),
     precision=Precision.FOLLOW,
     traits=Trait.MOVES,
 )
 def tile(attrs: Attrs, data: Array) -> Array:
     """Repeat a tensor as a whole along its dimensions."""
-    guard_size(concrete(tiled(data.shape, attrs.reps)), data.dtype, "tile")
+    guard_size(concrete(tile_to(data.shape, attrs.reps)), data.dtype, "tile")
     return np.tile(data, attrs.reps)
 
 

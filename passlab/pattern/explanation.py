@@ -99,8 +99,8 @@ def explain(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Expl
         why = _reason(matcher, furthest.pattern, furthest.expr)
         best = Explanation(root, furthest.best, total, furthest.pattern, furthest.expr, why)
     if best is None or (best.matched == 0 and not isinstance(best.root, Call)):
-        wanted = ", ".join(sorted(_key(key) for key in root_keys(pattern) or ()))
-        return Explanation(None, 0, total, reason=f"there is no {wanted or 'expression'} in the program")
+        expected = ", ".join(sorted(_key(key) for key in root_keys(pattern) or ()))
+        return Explanation(None, 0, total, reason=f"there is no {expected or 'expression'} in the program")
     return best
 
 
@@ -134,29 +134,29 @@ def _reason(matcher: Matcher, p: DFPattern, e: Expr) -> str:
 
 
 def _attribute_reason(p: AttrPattern, e: Expr) -> str:
-    for name, wanted in p.attrs.items():
-        if attribute_matches(e, name, wanted):
+    for name, expected in p.attrs.items():
+        if attribute_matches(e, name, expected):
             continue
         if isinstance(e, Op):
-            return f"expected {name} = {wanted!r}, found {e.get_attr(name)!r}"
+            return f"expected {name} = {expected!r}, found {e.get_attr(name)!r}"
         attrs = e.attrs if isinstance(e, (Call, Function)) else None
         if attrs is not None and name in attrs:
-            return f"expected {name} = {wanted!r}, found {attrs[name]!r}"
-        return f"expected {name} = {wanted!r}, and there is no such attribute"
+            return f"expected {name} = {expected!r}, found {attrs[name]!r}"
+        return f"expected {name} = {expected!r}, and there is no such attribute"
     return f"expected {pattern_text(p.pattern)}, found {_name(e)}"
 
 
 def _type_reason(matcher: Matcher, p: TypePattern | DataTypePattern | ShapePattern, e: Expr) -> str:
-    found = matcher.type_of(e)
-    if found is None:
+    ty = matcher.type_of(e)
+    if ty is None:
         return "its type is not known: infer types first"
     if isinstance(p, TypePattern):
-        return f"expected the type {p.type}, found {found}"
-    if not isinstance(found, TensorType):
-        return f"expected a tensor, found {found}"
+        return f"expected the type {p.type}, found {ty}"
+    if not isinstance(ty, TensorType):
+        return f"expected a tensor, found {ty}"
     if isinstance(p, DataTypePattern):
-        return f"expected {p.dtype}, found {found.dtype}"
-    return f"expected the shape {p.shape}, found {found.shape}"
+        return f"expected {p.dtype}, found {ty.dtype}"
+    return f"expected the shape {p.shape}, found {ty.shape}"
 
 
 def _name(e: Expr | None) -> str:

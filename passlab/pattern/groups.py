@@ -81,44 +81,44 @@ def pattern_parts(root: DFPattern) -> list[DFPattern]:
     return order
 
 
-def _inputs(parts: list[DFPattern], found: Matches) -> dict[Expr, None]:
+def _inputs(parts: list[DFPattern], matches: Matches) -> dict[Expr, None]:
     """Return what flows into a match: what the leaves of the pattern stand for, in order.
 
     Operators, functions, constants asked for as such, and binders stay inside; so does what lies between the ends of a
     dominator pattern and in the body of a function pattern.
     """
-    inner = _inner(parts, found)
+    inner = _inner(parts, matches)
     inputs: dict[Expr, None] = {}
     for part in parts:
-        if part not in found:
+        if part not in matches:
             continue
         if isinstance(part, TuplePattern) and part.fields is None:
-            leaves = [field for e in found[part] if isinstance(e, Tuple) for field in e.fields]
+            leaves = [field for e in matches[part] if isinstance(e, Tuple) for field in e.fields]
         elif isinstance(part, CallPattern) and part.args is None:
-            leaves = [arg for e in found[part] if isinstance(e, Call) for arg in e.args]
+            leaves = [arg for e in matches[part] if isinstance(e, Call) for arg in e.args]
         elif not part.parts():
-            leaves = found[part]
+            leaves = matches[part]
         else:
             continue
         for leaf in leaves:
-            if leaf not in inner and not isinstance(leaf, (Op, Function)) and not _embedded(leaf, part):
+            if leaf not in inner and not isinstance(leaf, (Op, Function)) and not _embed(leaf, part):
                 inputs[leaf] = None
     return inputs
 
 
-def _inner(parts: list[DFPattern], found: Matches) -> set[Expr]:
+def _inner(parts: list[DFPattern], matches: Matches) -> set[Expr]:
     inner: set[Expr] = set()
     for part in parts:
         if isinstance(part, DominatorPattern):
-            inner.update(found.get(part.parent, ()), found.get(part.path, ()))
+            inner.update(matches.get(part.parent, ()), matches.get(part.path, ()))
         elif isinstance(part, FunctionPattern):
-            inner.update(*(post_order(e) for e in found.get(part, ())))
+            inner.update(*(post_order(e) for e in matches.get(part, ())))
         elif isinstance(part, LetPattern):
-            inner.update(e.var for e in found.get(part, ()) if isinstance(e, Let))
+            inner.update(e.var for e in matches.get(part, ()) if isinstance(e, Let))
     return inner
 
 
-def _embedded(leaf: Expr, pattern: DFPattern) -> bool:
+def _embed(leaf: Expr, pattern: DFPattern) -> bool:
     """Whether a leaf is a constant that the pattern asks for as a constant."""
     if not isinstance(leaf, Constant):
         return False

@@ -105,13 +105,13 @@ class Matcher:
 
     def forget(self, mark: int) -> None:
         """Take back what was noted after `mark`."""
-        noted, found = self._noted, self.found
+        noted, matches = self._noted, self.found
         while len(noted) > mark:
             pattern = noted.pop()
-            stood_for = found[pattern]
+            stood_for = matches[pattern]
             stood_for.pop()
             if not stood_for:
-                del found[pattern]
+                del matches[pattern]
 
     def type_of(self, expr: Expr) -> Type | None:
         """Return the type of an expression, inferred if need be; None when it has none."""
@@ -198,13 +198,13 @@ def _call(m: Matcher, p: CallPattern, e: Expr) -> bool:
     if type(e) is not Call:
         return False
     if not m.visit(p.op, e.op):
-        return _rearranged(m, p, e)
+        return _rearrange(m, p, e)
     if p.args is None or m.all(p.args, e.args):
         return True
     return pattern_operator(p) in ("add", "multiply") and m.all(p.args[::-1], e.args)
 
 
-def _rearranged(m: Matcher, p: CallPattern, e: Call) -> bool:
+def _rearrange(m: Matcher, p: CallPattern, e: Call) -> bool:
     """Try the pattern (a * b) / c as a * (b / c), and the pattern (a / b) * c as (a * c) / b."""
     name, args = pattern_operator(p), p.args or ()
     if name == "divide" and len(args) == 2 and is_call_of(e, "multiply"):
@@ -252,18 +252,18 @@ def _attr(m: Matcher, p: AttrPattern, e: Expr) -> bool:
     return m.visit(p.pattern, e) and all(attribute_matches(e, name, value) for name, value in p.attrs.items())
 
 
-def attribute_matches(expr: Expr, name: str, wanted: Any) -> bool:
+def attribute_matches(expr: Expr, name: str, expected: Any) -> bool:
     """Tell whether an operator, call or function has an attribute of a value; numbers compare by value."""
     if isinstance(expr, Op):
         has = expr.get_attr(name)
-        return has is not None and _same(has, wanted)
+        return has is not None and _same(has, expected)
     if isinstance(expr, (Call, Function)) and expr.attrs is not None and name in expr.attrs:
-        return _same(expr.attrs[name], wanted)
+        return _same(expr.attrs[name], expected)
     return False
 
 
-def _same(has: Any, wanted: Any) -> bool:
-    pairs = [(has, wanted)]
+def _same(has: Any, expected: Any) -> bool:
+    pairs = [(has, expected)]
     while pairs:
         a, b = pairs.pop()
         if isinstance(a, tuple) and isinstance(b, tuple):

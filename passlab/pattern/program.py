@@ -61,13 +61,13 @@ class Program:
     @cached_property
     def _found(self) -> dict[Any, list[int]]:
         """The numbers of nodes by class, and of calls of an operator by operator."""
-        found: dict[Any, list[int]] = {}
+        result: dict[Any, list[int]] = {}
         for i, node in enumerate(self.order):
             kind = type(node)
-            found.setdefault(kind, []).append(i)
+            result.setdefault(kind, []).append(i)
             if is_op_call(node):
-                found.setdefault(node.op, []).append(i)
-        return found
+                result.setdefault(node.op, []).append(i)
+        return result
 
     def candidates(self, keys: frozenset[Any] | None) -> list[Expr]:
         """Return the nodes with one of the keys of `root_keys` (all for None), parents before children."""
@@ -79,17 +79,17 @@ class Program:
     @cached_property
     def users(self) -> dict[Expr, list[Expr]]:
         """The nodes each node is a child of."""
-        found: dict[Expr, list[Expr]] = {}
+        result: dict[Expr, list[Expr]] = {}
         for node in self.order:
             for child in CHILDREN[type(node)](node):
-                found.setdefault(child, []).append(node)
-        return found
+                result.setdefault(child, []).append(node)
+        return result
 
     @cached_property
     def partitioned(self) -> set[Expr]:
         """Functions that an earlier partition made, and everything inside them."""
-        made = [n for n in self.order if isinstance(n, Function) and PARTITIONED in n.attrs]
-        return set(post_order(*made))
+        results = [n for n in self.order if isinstance(n, Function) and PARTITIONED in n.attrs]
+        return set(post_order(*results))
 
     @cached_property
     def _intervals(self) -> tuple[list[int], list[int]]:
@@ -131,7 +131,7 @@ def root_keys(pattern: DFPattern) -> frozenset[Any] | None:
             return None
         if isinstance(p, CallPattern):
             operators = _operators(p.op)
-            keys |= {Call} if operators is None else operators | _rearranged(p)
+            keys |= {Call} if operators is None else operators | _rearrange(p)
         elif isinstance(p, ExprPattern):
             keys.add(p.expr.op if isinstance(p.expr, Call) and isinstance(p.expr.op, Op) else type(p.expr))
         elif isinstance(p, (AltPattern, WildcardPattern, NarrowedPattern, DominatorPattern)):
@@ -145,18 +145,18 @@ def root_keys(pattern: DFPattern) -> frozenset[Any] | None:
 
 def _operators(callee: DFPattern) -> set[Any] | None:
     """Return the operators a callee pattern may match, None when it may match anything."""
-    found: set[Any] = set()
+    result: set[Any] = set()
     stack, seen = [callee], {callee}
     while stack:
         p = stack.pop()
         if isinstance(p, ExprPattern) and isinstance(p.expr, Op):
-            found.add(p.expr)
+            result.add(p.expr)
         elif isinstance(p, (AltPattern, NarrowedPattern)) or (isinstance(p, WildcardPattern) and p.target is not None):
             stack += [q for q in p.parts() if q not in seen]
             seen.update(p.parts())
         else:
             return None
-    return found
+    return result
 
 
 def pattern_operator(pattern: DFPattern) -> str:
@@ -166,7 +166,7 @@ def pattern_operator(pattern: DFPattern) -> str:
     return ""
 
 
-def _rearranged(p: CallPattern) -> set[Any]:
+def _rearrange(p: CallPattern) -> set[Any]:
     """Return the operator of the algebraic form that also matches: (a * b) / c as a * (b / c) and back."""
     name, args = pattern_operator(p), p.args or ()
     if name == "divide" and args and pattern_operator(args[0]) == "multiply":

@@ -108,9 +108,9 @@ class _State:
         groups = find_groups(callback.pattern, self._program, self.mod)
         if not groups:
             return False
-        made = _rewritten(self.expr, callback, groups)
-        changed = made is not self.expr
-        self._set(made)
+        result = _rewritten(self.expr, callback, groups)
+        changed = result is not self.expr
+        self._set(result)
         self.effective = self.effective or changed
         return changed
 

@@ -37,7 +37,7 @@ def recording(name: str = "torch.compile") -> Iterator[Recorder]:
     recorder = new_recorder(name)
     originals = {method: getattr(observer, method) for method in _METHODS if hasattr(observer, method)}
 
-    def wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def apply(self: Any, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
             graph = self.gm.graph
             unit = str(getattr(self, "subsystem", "") or "graph")
@@ -53,7 +53,7 @@ def recording(name: str = "torch.compile") -> Iterator[Recorder]:
         return apply
 
     for method, original in originals.items():
-        setattr(observer, method, wrapped(original))
+        setattr(observer, method, wrap(original))
     try:
         yield recorder
     finally:

@@ -87,16 +87,16 @@ def listener_of(origins: dict[Any, str], rule: str = "") -> Any:
     """Return a rewriter listener that notes for each operation made or replaced by which rule: operation -> rule."""
     listener = _host("xdsl.pattern_rewriter").PatternRewriterListener
 
-    def inserted(operation: Any) -> None:
+    def insert(operation: Any) -> None:
         origins[operation] = rule or "inserted"
 
-    def replaced(operation: Any, values: Any) -> None:
+    def replace(operation: Any, values: Any) -> None:
         for value in values or ():
             owner = getattr(value, "owner", None)
             if owner is not None:
                 origins[owner] = f"{rule or 'rewrite'} of {operation.name}"
 
-    return listener(operation_insertion_handler=[inserted], operation_replacement_handler=[replaced])
+    return listener(operation_insertion_handler=[insert], operation_replacement_handler=[replace])
 
 
 __all__ = ["callback_of", "listener_of", "new_recorder", "passes_of", "record"]

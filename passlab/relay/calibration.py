@@ -28,14 +28,14 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalV
         if name not in data:
             raise RunError(Diagnostic(f"there is no data for %{name} of @main", hint=did_you_mean(name, data)))
     values = Evaluator(mod).values("main", [data[name] for name in names])
-    found: dict[GlobalVar, dict[str, list[Any]]] = {}
+    result: dict[GlobalVar, dict[str, list[Any]]] = {}
     for node in post_order(main):
         if isinstance(node, Call) and isinstance(node.op, GlobalVar) and node in values:
             if isinstance(mod[node.op].attrs.get("Compiler"), str):
-                held = found.setdefault(node.op, {"inputs": [], "outputs": []})
+                held = result.setdefault(node.op, {"inputs": [], "outputs": []})
                 held["inputs"] += [array for arg in node.args for array in _arrays(_value(arg, values))]
                 held["outputs"] += _arrays(values[node])
-    return found
+    return result
 
 
 def _value(node: Expr, values: Mapping[Expr, Any]) -> Any:

@@ -58,8 +58,8 @@ def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
 
 def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
     """Return `data` in a new shape whose special values (0, -1, ...) are read from the last axis to the first."""
-    made: Expr = _builder("contrib_reverse_reshape")(data, newshape)
-    return made
+    result: Expr = _builder("contrib_reverse_reshape")(data, newshape)
+    return result
 
 
 def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None = None) -> Expr:
@@ -74,17 +74,17 @@ def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None =
         largest = _builder("reshape")(_builder("max")(segment_ids, [0]), [-1])
         count = _builder("add")(largest, one)
     else:
-        known = not isinstance(num_segments, Expr)
+        static = not isinstance(num_segments, Expr)
         count = _builder("cast_like")(
-            Constant(np.array([num_segments], np.int32)) if known else num_segments, segment_ids
+            Constant(np.array([num_segments], np.int32)) if static else num_segments, segment_ids
         )
     rest = _builder("strided_slice")(_builder("shape_of")(data, "int32"), [1], [-1], [1], slice_mode="size")
     rest = _builder("cast_like")(rest, count)
     zeros = _builder("zeros")(_builder("concatenate")((count, rest), 0), "float64")
     repeats = _builder("concatenate")((_builder("reverse")(rest, 0), one), 0)
     places = _builder("transpose")(_builder("tile")(segment_ids, repeats))
-    made: Expr = _builder("scatter_elements")(_builder("cast_like")(zeros, data), places, data, 0, "add")
-    return made
+    result: Expr = _builder("scatter_elements")(_builder("cast_like")(zeros, data), places, data, 0, "add")
+    return result
 
 
 def global_max_pool1d(data: Expr, layout: str = "NCW", out_layout: str = "") -> Expr:

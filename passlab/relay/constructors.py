@@ -49,8 +49,8 @@ class Span(metaclass=StandIn):
         if isinstance(source, span.Source):
             return span.Span(source, *places)
         if len(places) != 4:
-            found = f"{len(places)} numbers"
-            raise NodeValueError(Diagnostic("a span has four places", expected="lines, then columns", found=found))
+            actual = f"{len(places)} numbers"
+            raise NodeValueError(Diagnostic("a span has four places", expected="lines, then columns", found=actual))
         line, end_line, column, end_column = places
         return span.Position(None if source is None else str(source), line, end_line, column, end_column)
 
@@ -62,6 +62,6 @@ class ConstructorValue(metaclass=StandIn):
 
     def __new__(cls, tag: int, fields: Sequence[Any], constructor: Constructor) -> Any:
         if constructor.tag != tag:
-            found = f"{tag}, of {constructor.name_hint} with the tag {constructor.tag}"
-            raise NodeValueError(Diagnostic("a value has the tag of its constructor", found=found))
+            actual = f"{tag}, of {constructor.name_hint} with the tag {constructor.tag}"
+            raise NodeValueError(Diagnostic("a value has the tag of its constructor", found=actual))
         return values.ADTValue(constructor, fields)

@@ -31,8 +31,8 @@ def GraphModuleDebug(  # noqa: N802 - Relay's name of a class
     The other arguments are accepted and change nothing: the module knows its graph.
     """
     if not isinstance(module, DebugModule):
-        made = 'lib["debug_create"]("default", device)'
-        raise RunTypeError(f"a debug executor is made by `{made}`, not of a {type(module).__name__}")
+        result = 'lib["debug_create"]("default", device)'
+        raise RunTypeError(f"a debug executor is made by `{result}`, not of a {type(module).__name__}")
     return module
 
 

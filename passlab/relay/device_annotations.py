@@ -17,13 +17,15 @@ def function_on_device(function: Function, param_devices: Sequence[Any], result_
     Devices are given as for `on_device`. Raises `NodeValueError` unless there is one for each parameter.
     """
     if len(param_devices) != len(function.params):
-        wanted, found = str(len(function.params)), str(len(param_devices))
-        raise NodeValueError(Diagnostic("a function has a device for each parameter", expected=wanted, found=found))
+        expected, actual = str(len(function.params)), str(len(param_devices))
+        raise NodeValueError(Diagnostic("a function has a device for each parameter", expected=expected, found=actual))
     placed = {
         p: Var(p.name_hint, p.type_annotation, p.span, place(device))
         for p, device in zip(function.params, param_devices, strict=True)
     }
     mapping: dict[Expr, Expr] = dict(placed.items())
     body = substitute(function.body, mapping)
-    made: Function = function.with_fields(params=tuple(placed.values()), body=body, virtual_device=place(result_device))
-    return made
+    result: Function = function.with_fields(
+        params=tuple(placed.values()), body=body, virtual_device=place(result_device)
+    )
+    return result

@@ -36,22 +36,22 @@ class OperatorRoom:
         if op is not None:
             return op.spec.builder
         inner = f"{whole}."
-        if any(known.startswith(inner) for known in Op.list_op_names()):
+        if any(operator.startswith(inner) for operator in Op.list_op_names()):
             return OperatorRoom(inner, f"{self._title}.{name}")
         return None
 
     def names(self) -> list[str]:
         """Return the names of the functions of this room."""
         composed = [n for n in COMPOSITIONS if n.startswith(self._prefix)]
-        known = [name for name in Op.list_op_names() if name.startswith(self._prefix)]
-        tails = [name[len(self._prefix) :] for name in (*known, *composed)]
+        names = [name for name in Op.list_op_names() if name.startswith(self._prefix)]
+        tails = [name[len(self._prefix) :] for name in (*names, *composed)]
         return sorted({tail for tail in tails if "." not in tail})
 
     def __getattr__(self, name: str) -> Any:
-        found = self.find(name)
-        if found is None:
+        result = self.find(name)
+        if result is None:
             raise unknown_name(self._title, name, [] if name.startswith("__") else self.names())
-        return found
+        return result
 
     def __dir__(self) -> Iterator[str]:
         return iter(self.names())

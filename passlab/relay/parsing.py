@@ -33,7 +33,7 @@ def parse_expr(
     init_meta_table: dict[str, Any] | None = None,
 ) -> Expr:
     """Read one expression from Relay text, without inferring its type. Raises `ParseError`."""
-    made: Expr = parser.parse_expr(
+    result: Expr = parser.parse_expr(
         source, source_name=source_name, init_module=init_module, init_meta_table=init_meta_table
     )
-    return made
+    return result

@@ -57,10 +57,10 @@ def get_tensor_array_shape(expr: Expr, dtype: str, prelude: Prelude) -> tuple[in
     """
     mod = prelude.mod.snapshot()
     mod["main"] = Function(free_vars(expr), expr)
-    found = get_pass("InferType")(mod)["main"].body.checked_type
-    if not isinstance(found, TypeCall) or not found.args or not isinstance(found.args[0], TypeCall):
-        raise NodeValueError(Diagnostic("this is not a tensor array", found=type_text(found)))
-    header = found.args[0].func
+    ty = get_pass("InferType")(mod)["main"].body.checked_type
+    if not isinstance(ty, TypeCall) or not ty.args or not isinstance(ty.args[0], TypeCall):
+        raise NodeValueError(Diagnostic("this is not a tensor array", found=type_text(ty)))
+    header = ty.args[0].func
     if not isinstance(header, GlobalTypeVar) or not header.name_hint.startswith(f"static_tensor_{dtype}_"):
         return None
     tensor = prelude.mod.get_type(header.name_hint)[2].inputs[0]
@@ -181,7 +181,7 @@ class StaticTensorArrayOps(ArrayNames):
         if self.batch_dim == 1:
             self._define("tensor_array_stack", texts.STACK_ONE)
         else:
-            self._stacked().define_tensor_concatenate()
+            self._stack_parts().define_tensor_concatenate()
             self._define("tensor_array_stack", texts.STACK)
 
     def define_tensor_array_gather(self) -> None:
@@ -204,7 +204,7 @@ class StaticTensorArrayOps(ArrayNames):
     def _joined(self) -> StaticTensorArrayOps:
         return self._of((ANY, *self.shape[1:]))
 
-    def _stacked(self) -> StaticTensorArrayOps:
+    def _stack_parts(self) -> StaticTensorArrayOps:
         return self._of((1 if self.batch_dim == 1 else ANY, *self.shape))
 
     def _define(self, canonical: str, text: Template, helper: str = "") -> None:
@@ -222,7 +222,7 @@ class StaticTensorArrayOps(ArrayNames):
         """Return what a word of the texts stands for here; types that it names are defined on the way."""
         kind, _, rest = word.partition("_")
         if kind in ("joined", "stacked"):
-            other = self._joined() if kind == "joined" else self._stacked()
+            other = self._joined() if kind == "joined" else self._stack_parts()
             return other._meaning(rest or "element")
         if word == "tensor":
             return type_text(TensorType(self.shape, self.dtype))

@@ -64,11 +64,11 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     name = dtype_name(dtype) if dtype else _NARROWED.get(own, own)
     if name == own:
         return Constant(array, span)
-    made = array.astype(array_dtype(name))
-    if not dtype and made.dtype.kind == "i" and array.size and not (made == array).all():
+    result = array.astype(array_dtype(name))
+    if not dtype and result.dtype.kind == "i" and array.size and not (result == array).all():
         hint = 'give dtype="int64"'
         raise NodeValueError(Diagnostic("the value does not fit in int32, the default of whole numbers", hint=hint))
-    return Constant(made, span)
+    return Constant(result, span)
 
 
 def ShapeVar(name: str) -> TypeVar:  # noqa: N802 - Relay's name
@@ -78,7 +78,7 @@ def ShapeVar(name: str) -> TypeVar:  # noqa: N802 - Relay's name
 
 def type_of(expr: Any) -> Type:
     """Return the type of an expression: inferred, annotated, or a fresh unknown."""
-    known = expr.checked_type_
-    if known is None and isinstance(expr, Var):
-        known = expr.type_annotation
-    return known if known is not None else IncompleteType()
+    ty = expr.checked_type_
+    if ty is None and isinstance(expr, Var):
+        ty = expr.type_annotation
+    return ty if ty is not None else IncompleteType()

@@ -25,7 +25,7 @@ def at_types(function: Function, mod: IRModule) -> Function:
     What is generic elsewhere (returned, in tuples, in data) stays.
     """
     while any(_is_generic(e) for call in post_order(function) if type(call) is Call for e in (call.op, *call.args)):
-        wrapped = _wrapped(function, _bound_generics(function))
+        wrapped = _wrap(function, _bound_generics(function))
         result = _copy_of(wrapped if wrapped is function else infer_expr(wrapped, mod))
         if result is function:  # only global functions, and such as call themselves, are left
             return function
@@ -42,17 +42,17 @@ def _is_generic(expr: Expr) -> bool:
 
 def _bound_generics(function: Function) -> dict[Expr, Expr]:
     """Return the generic functions, not recursive, that variables are bound to."""
-    found: dict[Expr, Expr] = {}
+    result: dict[Expr, Expr] = {}
     for node in post_order(function):
         if type(node) is Let and _is_generic(node.value) and node.var not in free_vars(node.value):
-            found[node.var] = node.value
-    for var, value in found.items():
-        while value in found:
-            value = found[var] = found[value]
-    return found
+            result[node.var] = node.value
+    for var, value in result.items():
+        while value in result:
+            value = result[var] = result[value]
+    return result
 
 
-def _wrapped(function: Function, bound: dict[Expr, Expr]) -> Expr:
+def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
     """Put `fn (%x: T) { %f(%x) }` for each generic argument %f, and what variables are bound to for them."""
 
     def wanted(call: Call) -> tuple[Type, ...]:

@@ -8,7 +8,7 @@ from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild, result_of
-from passlab.rewriting.fresh_copy import applied
+from passlab.rewriting.fresh_copy import apply
 
 
 def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
@@ -58,10 +58,10 @@ def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], movable: Mo
             else:
                 stack += [(kid, "visit") for kid in CHILDREN[type(node)](node)[::-1]]
         else:
-            made = _made(func, node, once, movable, new)
-            if made is not node:
-                result[node] = made
-                note_rewrite(node, made)
+            output = _made(func, node, once, movable, new)
+            if output is not node:
+                result[node] = output
+                note_rewrite(node, output)
     return result_of(func, result)
 
 
@@ -76,7 +76,7 @@ def _made(func: Function, node: Expr, once: dict[Expr, Call], movable: Movable, 
     assert isinstance(result, Call)
     assert isinstance(result.op, Function)
     shared = () if movable(result.op.body) else _outside(func, result.op, new)
-    return applied(result.op, result.args, result.type_args, [movable(arg) for arg in node.args], shared)
+    return apply(result.op, result.args, result.type_args, [movable(arg) for arg in node.args], shared)
 
 
 def _outside(func: Function, literal: Expr, new: Callable[[Expr], Expr]) -> set[Expr]:

@@ -18,7 +18,7 @@ from passlab.rewriting.let_removal import LetAction, remove_lets
 SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 
 
-def folded(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> ExprT:
+def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> ExprT:
     """Return an expression with what is known computed; the same object when nothing is.
 
     Operator calls on constants are evaluated, lets of constants removed, branches on constants taken, projections of
@@ -70,8 +70,8 @@ def from_type(pre: Expr, post: Call, movable: Movable) -> Expr | None:
     if type(post.op) is not Op or post.op.name not in SHAPES or type(pre) is not Call:
         return None
     ty = pre.args[0].checked_type_
-    known = type(ty) is TensorType and not ty.dynamic and movable(pre.args[0])
-    return shape_constant(post, ty) if known else None  # type: ignore[arg-type]
+    static = type(ty) is TensorType and not ty.dynamic and movable(pre.args[0])
+    return shape_constant(post, ty) if static else None  # type: ignore[arg-type]
 
 
 def shape_constant(call: OpCall, ty: TensorType) -> Constant:

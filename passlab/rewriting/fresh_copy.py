@@ -37,7 +37,7 @@ def fresh_copy(
     result: dict[Expr, Expr] = dict((replace or {}).items())
     memo: Types = {}
 
-    def typed(ty: Type | None) -> Any:
+    def infer_types(ty: Type | None) -> Any:
         if ty is None or not swap:
             return ty
         if ty not in memo:
@@ -47,7 +47,7 @@ def fresh_copy(
     for node in order:
         for var in binders(node):
             if var not in result:
-                result[var] = Var(var.name_hint, typed(var.type_annotation), var.span, var.virtual_device)
+                result[var] = Var(var.name_hint, infer_types(var.type_annotation), var.span, var.virtual_device)
 
     def new(node: Expr) -> Expr:
         return result.get(node, node)
@@ -55,16 +55,16 @@ def fresh_copy(
     for node in order:
         if node in result or not CHILDREN[type(node)](node):
             continue
-        made = REBUILD[type(node)](node, new)
-        if made is node and shared is not None and node not in shared and _may_have_effects(node):
-            made = another(node)
-        if swap and type(made) is Call and not made.op.is_operator and made.type_args:
-            made = made.with_fields(type_args=_same(made.type_args, [typed(t) for t in made.type_args]))
-        elif swap and type(made) is Function:
-            params = tuple(swap.get(t, t) for t in made.type_params)
-            made = made.with_fields(ret_type=typed(made.ret_type), type_params=_same(made.type_params, params))
-        if made is not node:
-            result[node] = made
+        copy = REBUILD[type(node)](node, new)
+        if copy is node and shared is not None and node not in shared and _may_have_effects(node):
+            copy = another(node)
+        if swap and type(copy) is Call and not copy.op.is_operator and copy.type_args:
+            copy = copy.with_fields(type_args=_same(copy.type_args, [infer_types(t) for t in copy.type_args]))
+        elif swap and type(copy) is Function:
+            params = tuple(swap.get(t, t) for t in copy.type_params)
+            copy = copy.with_fields(ret_type=infer_types(copy.ret_type), type_params=_same(copy.type_params, params))
+        if copy is not node:
+            result[node] = copy
     return result_of(expr, result)
 
 
@@ -81,8 +81,8 @@ def _may_have_effects(node: Expr) -> bool:
     return type(node) in (RefCreate, RefRead, RefWrite)
 
 
-def _same(old: tuple[Any, ...], made: Sequence[Any]) -> tuple[Any, ...]:
-    return old if all(a is b for a, b in zip(old, made, strict=True)) else tuple(made)
+def _same(old: tuple[Any, ...], new: Sequence[Any]) -> tuple[Any, ...]:
+    return old if all(a is b for a, b in zip(old, new, strict=True)) else tuple(new)
 
 
 def binders(node: Expr) -> Sequence[Var]:
@@ -96,7 +96,7 @@ def binders(node: Expr) -> Sequence[Var]:
     return ()
 
 
-def applied(
+def apply(
     function: Function,
     args: Sequence[Expr],
     type_args: Sequence[Type] = (),

@@ -29,7 +29,7 @@ def is_atom(expr: Expr) -> bool:
 
 
 def bind_in_scopes(
-    function: Function, wanted: Callable[[Expr, Plan], bool], *, flatten: bool, on_devices: bool = False
+    function: Function, is_bound: Callable[[Expr, Plan], bool], *, flatten: bool, on_devices: bool = False
 ) -> Function:
     """Return `function` with each node for which `wanted(node, plan)` holds bound by a `let`; itself if none is.
 
@@ -39,20 +39,20 @@ def bind_in_scopes(
     is pinned by `on_device` to the device that an `on_device` around it fixes, else to that of the function around it.
     """
     plan = Plan(function)
-    filler = _Filler(plan, wanted, flatten, on_devices)
+    filler = _Filler(plan, is_bound, flatten, on_devices)
     body = filler.fill(function.body)
     return function.with_fields(body=body)
 
 
-def bind_beside_effects(function: Function, mod: IRModule, wanted: Callable[[Expr], bool]) -> Function:
+def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[Expr], bool]) -> Function:
     """Return `function` with each node for which `wanted(node)` holds bound by a `let`, and effects in their order.
 
     A let computes its value before all that stands in its body. So when one of those nodes has effects, everything
     that has is bound, and the lets that stand as values are spliced into the lets around them.
     """
     movable, order = Movable(mod), post_order(function.body)
-    if all(not wanted(node) or is_atom(node) or movable(node) for node in order):
-        return bind_in_scopes(function, lambda node, plan: wanted(node), flatten=False)
+    if all(not is_bound(node) or is_atom(node) or movable(node) for node in order):
+        return bind_in_scopes(function, lambda node, plan: is_bound(node), flatten=False)
     chain = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
     for node in order:
         if type(node) is If:
@@ -61,7 +61,7 @@ def bind_beside_effects(function: Function, mod: IRModule, wanted: Callable[[Exp
             chain |= {clause.rhs for clause in node.clauses}
 
     def bound(node: Expr, plan: Plan) -> bool:
-        return wanted(node) or not (is_atom(node) or movable(node) or (type(node) is Let and node in chain))
+        return is_bound(node) or not (is_atom(node) or movable(node) or (type(node) is Let and node in chain))
 
     return bind_in_scopes(function, bound, flatten=True)
 
@@ -83,7 +83,7 @@ def evaluation_children(expr: Expr) -> tuple[Expr, ...]:
     return CHILDREN[kind](expr)
 
 
-def pinned(expr: Expr) -> Expr | None:
+def pin(expr: Expr) -> Expr | None:
     """Return what an `on_device` call that fixes both its body and its result is about, or None for anything else."""
     if type(expr) is not Call or expr.op is not find_op("on_device") or len(expr.args) != 1:
         return None
@@ -105,8 +105,8 @@ def flat_lets(bindings: Bindings, body: Expr) -> Expr:
 
 def first_free_number(function: Function) -> int:
     """Return the least N such that no variable of the function is called `x_M` for any M >= N."""
-    found = (_NUMBERED.match(n.name_hint) for n in post_order(function) if type(n) is Var)
-    return 1 + max((int(m.group(1)) for m in found if m), default=-1)
+    numbers = (_NUMBERED.match(n.name_hint) for n in post_order(function) if type(n) is Var)
+    return 1 + max((int(m.group(1)) for m in numbers if m), default=-1)
 
 
 class _Bound:
@@ -184,25 +184,25 @@ class Plan:
         """Take the constants out of `crossing` whose first use stands in the block around all uses."""
         for node in [n for n in self.crossing if type(n) is Constant and n in self._first_user]:
             user = self._first_user[node]
-            first = next(where for child, where in self._scoped(user, self.scope[user]) if child is node)
+            first = next(where for child, where in self._scope_of(user, self.scope[user]) if child is node)
             if self.block[first] is self.block[self.scope[node]]:
                 self.crossing.discard(node)
 
     def _place(self) -> None:
-        known, block = self.scope, self.block
+        scope, block = self.scope, self.block
         for node in reversed(self.order):
             if type(node) is _Bound:
                 continue
-            for child, where in self._scoped(node, known[node]):
-                before = known.get(child)
+            for child, where in self._scope_of(node, scope[node]):
+                before = scope.get(child)
                 if before is None:
-                    known[child] = where
+                    scope[child] = where
                 elif before is not where:
-                    known[child] = before.common(where)
+                    scope[child] = before.common(where)
                     if block[before] is not block[where]:
                         self.crossing.add(child)
 
-    def _scoped(self, node: Expr, scope: Scope) -> Iterable[tuple[Expr, Scope]]:
+    def _scope_of(self, node: Expr, scope: Scope) -> Iterable[tuple[Expr, Scope]]:
         kind = type(node)
         if kind not in (Let, Function, If, Match):
             return [(child, scope) for child in evaluation_children(node)]
@@ -227,7 +227,7 @@ class Plan:
         own: dict[Expr, Any] = {
             n: n.virtual_device if type(n) is Function else n.attrs["virtual_device"]
             for n in nodes
-            if (type(n) is Function and n.virtual_device is not None) or pinned(n) is not None
+            if (type(n) is Function and n.virtual_device is not None) or pin(n) is not None
         }
         if self.function.virtual_device is None and not own:
             return {}
@@ -241,7 +241,7 @@ class Plan:
 
 def _target(expr: Expr) -> Expr:
     """Return what is computed by an expression that may be pinned to a device."""
-    while (inner := pinned(expr)) is not None:
+    while (inner := pin(expr)) is not None:
         expr = inner
     return expr
 
@@ -249,9 +249,9 @@ def _target(expr: Expr) -> Expr:
 class _Filler:
     """Works through a plan and fills the bindings of each scope."""
 
-    def __init__(self, plan: Plan, wanted: Callable[[Expr, Plan], bool], flatten: bool, on_devices: bool) -> None:
+    def __init__(self, plan: Plan, is_bound: Callable[[Expr, Plan], bool], flatten: bool, on_devices: bool) -> None:
         self.plan = plan
-        self.wanted = wanted
+        self.wanted = is_bound
         self.flatten = flatten
         self.devices = plan.devices() if on_devices else {}
         self.result: dict[Expr, Expr] = {}
@@ -292,7 +292,7 @@ class _Filler:
     def _node(self, node: Expr) -> Expr:
         if type(node) in ATOMS:
             return node
-        body = pinned(node) if self.devices else None
+        body = pin(node) if self.devices else None
         if body is not None:
             return self._now(body)
         plan = self.plan
@@ -337,7 +337,7 @@ class _Filler:
 
     @staticmethod
     def _pin(value: Expr, device: Any) -> Expr:
-        if device is None or type(value) is Function or is_atom(value) or pinned(value) is not None:
+        if device is None or type(value) is Function or is_atom(value) or pin(value) is not None:
             return value
         on_device = Op.get("on_device")
         fixed = on_device.spec.attrs(virtual_device=device, constrain_result=True)  # type: ignore[misc]
@@ -375,7 +375,7 @@ def _operates_on_atoms(value: Expr, tails: list[Expr]) -> bool:
         cond, *arms = evaluation_children(value)
         tails += arms
         return is_atom(cond)
-    while (inner := pinned(value)) is not None:
+    while (inner := pin(value)) is not None:
         if type(inner) in (Let, If, Match, Function):
             return False
         value = inner

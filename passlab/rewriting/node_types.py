@@ -93,8 +93,8 @@ class NodeTypes:
         if type(node) is Var:
             return node.type_annotation
         parts = [k._checked_type or self._known.get(k) for k in self._parts(node)]
-        known = [p for p in parts if p is not None]
-        return self._from(node, known) if len(known) == len(parts) else None
+        types = [p for p in parts if p is not None]
+        return self._from(node, types) if len(types) == len(parts) else None
 
     def _from(self, node: Expr, parts: list[Type]) -> Type | None:
         if type(node) is Tuple:
@@ -103,7 +103,7 @@ class NodeTypes:
             whole = parts[0]
             return whole.fields[node.index] if type(whole) is TupleType and node.index < len(whole.fields) else None
         if type(node) is Call:
-            return self._called(node, parts)
+            return self._enter_call(node, parts)
         if type(node) is Function:
             return None if node.type_params else FuncType(parts[:-1], node.ret_type or parts[-1])
         if type(node) is RefCreate:
@@ -112,7 +112,7 @@ class NodeTypes:
             return parts[0].value if type(parts[0]) is RefType else None
         return parts[0] if type(node) in (Let, If, Match) and parts else None
 
-    def _called(self, node: Call, parts: list[Type]) -> Type | None:
+    def _enter_call(self, node: Call, parts: list[Type]) -> Type | None:
         if type(node.op) is not Op:
             callee = parts[0]
             return callee.ret_type if type(callee) is FuncType and not callee.type_params else None

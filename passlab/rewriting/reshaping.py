@@ -29,26 +29,26 @@ def with_param_types(func: Function, types: Mapping[Var, Type]) -> Function:
         for var in (*changed, *bound)
         if var in changed or var.type_annotation is not None
     }
-    result = rewrite(func, _untyped, replace=fresh, only=(Call, Function))
+    result = rewrite(func, _without_types, replace=fresh, only=(Call, Function))
     assert isinstance(result, Function)
     return result
 
 
-def _untyped(pre: Expr, post: Expr) -> Expr:
+def _without_types(pre: Expr, post: Expr) -> Expr:
     if type(post) is Call:
         return post.with_fields(type_args=()) if not post.op.is_operator and post.type_args else post
     assert isinstance(post, Function)
     return post.with_fields(ret_type=None) if post.ret_type is not None else post
 
 
-def resized(ty: Type | None, axis: int, length: int | Any, what: str) -> TensorType:
+def resize(ty: Type | None, axis: int, length: int | Any, what: str) -> TensorType:
     """Return a tensor type with another length along an axis; `what` names the value in errors.
 
     Raises `PassValueError` for what is no tensor and for an axis that it does not have.
     """
     if not isinstance(ty, TensorType):
-        found = "no type" if ty is None else type_text(ty)
-        raise PassValueError(Diagnostic(f"{what} is not a tensor", expected="a tensor type", found=found))
+        actual = "no type" if ty is None else type_text(ty)
+        raise PassValueError(Diagnostic(f"{what} is not a tensor", expected="a tensor type", found=actual))
     rank = len(ty.shape)
     if not -rank <= axis < rank:
         raise PassValueError(Diagnostic(f"{what} has no axis {axis}", expected=f"an axis of {rank}", found=str(axis)))

@@ -99,7 +99,7 @@ class Rule:
     terms: tuple[Term, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", tuple(_variants(_parsed(self.pattern))))
+        object.__setattr__(self, "terms", tuple(_variants(_parse_text(self.pattern))))
 
     def apply(self, call: Call, types: NodeTypes, purity: LocalPurity) -> Expr | None:
         """Return what stands for `call`, or None where the rule does not fit."""
@@ -110,7 +110,7 @@ class Rule:
             match = Match(nodes, types, purity)
             if self.when is not None and not self.when(match):
                 continue
-            result = self.result(match) if callable(self.result) else _built(_parsed(self.result), nodes)
+            result = self.result(match) if callable(self.result) else _built(_parse_text(self.result), nodes)
             if result is not None:
                 return result
         return None
@@ -141,7 +141,7 @@ class Rule:
 
 
 # ---------------------------------------------------------------- patterns
-def _parsed(text: str) -> Any:
+def _parse_text(text: str) -> Any:
     """Return a pattern as a term, or as a name."""
     words = _TOKEN.findall(text)
     open_calls: list[tuple[str, str, list[Any]]] = []
@@ -185,18 +185,18 @@ def _fits(term: Term, call: Call) -> dict[str, Any] | None:
     nodes: dict[str, Any] = {"root": call}
     stack: list[tuple[Any, Expr]] = [(term, call)]
     while stack:
-        want, have = stack.pop()
+        want, node = stack.pop()
         if type(want) is str:
-            if nodes.setdefault(want, have) is not have or (want[0] == "c" and type(have) is not Constant):
+            if nodes.setdefault(want, node) is not node or (want[0] == "c" and type(node) is not Constant):
                 return None
             continue
-        if type(have) is not Call or type(have.op) is not Op or have.op.name not in want.ops:
+        if type(node) is not Call or type(node.op) is not Op or node.op.name not in want.ops:
             return None
-        if len(have.args) != len(want.args):
+        if len(node.args) != len(want.args):
             return None
         if want.label:
-            nodes[want.label] = have
-        stack += zip(want.args, have.args, strict=True)
+            nodes[want.label] = node
+        stack += zip(want.args, node.args, strict=True)
     return nodes
 
 
@@ -242,10 +242,10 @@ def _problem(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
 def _built(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: as deep as the result of a rule
     if isinstance(term, str):
         return nodes[term]  # type: ignore[no-any-return]
-    return computed(make(term.ops[0], *[_built(a, nodes) for a in term.args]))
+    return compute(make(term.ops[0], *[_built(a, nodes) for a in term.args]))
 
 
-def computed(call: Expr) -> Expr:
+def compute(call: Expr) -> Expr:
     """Return a call, or its value when all its arguments are constant."""
     return (folded_call(call) if type(call) is Call else None) or call
 
@@ -295,9 +295,9 @@ class RuleSet:
                 note_rewrite(node, settled, used[node])
                 continue
             post = rebuild(node, new)
-            found = self._once(post, types, purity) if left > 0 and type(post) is Call else None
-            if found is not None:
-                result, used[node] = found
+            replacement = self._once(post, types, purity) if left > 0 and type(post) is Call else None
+            if replacement is not None:
+                result, used[node] = replacement
                 left -= 1
                 stack += [(node, result), (result, None)]
                 continue

@@ -22,16 +22,16 @@ def with_weights(func: Function, rule: Rule, name: str) -> Function:
     """
     added: dict[Var, None] = {}
 
-    def replaced(pre: Expr, post: Expr) -> Expr:
+    def replace(pre: Expr, post: Expr) -> Expr:
         assert isinstance(pre, Call)
         assert isinstance(post, Call)
-        found = rule(pre, post)
-        if found is None:
+        replacement = rule(pre, post)
+        if replacement is None:
             return post
-        added.update(dict.fromkeys(found[1]))
-        return found[0]
+        added.update(dict.fromkeys(replacement[1]))
+        return replacement[0]
 
-    body = rewrite(func.body, replaced, only=(Call,), name=name)
+    body = rewrite(func.body, replace, only=(Call,), name=name)
     used = free_vars(body)
     new = [var for var in used if var in added]
     if not new:

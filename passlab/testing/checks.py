@@ -72,12 +72,12 @@ def check_grad(
     values = [np.asarray(x) for x in inputs]
     compute = create_executor(executor_kind, forward).evaluate()
     backward = create_executor(executor_kind, _gradient(forward, mode, executor_kind)).evaluate()
-    _, found = backward(*values)
+    _, gradients = backward(*values)
     checked = range(len(values)) if test_inputs is None else [_position(values, x) for x in test_inputs]
     for i in checked:
         want = _differences(compute, values, i, eps)
         np.testing.assert_allclose(
-            np.asarray(found[i]).astype(np.float64), want, atol=atol, rtol=rtol, err_msg=f"input {i}"
+            np.asarray(gradients[i]).astype(np.float64), want, atol=atol, rtol=rtol, err_msg=f"input {i}"
         )
 
 
@@ -99,19 +99,19 @@ def _normal(rng: np.random.Generator, ty: Any, scale: float, mean: float) -> Arr
     return (mean + scale * rng.standard_normal(ty.concrete_shape)).astype(array_dtype(ty.dtype))
 
 
-def _position(values: Sequence[Array], wanted: Array) -> int:
-    return next(i for i, x in enumerate(values) if x is wanted or np.array_equal(x, wanted))
+def _position(values: Sequence[Array], target: Array) -> int:
+    return next(i for i, x in enumerate(values) if x is target or np.array_equal(x, target))
 
 
 def _differences(compute: Callable[..., Any], values: list[Array], index: int, eps: float) -> Array:
     """Return the two-sided differences of the sum of the result by each element of one input."""
-    found = np.zeros(values[index].shape)
+    differences = np.zeros(values[index].shape)
     moved = list(values)
-    for place in np.ndindex(*found.shape):
+    for place in np.ndindex(*differences.shape):
         ends = []
         for step in (eps, -eps):
             moved[index] = values[index].copy()
             moved[index][place] += step
             ends.append(np.asarray(compute(*moved)).astype(np.float64))
-        found[place] = np.sum((ends[0] - ends[1]) / (2 * eps))
-    return found
+        differences[place] = np.sum((ends[0] - ends[1]) / (2 * eps))
+    return differences

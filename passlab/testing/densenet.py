@@ -26,14 +26,14 @@ def _active(net: Expr, name: str) -> Any:
 
 
 def _block(net: Expr, count: int, growth: int, index: int) -> Any:
-    made = []
+    features = []
     for i in range(count):
         net = _active(net, f"batch_1_{index}_{i}")
         net = layers.conv2d(net, channels=_WIDTH * growth, kernel_size=(1, 1), name=f"conv2d_1_{index}_{i}")
         net = _active(net, f"batch_2_{index}_{i}")
         net = layers.conv2d(net, channels=growth, kernel_size=(3, 3), padding=(1, 1), name=f"conv2d_2_{index}_{i}")
-        made.append(net)
-    return op("concatenate", made, axis=1)
+        features.append(net)
+    return op("concatenate", features, axis=1)
 
 
 def get_net(

@@ -45,13 +45,13 @@ def _tower(net: Expr, steps: tuple[Step, ...], name: str) -> Any:
     return net
 
 
-def _mixed(net: Expr, name: str, first: int, towers: tuple[tuple[Step, ...], ...], pool: str, projected: int) -> Any:
+def _mix(net: Expr, name: str, first: int, towers: tuple[tuple[Step, ...], ...], pool: str, projected: int) -> Any:
     """1x1 convolution, towers, and a pooling with a 1x1 convolution after it, side by side."""
-    made = [_conv(net, first, ONE, name=f"{name}_conv")]
-    made += [_tower(net, steps, f"{name}_tower{f'_{i}' if i else ''}") for i, steps in enumerate(towers)]
+    branches = [_conv(net, first, ONE, name=f"{name}_conv")]
+    branches += [_tower(net, steps, f"{name}_tower{f'_{i}' if i else ''}") for i, steps in enumerate(towers)]
     pooled = _pool(net, pool, 3, 1, 1)
-    made.append(_conv(pooled, projected, ONE, name=f"{name}_tower_{len(towers)}", at="_conv"))
-    return op("concatenate", made, axis=1)
+    branches.append(_conv(pooled, projected, ONE, name=f"{name}_tower_{len(towers)}", at="_conv"))
+    return op("concatenate", branches, axis=1)
 
 
 def _halve(net: Expr, name: str) -> Any:
@@ -68,19 +68,19 @@ def _halve_again(net: Expr, name: str) -> Any:
     return op("concatenate", (left, right, _pool(net, "max", 3, 2, 0)), axis=1)
 
 
-def _forked(net: Expr, name: str, pool: str) -> Any:
+def _fork_at(net: Expr, name: str, pool: str) -> Any:
     """The last blocks: towers whose ends fork into a row and a column."""
 
     def fork(tower: Expr, at: str) -> list[Any]:
         row = _conv(tower, 384, ROW3, 1, (0, 1), name=at, at="_mixed_conv")
         return [row, _conv(tower, 384, COLUMN3, 1, (1, 0), name=at, at="_mixed_conv_1")]
 
-    made = [_conv(net, 320, ONE, name=f"{name}_conv")]
-    made += fork(_tower(net, ((384, ONE),), f"{name}_tower"), f"{name}_tower")
-    made += fork(_tower(net, ((448, ONE), (384, THREE)), f"{name}_tower_1"), f"{name}_tower_1")
+    branches = [_conv(net, 320, ONE, name=f"{name}_conv")]
+    branches += fork(_tower(net, ((384, ONE),), f"{name}_tower"), f"{name}_tower")
+    branches += fork(_tower(net, ((448, ONE), (384, THREE)), f"{name}_tower_1"), f"{name}_tower_1")
     pooled = _pool(net, pool, 3, 1, 1)
-    made.append(_conv(pooled, 192, ONE, name=f"{name}_tower_2", at="_conv"))
-    return op("concatenate", made, axis=1)
+    branches.append(_conv(pooled, 192, ONE, name=f"{name}_tower_2", at="_conv"))
+    return op("concatenate", branches, axis=1)
 
 
 def get_net(batch_size: int, num_classes: int, image_shape: tuple[int, ...], dtype: str) -> Function:
@@ -95,14 +95,14 @@ def get_net(batch_size: int, num_classes: int, image_shape: tuple[int, ...], dty
     net = _pool(net, "max", 3, 2, 0)
     for i, projected in enumerate((32, 64, 64)):
         towers: tuple[tuple[Step, ...], ...] = (((48, ONE), (64, FIVE)), ((64, ONE), (96, THREE), (96, THREE)))
-        net = _mixed(net, f"mixed_{i}" if i else "mixed", 64, towers, "avg", projected)
+        net = _mix(net, f"mixed_{i}" if i else "mixed", 64, towers, "avg", projected)
     net = _halve(net, "mixed_3")
     for i, n in enumerate((128, 160, 160, 192), 4):
         short: tuple[Step, ...] = ((n, ONE), (n, ROW7), (192, COLUMN7))
         long: tuple[Step, ...] = ((n, ONE), (n, COLUMN7), (n, ROW7), (n, COLUMN7), (192, ROW7))
-        net = _mixed(net, f"mixed_{i}", 192, (short, long), "avg", 192)
+        net = _mix(net, f"mixed_{i}", 192, (short, long), "avg", 192)
     net = _halve_again(net, "mixed_8")
-    net = _forked(_forked(net, "mixed_9", "avg"), "mixed_10", "max")
+    net = _fork_at(_fork_at(net, "mixed_9", "avg"), "mixed_10", "max")
     net = op("nn.batch_flatten", _pool(net, "avg", 8, 1, 0))
     net = op("nn.dense", net, var("fc1_weight"), units=num_classes)
     return close_over(op("nn.softmax", op("nn.bias_add", net, var("fc2_bias"))))

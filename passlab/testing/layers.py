@@ -44,8 +44,8 @@ def batch_norm_infer(
     **attrs: Any,
 ) -> Any:
     """Return the normalised data of `nn.batch_norm` on new parameters `{name}_gamma`, `{name}_beta`, ..."""
-    given = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
-    vectors = [value if value is not None else var(f"{name}_{part}") for part, value in given.items()]
+    params = {"gamma": gamma, "beta": beta, "moving_mean": moving_mean, "moving_var": moving_var}
+    vectors = [value if value is not None else var(f"{name}_{part}") for part, value in params.items()]
     return op("nn.batch_norm", data, *vectors, **attrs)[0]
 
 

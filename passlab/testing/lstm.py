@@ -50,8 +50,8 @@ def lstm_cell(num_hidden: int, batch_size: int = 1, dtype: str = "float32", name
     scope = _Scope()
 
     def dense(data: Expr, first: int, part: str) -> Var:
-        made = layers.dense_add_bias(data, weights[first], weights[first + 1], num_hidden * 4, name=f"{name}{part}")
-        return scope.let(part, gates_type, made)
+        result = layers.dense_add_bias(data, weights[first], weights[first + 1], num_hidden * 4, name=f"{name}{part}")
+        return scope.let(part, gates_type, result)
 
     i2h = dense(inputs, 0, "i2h")
     h2h = dense(TupleGetItem(states, 0), 2, "h2h")

@@ -40,16 +40,16 @@ def count(prelude: Any, n: ADTValue) -> int:
 def make_nat_value(prelude: Any, n: int) -> ADTValue:
     """Return a Python number as a value of type `nat`. Raises `PasslabError` for a negative one."""
     zero, successor = _constructors(prelude)
-    made = ADTValue(zero, ())
+    result = ADTValue(zero, ())
     for _ in range(_natural(n)):
-        made = ADTValue(successor, (made,))
-    return made
+        result = ADTValue(successor, (result,))
+    return result
 
 
 def make_nat_expr(prelude: Any, n: int) -> Expr:
     """Return a Python number as an expression of type `nat`. Raises `PasslabError` for a negative one."""
     zero, successor = _constructors(prelude)
-    made: Expr = Call(zero, ())
+    call: Expr = Call(zero, ())
     for _ in range(_natural(n)):
-        made = Call(successor, (made,))
-    return made
+        call = Call(successor, (call,))
+    return call

@@ -163,9 +163,9 @@ class AttrParser:
         try:
             return declared(**values)
         except DiagnosticError as error:
-            raise self._located(declared, error, values, places, place) from None
+            raise self._locate(declared, error, values, places, place) from None
 
-    def _located(
+    def _locate(
         self,
         declared: type[Attrs],
         error: DiagnosticError,

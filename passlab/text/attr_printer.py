@@ -108,9 +108,9 @@ class AttrPrinter:
     def call_attrs(self, call: Call, out: list[Any], indent: str) -> list[str]:
         """Return the `key=value` texts of a call."""
         attrs = call.attrs
-        known = self._texts.get(id(attrs))
-        if known is not None and self.annotations is None:
-            return known[1]
+        cached = self._texts.get(id(attrs))
+        if cached is not None and self.annotations is None:
+            return cached[1]
         assert attrs is not None
         declared = call.op.spec.attrs if type(call.op) is Op else None
         defaults = _defaults(type(attrs))
@@ -179,15 +179,15 @@ def deep_attrs(call: Call) -> tuple[Expr, ...]:
     attrs = call.attrs
     if attrs is None or not _may_hold_expressions(type(attrs)):
         return ()
-    found: list[Expr] = []
+    exprs: list[Expr] = []
     stack = [v for _, v in attrs.items()][::-1]
     while stack:
         value = stack.pop()
         if isinstance(value, Expr):
             if type(value) is not Constant:
-                found.append(value)
+                exprs.append(value)
         elif isinstance(value, (tuple, list)):
             stack.extend(value[::-1])
         elif isinstance(value, dict):
             stack.extend([*(key for key in value if isinstance(key, Expr)), *value.values()][::-1])
-    return tuple(found)
+    return tuple(exprs)

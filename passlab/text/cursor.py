@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, ParseError, did_you_mean
 from passlab.ir.span import Source, Span
-from passlab.text.hints import malformed, syntax_hint, unclosed
+from passlab.text.hints import malformation, syntax_hint, unclosed_opener
 from passlab.text.lexer import Tokens
 from passlab.text.literals import local_text, read_string
 
@@ -117,17 +117,17 @@ class Cursor:
         more["hint"] = did_you_mean(name, candidates) or more.get("hint")
         raise ParseError(Diagnostic(what, place, **more))
 
-    def unexpected(self, wanted: str) -> NoReturn:
+    def unexpected(self, expected: str) -> NoReturn:
         """Raise a `ParseError` for the current token, saying what was wanted in its place and what to try."""
         word = self.texts[self.i]
         end = self.starts[self.i] + len(word)
-        problem = malformed(word, (self.source.text or "")[end : end + 1])
+        problem = malformation(word, (self.source.text or "")[end : end + 1])
         if problem is not None:
             self.error(problem[0], hint=problem[1])
-        opener = unclosed(self.texts, self.i, wanted)
+        opener = unclosed_opener(self.texts, self.i, expected)
         notes = () if opener is None else ((f"the `{self.texts[opener]}` is here", self.token_span(opener)),)
         self.error(
-            f"expected {wanted} found {describe(word)}", notes=notes, hint=syntax_hint(self.texts, self.i, wanted)
+            f"expected {expected} found {describe(word)}", notes=notes, hint=syntax_hint(self.texts, self.i, expected)
         )
 
 

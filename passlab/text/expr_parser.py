@@ -122,12 +122,12 @@ class ExprParser:
     def _value(self) -> Parse:
         """Parse the right side of a binding and the `;` behind it."""
         first = self.cursor.i
-        found = self.flat.simple()
-        if found is None or self.texts[self.cursor.i] != ";":
+        value = self.flat.simple()
+        if value is None or self.texts[self.cursor.i] != ";":
             self.cursor.i = first
-            found = yield self.body(value=True)
+            value = yield self.body(value=True)
         self.cursor.expect(";")
-        return found
+        return value
 
     def _let(self) -> Parse:
         first = self.cursor.i
@@ -259,10 +259,10 @@ class ExprParser:
                 break
             word, start = self.texts[self.cursor.i], self.cursor.i
             if word.startswith(("meta[relay.attrs.", "meta[DictAttrs]")):
-                found = self.scopes.meta(start)
+                meta_object = self.scopes.meta(start)
                 self.cursor.i += 1
-                if isinstance(found, Attrs):
-                    attrs = found
+                if isinstance(meta_object, Attrs):
+                    attrs = meta_object
                     self.cursor.accept(",")
                     self.cursor.expect(")")
                     break
@@ -286,15 +286,15 @@ class ExprParser:
             self.cursor.i += 1
         limits.check("nesting", len(opened), "this text")
         inner = opened.pop()
-        node: Expr = yield self._parenthesized(inner, None)
+        node: Expr = yield self._parentheses_from(inner, None)
         while opened:
             head, inner = (node, inner), opened.pop()
             if self.cursor.accept(")"):
                 continue
-            node = yield self._parenthesized(inner, head)
+            node = yield self._parentheses_from(inner, head)
         return node
 
-    def _parenthesized(self, first: int, head: Head | None) -> Parse:
+    def _parentheses_from(self, first: int, head: Head | None) -> Parse:
         """Parse a tuple, or an expression in parentheses, from behind the parenthesis at token `first`.
 
         `head` is the operand that its first part begins with, where that is read already.

@@ -105,9 +105,9 @@ class FlatParser:
             end = len(self.texts) - 1
         words = self.texts[j:end]
         key = (op, *words)
-        known = self._records.get(key)
-        if known is not None:
-            return end, known
+        cached = self._records.get(key)
+        if cached is not None:
+            return end, cached
         self.cursor.i = j
         values, places = self.attrs.attrs_until(")")
         attrs = self.attrs.make_attrs(op, values, places, self.cursor.token_span(first))

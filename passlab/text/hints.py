@@ -21,9 +21,9 @@ _ELEMENTS = "a field of a tuple is `.0`; elements of a tensor are taken by `take
 class _Slip(NamedTuple):
     """What the parser `wanted`, and regular expressions: of three tokens `behind`, of the `found` one and its next."""
 
-    wanted: str
+    expected: str
     behind: str
-    found: str
+    actual: str
     cure: str
 
 
@@ -49,31 +49,31 @@ _SLIPS = (
     _Slip("an expression", "", r"\[ ", "a list is the value of an attribute, which is given by name: `axis=[0, 1]`"),
     _Slip("an expression", r"\*$", r"\* ", "a power is written `power(%x, %y)`"),
     _Slip("a `)`", "", f"{_NAME}=", "put a `,` before it"),
-    *(_Slip(f"a `{wanted}`", "", r"\[ ", _ELEMENTS) for wanted in ")};"),
+    *(_Slip(f"a `{close}`", "", r"\[ ", _ELEMENTS) for close in ")};"),
     _Slip("a `;`", "", "", "a binding ends in `;`, and the expression it is for follows"),
     _Slip("the number of a tuple element", "", _NAME, "an operator stands before its arguments: `{word}(...)`"),
 )
 
 
-def syntax_hint(texts: Sequence[str], at: int, wanted: str) -> str | None:
-    """Return what to try where `wanted` should stand instead of the token `at`, or None. Linear in the tokens."""
+def syntax_hint(texts: Sequence[str], at: int, expected: str) -> str | None:
+    """Return what to try where `expected` should stand instead of the token `at`, or None. Linear in the tokens."""
     word = texts[at]
     opened = [texts[i] for i in _still_open(texts, at)]
     if word in _OPENERS and _OPENERS[word] not in opened:
         return f"nothing is open that this `{word}` could close"
-    behind, found = " ".join(texts[max(0, at - 3) : at]), f"{word} {texts[at + 1]}"
+    behind, actual = " ".join(texts[max(0, at - 3) : at]), f"{word} {texts[at + 1]}"
     for slip in _SLIPS:
-        if slip.wanted == wanted and re.search(slip.behind, behind) and re.match(slip.found, found):
+        if slip.expected == expected and re.search(slip.behind, behind) and re.match(slip.actual, actual):
             return slip.cure.replace("{word}", word)
     return None
 
 
-def unclosed(texts: Sequence[str], at: int, wanted: str) -> int | None:
+def unclosed_opener(texts: Sequence[str], at: int, expected: str) -> int | None:
     """Return the token that opened the bracket which is wanted at token `at`, where that one ends what it holds."""
     opened = _still_open(texts, at)
-    close = wanted[3:4]
-    known = opened and close in _OPENERS and texts[opened[-1]] == _OPENERS[close] and texts[at] in _BORDERS
-    return opened[-1] if known else None
+    close = expected[3:4]
+    opens = opened and close in _OPENERS and texts[opened[-1]] == _OPENERS[close] and texts[at] in _BORDERS
+    return opened[-1] if opens else None
 
 
 def _still_open(texts: Sequence[str], at: int) -> list[int]:
@@ -88,7 +88,7 @@ def _still_open(texts: Sequence[str], at: int) -> list[int]:
     return opened
 
 
-def malformed(word: str, after: str) -> tuple[str, str | None] | None:
+def malformation(word: str, after: str) -> tuple[str, str | None] | None:
     """Return what is wrong with a token that no text may hold, and the cure. `after` is the character behind it."""
     if word == '"':
         return "this string never ends", 'close it with `"`'

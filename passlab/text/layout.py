@@ -36,7 +36,7 @@ from passlab.ir.walk import CHILDREN
 from passlab.text.attr_printer import AttrPrinter, deep_attrs
 from passlab.text.cursor import Parse
 from passlab.text.literals import local_text, name_text, quote, scalar_text
-from passlab.text.marks import CLOSE, Annotations, unmarked
+from passlab.text.marks import CLOSE, Annotations, without_marks
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.naming import Names
 
@@ -131,7 +131,7 @@ class Layout(AttrPrinter):
         """What is written behind a node: its type, or what `annotate` says."""
         if self.annotate is not None:
             text = self.annotate(node) or ""
-            return text if self.annotations is None else unmarked(text)
+            return text if self.annotations is None else without_marks(text)
         ty = node._checked_type
         span = node.span if self.spans else None
         if (ty is None and span is None) or type(node) not in _COMMENTED:
@@ -180,9 +180,9 @@ class Layout(AttrPrinter):
     # ------------------------------------------------------------ references
     def reference(self, node: Expr, out: Rope, indent: str) -> str:
         """How an operand is written. One that has no name yet gets its number, and its line at the end of `out`."""
-        known = self.ref.get(node)
-        if known is not None:
-            return known
+        cached = self.ref.get(node)
+        if cached is not None:
+            return cached
         piece = self.formed.pop(node)
         kind = type(node)
         if kind in _ATOMS:
@@ -217,9 +217,9 @@ class Layout(AttrPrinter):
         With `inline` it stands in tail position. Its own lines are then indented by `inner` (usually `indent`).
         """
         ref, formed = self.ref, self.formed
-        known = ref.get(root)
-        if known is not None:
-            return known
+        cached = ref.get(root)
+        if cached is not None:
+            return cached
         in_place = inline and root not in self.shared
         stack: list[Expr | None] = [root]
         push, pop = stack.append, stack.pop
@@ -261,9 +261,9 @@ class Layout(AttrPrinter):
     def quick(self, node: Expr, out: Rope, indent: str) -> str | None:
         """The text in place of a node whose operands all have names, or None for any other."""
         ref = self.ref
-        known = ref.get(node)
-        if known is not None:
-            return known
+        cached = ref.get(node)
+        if cached is not None:
+            return cached
         if type(node) is not Call or node in self.shared or deep_attrs(node):
             return None
         if node.op not in ref and type(node.op) is not Constructor:

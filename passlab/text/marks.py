@@ -52,7 +52,7 @@ CLOSE = _CLOSE
 _STRIP = str.maketrans("", "", _OPEN + _SEP + _CLOSE)
 
 
-def unmarked(text: str) -> str:
+def without_marks(text: str) -> str:
     """Return text from outside without characters that would look like marks."""
     return text.translate(_STRIP)
 
@@ -77,19 +77,19 @@ class Printed:
     @cached_property
     def marks(self) -> tuple[Mark, ...]:
         """All marks, by start, outer before inner."""
-        found: list[Mark | None] = []
+        result: list[Mark | None] = []
         open_marks: list[tuple[int, int, Any]] = []  # (slot in found, start, what is marked)
         at = 0
         parts = iter(self._parts)
         for text, number in zip(parts, parts, strict=False):
             at += len(text)  # type: ignore[arg-type]
             if number is not None:
-                open_marks.append((len(found), at, self._marked[int(number)]))
-                found.append(None)
+                open_marks.append((len(result), at, self._marked[int(number)]))
+                result.append(None)
             else:
                 slot, start, (kind, node) = open_marks.pop()
-                found[slot] = Mark(start, at, kind, node)
-        return tuple(found)  # type: ignore[arg-type]
+                result[slot] = Mark(start, at, kind, node)
+        return tuple(result)  # type: ignore[arg-type]
 
     def at(self, offset: int) -> list[Mark]:
         """The marks that cover a character of the text, outermost first."""

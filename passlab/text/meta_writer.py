@@ -76,13 +76,13 @@ class MetaWriter:
 
     def reference(self, key: str, value: Any) -> str:
         """Return `meta[key][index]` for an object. Expressions and unknowns count by identity, records by value."""
-        known = self._texts.get(value)
-        if known is None:
+        cached = self._texts.get(value)
+        if cached is None:
             key = _ODD.sub("_", key)
             held = self.objects.setdefault(key, [])
-            known = self._texts[value] = f"meta[{key}][{len(held)}]"
+            cached = self._texts[value] = f"meta[{key}][{len(held)}]"
             held.append(value)
-        return known
+        return cached
 
     @staticmethod
     def type_key(value: Any) -> str:
@@ -131,10 +131,10 @@ class Graph:
         return len(self.nodes) - 1
 
     def _values(self, values: Iterable[Any]) -> Parse:
-        found = []
+        result = []
         for value in values:
-            found.append((yield self._value(value)))
-        return found
+            result.append((yield self._value(value)))
+        return result
 
     def _array(self, values: Iterable[Any]) -> Parse:
         return self._add("Array", data=(yield self._values(values)))

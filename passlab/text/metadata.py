@@ -41,9 +41,9 @@ class MetaTable:
             except PasslabError:
                 raise
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
-                raise _malformed(source, start, str(error)) from None
+                raise _malformation(source, start, str(error)) from None
         self.own_vars = frozenset(v for v in self.objects.get("relay.Var", ()) if isinstance(v, Var))
-        for key, objects in (given or {}).items():
+        for key, objects in (table or {}).items():
             self.objects.setdefault(key, []).extend(objects)
 
     def lookup(self, word: str, place: Span) -> Any:
@@ -53,21 +53,21 @@ class MetaTable:
         if key not in self.objects:
             hint = did_you_mean(key, self.objects) or "the text has no metadata section for it"
             raise ParseError(Diagnostic(f"no entry in the meta table for `{key}`", place, hint=hint))
-        found = self.objects[key]
-        if index >= len(found):
+        objects = self.objects[key]
+        if index >= len(objects):
             raise ParseError(
                 Diagnostic(
                     f"the node index `{index}` is out of bounds for `{key}`",
                     place,
-                    hint=f"the table has {len(found)} of them",
+                    hint=f"the table has {len(objects)} of them",
                 )
             )
-        if isinstance(found[index], OpaqueObject):
+        if isinstance(objects[index], OpaqueObject):
             raise ParseError(Diagnostic(f"`{word}` stood for a Python object, which text cannot hold", place))
-        return found[index]
+        return objects[index]
 
 
-def _malformed(source: Source, start: int, what: str) -> ParseError:
+def _malformation(source: Source, start: int, what: str) -> ParseError:
     return ParseError(
         Diagnostic(f"malformed metadata section: {what}", Span(source, start - len("#[metadata]"), start))
     )

@@ -60,7 +60,7 @@ def upgrade_json(json_str: str) -> str:
         nodes = graph["nodes"]
         if version_of(graph) >= LATEST:
             return json_str
-        return json.dumps(_upgraded(graph, nodes), indent=2)
+        return json.dumps(_upgrade(graph, nodes), indent=2)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         place = Span(Source("json", json_str), 0, 0)
         raise ParseError(Diagnostic(f"malformed JSON of a program: {error}", place)) from None
@@ -85,7 +85,7 @@ def create_updater(node_map: dict[str, Any], from_ver: str, to_ver: str) -> Call
     return update
 
 
-def _upgraded(graph: Node, nodes: list[Node]) -> Node:
+def _upgrade(graph: Node, nodes: list[Node]) -> Node:
     in_place = version_of(graph) <= NAMED_IN_PLACE
     for node in list(nodes):
         old = str(node.get("type_key", ""))

@@ -222,11 +222,11 @@ class ModuleParser:
         """Refuse types that nothing defines; they may be defined behind their uses, so this comes last."""
         for name, index in self.types.loose_types.items():
             if name not in self.types.known_types:
-                known = [*self.types.known_types, *DTYPES, "Tensor"]
+                names = [*self.types.known_types, *DTYPES, "Tensor"]
                 self.cursor.unknown(
                     f"the type `{name}` is undefined",
                     name,
-                    known,
+                    names,
                     self.cursor.token_span(index),
                     hint=f"define it: `type {name} {{ ... }}`",
                 )

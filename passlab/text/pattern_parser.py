@@ -40,11 +40,11 @@ class PatternParser:
         start = self.starts[first]
         return Var(word[1:], annotation, Span(self.source, start, start + len(word)))
 
-    def binder(self, wanted: str) -> Parse:
+    def binder(self, expected: str) -> Parse:
         """Parse `%x`, then `{virtual_device=...}` and `: Type` where they stand. The variable is not yet in scope."""
         word = self.texts[self.cursor.i]
         if word[:1] != "%" or word[1:2].isdigit() or len(word) < 2:
-            self.cursor.unexpected(wanted)
+            self.cursor.unexpected(expected)
         span = self.cursor.token_span(self.cursor.i)
         self.cursor.i += 1
         device: Any = None

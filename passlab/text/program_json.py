@@ -135,8 +135,8 @@ class ProgramGraph(Graph):
 
 
 def _device(value: Expr) -> Any:
-    found = getattr(value, "virtual_device", None)
-    return UNCONSTRAINED if found is None else found
+    device = getattr(value, "virtual_device", None)
+    return UNCONSTRAINED if device is None else device
 
 
 _KEYS: dict[type, str] = {kind.cls: key for key, kind in KINDS.items() if kind.cls is not IRModule}

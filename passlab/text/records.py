@@ -25,10 +25,12 @@ def record_class(type_key: str, fields: Iterable[str] = ()) -> type[Attrs] | Non
     if type_key not in _known:
         for name in Op.list_op_names():
             declared = Op.get(name).spec.attrs
-            if declared is not None and declared not in (known := _known.setdefault(declared.type_key, [])):
-                known.append(declared)
-    found, expected = _known.get(type_key, []), set(fields)
-    return next((cls for cls in found if expected <= {f.name for f in cls.schema}), found[0] if found else None)
+            if declared is not None and declared not in (declared_classes := _known.setdefault(declared.type_key, [])):
+                declared_classes.append(declared)
+    candidates, expected = _known.get(type_key, []), set(fields)
+    return next(
+        (cls for cls in candidates if expected <= {f.name for f in cls.schema}), candidates[0] if candidates else None
+    )
 
 
 def make_node(type_key: str, **fields: Any) -> Any:

@@ -118,14 +118,14 @@ class Scopes:
         return Constant(array, self.cursor.token_span(index))
 
     def _meta_atom(self, index: int) -> Expr | None:
-        found = self.meta(index)
-        if not isinstance(found, Expr):
+        node = self.meta(index)
+        if not isinstance(node, Expr):
             return None
-        if isinstance(found, Constant):
-            self.env[self.texts[index]] = found
+        if isinstance(node, Constant):
+            self.env[self.texts[index]] = node
         else:
             self.foreign = True
-        return found
+        return node
 
     def meta(self, index: int) -> Any:
         """The object a `meta[...][...]` token stands for."""
@@ -133,12 +133,12 @@ class Scopes:
 
     def meta_value(self, index: int) -> Any:
         """As `meta`. TVM writes a variable in an attribute as a copy: the one in scope that it copies is meant."""
-        found = self.meta(index)
-        if isinstance(found, Var) and found in self.meta_table.own_vars:
-            local = self.env.get(f"%{local_text(found.name_hint)}")
-            if isinstance(local, Var) and local.type_annotation is found.type_annotation:
+        value = self.meta(index)
+        if isinstance(value, Var) and value in self.meta_table.own_vars:
+            local = self.env.get(f"%{local_text(value.name_hint)}")
+            if isinstance(local, Var) and local.type_annotation is value.type_annotation:
                 return local
-        return found
+        return value
 
     def _local(self, word: str, index: int) -> Expr:
         key = sigil_key(word)
@@ -183,9 +183,9 @@ class Scopes:
     def callee(self, index: int) -> tuple[Expr | None, int]:
         """The operator or constructor named by tokens from `index` on, and the index behind them; None for no name."""
         word = self.texts[index]
-        found = self.callees.get(word)
-        if found is not None and self.texts[index + 1] != ".":
-            return found, index + 1
+        op = self.callees.get(word)
+        if op is not None and self.texts[index + 1] != ".":
+            return op, index + 1
         if not self.cursor.is_key(index):
             return None, index
         if (
@@ -200,10 +200,10 @@ class Scopes:
         while self.texts[end] == "." and self.texts[end + 1][:1].isalpha():
             name += "." + self.texts[end + 1]
             end += 2
-        found = self.constructors.get(name) or find_op(name) or self.no_callee(name, index)
+        op = self.constructors.get(name) or find_op(name) or self.no_callee(name, index)
         if end == index + 1:
-            self.callees[word] = found
-        return found, end
+            self.callees[word] = op
+        return op, end
 
     def named(self, index: int) -> tuple[Expr | None, int]:
         """As `callee`, with None for a name that stands for nothing."""
@@ -221,11 +221,11 @@ class Scopes:
             )
         if word == "return":
             self.cursor.error("there is no `return`", span, hint="the last expression of a block is its value")
-        known = [*self.constructors, *Op.list_op_names()]
+        names = [*self.constructors, *Op.list_op_names()]
         self.cursor.unknown(
             f"operator `{name}` not found, perhaps you forgot to register it?",
             name,
-            known,
+            names,
             span,
             hint=f"a local variable is written `%{name}`, a global one `@{name}`",
         )

@@ -45,23 +45,23 @@ class TypeParser:
     def flat_type(self) -> Type | None:
         """Parse a tensor or scalar type that is one token; None, with nothing read, when it is something else."""
         word = self.texts[self.cursor.i]
-        known = self._flat.get(word)
-        if known is not None and not (self.type_vars and word in self.type_vars):
+        cached = self._flat.get(word)
+        if cached is not None and not (self.type_vars and word in self.type_vars):
             self.cursor.i += 1
-            return known
+            return cached
         if word in self.type_vars:
             self.cursor.i += 1
             return self.type_vars[word]
         match = _FLAT_TENSOR.match(word)
         if match:
-            found = self._tensor(match[1].split(","), match[2])
+            ty = self._tensor(match[1].split(","), match[2])
         elif word[:1].isalpha() and _DTYPE_LIKE.match(word) and is_dtype(word):
-            found = self._tensor([], word)
+            ty = self._tensor([], word)
         else:
             return None
-        self._flat[word] = found
+        self._flat[word] = ty
         self.cursor.i += 1
-        return found
+        return ty
 
     def _tensor(self, dims: list[str], dtype: str) -> Type:
         parts = [d.strip() for d in dims]
@@ -117,18 +117,18 @@ class TypeParser:
             return self._general_tensor()
         if not self.cursor.is_name(self.cursor.i):
             self.cursor.unexpected("a type")
-        return (yield self._named())
+        return (yield self._name())
 
     def sequence(self, close: str) -> Parse:
         """Parse types separated by commas up to `close`, which is read too."""
-        found: list[Type] = []
+        types: list[Type] = []
         if self.cursor.accept(close):
-            return found
+            return types
         more = True
         while more:
-            found.append(self.flat_type() or (yield self.type_()))
+            types.append(self.flat_type() or (yield self.type_()))
             more = self.cursor.separator(close)
-        return found
+        return types
 
     def _function_type(self) -> Parse:
         self.cursor.i += 1
@@ -163,7 +163,7 @@ class TypeParser:
             else:
                 self.type_vars[key] = old
 
-    def _named(self) -> Parse:
+    def _name(self) -> Parse:
         first = self.cursor.i
         name = self.cursor.name("a type")
         if self.type_vars and name_text(name) in self.type_vars:
@@ -174,11 +174,11 @@ class TypeParser:
         return TypeCall(GlobalTypeVar(name), args)
 
     def _meta_type(self) -> Type:
-        found = self.scopes.meta(self.cursor.i)
-        if not isinstance(found, Type):
-            self.cursor.error(f"`{self.texts[self.cursor.i]}` is not a type", found=type(found).__name__)
+        ty = self.scopes.meta(self.cursor.i)
+        if not isinstance(ty, Type):
+            self.cursor.error(f"`{self.texts[self.cursor.i]}` is not a type", found=type(ty).__name__)
         self.cursor.i += 1
-        return found
+        return ty
 
     def _general_tensor(self) -> Type:
         """Parse a tensor type that is spread over tokens: odd blanks, comments, symbolic dimensions."""

@@ -83,9 +83,9 @@ class TypePrinter:
     # ------------------------------------------------------------ types
     def text(self, root: Type) -> str:
         """Return a type as text."""
-        known = self._ground.get(root)
-        if known is not None:
-            return known
+        cached = self._ground.get(root)
+        if cached is not None:
+            return cached
         if type(root) is TensorType:
             return self._tensor(root)
         if root.parts > LONGEST:

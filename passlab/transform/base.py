@@ -18,7 +18,7 @@ from passlab.ir.expr import Function
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import observed, permitted
+from passlab.ir.walk import observe, permitted
 from passlab.lazy import PASSES, late
 from passlab.transform.context import PassContext, _current_run
 from passlab.transform.diagnostics import DiagnosticContext
@@ -128,7 +128,7 @@ class Pass:
         return result
 
     def _watched(self, run: PassRun, observers: list[Any], permits: list[Any]) -> IRModule:
-        with observed(_to_all(observers)), permitted(_by_all(permits)):
+        with observe(_to_all(observers)), permitted(_by_all(permits)):
             return self._run(run)
 
     def _run(self, run: PassRun) -> IRModule:
@@ -149,9 +149,9 @@ class Pass:
 
     def as_text(self) -> str:
         """Return the pass in the pipeline language, as in `FuseOps(fuse_opt_level=2)`."""
-        given = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
+        options = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
         name = self.factory_name or self.info.name
-        return f"{name}({given})" if given else name
+        return f"{name}({options})" if options else name
 
     def __repr__(self) -> str:
         return self.as_text()
@@ -200,8 +200,8 @@ class ModulePass(Pass):
 
     def _run(self, run: PassRun) -> IRModule:
         run.diagnostics = DiagnosticContext(run.module)
-        given = run.partial = self._typed(run.module).snapshot()
-        result = self.transform_module(given, run.context)
+        start = run.partial = self._typed(run.module).snapshot()
+        result = self.transform_module(start, run.context)
         if not isinstance(result, IRModule):
             raise _wrong_result(self, "IRModule", result)
         run.partial = result
@@ -243,26 +243,26 @@ class FunctionPass(Pass):
     def _run(self, run: PassRun) -> IRModule:
         run.diagnostics = DiagnosticContext(run.module)
         start = self._typed(run.module)
-        given = start.snapshot()
-        seen = given if self.trusted else start.snapshot()  # what a user's pass adds to it is not in the result
+        start_module = start.snapshot()
+        seen = start_module if self.trusted else start.snapshot()  # what a user's pass adds to it is not in the result
         changes: dict[str, Function] = {}
         try:
             for name, function in start.items():
                 if is_optimizable(function):
                     result = self.transform_function(function, seen, run.context)
                     if result is not function:
-                        changes[name] = self._checked(result, name)
+                        changes[name] = self._check(result, name)
         except BaseException:
-            run.partial = given.with_functions(changes)
+            run.partial = start_module.with_functions(changes)
             raise
-        result_mod = given.with_functions(changes)
+        result_mod = start_module.with_functions(changes)
         run.partial = result_mod
         run.diagnostics.render()
         if result_mod.same_contents(run.module):
             result_mod = run.module
         return infer_types(result_mod)
 
-    def _checked(self, result: Any, name: str) -> Function:
+    def _check(self, result: Any, name: str) -> Function:
         if not isinstance(result, Function):
             raise _wrong_result(self, "relay.Function", result, f" for @{name}")
         if not self.trusted:
@@ -271,14 +271,14 @@ class FunctionPass(Pass):
 
     def _refuse_loose(self, result: Function, name: str) -> None:
         """Raise `DiagnosticError` for a function with free variables or free type variables."""
-        said = f"the pass `{self.info.name}` left @{name}, which contains free"
+        message = f"the pass `{self.info.name}` left @{name}, which contains free"
         if loose := free_vars(result):
             names = ", ".join(f"%{v.name_hint}" for v in loose)
-            raise DiagnosticError(Diagnostic(f"{said} variables: {names}", loose[0].span))
+            raise DiagnosticError(Diagnostic(f"{message} variables: {names}", loose[0].span))
         if types := free_type_vars(result):
             hint = "list them in the type_params of the function"
             names = ", ".join(v.name_hint for v in types)
-            raise DiagnosticError(Diagnostic(f"{said} type variables: {names}", result.span, hint=hint))
+            raise DiagnosticError(Diagnostic(f"{message} type variables: {names}", result.span, hint=hint))
 
     def __str__(self) -> str:
         return f"Run Function pass: {self.info.name} at the optimization level {self.info.opt_level}"
@@ -290,14 +290,14 @@ def infer_types(mod: IRModule) -> IRModule:
     return infer_type(mod)
 
 
-def _wrong_result(pass_: Pass, expected: str, found: Any, where: str = "") -> PassTypeError:
-    hint = "does it end without a `return`?" if found is None else None
+def _wrong_result(pass_: Pass, expected: str, actual: Any, where: str = "") -> PassTypeError:
+    hint = "does it end without a `return`?" if actual is None else None
     kind = "module" if isinstance(pass_, ModulePass) else "function"
     return PassTypeError(
         Diagnostic(
             f"the {kind} pass `{pass_.info.name}` gave a wrong result{where}",
             expected=expected,
-            found=type(found).__name__,
+            found=type(actual).__name__,
             hint=hint,
         )
     )

@@ -65,10 +65,10 @@ class ConfigOption:
         )
 
     def _record(self, fields: Mapping[str, Any]) -> Any:
-        known = list(getattr(self.type, "__dataclass_fields__", {}))
+        names = list(getattr(self.type, "__dataclass_fields__", {}))
         for name in fields:
-            if known and name not in known:
-                hint = did_you_mean(name, known) or f"its fields are {', '.join(known)}"
+            if names and name not in names:
+                hint = did_you_mean(name, names) or f"its fields are {', '.join(names)}"
                 raise ConfigError(Diagnostic(f"config {self.key} has no field `{name}`", hint=hint))
         try:
             return self.type(**fields)

@@ -260,7 +260,7 @@ class PassContext:
     def _of_instruments(self, method: str, run: PassRun) -> list[Any]:
         """Return what the instruments that have `method` answer for a run, None left out."""
         makers = (getattr(instrument, method, None) for instrument in self.instruments)
-        return [made for make in makers if make is not None and (made := make(run)) is not None]
+        return [observer for make in makers if make is not None and (observer := make(run)) is not None]
 
     def __str__(self) -> str:
         names = [_instrument_name(i) for i in self.instruments]
@@ -306,8 +306,8 @@ def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
         raise PassTypeError(
             Diagnostic("instruments must be a list", expected="list[PassInstrument]", found=repr(instruments))
         )
-    made = list(instruments)
-    for instrument in made:
+    checked = list(instruments)
+    for instrument in checked:
         if isinstance(instrument, type):
             raise PassTypeError(
                 Diagnostic(
@@ -321,7 +321,7 @@ def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
                     hint="decorate its class with `@passlab.instrument.pass_instrument`",
                 )
             )
-    return made
+    return checked
 
 
 def _all_without_raising(hooks: Iterable[tuple[Callable[[], None], str]]) -> None:

@@ -49,32 +49,32 @@ def standard_pass(
     Raises `PassTypeError` for what is not a pass class.
     """
 
-    def declared(cls: P) -> P:
+    def declare(cls: P) -> P:
         if not issubclass(cls, Pass):
             raise PassTypeError(
                 Diagnostic("a standard pass derives from ModulePass, FunctionPass or Sequential", found=repr(cls))
             )
-        made: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
-        made.info = PassInfo(opt_level, name or cls.__name__, list(required))
-        made.promise = promise
-        made.trusted = True
-        made.options = _options
-        made.factory_name = cls.__name__
-        made.__init__ = _checked_init(made)
-        return typing.cast(P, made)
+        result: Any = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+        result.info = PassInfo(opt_level, name or cls.__name__, list(required))
+        result.promise = promise
+        result.trusted = True
+        result.options = _options
+        result.factory_name = cls.__name__
+        result.__init__ = _checked_init(result)
+        return typing.cast(P, result)
 
-    return declared
+    return declare
 
 
 def _options(self: Any) -> dict[str, Any]:
     """Return the options that differ from their default."""
-    given = {}
+    options = {}
     for field in dataclasses.fields(self):
         value = getattr(self, field.name)
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
         if value is not default and not (type(value) is type(default) and _same(value, default)):
-            given[field.name] = value
-    return given
+            options[field.name] = value
+    return options
 
 
 def _same(a: Any, b: Any) -> bool:

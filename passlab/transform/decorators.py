@@ -108,7 +108,7 @@ def _decorate(
         )
     needed = list(required or ())
 
-    def made(target: Any) -> Any:
+    def decorate(target: Any) -> Any:
         if not callable(target):
             raise PassTypeError(
                 Diagnostic(f"pass_func must be a callable for {kind.capitalize()} pass", found=type(target).__name__)
@@ -119,7 +119,7 @@ def _decorate(
         _check_parameters(kind, target)
         return from_function(target, info, promise)
 
-    return made(pass_func) if pass_func is not None else made
+    return decorate(pass_func) if pass_func is not None else decorate
 
 
 _METHOD_PARAMETERS = {"transform_module": "mod, ctx", "transform_function": "func, mod, ctx"}

@@ -51,7 +51,7 @@ def Rounds(ulps: float) -> NumericContract:  # noqa: N802 - reads as a value bes
     return NumericContract(ulps=float(ulps))
 
 
-def combined(promises: Iterable[NumericContract | None]) -> NumericContract | None:
+def combine(promises: Iterable[NumericContract | None]) -> NumericContract | None:
     """Return the promise of passes run one after the other, or None when one of them promises nothing."""
     total = EXACT
     for promise in promises:

@@ -78,10 +78,10 @@ def context_names(names: Iterable[str], pipeline: Pass) -> list[str]:
 
 
 def _context_name(name: str, own: set[str]) -> str:
-    made = find_factory(name)
-    if made is None:
+    pass_ = find_factory(name)
+    if pass_ is None:
         raise unknown_pass(name, own)
-    info = getattr(made, "info", None)
+    info = getattr(pass_, "info", None)
     return info.name if isinstance(info, PassInfo) else name
 
 
@@ -121,7 +121,7 @@ class _Parser:
         self.tokens = self._tokens(text)
 
     def _tokens(self, text: str) -> list[tuple[str, str, int]]:
-        found: list[tuple[str, str, int]] = []
+        tokens: list[tuple[str, str, int]] = []
         at = 0
         while at < len(text):
             match = _TOKEN.match(text, at)
@@ -131,10 +131,10 @@ class _Parser:
                     "a string without its closing quote" if quote else f"unexpected `{text[at]}`", at, at + 1
                 )
             if match.lastgroup != "blank":
-                found.append((str(match.lastgroup), match.group(), at))
+                tokens.append((str(match.lastgroup), match.group(), at))
             at = match.end()
-        found.append(("end", "", at))
-        return found
+        tokens.append(("end", "", at))
+        return tokens
 
     # ------------------------------------------------------------ tokens
     def span(self, start: int, end: int) -> Span:
@@ -186,18 +186,18 @@ class _Parser:
 
     # recurses: at most limits.pipeline_nesting levels
     def items(self) -> list[Pass]:
-        found: list[Pass] = []
+        passes: list[Pass] = []
         while True:
             while self.accept(",", ";"):
                 pass
             if self.tokens[self.at][0] == "name" and self.tokens[self.at + 1][1] != "=":
-                found.append(self.item())
+                passes.append(self.item())
             elif self.next_is("["):
                 closing = self.open()
-                found.append(Sequential(self.items()))
+                passes.append(Sequential(self.items()))
                 self.close(closing)
             else:
-                return found
+                return passes
 
     def item(self) -> Pass:
         _, name, start = self.tokens[self.at]
@@ -217,32 +217,36 @@ class _Parser:
                 raise self.error(f"`{name}` is made already and takes no options", start, start + len(name))
             return factory
         try:
-            made = factory(*positional, **named)
+            pass_ = factory(*positional, **named)
         except PasslabError as error:
             raise self.located(error, start, places) from None
         except (TypeError, ValueError) as error:
             raise self.located(ParseError(Diagnostic(f"{name}: {error}")), start, places) from None
-        if not isinstance(made, Pass):
+        if not isinstance(pass_, Pass):
             raise self.error(
-                f"`{name}` made no pass", start, start + len(name), expected="Pass", found=type(made).__name__
+                f"`{name}` made no pass", start, start + len(name), expected="Pass", found=type(pass_).__name__
             )
-        return made
+        return pass_
 
     def factory(self, name: str, start: int) -> Any:
         """Return the pass, or what makes it. A name given by the caller must be a pass or a class of passes."""
-        found = self.passes.get(name)
-        if _makes_passes(found):
-            return found
+        result = self.passes.get(name)
+        if _makes_passes(result):
+            return result
         factory = find_factory(name)
         if factory is not None:
             return factory
         span = self.span(start, start + len(name))
         if name in self.passes:
             hint = "decorate it with `@transform.module_pass` or `@transform.function_pass`"
-            kind = type(found).__name__
+            kind = type(result).__name__
             raise ParseError(
                 Diagnostic(
-                    f"`{name}` is not a pass", span, expected="Pass", found=kind, hint=hint if callable(found) else None
+                    f"`{name}` is not a pass",
+                    span,
+                    expected="Pass",
+                    found=kind,
+                    hint=hint if callable(result) else None,
                 )
             )
         raise unknown_pass(name, [*(n for n, v in self.passes.items() if _makes_passes(v)), "Sequential"], span)

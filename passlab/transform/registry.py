@@ -64,8 +64,8 @@ def find_factory(name: str) -> Callable[..., Any] | None:
     if "transform." in name:
         name = name.rpartition("transform.")[2]
     if name in _registered:
-        made = _registered[name]
-        return (lambda: made) if isinstance(made, Pass) else made
+        pass_ = _registered[name]
+        return (lambda: pass_) if isinstance(pass_, Pass) else pass_
     target = standard_passes().get(aliases().get(name, name))
     if target is None:
         return None
@@ -84,21 +84,21 @@ def get_factory(name: str) -> Callable[..., Any]:
 
 def unknown_pass(name: str, candidates: Any = None, place: Any = None) -> PassError:
     """Return the error for a name that no pass has."""
-    known = [*pass_names(), *aliases(), *(candidates or ())]
-    hint = did_you_mean(name, known) or "`transform.list_passes()` shows all passes"
+    names = [*pass_names(), *aliases(), *(candidates or ())]
+    hint = did_you_mean(name, names) or "`transform.list_passes()` shows all passes"
     return PassError(Diagnostic(f"there is no pass `{name}`", place, hint=hint))
 
 
 def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
     """Return a new pass by name, made with the options given. Raises `PassError` for an unknown name."""
-    made = get_factory(name)(*args, **options)
-    if not isinstance(made, Pass):
+    pass_ = get_factory(name)(*args, **options)
+    if not isinstance(pass_, Pass):
         raise PassTypeError(
             Diagnostic(
-                f"what is registered as `{name}` did not return a pass", expected="Pass", found=type(made).__name__
+                f"what is registered as `{name}` did not return a pass", expected="Pass", found=type(pass_).__name__
             )
         )
-    return made
+    return pass_
 
 
 _COLUMNS = ("pass", "other name", "kind", "opt_level", "required", "options", "promise", "what it does")
@@ -109,10 +109,10 @@ def list_passes() -> Table:
     return Table(_COLUMNS, (_row(name, _registered.get(name) or get_factory(name)) for name in pass_names()))
 
 
-def _row(name: str, made: Any) -> tuple[Any, ...]:
+def _row(name: str, pass_: Any) -> tuple[Any, ...]:
     """Describe a pass, a class of passes, or a function that makes one (which says little before it is called)."""
-    cls = made if isinstance(made, type) else type(made)
-    info = getattr(made, "info", None)
+    cls = pass_ if isinstance(pass_, type) else type(pass_)
+    info = getattr(pass_, "info", None)
     info = info if isinstance(info, PassInfo) else None
     options = [f"{f.name}={f.default!r}" if f.default is not dataclasses.MISSING else f.name for f in _fields(cls)]
     return (
@@ -122,8 +122,8 @@ def _row(name: str, made: Any) -> tuple[Any, ...]:
         info.opt_level if info else None,
         ", ".join(info.required) if info else "",
         ", ".join(options),
-        str(getattr(made, "promise", None) or "") if info else "",
-        (inspect.getdoc(made) or "").partition("\n")[0],
+        str(getattr(pass_, "promise", None) or "") if info else "",
+        (inspect.getdoc(pass_) or "").partition("\n")[0],
     )
 
 

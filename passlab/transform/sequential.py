@@ -9,7 +9,7 @@ from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.ir.module import IRModule
 from passlab.transform.base import Pass, PassRun
 from passlab.transform.context import PassContext
-from passlab.transform.numeric_contract import combined
+from passlab.transform.numeric_contract import combine
 from passlab.transform.pass_info import PassInfo
 
 
@@ -100,7 +100,7 @@ class Sequential(Pass):
 
     def __getattribute__(self, name: str) -> Any:
         if name == "promise" and type(self) is Sequential:
-            return combined(child.promise for child in self.passes)
+            return combine(child.promise for child in self.passes)
         return super().__getattribute__(name)
 
 
@@ -112,9 +112,9 @@ def _checked_child(child: Any, number: int, name: str) -> Pass:
         hint = f"write `{child.__name__}()`"
     elif callable(child):
         hint = "make it a pass with `transform.module_pass` or `transform.function_pass`"
-    found = child.__name__ if isinstance(child, type) else repr(child) if child is None else type(child).__name__
+    actual = child.__name__ if isinstance(child, type) else repr(child) if child is None else type(child).__name__
     raise PassTypeError(
-        Diagnostic(f"element {number} of the pipeline `{name}` is not a pass", expected="Pass", found=found, hint=hint)
+        Diagnostic(f"element {number} of the pipeline `{name}` is not a pass", expected="Pass", found=actual, hint=hint)
     )
 
 
@@ -130,17 +130,17 @@ def required_passes(child: Pass) -> list[Pass]:
         return []
     from passlab.transform.pipeline import pass_from_text  # the language stands on Sequential
 
-    made = [pass_from_text(name, f"the required passes of `{child.info.name}`") for name in names]
-    _refuse_cycles(child, made)
-    return made
+    required = [pass_from_text(name, f"the required passes of `{child.info.name}`") for name in names]
+    _refuse_cycles(child, required)
+    return required
 
 
-def _refuse_cycles(start: Pass, made: list[Pass]) -> None:
+def _refuse_cycles(start: Pass, required: list[Pass]) -> None:
     """Raise `PassError` when a pass requires itself, through whatever chain of required passes and pipelines."""
     from passlab.transform.pipeline import pass_from_text
 
     seen: set[str] = set()
-    stack: list[tuple[Pass, tuple[str, ...]]] = [(needed, (start.info.name,)) for needed in made]
+    stack: list[tuple[Pass, tuple[str, ...]]] = [(needed, (start.info.name,)) for needed in required]
     while stack:
         pass_, path = stack.pop()
         name = pass_.info.name

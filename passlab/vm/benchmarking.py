@@ -81,25 +81,25 @@ def benchmark(
     run()
     results = []
     for i in range(repeat):
-        seconds = _timed(run, number)
+        seconds = _time_calls(run, number)
         still = 0
         while min_repeat_ms and seconds * 1e3 < min_repeat_ms and still < limit_zero_time_iterations:
             still += seconds == 0
             number = max(number + 1, int(number * min(min_repeat_ms / (seconds * 1e3 or 1e-6), 10)))
-            seconds = _timed(run, number)
+            seconds = _time_calls(run, number)
         results.append(seconds / number)
         if cooldown_interval_ms and (i + 1) % repeats_to_cooldown == 0:
             time.sleep(cooldown_interval_ms / 1e3)
     return BenchmarkResult(tuple(results))
 
 
-def _check_numbers(given: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
-    for name, value in given.items():
+def _check_numbers(numbers: Mapping[str, Any], kinds: tuple[type, ...]) -> None:
+    for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, kinds):
             raise RunTypeError(f"`{name}` is a number, not a {type(value).__name__}")
 
 
-def _timed(run: Callable[[], object], number: int) -> float:
+def _time_calls(run: Callable[[], object], number: int) -> float:
     started = time.perf_counter()
     for _ in range(number):
         run()

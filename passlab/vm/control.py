@@ -54,7 +54,7 @@ def decode_step(environment: Environment, function: VMFunction, index: int) -> t
     return flow, work
 
 
-def called(functions: Sequence[VMFunction], work: CallWork, registers: list[Any]) -> tuple[int, Sequence[Any]]:
+def enter_call(functions: Sequence[VMFunction], work: CallWork, registers: list[Any]) -> tuple[int, Sequence[Any]]:
     """Return the function that is called and all its arguments. Raises `RunError` for what cannot be called."""
     func, args = work.get(registers)
     check_count(functions[func], args)

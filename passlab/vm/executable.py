@@ -49,18 +49,18 @@ class VMFunction:
         kills of others and jumps ahead follow; else None.
         """
         count = len(self.instructions)
-        found: list[int | None] = [None] * (count + 1)
+        targets: list[int | None] = [None] * (count + 1)
         for at in range(count - 1, -1, -1):
             i = self.instructions[at]
             if i.opcode is Opcode.RET:
-                found[at] = i.operands[0]
+                targets[at] = i.operands[0]
             elif i.opcode is Opcode.GOTO and 0 < i.operands[0] <= count - at:
-                found[at] = found[at + i.operands[0]]
-            elif i.opcode is Opcode.MOVE and found[at + 1] == i.operands[1]:
-                found[at] = i.operands[0]
-            elif i.opcode is Opcode.KILL_REGISTER and found[at + 1] != i.operands[0]:
-                found[at] = found[at + 1]
-        return tuple(found)
+                targets[at] = targets[at + i.operands[0]]
+            elif i.opcode is Opcode.MOVE and targets[at + 1] == i.operands[1]:
+                targets[at] = i.operands[0]
+            elif i.opcode is Opcode.KILL_REGISTER and targets[at + 1] != i.operands[0]:
+                targets[at] = targets[at + 1]
+        return tuple(targets)
 
     def listing(self) -> str:
         """Return the function's instructions as Relay lists them: numbers, then text."""
@@ -238,12 +238,12 @@ class Executable:
         Further arguments, about compilers of other languages, are accepted and change nothing. Raises `RunError` when
         the file cannot be written.
         """
-        from passlab.vm.files.container import packed
+        from passlab.vm.files.container import pack
         from passlab.vm.files.disk import write_bytes
         from passlab.vm.files.saving import EXECUTABLE
 
         code, library = self.save()
-        write_bytes(file_name, packed(EXECUTABLE, (code, library.bytes)), "the library")
+        write_bytes(file_name, pack(EXECUTABLE, (code, library.bytes)), "the library")
 
     @staticmethod
     def load_exec(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None = None) -> Executable:

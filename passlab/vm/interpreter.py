@@ -18,7 +18,7 @@ import numpy as np
 from passlab import limits
 from passlab.errors import Diagnostic, InterruptedRunError, LimitError, PasslabError, RunTypeError
 from passlab.evaluate.operators import failure
-from passlab.vm.control import CallWork, Frame, called, decode_step, too_deep
+from passlab.vm.control import CallWork, Frame, decode_step, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.instruction_spec import Flow
 from passlab.vm.isa import Instruction
@@ -122,18 +122,18 @@ class Machine:
                 go(most)
         except PasslabError as error:
             first, *rest = error.diagnostics
-            raise type(error)(self._located(first), *rest) from error
+            raise type(error)(self._locate(first), *rest) from error
         except Exception as error:  # bytecode from elsewhere can ask anything of the objects in its registers
             failed = failure(error, "an instruction failed")
-            raise type(failed)(self._located(failed.diagnostics[0])) from error
+            raise type(failed)(self._locate(failed.diagnostics[0])) from error
         except KeyboardInterrupt as error:
             finding = Diagnostic("the program was interrupted", hint="the machine is ready for the next run")
-            raise InterruptedRunError(self._located(finding)) from error
+            raise InterruptedRunError(self._locate(finding)) from error
         except BaseException:  # not ours to tell of; the machine stays usable
             self.frames = []
             raise
 
-    def _located(self, finding: Diagnostic) -> Diagnostic:
+    def _locate(self, finding: Diagnostic) -> Diagnostic:
         """Return a finding with the place of the instruction and the machine's stack, and give the run up."""
         place = finding.place or (self._node_span(self.frames[-1]) if self.frames else None)
         notes = (*finding.notes, *self._stack_notes())
@@ -162,7 +162,7 @@ class Machine:
                 self._return(work(frame.registers))
 
     def _call(self, frame: Frame, work: CallWork) -> None:
-        func, args = called(self.exe.functions, work, frame.registers)
+        func, args = enter_call(self.exe.functions, work, frame.registers)
         function = self.exe.functions[func]
         registers = [*args, *[None] * (function.register_file_size - len(args))]
         if work.tail:

@@ -296,7 +296,7 @@ def disassemble(instruction: Instruction) -> str:
             shown[operand.name] = str(value)
     text = form.text
     if instruction.opcode is Opcode.INVOKE_PACKED:
-        shown["inputs"], shown["results"] = _listed(instruction.inputs), _listed(instruction.results)
+        shown["inputs"], shown["results"] = _as_list(instruction.inputs), _as_list(instruction.results)
     if instruction.opcode is Opcode.ALLOC_STORAGE and instruction.shape:
         text = "{dst} [{shape}] {dtype} {device}"
     return f"{form.mnemonic} {text.format(**shown)}".rstrip()
@@ -307,5 +307,5 @@ def _registers(registers: Sequence[int]) -> str:
     return ",".join(f"${r}" for r in registers) or "$"
 
 
-def _listed(registers: Sequence[int]) -> str:
+def _as_list(registers: Sequence[int]) -> str:
     return ", ".join(f"${r}" for r in registers) or "$"

@@ -13,7 +13,7 @@ from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.kernels.primitive import flat_values
 from passlab.vm.objects import Storage
 from passlab.vm.relay_api import VirtualMachine
-from passlab.vm.report import Report, described, marks
+from passlab.vm.report import Report, describe, marks
 
 WARM_UPS = 3
 DEVICE = "cpu0"
@@ -62,7 +62,7 @@ class VirtualMachineProfiler(VirtualMachine):
         if instruction.opcode is Opcode.INVOKE_PACKED:
             name = self.exe.kernel_names[instruction.packed]
             arrays = flat_values([registers[r] for r in instruction.args])
-            shapes = ", ".join(map(described, arrays))
+            shapes = ", ".join(map(describe, arrays))
             event["Bytes"] = sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
             attrs = self.exe.kernel_functions[instruction.packed].attrs
             event.update(marks(attrs.items()))
@@ -71,7 +71,7 @@ class VirtualMachineProfiler(VirtualMachine):
             if isinstance(result, Storage):
                 event["Bytes"] = int(result.size)
             elif isinstance(result, np.ndarray):
-                shapes = described(result)
+                shapes = describe(result)
         return {"Name": name, "Duration (us)": seconds * 1e6, "Device": DEVICE, "Argument Shapes": shapes, **event}
 
 

@@ -57,9 +57,9 @@ class VirtualMachine:
 
         Arrays are copied: what the caller writes into them later does not change the input.
         """
-        self._inputs[func_name] = [private_copy(value) for value in self._checked(func_name, args, kwargs)]
+        self._inputs[func_name] = [private_copy(value) for value in self._check(func_name, args, kwargs)]
 
-    def _checked(self, func_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+    def _check(self, func_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the inputs of a function in order, checked against its types."""
         names = self.exe.function(func_name).params
         named = {n: v for n, v in kwargs.items() if n in names}
@@ -107,7 +107,7 @@ class VirtualMachine:
 
     def call(self, func_name: str, args: Sequence[Any]) -> Any:
         """Run a function on inputs in order, and keep neither them nor the result. Threads may do so at once."""
-        values = self._checked(func_name, args, {})
+        values = self._check(func_name, args, {})
         return own_result(self._run(self.exe.global_map[func_name], values), values)
 
     def _check_set(self, func_name: str) -> None:
@@ -162,17 +162,17 @@ class VirtualMachine:
         written, when the results and the arrays differ in number, shape or dtype.
         """
         if not isinstance(output_args, (list, tuple)):
-            given = type(output_args).__name__
-            raise RunTypeError(Diagnostic(f"outputs are a list of arrays, not a {given}", hint="write [array]"))
+            actual = type(output_args).__name__
+            raise RunTypeError(Diagnostic(f"outputs are a list of arrays, not a {actual}", hint="write [array]"))
         if isinstance(input_args, Mapping):
             if not all(isinstance(name, str) for name in input_args):
                 raise RunTypeError("inputs are given by name: each key is a string")
             self.set_input(func_name, **input_args)
         elif input_args is not None:
             if not isinstance(input_args, (list, tuple)):
-                given = type(input_args).__name__
+                actual = type(input_args).__name__
                 raise RunTypeError(
-                    Diagnostic(f"inputs are a list or a dict of values, not a {given}", hint="write [value]")
+                    Diagnostic(f"inputs are a list or a dict of values, not a {actual}", hint="write [value]")
                 )
             self.set_input(func_name, *input_args)
         results = flat_values([self.invoke(func_name)])

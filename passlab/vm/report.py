@@ -51,7 +51,7 @@ class Report:
     def rows(self, sort: bool = True, aggregate: bool = True) -> list[Row]:
         """Return the events, those of one name, shapes and device as one row, the longest first."""
         total = sum(c["Duration (us)"] for c in self.calls) or 1.0
-        rows = _aggregated(self.calls) if aggregate else [{**c, "Count": 1} for c in self.calls]
+        rows = _aggregate(self.calls) if aggregate else [{**c, "Count": 1} for c in self.calls]
         for row in rows:
             row["Percent"] = 100 * row["Duration (us)"] / total
         return sorted(rows, key=lambda r: -float(r["Duration (us)"])) if sort else rows
@@ -68,7 +68,7 @@ class Report:
                 total = {"Name": "Total", "Device": device, **metrics}
                 lines.append([_shown(total.get(c)) for c in columns])
         widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-        out = ["  ".join(_placed(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
+        out = ["  ".join(_position(cell, i, widths[i]) for i, cell in enumerate(line)).rstrip() for line in lines]
         config = [f"{name}: {value}" for name, value in self.configuration.items()]
         if self.memory:
             config.append(f"Memory: {self.peak_bytes:,} bytes at most at once, of {self.allocated_bytes:,} allocated")
@@ -121,7 +121,7 @@ class Report:
         return self.table()
 
 
-def described(value: Any) -> str:
+def describe(value: Any) -> str:
     """Return the dtype and shape of an array as reports have them, "object" for anything else."""
     return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if isinstance(value, np.ndarray) else "object"
 
@@ -139,7 +139,7 @@ def _pandas() -> Any:
     return pd
 
 
-def _aggregated(calls: Iterable[Row]) -> list[Row]:
+def _aggregate(calls: Iterable[Row]) -> list[Row]:
     groups: dict[tuple[Any, ...], Row] = {}
     for call in calls:
         key = (call.get("Hash") or call["Name"], call["Argument Shapes"], call["Device"])
@@ -172,6 +172,6 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value if value is not None else "")
 
 
-def _placed(cell: str, column: int, width: int) -> str:
+def _position(cell: str, column: int, width: int) -> str:
     """Numbers to the right, text to the left."""
     return cell.rjust(width) if column in (1, 2, 4) else cell.ljust(width)

@@ -45,20 +45,20 @@ class State:
         """Give a new run its room."""
         self.room = limits.current().live_bytes
 
-    def sweep(self, wanted: int, here: dict[str, Any] | None = None) -> None:
-        """Count what is alive, the variables `here` included. Raises `LimitError` when `wanted` more are too many."""
+    def sweep(self, needed: int, here: dict[str, Any] | None = None) -> None:
+        """Count what is alive, the variables `here` included. Raises `LimitError` when `needed` more are too many."""
         cap = limits.current().live_bytes
         held: list[Any] = [list((here or {}).values()), [f.registers for f in self.frames]]
         held += [list(g.gi_frame.f_locals.values()) for g in self.waiting if g.gi_frame is not None]
         alive = bytes_alive(held)
-        if alive + wanted > cap:
+        if alive + needed > cap:
             raise LimitError(
                 Diagnostic(
-                    f"the program holds {alive:,} bytes, wants {wanted:,} more, and the limit `live_bytes` is {cap:,}",
+                    f"the program holds {alive:,} bytes, wants {needed:,} more, and the limit `live_bytes` is {cap:,}",
                     hint="raise it with `passlab.limits.override(live_bytes=...)`",
                 )
             )
-        self.room = max(cap - alive - wanted, cap // SHARE)
+        self.room = max(cap - alive - needed, cap // SHARE)
 
     def metered(self, instruction: Instruction, step: Step) -> Step:
         """Return a step that uses up room for what its instruction makes; the step itself when that is nothing."""
@@ -85,13 +85,13 @@ class State:
 
         return data
 
-    def take(self, wanted: int, registers: list[Any]) -> None:
+    def take(self, needed: int, registers: list[Any]) -> None:
         """Use up room for a storage."""
-        if wanted >= LARGE:
-            limits.check("tensor_bytes", wanted, "a storage")
-        self.room -= wanted
+        if needed >= LARGE:
+            limits.check("tensor_bytes", needed, "a storage")
+        self.room -= needed
         if self.room < 0:
-            self.sweep(wanted, {"r": registers})
+            self.sweep(needed, {"r": registers})
 
 
 def object_bytes(instruction: Instruction) -> int:

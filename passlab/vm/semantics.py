@@ -43,8 +43,8 @@ class Environment:
 
     def constructor(self, tag: int) -> Constructor:
         """Return the constructor of a tag. Relay's machine takes any: one that the executable lacks is named by it."""
-        known = self.exe.constructors.get(tag)
-        return known or Constructor(f"constructor_{tag}", (), GlobalTypeVar("Unknown"), tag)
+        cached = self.exe.constructors.get(tag)
+        return cached or Constructor(f"constructor_{tag}", (), GlobalTypeVar("Unknown"), tag)
 
 
 class Emitter:

@@ -34,14 +34,14 @@ def verify(exe: Executable) -> None:
 
 
 def _check_devices(exe: Executable) -> None:
-    known = range(len(exe.virtual_devices))
-    if len(exe.const_device_indexes) != len(exe.constants) or not all(i in known for i in exe.const_device_indexes):
+    devices = range(len(exe.virtual_devices))
+    if len(exe.const_device_indexes) != len(exe.constants) or not all(i in devices for i in exe.const_device_indexes):
         raise VerifyError("a constant is on a device that does not exist")
     for name, kernel in zip(exe.kernel_names, exe.kernel_functions, strict=True):
         if device_of(kernel.virtual_device) not in exe.virtual_devices:
             raise VerifyError(f"the kernel {name} is on a device that the executable does not have")
     for function in exe.functions:
-        if not all(i in known for i in function.param_device_indexes):
+        if not all(i in devices for i in function.param_device_indexes):
             raise VerifyError(f"a parameter of {function.name} is on a device that does not exist")
 
 
@@ -126,7 +126,7 @@ def _check_flow(function: VMFunction) -> None:
         end, following = blocks[start]
         for i in range(start, end + 1):
             _after(function, i, before, here)
-        after = _joined(before, here) if following else []
+        after = _join(before, here) if following else []
         for target in following:
             met = starts.get(target)
             if met is None:
@@ -177,7 +177,7 @@ def _order(blocks: dict[int, tuple[int, tuple[int, ...]]]) -> dict[int, int]:
     return {start: number for number, start in enumerate(reversed(done))}
 
 
-def _joined(before: list[int], here: dict[int, bool]) -> list[int]:
+def _join(before: list[int], here: dict[int, bool]) -> list[int]:
     """Return the set of written registers after a block."""
     after = before.copy()
     for register, is_written in here.items():

@@ -23,14 +23,14 @@ from benchmarks.anchors import (
 
 # What is counted in passlab/, and the most that is allowed.
 AT_MOST = {
-    "type ignores": 102,
-    "fmt: skip": 57,
+    "type ignores": 100,
+    "fmt: skip": 56,
     "global statements": 1,
 }
 # What is counted per 10,000 lines of passlab/, and the most that is allowed.
 PER_10_000_LINES = {
     "noqa": 3.8,
-    "bare participle names": 42.3,
+    "bare participle names": 13.5,
     "in-function imports": 10.4,
     "files with `if TYPE_CHECKING`": 6.4,
 }
@@ -42,36 +42,17 @@ AT_LEAST = {
     ("functions with return type", "functions"): 1.0,
 }
 ANY_AT_MOST = {"op": 0.15, "notebook": 0.23}  # the share of parameters typed `Any`
-# How often each package may still bind a name of VAGUE_NAMES. Name a value after what it is: `call`, `result`, `expected`.
-# A package that is not listed may not.
+# How often a package may bind a name of VAGUE_NAMES, with what these name; elsewhere none. Name a value after what it is:
+# `call`, `result`, `expected`.
 VAGUE_AT_MOST = {
-    "analysis": 30,
-    "cli": 3,
-    "debugger": 95,
-    "devices": 2,
-    "diffing": 5,
-    "display": 63,
-    "errors": 1,
-    "evaluate": 11,
-    "executor": 48,
-    "frontend": 126,
-    "infer": 43,
-    "instrument": 25,
-    "ir": 14,
-    "lab": 43,
-    "lazy": 6,
-    "limits": 2,
-    "notebook": 22,
-    "op": 148,
-    "passes": 211,
-    "pattern": 14,
-    "relay": 21,
-    "rewriting": 19,
-    "table": 3,
-    "testing": 15,
-    "text": 39,
-    "transform": 23,
-    "vm": 39,
+    "debugger": 1,  # the registers that a call gives its parameters
+    "display": 1,
+    "errors": 1,  # `Diagnostic.found`, beside `expected`
+    "frontend": 2,  # parameters that become `Diagnostic.found`
+    "lab": 4,  # `bisection.found`, `culprit.found`, `campaign.found`; `step.said`
+    "op": 2,  # parameters that become `Diagnostic.found`
+    "pattern": 1,
+    "rewriting": 1,
 }
 
 

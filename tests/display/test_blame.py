@@ -87,8 +87,8 @@ def test_every_line_agrees_with_the_provenance():
         assert [row["text"] for row in rows] == [line.text for line in view.lines]
         for line, row in zip(view.lines, rows, strict=True):
             assert not any(piece.kind == "constant" for piece in line.pieces)
-            maker = None if line.made is None else rec.provenance.maker(line.made)
-            known = f"{maker.id} {maker.name}" if maker is not None else "" if line.made is None else "input"
+            maker = None if line.result is None else rec.provenance.maker(line.result)
+            known = f"{maker.id} {maker.name}" if maker is not None else "" if line.result is None else "input"
             assert row["made by"] == known
 
 

@@ -372,7 +372,7 @@ def test_a_let_is_made_by_who_made_its_value():
     rec = passlab.record(passlab.parse("def @main(%x: Tensor[(2), float32]) { let %y = nn.relu(%x); %y }"), [soften])
     view = recording_view(rec)
     (line,) = [line for line in view.lines(rec.last) if "let %y" in line.text]
-    assert rec.provenance.maker(line.made).name == "soften"
+    assert rec.provenance.maker(line.result).name == "soften"
 
 
 def test_a_step_names_the_operators_it_touched():

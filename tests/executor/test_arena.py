@@ -9,7 +9,7 @@ import pytest
 
 from passlab import relay, transform
 from passlab.executor import build
-from passlab.executor.arena import ALIGNMENT, placed
+from passlab.executor.arena import ALIGNMENT, position
 
 
 def assert_apart(lives, sizes, offsets) -> None:
@@ -29,7 +29,7 @@ def test_what_is_alive_together_does_not_overlap(seed, monkeypatch):
     sizes = [int(s) for s in rng.integers(0, 5000, count)]
     for most in (2000, 0):
         monkeypatch.setattr("passlab.executor.arena.MOST_COMPARED", most)
-        offsets, total = placed(lives, sizes)
+        offsets, total = position(lives, sizes)
         assert_apart(lives, sizes, offsets)
         assert all(o % ALIGNMENT == 0 for o in offsets)
         assert total == max(o + s for o, s in zip(offsets, sizes, strict=True))
@@ -40,7 +40,7 @@ def test_what_is_alive_together_does_not_overlap(seed, monkeypatch):
 def test_a_long_chain_is_placed_in_linear_time_and_constant_memory():
     n = 50_000
     start = time.perf_counter()
-    offsets, total = placed([(i, i + 1) for i in range(n)], [256] * n)
+    offsets, total = position([(i, i + 1) for i in range(n)], [256] * n)
     assert total == 512
     assert set(offsets) == {0, 256}
     assert time.perf_counter() - start < 20  # a quadratic plan takes minutes

@@ -15,7 +15,7 @@ from passlab.errors import PasslabError, RunError, RunTypeError, VerifyError
 from passlab.executor import AOTExecutorFactory, GraphExecutorFactory, load_module
 from passlab.executor.load import read_library
 from passlab.vm import Executable, KernelLibrary, VirtualMachine
-from passlab.vm.files.container import packed, unpacked
+from passlab.vm.files.container import pack, unpack
 from tests.vm.programs import PROGRAMS, same
 from tests.vm.test_devices import two_devices
 from tests.vm.test_files import damaged
@@ -144,7 +144,7 @@ def resealed(kind: str, parts: list[bytes], rng: random.Random) -> bytes:
     """The file of parts of which one is damaged, with checksums that say nothing of it."""
     at = rng.randrange(len(parts))
     parts[at] = damaged(parts[at], rng) if len(parts[at]) > 64 else parts[at][1:] + bytes([rng.randrange(256)])
-    return packed(kind, parts)
+    return pack(kind, parts)
 
 
 def hold(kind: str, count: int, seed: int) -> None:
@@ -157,7 +157,7 @@ def hold(kind: str, count: int, seed: int) -> None:
             if rng.random() < 0.5:
                 read = read_library(damaged(data, rng))
             else:
-                name, parts = unpacked(data)
+                name, parts = unpack(data)
                 read = read_library(resealed(name, parts, rng))
             assert isinstance(read, GraphExecutorFactory | AOTExecutorFactory)
             with limits.override(tensor_bytes=10**7, live_bytes=10**7):
@@ -183,13 +183,13 @@ def test_many_damaged_files_are_refused_or_run(kind):
 
 
 def with_part(kind: str, number: int, part: bytes) -> bytes:
-    name, parts = unpacked(built(kind).file())
+    name, parts = unpack(built(kind).file())
     parts[number] = part
-    return packed(name, parts)
+    return pack(name, parts)
 
 
 def test_a_graph_and_its_kernels_must_fit():
-    _, parts = unpacked(built("graph").file())
+    _, parts = unpack(built("graph").file())
     swapped = parts[1].replace(b"float32", b"float64")
     with pytest.raises(VerifyError, match="what the graph does not say"):
         read_library(with_part("graph", 1, swapped))
@@ -222,10 +222,10 @@ def test_what_is_no_library_is_told(tmp_path):
     path.write_text("hello", encoding="utf-8")
     with pytest.raises(VerifyError, match="not a library of passlab"):
         load_module(path)
-    path.write_bytes(packed("poem", (b"",)))
+    path.write_bytes(pack("poem", (b"",)))
     with pytest.raises(VerifyError, match="kind 'poem' with 1 parts"):
         load_module(path)
-    old = packed("graph", ()).replace(b"passlab-library 1", b"passlab-library 9")
+    old = pack("graph", ()).replace(b"passlab-library 1", b"passlab-library 9")
     with pytest.raises(VerifyError, match="version"):
         read_library(old)
     for bad in (None, 3, b"x.lib", ["x.lib"]):
@@ -241,7 +241,7 @@ def test_what_is_no_library_is_told(tmp_path):
 
 
 def test_the_format_is_the_documented_one():
-    data = packed("graph", (b"ab", b""))
+    data = pack("graph", (b"ab", b""))
     head = b"PLIB\r\n\x1a\n"
     assert data[:8] == head
     version, kind = b"passlab-library 1", b"graph"

@@ -40,7 +40,7 @@ from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.walk import post_order, rewrite
 from passlab.testing import programs
 from passlab.testing.programs import Program
-from passlab.transform.numeric_contract import Promise, combined
+from passlab.transform.numeric_contract import Promise, combine
 from passlab.transform.registering import register_op_attr, unregister_op_attr
 from passlab.vm.compiling.compiler import reachable
 from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, NEEDS_DATAFLOW, REORDERS_EFFECTS, make_pass
@@ -240,7 +240,7 @@ def problems(subject: Subject, pipeline: tuple[str, ...], kinds: list[str]) -> l
     own = subject.value("debug", result)
     if isinstance(own, Exception):
         return [("debug", f"{type(own).__name__}: {own}")]
-    promise = combined([make_pass(name).promise for name in pipeline])
+    promise = combine([make_pass(name).promise for name in pipeline])
     if promise is not None and (promise.exact or subject.smooth):
         problem = subject.differs(subject.case.value, own, promise)
         if problem:

@@ -27,7 +27,7 @@ from passlab.ir.equal import structural_equal, structural_hash
 from passlab.testing import programs
 from passlab.testing.programs import Program
 from passlab.text.parser import parse
-from passlab.transform.numeric_contract import Promise, combined
+from passlab.transform.numeric_contract import Promise, combine
 from passlab.transform.registering import register_op_attr, unregister_op_attr
 from tests.passes.executor_law import nudged
 from tests.passes.test_laws import CHANGES_TYPES, EVERY_PASS, GROWS, NEEDS_DATAFLOW, REORDERS_EFFECTS, make_pass
@@ -172,7 +172,7 @@ def meaning_broken(names: Sequence[str], subject: Subject, made: IRModule) -> st
     if changes or (subject.given.effects and set(names) & REORDERS_EFFECTS):
         return ""
     promises = [make_pass(name).promise for name in names if name != "ToCPS"]
-    promise = combined(promises)
+    promise = combine(promises)
     return "" if promise is None else broken(subject, subject.value(made), promise)
 
 

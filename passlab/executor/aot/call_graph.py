@@ -70,7 +70,7 @@ class CallGraph:
             left[name] = len(f.callees)
             for callee in f.callees:
                 callers[callee].append(name)
-        found: set[str] = set()
+        result: set[str] = set()
         waiting = [name for name, count in left.items() if not count]
         while waiting:
             name = waiting.pop()
@@ -79,9 +79,9 @@ class CallGraph:
             looping = name in self.loops or not f.calls_itself_last
             if f.calls_values or not looping or f.nesting > deepest or height[name] > HIGHEST:
                 continue
-            found.add(name)
+            result.add(name)
             for caller in callers[name]:
                 left[caller] -= 1
                 if not left[caller]:
                     waiting.append(caller)
-        return found
+        return result

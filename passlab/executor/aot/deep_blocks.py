@@ -37,13 +37,13 @@ class DeepBlocks:
                 continue
             bound.append((expr.var, (yield self._value(expr.value, inner))))
             expr = expr.body
-        found: Set = yield self._value(expr, inner)
+        result: Set = yield self._value(expr, inner)
         for var, needed in reversed(bound):
-            found = _merged(found, needed)
-            found.pop(var, None)  # a function may call itself by the name it is bound to
+            result = _merge(result, needed)
+            result.pop(var, None)  # a function may call itself by the name it is bound to
         if out:
-            self.found[block] = tuple(found)
-        return found
+            self.found[block] = tuple(result)
+        return result
 
     def _value(self, expr: Expr, depth: int) -> Work:
         if isinstance(expr, Let):
@@ -51,18 +51,18 @@ class DeepBlocks:
         if isinstance(expr, Function):
             return _without((yield self._block(expr.body, depth + 1)), expr.params)
         if isinstance(expr, If):
-            found = _merged((yield self._block(expr.true_branch, depth + 1)), dict.fromkeys(free_vars(expr.cond)))
-            return _merged(found, (yield self._block(expr.false_branch, depth + 1)))
+            result = _merge((yield self._block(expr.true_branch, depth + 1)), dict.fromkeys(free_vars(expr.cond)))
+            return _merge(result, (yield self._block(expr.false_branch, depth + 1)))
         if isinstance(expr, Match):
-            found = dict.fromkeys(free_vars(expr.data))
+            result = dict.fromkeys(free_vars(expr.data))
             for clause in expr.clauses:
                 arm = yield self._block(clause.rhs, depth + 2)
-                found = _merged(found, _without(arm, pattern_vars(clause.lhs)))
-            return found
+                result = _merge(result, _without(arm, pattern_vars(clause.lhs)))
+            return result
         return dict.fromkeys(free_vars(expr))
 
 
-def _merged(a: Set, b: Set) -> Set:
+def _merge(a: Set, b: Set) -> Set:
     """Return the union, made of the larger of two sets that nobody else holds."""
     if len(a) < len(b):
         a, b = b, a
@@ -70,7 +70,7 @@ def _merged(a: Set, b: Set) -> Set:
     return a
 
 
-def _without(found: Set, bound: Iterable[Var]) -> Set:
+def _without(variables: Set, bound: Iterable[Var]) -> Set:
     for var in bound:
-        found.pop(var, None)
-    return found
+        variables.pop(var, None)
+    return variables

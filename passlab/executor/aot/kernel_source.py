@@ -34,10 +34,10 @@ class Kernels:
         """Return the call of a primitive function on named values."""
         body = function.body
         if is_op_call(body):
-            known: dict[Expr, str] = dict(zip(function.params, args, strict=True))
-            if all(a in known or isinstance(a, Constant) for a in body.args):
-                known |= {node: self.array(node.data) for node in body.args if isinstance(node, Constant)}
-                return operator_text(body, tuple([known[a] for a in body.args]), self)
+            names: dict[Expr, str] = dict(zip(function.params, args, strict=True))
+            if all(a in names or isinstance(a, Constant) for a in body.args):
+                names |= {node: self.array(node.data) for node in body.args if isinstance(node, Constant)}
+                return operator_text(body, tuple([names[a] for a in body.args]), self)
         if name not in self.made:
             self.made[name] = self.names.make(name)
             writer = KernelText(function, self.names, self)

@@ -32,7 +32,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 
 
-def imported(source: PythonSource) -> ModuleType:
+def import_parts(source: PythonSource) -> ModuleType:
     """Import a compiled module. Its files live only as long as the import takes."""
     with TemporaryDirectory(prefix="passlab-") as folder:
         path = source.save(Path(folder) / "program.py")
@@ -55,7 +55,7 @@ class _Imported:
     """A compiled module in this process, and what passlab uses of it. Its kernels ask passlab for limits of sizes."""
 
     def __init__(self, source: PythonSource) -> None:
-        self.module = imported(source)
+        self.module = import_parts(source)
         (name,) = source.entries.values()
         self.entry: Callable[..., Any] = getattr(self.module, name).__wrapped__
         support = {own: getattr(self.module, name) for own, name in source.support.items()}
@@ -94,8 +94,8 @@ class CompiledFunction:
         return result
 
     def __call__(self, *args: Any) -> Any:
-        given = [check_argument(p, a) for p, a in zip(self.function.params, args, strict=True)]
-        return self._guarded(None, given)
+        arguments = [check_argument(p, a) for p, a in zip(self.function.params, args, strict=True)]
+        return self._guarded(None, arguments)
 
     def call_value(self, value: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Call a function that the program returned."""
@@ -109,18 +109,18 @@ class CompiledFunction:
         outer = fuel.set(left_fuel) if left_fuel is not None else None
         try:
             with np.errstate(all="ignore"):
-                given = [self._converted(a, inward=True) for a in args]
-                return self._converted(driven((function or program.entry)(*given), self.program.call, left_fuel))
+                arguments = [self._convert(a, inward=True) for a in args]
+                return self._convert(driven((function or program.entry)(*arguments), self.program.call, left_fuel))
         except PasslabError as error:
             first, *rest = error.diagnostics
-            span, notes = self._located(error)
+            span, notes = self._locate(error)
             located = replace(first, place=first.place or span, notes=(*first.notes, *notes))
             raise type(error)(located, *rest) from error
         except KeyboardInterrupt as error:
-            span, notes = self._located(error)
+            span, notes = self._locate(error)
             raise InterruptedRunError(Diagnostic("the program was interrupted", span, notes=notes)) from error
         except Exception as error:
-            span, notes = self._located(error)
+            span, notes = self._locate(error)
             if type(error) is self.program.error:
                 raise RunError(Diagnostic(str(error), span, notes=notes)) from error
             raise failure(error, "the compiled program failed", span, notes) from error
@@ -128,7 +128,7 @@ class CompiledFunction:
             if outer is not None:
                 fuel.reset(outer)
 
-    def _located(self, error: BaseException) -> tuple[Span | None, tuple[tuple[str, None], ...]]:
+    def _locate(self, error: BaseException) -> tuple[Span | None, tuple[tuple[str, None], ...]]:
         """Return where in the program an error happened, and the lines of the compiled module, innermost first."""
         lines = self.source.text.splitlines()
         notes: list[tuple[str, None]] = []
@@ -136,37 +136,37 @@ class CompiledFunction:
         trace = error.__traceback__
         modules = [vars(self.module), *([vars(self.fueled.module)] if "fueled" in vars(self) else [])]
         while trace is not None:
-            if any(trace.tb_frame.f_globals is known for known in modules):
+            if any(trace.tb_frame.f_globals is module for module in modules):
                 name, line = trace.tb_frame.f_code.co_name, lines[trace.tb_lineno - 1].strip()
                 notes.append((f"in {name}, line {trace.tb_lineno}: {line}", None))
                 span = self.source.places.get(line) or span
             trace = trace.tb_next
         return span or self.function.span, tuple(reversed(notes[-6:]))
 
-    def _converted(self, root: Any, inward: bool = False) -> Any:
+    def _convert(self, root: Any, inward: bool = False) -> Any:
         """Return a value of the module as one of passlab, or the other way round; cells may be cyclic."""
         cells: dict[int, tuple[Any, RefValue]] = {}
         result = self._tree(root, inward, cells)
         filled = 0
         while filled < len(cells):
-            cell, made = list(cells.values())[filled]
-            made.value = self._tree(cell.value, inward, cells)
+            cell, copy = list(cells.values())[filled]
+            copy.value = self._tree(cell.value, inward, cells)
             filled += 1
         return result
 
     def _tree(self, root: Any, inward: bool, cells: dict[int, tuple[Any, RefValue]]) -> Any:
         """Convert a value but for what its cells hold; depth costs no stack of Python, what is shared stays shared."""
         result: list[Any] = []
-        known: dict[int, Any] = {}  # by identity; `root` keeps them all alive
+        copies: dict[int, Any] = {}  # by identity; `root` keeps them all alive
         stack: list[tuple[Any, int]] = [(root, -1)]  # values, and marks that their parts are done
         while stack:
             value, count = stack.pop()
             if count >= 0:
-                known[id(value)] = whole = self._rebuilt(value, result[len(result) - count :])
+                copies[id(value)] = whole = self._rebuilt(value, result[len(result) - count :])
                 result[len(result) - count :] = [whole]
                 continue
-            if id(value) in known:
-                result.append(known[id(value)])
+            if id(value) in copies:
+                result.append(copies[id(value)])
                 continue
             parts = self._parts(value, inward)
             if parts is None:

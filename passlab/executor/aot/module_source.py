@@ -100,10 +100,10 @@ def python_source(mod: IRModule, params: Mapping[str, Any] | None = None, entry:
 
     Raises `VerifyError` for what cannot be written in Python: operators with a state, attributes that are expressions.
     """
-    return source_of(lowered(mod, params, entry), entry)
+    return source_of(lower(mod, params, entry), entry)
 
 
-def lowered(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> IRModule:
+def lower(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str = "main") -> IRModule:
     """Run the passes: what `source_of` writes. Raises `VerifyError` when there is no such function."""
     mod = as_module(mod)
     if entry not in mod:
@@ -114,7 +114,7 @@ def lowered(mod: IRModule, params: Mapping[str, Any] | None = None, entry: str =
 
 
 def source_of(mod: IRModule, entry: str = "main") -> PythonSource:
-    """Write a module that `lowered` returned as Python. Raises `VerifyError` for what has no form there."""
+    """Write a module that `lower` returned as Python. Raises `VerifyError` for what has no form there."""
     return _Module(mod, entry).source()
 
 
@@ -155,8 +155,8 @@ class _Module:
             _section("entry", entry),
         ]
         text = re.sub(r"\n{4,}", "\n\n\n", "\n\n".join(p for p in parts if p)).rstrip() + "\n"
-        known = {name: self.library.known.get(id(getattr(prelude, name))) for name in SUPPORT}
-        support = {name: result for name, result in known.items() if result}
+        table = {name: self.library.known.get(id(getattr(prelude, name))) for name in SUPPORT}
+        support = {name: result for name, result in table.items() if result}
         places = program.places | program.kernels.places
         function = self.mod[self.entry]
         stub = stub_text(
@@ -247,4 +247,4 @@ def _import_order(line: str) -> tuple[bool, str]:
     return ("numpy" in line or "ml_dtypes" in line, line)
 
 
-__all__ = ["PythonSource", "lowered", "python_source", "source_of"]
+__all__ = ["PythonSource", "lower", "python_source", "source_of"]

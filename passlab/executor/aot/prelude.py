@@ -125,7 +125,7 @@ class Tensor:
         """Return an argument as an array. Raises `RunError` when it does not fit."""
         array = np.asarray(value, None if isinstance(value, np.ndarray) else self.dtype)
         same = len(array.shape) == len(self.shape) and all(
-            want is None or want == have for want, have in zip(self.shape, array.shape, strict=True)
+            want is None or want == length for want, length in zip(self.shape, array.shape, strict=True)
         )
         if array.dtype != self.dtype or not same:
             raise RunError(f"{name} is {array.dtype}{array.shape} and must be {self.dtype}{self.shape}")
@@ -167,8 +167,8 @@ def entry(function: Callable[..., Any], **kinds: Any) -> Callable[..., Any]:
     def checked(*args: Any) -> Any:
         if len(args) != len(kinds):
             raise RunError(f"{function.__name__} takes {len(kinds)} arguments ({', '.join(kinds)}), not {len(args)}")
-        given = [fitted(n, k, v) for (n, k), v in zip(kinds.items(), args, strict=True)]
+        arguments = [fitted(n, k, v) for (n, k), v in zip(kinds.items(), args, strict=True)]
         with np.errstate(all="ignore"):  # NaN and infinity are values here, not accidents
-            return arrays(run(function(*given)))
+            return arrays(run(function(*arguments)))
 
     return checked

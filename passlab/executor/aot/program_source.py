@@ -43,7 +43,7 @@ from passlab.ir.trampoline import drive
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, post_order
 from passlab.vm.kernels.kernel_text import SHORT, operator_text
-from passlab.vm.kernels.numpy_emitter import wrapped
+from passlab.vm.kernels.numpy_emitter import wrap
 from passlab.vm.kernels.python_text import Names, width
 
 Work = Generator[Any, None, None]  # yields the parts to be written before it goes on
@@ -332,15 +332,15 @@ class FunctionText:
         if isinstance(expr, Tuple):
             return f"({''.join(f'{self._atom(f)}, ' for f in expr.fields).rstrip(' ')})", True
         if isinstance(expr, TupleGetItem):
-            return f"{wrapped(self._atom(expr.tuple_value))}[{expr.index}]", True
+            return f"{wrap(self._atom(expr.tuple_value))}[{expr.index}]", True
         if isinstance(expr, Call):
             return self._call(expr)
         if isinstance(expr, RefCreate):
             return f"{self._driver('Ref')}({self._atom(expr.value)})", False
         if isinstance(expr, RefRead):
-            return f"{wrapped(self._atom(expr.ref))}.value", False
+            return f"{wrap(self._atom(expr.ref))}.value", False
         if isinstance(expr, RefWrite):
-            return f"{wrapped(self._atom(expr.ref))}.write({self._atom(expr.value)})", False
+            return f"{wrap(self._atom(expr.ref))}.write({self._atom(expr.value)})", False
         raise VerifyError(Diagnostic(f"a {type(expr).__name__} cannot be written in Python here", expr.span))
 
     def _call(self, call: Call) -> tuple[str, bool]:
@@ -352,7 +352,7 @@ class FunctionText:
             return f"{self.program.constructor(callee)}({', '.join(args)})", True
         if isinstance(callee, GlobalVar) and self.program.mod[callee.name_hint].is_primitive:
             return self.program.kernels.call(callee.name_hint, self.program.mod[callee.name_hint], args).text, True
-        text = f"{wrapped(self._atom(callee))}({', '.join(args)})"
+        text = f"{wrap(self._atom(callee))}({', '.join(args)})"
         return (text, False) if self._is_direct(callee) else (f"(yield {text})", False)
 
     def _machine_operator(self, call: Call, op: Op, args: Sequence[str]) -> str:

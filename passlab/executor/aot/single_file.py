@@ -50,19 +50,19 @@ def single_text(text: str, constants: dict[str, Array]) -> str:
 
 def stub_text(name: str, parameters: Sequence[str], types: Sequence[Type], result: Type) -> str:
     """Return the stub of a module: its entry, with the type in Relay behind each parameter."""
-    lines = [f"    {p}: {_spelled(ty)},  # {_brief(ty)}" for p, ty in zip(parameters, types, strict=True)]
+    lines = [f"    {p}: {_spell(ty)},  # {_brief(ty)}" for p, ty in zip(parameters, types, strict=True)]
     entry = [
         f"def {name}(",
         *lines,
         *(["    /,"] if lines else []),
-        f") -> {_spelled(result)}: ...  # {_brief(result)}",
+        f") -> {_spell(result)}: ...  # {_brief(result)}",
     ]
     return "\n".join(
         ["from typing import Any", "", "import numpy as np", "from numpy.typing import NDArray", "", *entry, ""]
     )
 
 
-def _spelled(ty: Type) -> str:
+def _spell(ty: Type) -> str:
     """Return a type as Python says it: arrays, and tuples of them; a tuple of very many without what is in it.
 
     A short program can share one tuple many times, and then the type in full is longer than anything.

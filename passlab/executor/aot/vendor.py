@@ -226,8 +226,8 @@ class Library:
         if isinstance(node, ast.Lambda):
             text = f"{name} = {text}\n"
         if cells:
-            given = ", ".join(self.value(v, f"{hint}_{k}") for k, v in cells.items())
-            text = f"{name} = {self._factory(function, list(cells), text, name)}({given})\n"
+            cells_text = ", ".join(self.value(v, f"{hint}_{k}") for k, v in cells.items())
+            text = f"{name} = {self._factory(function, list(cells), text, name)}({cells_text})\n"
         self.blocks.append(text)
         return name
 
@@ -265,11 +265,11 @@ class Library:
 
     def _resolve_all(self, source: ModuleText, node: ast.AST, cells: dict[str, Any], changes: list[Change]) -> None:
         """Resolve the global names under a node, and note where they are called otherwise in the copy."""
-        known = source.reading(node)
-        changes += known.notes
-        local = known.local | set(cells)
-        owner, calls = known.owner, known.calls
-        for at in known.names:
+        reading = source.reading(node)
+        changes += reading.notes
+        local = reading.local | set(cells)
+        owner, calls = reading.owner, reading.calls
+        for at in reading.names:
             if at.id not in local:
                 place: Any = at
                 value = self._global(source, at.id)
@@ -295,8 +295,8 @@ class Library:
         raw = owner.get(id(owner.get(id(call))))
         if call is None or raw is None or raw.attr != "raw" or raw.end_col_offset is None:
             raise VerifyError("a kernel asks for more of an operator than its kernel")
-        given = call.args[0]
-        name = given.value if isinstance(given, ast.Constant) else cells.get(getattr(given, "id", ""))
+        argument = call.args[0]
+        name = argument.value if isinstance(argument, ast.Constant) else cells.get(getattr(argument, "id", ""))
         result = self.kernel(Op.get(str(name)).spec.raw, str(name))  # type: ignore[arg-type]
         return at.lineno, at.col_offset, raw.end_col_offset, result
 
@@ -318,7 +318,7 @@ class Library:
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
             return self._import(statement, name)
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            return self._assigned(source, statement, name)
+            return self._assign(source, statement, name)
         if isinstance(value, Op):
             return self.kernel(value.spec.raw or value.spec.kernel, name)  # type: ignore[arg-type]
         if isinstance(value, (FunctionType, type)) or hasattr(value, "__wrapped__"):
@@ -333,11 +333,11 @@ class Library:
         key = f"{where}import {alias.name}"
         if key not in self.known:
             self.known[key] = self.names.make(name)
-        made = self.known[key]
-        self.imports[key if made == alias.name else f"{key} as {made}"] = None
-        return made
+        result = self.known[key]
+        self.imports[key if result == alias.name else f"{key} as {result}"] = None
+        return result
 
-    def _assigned(self, source: ModuleText, statement: ast.Assign | ast.AnnAssign, name: str) -> str:
+    def _assign(self, source: ModuleText, statement: ast.Assign | ast.AnnAssign, name: str) -> str:
         """Copy the assignment of a module's constant."""
         key = (source.module.__name__, name)
         if key not in self.known:
@@ -371,14 +371,14 @@ def _home(source: ModuleText, name: str) -> tuple[ModuleText, str]:
 
 def _node_of(source: ModuleText, value: Any, hint: str) -> Definition:
     """Return the definition of a function or class in its module."""
-    found: list[Any] = []
+    nodes: list[Any] = []
     if isinstance(value, FunctionType):
-        found = source.functions.get(value.__code__.co_firstlineno, [])
-        if len(found) > 1:
+        nodes = source.functions.get(value.__code__.co_firstlineno, [])
+        if len(nodes) > 1:
             names = value.__code__.co_varnames[: value.__code__.co_argcount]
-            found = [n for n in found if tuple([a.arg for a in n.args.args]) == names]
+            nodes = [n for n in nodes if tuple([a.arg for a in n.args.args]) == names]
     elif isinstance(source.bindings.get(value.__name__), ast.ClassDef):
-        found = [source.bindings[value.__name__]]
-    if len(found) != 1:
+        nodes = [source.bindings[value.__name__]]
+    if len(nodes) != 1:
         raise VerifyError(f"the source of the kernel of {hint} was not found")
-    return found[0]  # type: ignore[no-any-return]
+    return nodes[0]  # type: ignore[no-any-return]

@@ -48,7 +48,7 @@ def attributes_of(
 
 
 def _value(proto: Any, external: External | None) -> Any:
-    kind = proto.type or _guessed(proto)
+    kind = proto.type or _guess(proto)
     if kind in _SINGLE:
         return _single(getattr(proto, _SINGLE[kind]), kind, external)
     if kind in _MANY:
@@ -56,7 +56,7 @@ def _value(proto: Any, external: External | None) -> Any:
     raise ModelError(Diagnostic(f"its attribute `{proto.name}` is of a kind that is not supported", found=str(kind)))
 
 
-def _guessed(proto: Any) -> int:
+def _guess(proto: Any) -> int:
     """The kind of an attribute of a model so old that it does not say: what is there."""
     for kind, field in _SINGLE.items():
         if proto.HasField(field):

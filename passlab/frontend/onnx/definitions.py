@@ -47,9 +47,9 @@ def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None
 
 def _add_defaults(function: Any, schema: Any) -> None:
     """Let a body know what its attributes are when the node does not say."""
-    known = {attribute.name for attribute in function.attribute_proto}
+    declared = {attribute.name for attribute in function.attribute_proto}
     for attribute in schema.attributes.values():
-        if attribute.default_value.name and attribute.name not in known:
+        if attribute.default_value.name and attribute.name not in declared:
             function.attribute_proto.append(attribute.default_value)
 
 

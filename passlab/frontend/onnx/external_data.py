@@ -47,7 +47,7 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _shortened(name: str) -> str:
+def _shorten(name: str) -> str:
     return repr(name if len(name) <= 80 else f"{name[:40]}...{name[-20:]}")
 
 
@@ -56,18 +56,18 @@ def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
     parts = PurePosixPath(location).parts
     leaves = PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or ".." in parts
     if not parts or leaves or "\\" in location or "\0" in location:
-        _refuse(tensor, "its location leaves the directory of the model", found=_shortened(location))
+        _refuse(tensor, "its location leaves the directory of the model", found=_shorten(location))
     path = folder
     for part in parts:
         path = path / part
         try:
             linked = path.is_symlink()
         except (OSError, ValueError) as error:  # a name that the file system cannot hold
-            _refuse(tensor, f"its location is no file name: {_reason(error)}", found=_shortened(location))
+            _refuse(tensor, f"its location is no file name: {_reason(error)}", found=_shorten(location))
         if linked:
-            _refuse(tensor, "its location goes through a symbolic link", found=_shortened(location))
+            _refuse(tensor, "its location goes through a symbolic link", found=_shorten(location))
     if not path.resolve().is_relative_to(folder.resolve()):
-        _refuse(tensor, "its location leaves the directory of the model", found=_shortened(location))
+        _refuse(tensor, "its location leaves the directory of the model", found=_shorten(location))
     return path
 
 
@@ -76,7 +76,7 @@ def _read(path: Path, offset: int, size: int, tensor: Any) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError) as error:
-        _refuse(tensor, f"{_shortened(path.name)}: {_reason(error)}")
+        _refuse(tensor, f"{_shorten(path.name)}: {_reason(error)}")
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):  # a folder, say, of which no file object can be made
         os.close(descriptor)

@@ -106,7 +106,7 @@ class Translator:
             try:
                 self._node(node, name, scope, frame)
             except PasslabError as error:
-                raise _placed(error, span) from error
+                raise _position(error, span) from error
             except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
                 message = f"{node.op_type} `{name}` has inputs or attributes that make no sense"
                 raise ModelError(Diagnostic(message, span, found=str(error))) from error
@@ -128,15 +128,15 @@ class Translator:
         attributes, problems = attributes_of(proto.attribute, frame.attributes, self._external)
         domain = plain_domain(proto.domain)
         local = self._functions.get((domain, proto.op_type))
-        found = None if local is not None else find_entry(proto.op_type, domain, frame.opsets.get(domain, 1))
+        entry = None if local is not None else find_entry(proto.op_type, domain, frame.opsets.get(domain, 1))
         results: Sequence[Expr | None]
-        if found is None:
+        if entry is None:
             body = definition(proto, domain, frame.opsets.get(domain, 1), inputs) if local is None else local
-            results = self._expanded(body, inputs, attributes, frame, name)
+            results = self._expand(body, inputs, attributes, frame, name)
         else:
-            node = Node(proto.op_type, name, found[1], proto.output, attributes, problems, self.builder)
+            node = Node(proto.op_type, name, entry[1], proto.output, attributes, problems, self.builder)
             node.subgraph = self._subgraphs(scope, frame, name)
-            results = _applied(found[0], node, inputs)
+            results = _apply(entry[0], node, inputs)
         self._enter(proto, results, scope)
 
     def _input(self, proto: Any, name: str, scope: Scope, value: str) -> Expr | None:
@@ -174,7 +174,7 @@ class Translator:
                 raise ModelError(Diagnostic(message, self.builder.span, hint="ask for the outputs before it only"))
             scope[output] = result
 
-    def _expanded(
+    def _expand(
         self, body: Any, inputs: Sequence[Expr | None], attributes: Mapping[str, Any], frame: Frame, name: str
     ) -> list[Expr | None]:
         """Return the outputs of a function applied to `inputs`."""
@@ -207,20 +207,20 @@ def node_names(nodes: Iterable[Any], inside: str = "") -> list[str]:
     return names
 
 
-def _applied(entry: Entry, node: Node, inputs: list[Expr | None]) -> Sequence[Expr | None]:
+def _apply(entry: Entry, node: Node, inputs: list[Expr | None]) -> Sequence[Expr | None]:
     """Return what a translation makes of a node, after looking at the number of its inputs."""
     while inputs and inputs[-1] is None:
         inputs.pop()
     if entry.most is not None and len(inputs) > entry.most:
         node.refuse("has too many inputs", f"at most {entry.most}", str(len(inputs)))
     if len(inputs) < entry.needed or any(value is None for value in inputs[: entry.needed]):
-        given = sum(value is not None for value in inputs)
-        node.refuse("lacks an input", f"{entry.needed} or more", str(given))
-    made = entry.translate(node, *inputs)
-    return [made] if isinstance(made, Expr) else list(made)
+        count = sum(value is not None for value in inputs)
+        node.refuse("lacks an input", f"{entry.needed} or more", str(count))
+    result = entry.translate(node, *inputs)
+    return [result] if isinstance(result, Expr) else list(result)
 
 
-def _placed(error: PasslabError, span: Span) -> PasslabError:
+def _position(error: PasslabError, span: Span) -> PasslabError:
     """Return an error that stands at a node, unless it stands somewhere already."""
     kind = LimitError if isinstance(error, LimitError) else ModelError
     if type(error) is kind and all(d.place for d in error.diagnostics):

@@ -59,7 +59,7 @@ def from_onnx(
     if export_node_renamed_model_path is not None:
         _export_renamed(proto, Path(export_node_renamed_model_path))
 
-    def imported(symbols: dict[str, SizeVar] | None) -> tuple[IRModule, dict[str, Array]]:
+    def import_parts(symbols: dict[str, SizeVar] | None) -> tuple[IRModule, dict[str, Array]]:
         translator = Translator(functions, external)
         translator.builder.config.update(config)
         scope, identifiers = Scope(), Identifiers()
@@ -72,34 +72,34 @@ def from_onnx(
 
     with building():
         try:
-            return imported({})
+            return import_parts({})
         except DiagnosticError:
             # Symbols tell which unknown sizes are equal. A model may rely on two being equal that have different names.
-            return imported(None)
+            return import_parts(None)
 
 
-def _config(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    for name in given or {}:
+def _config(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    for name in config or {}:
         if name not in CONFIG:
             hint = did_you_mean(name, CONFIG) or f"there is {', '.join(CONFIG)}"
             raise ModelError(Diagnostic(f"`convert_config` has no option `{name}`", hint=hint))
-    return {**CONFIG, **(given or {})}
+    return {**CONFIG, **(config or {})}
 
 
 def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
     """Return the version of each domain of operators; a model so old that it names none uses the first."""
-    found = {plain_domain(entry.domain): entry.version for entry in proto.opset_import}
-    found.setdefault("", onnx().defs.onnx_opset_version() if found else 1)
+    result = {plain_domain(entry.domain): entry.version for entry in proto.opset_import}
+    result.setdefault("", onnx().defs.onnx_opset_version() if result else 1)
     newest = onnx().defs.onnx_opset_version()
     if opset is not None:
-        found[""] = opset
-    elif found[""] > newest:
+        result[""] = opset
+    elif result[""] > newest:
         hint = f"install a newer onnx; or read it as what is known, with `from_onnx(model, opset={newest})`"
         message = "the model uses operators of an opset that the installed package `onnx` does not know"
-        raise ModelError(Diagnostic(message, None, f"up to {newest}", str(found[""]), hint=hint))
-    if found[""] < 1:
-        raise ModelError(Diagnostic("an opset version is a whole number from 1 on", found=str(found[""])))
-    return found
+        raise ModelError(Diagnostic(message, None, f"up to {newest}", str(result[""]), hint=hint))
+    if result[""] < 1:
+        raise ModelError(Diagnostic("an opset version is a whole number from 1 on", found=str(result[""])))
+    return result
 
 
 def _inputs(
@@ -112,14 +112,14 @@ def _inputs(
 ) -> list[Var]:
     """Enter the inputs of the graph that are no weights, as variables."""
     weights = {tensor.name for tensor in graph.initializer}
-    given = [value for value in graph.input if value.name not in weights]
-    names = {value.name for value in given}
+    inputs = [value for value in graph.input if value.name not in weights]
+    names = {value.name for value in inputs}
     for name in (*shape, *(dtype if isinstance(dtype, Mapping) else ())):
         if name not in names:
             hint = did_you_mean(str(name), names) or f"its inputs are {', '.join(sorted(names)) or 'none'}"
             raise ModelError(Diagnostic(f"the model has no input `{name}`", hint=hint))
     variables = []
-    for value in given:
+    for value in inputs:
         if value.name in scope:
             raise ModelError(Diagnostic(f"the model has two inputs `{value.name}`"))
         variable = Var(identifiers.of(value.name), input_type(value, shape.get(value.name), dtype, symbols))

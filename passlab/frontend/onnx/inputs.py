@@ -26,14 +26,14 @@ def input_type(
         raise ModelError(
             Diagnostic(f"the input `{name}` is of the kind `{kind}`", hint="only tensors are supported as inputs")
         )
-    known = _known_shape(ty.tensor_type, symbols) if ty.tensor_type.HasField("shape") else None
-    if shape is None and known is None:
+    names = _known_shape(ty.tensor_type, symbols) if ty.tensor_type.HasField("shape") else None
+    if shape is None and names is None:
         hint = f'say them: from_onnx(model, shape={{"{name}": (1, 3, 224, 224)}})'
         raise ModelError(Diagnostic(f"the model does not tell how many dimensions its input `{name}` has", hint=hint))
-    dims = known if shape is None else _given_shape(name, shape)
+    dims = names if shape is None else _given_shape(name, shape)
     assert dims is not None
-    if known is not None and len(dims) != len(known):
-        expected = f"{len(known)} dimensions: ({', '.join(map(repr, known))})"
+    if names is not None and len(dims) != len(names):
+        expected = f"{len(names)} dimensions: ({', '.join(map(repr, names))})"
         raise ModelError(
             Diagnostic(f"the shape given for the input `{name}` has another rank", None, expected, str(shape))
         )
@@ -45,15 +45,15 @@ def input_type(
 def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None) -> tuple[Dim, ...]:
     """The shape a model tells. Dimensions with a name, or without anything, are unknown; so are negative ones."""
     dims = tensor.shape.dim
-    made: list[Dim] = []
+    shape: list[Dim] = []
     for dim in dims:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
-            made.append(dim.dim_value)
+            shape.append(dim.dim_value)
         elif dim.dim_param and symbols is not None:
-            made.append(symbols.setdefault(dim.dim_param, SizeVar(dim.dim_param)))
+            shape.append(symbols.setdefault(dim.dim_param, SizeVar(dim.dim_param)))
         else:
-            made.append(ANY)
-    return tuple(made)
+            shape.append(ANY)
+    return tuple(shape)
 
 
 def _given_shape(name: str, shape: Any) -> tuple[Dim, ...]:
@@ -65,14 +65,14 @@ def _given_shape(name: str, shape: Any) -> tuple[Dim, ...]:
         raise ModelError(Diagnostic(message, found=repr(shape), hint=hint)) from error
 
 
-def _dtype(name: str, code: int, given: str | Mapping[str, str]) -> str:
-    if isinstance(given, Mapping):
-        wanted = given.get(name)
+def _dtype(name: str, code: int, dtypes: str | Mapping[str, str]) -> str:
+    if isinstance(dtypes, Mapping):
+        dtype = dtypes.get(name)
     else:
-        wanted = given if code == 0 else None
-    if wanted is None:
+        dtype = dtypes if code == 0 else None
+    if dtype is None:
         return dtype_of(code)
     try:
-        return dtype_name(wanted)
+        return dtype_name(dtype)
     except (PasslabError, TypeError) as error:
-        raise ModelError(Diagnostic(f"the dtype given for `{name}` is none", found=repr(wanted))) from error
+        raise ModelError(Diagnostic(f"the dtype given for `{name}` is none", found=repr(dtype))) from error

@@ -20,13 +20,13 @@ def load_model(model: Any) -> tuple[Any, External | None]:
     """
     package = onnx()
     if isinstance(model, package.ModelProto):
-        return _checked(model, "the model"), None
+        return _check(model, "the model"), None
     if isinstance(model, (bytes, bytearray, memoryview)):
-        return _parsed(package, bytes(model), "these bytes"), None
+        return _parse_text(package, bytes(model), "these bytes"), None
     if isinstance(model, (str, PathLike)):
         path = Path(model)
         limits.check("model_bytes", path.stat().st_size, f"the model {path.name}")
-        return _parsed(package, path.read_bytes(), path.name), external_reader(path.parent)
+        return _parse_text(package, path.read_bytes(), path.name), external_reader(path.parent)
     raise ModelError(
         Diagnostic(
             "this is not an ONNX model", expected="a path, bytes, or an onnx.ModelProto", found=type(model).__name__
@@ -34,7 +34,7 @@ def load_model(model: Any) -> tuple[Any, External | None]:
     )
 
 
-def _parsed(package: Any, data: bytes, what: str) -> Any:
+def _parse_text(package: Any, data: bytes, what: str) -> Any:
     from google.protobuf.message import DecodeError
 
     proto = package.ModelProto()
@@ -43,10 +43,10 @@ def _parsed(package: Any, data: bytes, what: str) -> Any:
     except (DecodeError, RuntimeError, UnicodeDecodeError) as error:
         hint = "the file is damaged, cut short, or of another format"
         raise ModelError(Diagnostic(f"{what} cannot be read as an ONNX model", found=str(error), hint=hint)) from error
-    return _checked(proto, what)
+    return _check(proto, what)
 
 
-def _checked(proto: Any, what: str) -> Any:
+def _check(proto: Any, what: str) -> Any:
     """Return a model that says what it is made of."""
     if not proto.HasField("graph"):
         hint = "is it a file of another format, or empty?"

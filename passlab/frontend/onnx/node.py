@@ -91,30 +91,30 @@ class Node(Site):
 
     def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
         """Return an attribute that is one of some words. Raises `ModelError` for another."""
-        found: str = self.text(name, default)
-        if found not in choices:
-            self.refuse(f"does not know this `{name}`", f"one of {', '.join(choices)}", found)
-        return found
+        result: str = self.text(name, default)
+        if result not in choices:
+            self.refuse(f"does not know this `{name}`", f"one of {', '.join(choices)}", result)
+        return result
 
     def integers(self, name: str, default: Any = _MISSING) -> Any:
         """Return an attribute that is a list of whole numbers, as a list."""
-        return self._listed(name, int, default)
+        return self._as_list(name, int, default)
 
     def numbers(self, name: str, default: Any = _MISSING) -> Any:
         """Return an attribute that is a list of numbers, as a list."""
-        return self._listed(name, float, default)
+        return self._as_list(name, float, default)
 
     def texts(self, name: str, default: Any = _MISSING) -> Any:
         """Return an attribute that is a list of texts, as a list."""
-        return self._listed(name, str, default)
+        return self._as_list(name, str, default)
 
-    def _listed(self, name: str, kind: type, default: Any) -> Any:
-        found = self.attribute(name, tuple, default)
-        if found is default:
+    def _as_list(self, name: str, kind: type, default: Any) -> Any:
+        value = self.attribute(name, tuple, default)
+        if value is default:
             return default
-        if not all(isinstance(item, kind) for item in found):
+        if not all(isinstance(item, kind) for item in value):
             self.refuse(f"has an attribute `{name}` of the wrong kind")
-        return list(found)
+        return list(value)
 
     def tensor(self, name: str, default: Any = _MISSING) -> Any:
         """Return an attribute that is a tensor, as an array."""
@@ -122,8 +122,8 @@ class Node(Site):
 
     def graph(self, name: str) -> SubGraph:
         """Return an attribute that is a graph."""
-        found: SubGraph = self.attribute(name, SubGraph)
-        return found
+        result: SubGraph = self.attribute(name, SubGraph)
+        return result
 
     # ------------------------------------------------------------ outputs
     def wants(self, index: int) -> bool:

@@ -49,28 +49,28 @@ class Loop:
     def _written_out(self) -> list[Expr] | None:
         """Return the results of rounds written out; None where it is not known how many there are."""
         limit = None if self.limit is None else self.n.value(self.limit)
-        known = True if self.condition is None else self._truth(self.condition)
-        if limit is None or limit.size != 1 or not limit.reshape(-1)[0] <= UNROLLED or known is None:
+        condition = True if self.condition is None else self._truth(self.condition)
+        if limit is None or limit.size != 1 or not limit.reshape(-1)[0] <= UNROLLED or condition is None:
             return None
         states, collected = list(self.states), list[list[Expr]]()
         for number in range(int(limit.reshape(-1)[0])):
-            if not known:
+            if not condition:
                 break
-            made = self.body(self.n.constant(number, "int64"), self.n.constant(True, "bool"), states, lambda e: e)
-            states = made.states
-            collected.append(made.collected)
-            known = True if made.again is None else self._truth(made.again)
-            if known is None:
+            result = self.body(self.n.constant(number, "int64"), self.n.constant(True, "bool"), states, lambda e: e)
+            states = result.states
+            collected.append(result.collected)
+            condition = True if result.again is None else self._truth(result.again)
+            if condition is None:
                 return None
         if not collected:
             return None
-        return [*states, *(self._stacked(parts) for parts in zip(*collected, strict=True))]
+        return [*states, *(self._stack_parts(parts) for parts in zip(*collected, strict=True))]
 
     def _truth(self, condition: Expr) -> bool | None:
         value = self.n.value(condition)
         return None if value is None else bool(value.any())
 
-    def _stacked(self, parts: Sequence[Expr]) -> Expr:
+    def _stack_parts(self, parts: Sequence[Expr]) -> Expr:
         return self.n("stack", self.n.builder.tuple(parts), axis=0)
 
     # ------------------------------------------------------------ by recursion
@@ -83,12 +83,12 @@ class Loop:
             variables = [Var(f"state{at}", ty) for at, ty in enumerate(types)]
             for var in (number, condition, *variables):
                 self.n.builder.finish(var)
-            made = self.body(number, condition, list(variables), outer.captured)
-            if len(made.states) != len(types):
+            result = self.body(number, condition, list(variables), outer.captured)
+            if len(result.states) != len(types):
                 self.n.refuse("has a body that gives another number of states than it takes")
-            wider = [self._joined(ty, self._type(state)) for ty, state in zip(types, made.states, strict=True)]
+            wider = [self._joined(ty, self._type(state)) for ty, state in zip(types, result.states, strict=True)]
             if wider == types:
-                return self._called(number, condition, variables, made, outer)
+                return self._enter_call(number, condition, variables, result, outer)
             types = wider
 
     def _type(self, x: Expr) -> TensorType:
@@ -98,24 +98,26 @@ class Loop:
         return plain(ty)
 
     def _joined(self, a: TensorType, b: TensorType) -> TensorType:
-        return joined(self.n, a, b)
+        return join(self.n, a, b)
 
-    def _called(self, number: Var, condition: Var, variables: list[Var], made: Round, outer: _Outer) -> list[Expr]:
+    def _enter_call(
+        self, number: Var, condition: Var, variables: list[Var], round_: Round, outer: _Outer
+    ) -> list[Expr]:
         """Return the results of the loop as a function: defined, called, and its result taken apart."""
         n = self.n
-        kept = [Var(f"out{at}", self._kept_type(part)) for at, part in enumerate(made.collected)]
+        kept = [Var(f"out{at}", self._kept_type(part)) for at, part in enumerate(round_.collected)]
         for var in kept:
             n.builder.finish(var)
-        grown = [self._grown(number, var, part) for var, part in zip(kept, made.collected, strict=True)]
+        grown = [self._grown(number, var, part) for var, part in zip(kept, round_.collected, strict=True)]
         loop = Var("loop")
         go = (
             condition
             if self.limit is None
             else n("logical_and", n("less", number, outer.captured(self.limit)), condition)
         )
-        again = condition if made.again is None else made.again
+        again = condition if round_.again is None else round_.again
         last = Tuple([*variables, *kept])
-        step = Call(loop, [n("add", number, 1), again, *made.states, *grown])
+        step = Call(loop, [n("add", number, 1), again, *round_.states, *grown])
         result = TupleType([self._type(var) for var in (*variables, *kept)])
         function = Function([number, condition, *variables, *kept], If(go, step, last), result)
         first = n.constant(True, "bool") if self.condition is None else self.condition
@@ -139,7 +141,7 @@ class Loop:
         joined_rows = n.concat([kept, row])
         if all(isinstance(dim, int) for dim in n.shape(part)):
             return joined_rows
-        return n.builder.finish(If(n("equal", number, 0), weakened(n, row, self._type(kept)), joined_rows))
+        return n.builder.finish(If(n("equal", number, 0), weaken(n, row, self._type(kept)), joined_rows))
 
     def _nothing(self, kept: Var) -> Expr:
         ty = kept.type_annotation
@@ -170,7 +172,7 @@ class _Outer:
         return self._known[value]
 
 
-def joined(n: Node, a: TensorType, b: TensorType) -> TensorType:
+def join(n: Node, a: TensorType, b: TensorType) -> TensorType:
     """Return the type that both tensors have, with `?` where their sizes differ."""
     if a.dtype != b.dtype or len(a.shape) != len(b.shape):
         n.refuse("has tensors of different dtypes or ranks for one value", str(a), str(b))
@@ -178,7 +180,7 @@ def joined(n: Node, a: TensorType, b: TensorType) -> TensorType:
     return a if a == b else plain(TensorType(dims, a.dtype))
 
 
-def weakened(n: Node, value: Expr, ty: TensorType) -> Expr:
+def weaken(n: Node, value: Expr, ty: TensorType) -> Expr:
     """Return a tensor as one of a type with fewer known dimensions."""
     if value.checked_type == ty:
         return value

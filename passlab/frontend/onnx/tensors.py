@@ -79,9 +79,9 @@ def array_of(tensor: Any, external: External | None = None) -> Array:
     return _from_field(tensor, name, dtype, count).reshape(shape)
 
 
-def _disagree(name: str, expected: str, found: str) -> None:
+def _disagree(name: str, expected: str, actual: str) -> None:
     raise ModelError(
-        Diagnostic(f"the contents of {name} do not fit its shape and type", expected=expected, found=found)
+        Diagnostic(f"the contents of {name} do not fit its shape and type", expected=expected, found=actual)
     )
 
 
@@ -108,9 +108,9 @@ def _halves(data: Array, dtype: str, count: int) -> Array:
 def _from_field(tensor: Any, name: str, dtype: str, count: int) -> Array:
     """Return elements from the repeated field of the type of a tensor."""
     held = getattr(tensor, DTYPES[tensor.data_type][1])
-    wanted = -(-count // 2) if dtype in _HALVES else count
-    if len(held) != wanted:
-        _disagree(name, f"{wanted} elements", f"{len(held)} elements")
+    needed = -(-count // 2) if dtype in _HALVES else count
+    if len(held) != needed:
+        _disagree(name, f"{needed} elements", f"{len(held)} elements")
     values: Array = np.array(held) if count else np.zeros(0, np.int64)
     if dtype in _HALVES:
         return _halves((values & 255).astype(np.uint8), dtype, count)

@@ -181,7 +181,7 @@ class _Translation:
             kwargs = {key: self._argument(arg) for key, arg in (spec.kwargs or {}).items()}
             self.values[spec.name] = _as_declared(node, entries()[name](node, *args, **kwargs))
         except PasslabError as error:
-            raise self._placed(error, span) from error
+            raise self._position(error, span) from error
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, MemoryError) as error:
             message = f"{spec.op} `{spec.name}` has arguments that make no sense"
             note = (f"in the model `{self.program.name}`", None)
@@ -212,7 +212,7 @@ class _Translation:
                 leaves.append(item)
         return leaves
 
-    def _placed(self, error: PasslabError, span: Span) -> PasslabError:
+    def _position(self, error: PasslabError, span: Span) -> PasslabError:
         """Return an error that stands at a node and names the model."""
         kind = LimitError if isinstance(error, LimitError) else ModelError
         note = (f"in the model `{self.program.name}`", None)

@@ -168,21 +168,21 @@ def load_program(source: Any) -> Program:
     try:
         data = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
-        raise _damaged("it is no JSON", str(error)) from error
+        raise _damage_error("it is no JSON", str(error)) from error
     return from_data(data)
 
 
 def from_data(data: Any) -> Program:
     """Return the program that plain data describes; every field is checked."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-        raise _damaged(f'it does not say `"format": "{FORMAT}"`')
+        raise _damage_error(f'it does not say `"format": "{FORMAT}"`')
     if data.get("version") != VERSION:
-        raise _damaged(f"this passlab reads version {VERSION}", str(data.get("version")))
+        raise _damage_error(f"this passlab reads version {VERSION}", str(data.get("version")))
     nodes = tuple(_node(item) for item in _list(data, "nodes"))
     limits.check("model_nodes", len(nodes), "the program")
     weights = data.get("weights", {})
     if not isinstance(weights, Mapping):
-        raise _damaged("`weights` is no object")
+        raise _damage_error("`weights` is no object")
     return Program(
         _text(data, "name"),
         tuple(_input(item) for item in _list(data, "inputs")),
@@ -192,42 +192,42 @@ def from_data(data: Any) -> Program:
     )
 
 
-def _damaged(why: str, detail: str | None = None) -> ModelError:
+def _damage_error(why: str, detail: str | None = None) -> ModelError:
     return ModelError(Diagnostic(f"this is not a stored PyTorch program: {why}", found=detail))
 
 
 def _list(data: Mapping[str, Any], name: str) -> list[Any]:
     value = data.get(name, [])
     if not isinstance(value, list):
-        raise _damaged(f"`{name}` is no list", repr(value)[:80])
+        raise _damage_error(f"`{name}` is no list", repr(value)[:80])
     return value
 
 
 def _text(data: Mapping[str, Any], name: str) -> str:
     value = data.get(name)
     if not isinstance(value, str):
-        raise _damaged(f"`{name}` is no text", repr(value)[:80])
+        raise _damage_error(f"`{name}` is no text", repr(value)[:80])
     return value
 
 
 def _input(data: Any) -> InputSpec:
     if not isinstance(data, Mapping):
-        raise _damaged("an input is no object", repr(data)[:80])
+        raise _damage_error("an input is no object", repr(data)[:80])
     ty = None if data.get("type") is None else _type(data["type"])
     return InputSpec(_text(data, "name"), ty, None if data.get("weight") is None else _text(data, "weight"))
 
 
 def _node(data: Any) -> NodeSpec:
     if not isinstance(data, Mapping):
-        raise _damaged("a node is no object", repr(data)[:80])
+        raise _damage_error("a node is no object", repr(data)[:80])
     kwargs = data.get("kwargs", {})
     if not isinstance(kwargs, Mapping):
-        raise _damaged("`kwargs` is no object", repr(kwargs)[:80])
+        raise _damage_error("`kwargs` is no object", repr(kwargs)[:80])
     place = None
     if data.get("place") is not None:
         parts = _list(data, "place")
         if [type(part) for part in parts] != [str, int, str] or parts[1] < 1:
-            raise _damaged("a place is a file, a line and its text", repr(parts)[:80])
+            raise _damage_error("a place is a file, a line and its text", repr(parts)[:80])
         place = CodePlace(*parts)
     return NodeSpec(
         _text(data, "name"),
@@ -242,11 +242,11 @@ def _node(data: Any) -> NodeSpec:
 
 def _type(data: Any) -> TensorMeta:
     if not isinstance(data, Mapping):
-        raise _damaged("a type is no object", repr(data)[:80])
+        raise _damage_error("a type is no object", repr(data)[:80])
     shape = _list(data, "shape")
     for dim in shape:
         if isinstance(dim, bool) or not isinstance(dim, (int, str)) or (isinstance(dim, int) and dim < 0):
-            raise _damaged("a dimension is a number from 0 on, or a name", repr(dim)[:80])
+            raise _damage_error("a dimension is a number from 0 on, or a name", repr(dim)[:80])
     limits.check("rank", len(shape), "a tensor")
     return TensorMeta(_dtype(_text(data, "dtype")), tuple(shape))
 
@@ -271,20 +271,20 @@ def _item(data: Any) -> Any:
             return Ref(data["node"])
         if data.get("float") in ("inf", "-inf", "nan"):
             return float(data["float"])
-    raise _damaged("an argument is none", repr(data)[:80])
+    raise _damage_error("an argument is none", repr(data)[:80])
 
 
 def _weight(name: str, data: Any) -> Array:
     """Return a weight, whose size is checked before anything is allocated."""
     meta = _type(data)
     if not all(isinstance(dim, int) for dim in meta.shape):
-        raise _damaged(f"the shape of the weight `{name}` is not known")
+        raise _damage_error(f"the shape of the weight `{name}` is not known")
     shape, dtype = tuple(int(dim) for dim in meta.shape), array_dtype(meta.dtype)
     guard_size(shape, dtype, f"the weight `{name}`")
     try:
         raw = base64.b64decode(_text(data, "data"), validate=True)
     except binascii.Error as error:
-        raise _damaged(f"the weight `{name}` is not in base64", str(error)) from error
+        raise _damage_error(f"the weight `{name}` is not in base64", str(error)) from error
     if len(raw) != math.prod(shape) * dtype.itemsize:
-        raise _damaged(f"the weight `{name}` does not have the bytes of its shape", f"{len(raw)} bytes")
+        raise _damage_error(f"the weight `{name}` does not have the bytes of its shape", f"{len(raw)} bytes")
     return np.frombuffer(raw, dtype).reshape(shape)

@@ -227,12 +227,12 @@ def _softmax_into(target: Any, sample: Any, axis: int) -> None:
     np.divide(target, np.add.reduce(target, axis=axis, keepdims=True), out=target)
 
 
-def finish(made: Any, dtype: Any, out: Any) -> Any:
-    """Return `made` in `dtype`, in `out` when it is given."""
+def finish(result: Any, dtype: Any, out: Any) -> Any:
+    """Return `result` in `dtype`, in `out` when it is given."""
     if out is None:
-        return made if made.dtype == dtype else made.astype(dtype)
-    if made is not out:
-        np.copyto(out, made, casting="unsafe")
+        return result if result.dtype == dtype else result.astype(dtype)
+    if result is not out:
+        np.copyto(out, result, casting="unsafe")
     return out
 
 
@@ -349,7 +349,7 @@ def dropout_builder(data: Any, rate: float = 0.5) -> Any:
         "nn.dropout(%x: (0, 3))",
     ),
     example="nn.dropout(%x, rate=0.5f)",
-    layout=layout_rules.dropped,
+    layout=layout_rules.drop_axes,
     precision=Precision.FOLLOW,
 )
 def dropout(attrs: Attrs, data: Array) -> Any:

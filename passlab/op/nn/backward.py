@@ -51,7 +51,7 @@ def _taps(plan: Plan) -> list[tuple[slice, ...]]:
     ]
 
 
-def _unpadded(whole: Any, plan: Plan, data: Any) -> Any:
+def _unpad(whole: Any, plan: Plan, data: Any) -> Any:
     inner: list[Any] = [slice(None)] * data.ndim
     for axis, before, length in zip(plan.axes, plan.before, plan.lengths, strict=True):
         inner[axis] = slice(before, before + length)
@@ -79,7 +79,7 @@ def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | Non
         chosen = ((here == best) | (here != here)) & open_windows & inside[at]  # NaN is the maximum where there is one
         whole[at] += np.where(chosen, grad, grad.dtype.type(0))
         open_windows &= ~chosen
-    return finish(_unpadded(whole, plan, data), data.dtype, out)
+    return finish(_unpad(whole, plan, data), data.dtype, out)
 
 
 def _avg_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Any:
@@ -93,7 +93,7 @@ def _avg_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | Non
     whole = np.zeros(shape, wide.dtype)
     for place in _taps(plan):
         whole[_at(plan, data.ndim, place)] += share
-    return finish(_unpadded(whole, plan, data), data.dtype, out)
+    return finish(_unpad(whole, plan, data), data.dtype, out)
 
 
 _POOL = (
@@ -139,8 +139,8 @@ max_pool2d_grad, avg_pool2d_grad = _declare_pool_grad(False), _declare_pool_grad
 # ---------------------------------------------------------------- conv2d
 def _layouts(attrs: Attrs) -> tuple[str, str, str]:
     """Return the layouts of gradient, data and weight, for which Relay uses those of data, weight and result."""
-    found = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
-    for layout, axes in zip(found, ("NCHW", "NCHW", "OIHW"), strict=True):
+    result = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
+    for layout, axes in zip(result, ("NCHW", "NCHW", "OIHW"), strict=True):
         if sorted(layout) != sorted(axes):
             refuse(
                 "nn.conv2d_backward_weight takes the layouts of gradient, data and weight",
@@ -148,7 +148,7 @@ def _layouts(attrs: Attrs) -> tuple[str, str, str]:
                 found=f'"{layout}"',
                 hint='data_layout="NCHW", kernel_layout="NCHW", out_layout="OIHW"',
             )
-    return found
+    return result
 
 
 def _backward_weight_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

@@ -41,7 +41,7 @@ def _check_bits(name: str, **counts: int) -> None:
             refuse(f"{name}: {what} must be from 1 to {_BITS}", found=count)
 
 
-def _signed(weight: Array, bits: int, unipolar: bool) -> Any:
+def _as_signed(weight: Array, bits: int, unipolar: bool) -> Any:
     """The numbers that weights stand for, as int64."""
     numbers = weight.astype(np.int64) & (2**bits - 1)
     return 2 * numbers - (2**bits - 1) if unipolar else numbers
@@ -175,7 +175,7 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
 )
 def bitserial_dense(attrs: Attrs, data: Array, weight: Array) -> Any:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), both of few bits."""
-    signed = _signed(weight, attrs.weight_bits, attrs.unipolar)
+    signed = _as_signed(weight, attrs.weight_bits, attrs.unipolar)
     result = _small(data, attrs.data_bits) @ signed.T
     return result.astype(array_dtype(attrs.out_dtype) if attrs.out_dtype else data.dtype)
 
@@ -263,6 +263,6 @@ def bitserial_conv2d(attrs: Attrs, data: Array, weight: Array) -> Array:
     way = conversion(attrs.data_layout, "NCHW", "data_layout")
     kernel = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight)
     image = way.forward(_small(data, attrs.activation_bits))
-    signed = _signed(kernel, attrs.weight_bits, attrs.unipolar)
+    signed = _as_signed(kernel, attrs.weight_bits, attrs.unipolar)
     result = convolve(image, signed, _window(attrs), 1, np.dtype(np.int64))
     return np.ascontiguousarray(way.backward(result)).astype(array_dtype(attrs.out_dtype))

@@ -23,7 +23,7 @@ from passlab.op.nn.windows import (
     check_lengths,
     check_positive,
     on_axes,
-    padded,
+    pad,
     split_padding,
     window_size,
 )
@@ -65,10 +65,10 @@ def conv_relation(rank: int, name: str) -> Relation:
         kernel_way = conversion(attrs.kernel_layout, kernel_standard, "kernel_layout")
         shape = forward_shape(into, data.shape, "data", 0)
         if weight is None:
-            known = _weight_shape(shape, attrs, name)
-            if known is None:
+            weight_shape = _weight_shape(shape, attrs, name)
+            if weight_shape is None:
                 return None
-            weight = TensorType(kernel_way.backward_shape(known), data.dtype)
+            weight = TensorType(kernel_way.backward_shape(weight_shape), data.dtype)
             reporter.assign(1, weight)
         kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
         channels = check_weight(shape, kernel, attrs, name)
@@ -134,7 +134,7 @@ def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int
     """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
     groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
     expected = attrs.kernel_size or kernel[2:]
-    if any(isinstance(have, int) and have != want for want, have in zip(expected, kernel[2:], strict=True)):
+    if any(isinstance(length, int) and length != want for want, length in zip(expected, kernel[2:], strict=True)):
         refuse(
             f"{name}: the weight does not have the kernel_size", index, expected=list(expected), found=list(kernel[2:])
         )
@@ -151,17 +151,17 @@ def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int
             found=each,
             hint="check data_layout and kernel_layout",
         )
-    made = outputs
+    result = outputs
     if maybe:
-        made = outputs * each if multiplied and isinstance(outputs, int) and isinstance(each, int) else ANY
+        result = outputs * each if multiplied and isinstance(outputs, int) and isinstance(each, int) else ANY
     if attrs.channels is not None:
-        if isinstance(made, int) and made != attrs.channels:
+        if isinstance(result, int) and result != attrs.channels:
             want = f"channels={attrs.channels}"
-            refuse(f"{name}: the weight does not have the output channels", index, expected=want, found=made)
-        made = attrs.channels
-    if isinstance(made, int) and made % groups:
-        refuse(f"{name}: {made} output channels cannot be divided into {groups} groups", index)
-    return made
+            refuse(f"{name}: the weight does not have the output channels", index, expected=want, found=result)
+        result = attrs.channels
+    if isinstance(result, int) and result % groups:
+        refuse(f"{name}: {result} output channels cannot be divided into {groups} groups", index)
+    return result
 
 
 def _may_be(dim: Dim, size: int) -> bool:
@@ -189,10 +189,10 @@ def conv_kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> An
         return convolve(data, w, window, attrs.groups, dtype, out=out)
     else:
         result = convolve(into.forward(data), w, window, attrs.groups, dtype)
-    made = conversion(name, DATA_LAYOUTS[rank], "out_layout").backward(result)
+    output = conversion(name, DATA_LAYOUTS[rank], "out_layout").backward(result)
     if out is None:
-        return made.copy()
-    out[...] = made
+        return output.copy()
+    out[...] = output
     return out
 
 
@@ -209,7 +209,7 @@ def conv_kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> An
         "data, weight, strides=1, padding=0, dilation=1, groups=1, channels=None, kernel_size=None, "
         "data_layout='NCW', kernel_layout='OIW', out_layout='', out_dtype=''",
         strides=on_axes(1),
-        padding=padded(1),
+        padding=pad(1),
         dilation=on_axes(1),
         kernel_size=on_axes(1),
     ),
@@ -243,7 +243,7 @@ def conv1d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None
         "data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
         "kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=''",
         strides=on_axes(2),
-        padding=padded(2),
+        padding=pad(2),
         dilation=on_axes(2),
         kernel_size=on_axes(2),
     ),
@@ -287,7 +287,7 @@ def conv2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None
         "channels=None, kernel_size=None, data_layout='NCDHW', kernel_layout='OIDHW', out_layout='', "
         "out_dtype=''",
         strides=on_axes(3),
-        padding=padded(3),
+        padding=pad(3),
         dilation=on_axes(3),
         kernel_size=on_axes(3),
     ),

@@ -14,7 +14,7 @@ from typing import Any
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import laid_out, reshaped
+from passlab.op.along_axis import laid_out, reshape_to
 from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.layout_names import DATA_LAYOUTS
@@ -33,7 +33,7 @@ class _Form:
     outputs: int
     size: tuple[int, ...]
     kernel: tuple[int, ...]
-    made: tuple[int, ...]
+    result_shape: tuple[int, ...]
     strides: tuple[int, ...]
     padding: tuple[int, ...]
     dilation: tuple[int, ...]
@@ -48,9 +48,9 @@ class _Form:
         return {"strides": self.strides, "padding": self.padding, "dilation": self.dilation, "groups": self.groups}
 
 
-def _form(attrs: Attrs, data: Sequence[int], kernel: Sequence[int], made: Sequence[int]) -> _Form:
+def _form(attrs: Attrs, data: Sequence[int], kernel: Sequence[int], result: Sequence[int]) -> _Form:
     """The form of (N, I, *size) and (N, O, *made) with windows of size `kernel`."""
-    (batch, inputs, *size), (_, outputs, *windows) = data, made
+    (batch, inputs, *size), (_, outputs, *windows) = data, result
     padding = full_padding(attrs.padding, len(size))
     sliding = (attrs.strides, padding, attrs.dilation, attrs.groups)
     return _Form(batch, inputs, outputs, tuple(size), tuple(kernel), tuple(windows), *sliding)
@@ -59,9 +59,11 @@ def _form(attrs: Attrs, data: Sequence[int], kernel: Sequence[int], made: Sequen
 def _to_result(form: _Form, data: Expr, weight: Expr, dtype: str) -> Expr:
     """The convolution itself; cut where data is larger than the windows of the result need."""
     result = call(f"nn.conv{form.rank}d", data, weight, **form.sliding(), out_dtype=dtype)
-    if all((r - 1) * s + 1 <= n < r * s + 1 for n, r, s in zip(_room(form), form.made, form.strides, strict=True)):
+    if all(
+        (r - 1) * s + 1 <= n < r * s + 1 for n, r, s in zip(_room(form), form.result_shape, form.strides, strict=True)
+    ):
         return result
-    return _cut(result, form.made)
+    return _cut(result, form.result_shape)
 
 
 def _room(form: _Form) -> list[int]:
@@ -81,7 +83,7 @@ def _cut(data: Expr, size: Sequence[int]) -> Expr:
 
 def _to_data(form: _Form, grad: Expr, weight: Expr, dtype: str) -> Expr:
     """The gradient spread over the data: a transposed convolution."""
-    extra = [n - (r - 1) * s - 1 for n, r, s in zip(_room(form), form.made, form.strides, strict=True)]
+    extra = [n - (r - 1) * s - 1 for n, r, s in zip(_room(form), form.result_shape, form.strides, strict=True)]
     name = f"nn.conv{form.rank}d_transpose"
     return call(name, grad, weight, **form.sliding(), output_padding=extra, out_dtype=dtype)
 
@@ -108,17 +110,17 @@ def _as_convolution(form: _Form, grad: Expr, data: Expr, dtype: str) -> Expr:
     """
     groups, rank, batch = form.groups, form.rank, form.batch
     inputs, space = form.inputs // groups, list(range(3, 3 + rank))
-    parts = reshaped(data, (batch, groups, inputs, *form.size))
+    parts = reshape_to(data, (batch, groups, inputs, *form.size))
     images = call("transpose", parts, axes=[2, 1, 0, *space])
-    images = reshaped(images, (inputs, groups * batch, *form.size))
+    images = reshape_to(images, (inputs, groups * batch, *form.size))
     taps = call("transpose", grad, axes=[1, 0, *range(2, 2 + rank)])
     sliding = {"strides": form.dilation, "dilation": form.strides, "padding": form.padding, "groups": groups}
     result = call(f"nn.conv{rank}d", images, taps, **sliding, channels=form.outputs, out_dtype=dtype)
     return call("transpose", _cut(result, form.kernel), axes=[1, 0, *range(2, 2 + rank)])
 
 
-def _cast(expr: Expr, have: str, want: str) -> Expr:
-    return expr if have == want else call("cast", expr, dtype=want)
+def _cast(expr: Expr, dtype: str, want: str) -> Expr:
+    return expr if dtype == want else call("cast", expr, dtype=want)
 
 
 # ---------------------------------------------------------------- convolutions
@@ -145,7 +147,7 @@ def _one_channel_each(name: str) -> Gradient:
 
     def define(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         channels, multiplier, *window = sizes_of(weight, name)
-        plain = reshaped(weight, (channels * multiplier, 1, *window))
+        plain = reshape_to(weight, (channels * multiplier, 1, *window))
         return call(name, data, plain, **dict(attrs.items()))
 
     return by_definition(define)

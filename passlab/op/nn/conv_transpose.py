@@ -18,7 +18,7 @@ from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window
 from passlab.op.nn.convolve import convolve_transposed
-from passlab.op.nn.windows import as_list, check_lengths, on_axes, padded
+from passlab.op.nn.windows import as_list, check_lengths, on_axes, pad
 from passlab.op.relations import tensor
 
 KERNEL_LAYOUTS = {1: "IOW", 2: "IOHW", 3: "IODHW"}
@@ -64,8 +64,8 @@ def _relation(rank: int, name: str) -> Relation:
         if weight is None:
             if attrs.kernel_size is None or attrs.channels is None:
                 return None
-            known = (shape[1], attrs.channels // attrs.groups, *attrs.kernel_size)
-            weight = TensorType(kernel_way.backward_shape(known), data.dtype)
+            weight_shape = (shape[1], attrs.channels // attrs.groups, *attrs.kernel_size)
+            weight = TensorType(kernel_way.backward_shape(weight_shape), data.dtype)
             reporter.assign(1, weight)
         kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
         channels = _check_weight(shape, kernel, attrs, name)
@@ -148,10 +148,10 @@ def _kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> Any:
     result = convolve_transposed(into.forward(data), w, window, extra, attrs.groups, dtype, target)
     if way.same:
         return result
-    made = way.backward(result)
+    output = way.backward(result)
     if out is None:
-        return made.copy()
-    out[...] = made
+        return output.copy()
+    out[...] = output
     return out
 
 
@@ -207,7 +207,7 @@ def conv1d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | N
         "kernel_size=None, data_layout='NCHW', kernel_layout='IOHW', out_layout='', "
         "output_padding=(0, 0), out_dtype=''",
         strides=on_axes(2),
-        padding=padded(2),
+        padding=pad(2),
         dilation=on_axes(2),
         kernel_size=on_axes(2),
         output_padding=on_axes(2),
@@ -242,7 +242,7 @@ def conv2d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | N
         "channels=None, kernel_size=None, data_layout='NCDHW', kernel_layout='IODHW', out_layout='', "
         "output_padding=(0, 0, 0), out_dtype=''",
         strides=on_axes(3),
-        padding=padded(3),
+        padding=pad(3),
         dilation=on_axes(3),
         kernel_size=on_axes(3),
         output_padding=on_axes(3),

@@ -15,7 +15,7 @@ from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, integer, integers, text
 from passlab.op.nn import window_gradients
 from passlab.op.nn.activation import finish
-from passlab.op.nn.pooling import divided, sum_dtype
+from passlab.op.nn.pooling import divide_counts, sum_dtype
 from passlab.op.nn.windows import on_axes, split_padding
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
@@ -108,4 +108,4 @@ def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None =
                 each = first * second if attrs.is_multiply else np.abs(first - second)
                 result[:, channel] += each.sum(axis=1, dtype=work)
     count = kernel * kernel * max(1, a.shape[1])
-    return finish(divided(result, count, kind), data1.dtype, out)
+    return finish(divide_counts(result, count, kind), data1.dtype, out)

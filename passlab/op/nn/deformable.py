@@ -20,7 +20,7 @@ from passlab.op.nn import sampling_gradients
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_weight, check_window
 from passlab.op.nn.sampling import linear
-from passlab.op.nn.windows import check_positive, on_axes, padded, window_size
+from passlab.op.nn.windows import check_positive, on_axes, pad, window_size
 from passlab.op.relations import join_dim, refuse, tensor
 
 NAME = "nn.deformable_conv2d"
@@ -40,8 +40,8 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     if weight is None:
         if attrs.kernel_size is None or attrs.channels is None or not isinstance(shape[1], int):
             return None
-        known = (attrs.channels, shape[1] // attrs.groups, *attrs.kernel_size)
-        weight = TensorType(kernel_way.backward_shape(known), data.dtype)
+        weight_shape = (attrs.channels, shape[1] // attrs.groups, *attrs.kernel_size)
+        weight = TensorType(kernel_way.backward_shape(weight_shape), data.dtype)
         reporter.assign(2, weight)
     kernel = forward_shape(kernel_way, weight.shape, "weight", 2)
     channels = check_weight(shape, kernel, attrs, NAME, 2)
@@ -133,7 +133,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, bef
         "groups=1, channels=None, kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', "
         "out_layout='', out_dtype=''",
         strides=on_axes(2),
-        padding=padded(2),
+        padding=pad(2),
         dilation=on_axes(2),
         kernel_size=on_axes(2),
     ),
@@ -164,10 +164,10 @@ def deformable_conv2d(attrs: Attrs, data: Array, offset: Array, weight: Array, *
     before = check_window(attrs, 2).before
     moved = moved.reshape(len(x), attrs.deformable_groups, taps, 2, *size)
     matrix = w.reshape(groups, w.shape[0] // groups, w.shape[1] * taps)
-    made = np.empty((len(x), groups, w.shape[0] // groups, size[0] * size[1]), work)
+    array = np.empty((len(x), groups, w.shape[0] // groups, size[0] * size[1]), work)
     for i in range(len(x)):
         columns = _columns(x[i], moved[i], kernel, attrs, before)
-        made[i] = matmul(matrix, columns.reshape(groups, matrix.shape[2], -1), work)
+        array[i] = matmul(matrix, columns.reshape(groups, matrix.shape[2], -1), work)
     way = conversion(attrs.out_layout or attrs.data_layout, "NCHW", "out_layout")
-    result = way.backward(made.reshape(len(x), w.shape[0], *size))
+    result = way.backward(array.reshape(len(x), w.shape[0], *size))
     return deliver(np.ascontiguousarray(result), dtype, out)

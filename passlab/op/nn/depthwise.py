@@ -50,7 +50,7 @@ def depthwise(
     elif sum_runs is not None:
         _by_rows(out, x, w.reshape(-1, *kernel), window, kernel, sum_runs)
     elif out.shape[-1] < _SHORT_ROW and out.shape[1] == x.shape[1] >= _MANY_CHANNELS:
-        _turned(out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel)
+        _turn(out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel)
     else:
         _by_rows(out, x, w.reshape(-1, *kernel), window, kernel)
 
@@ -90,7 +90,7 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], sum
     held: Any = np.zeros((step, *window.strides, room), x.dtype)
     places = list(_plane_places(x.shape[2:], planes, window))
     total: Any = np.empty((step, summed), x.dtype)
-    add_up = _by_groups(groups, total) if sum_runs is None else _compiled(groups, sum_runs, window, kernel, room)
+    add_up = _by_groups(groups, total) if sum_runs is None else _compile_program(groups, sum_runs, window, kernel, room)
     whole = total[:, :length].reshape(step, size[0], *planes[1:])
     whole = whole[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
     for n, c in itertools.product(range(x.shape[0]), range(0, channels, step)):
@@ -142,7 +142,7 @@ def _by_groups(groups: list[Group], like: Any) -> Callable[[Any, Any, Any], None
     return add_up
 
 
-def _compiled(
+def _compile_program(
     groups: list[Group], sum_runs: SumRuns, window: Window, kernel: tuple[int, ...], room: int
 ) -> Callable[[Any, Any, Any], None]:
     """Return what writes the sums of all taps, each a group of its own, in one go."""
@@ -191,7 +191,7 @@ def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bo
             yield Group(index, (offset % stride, *inner), start, count, apart * dilation // stride * steps[0])
 
 
-def _turned(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+def _turn(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
     """Channels first, many of them, and short rows: a few rows at a time are turned so that the channels stand last.
 
     The rows stay in cache between turning, summing and turning back, which is what turning them costs.

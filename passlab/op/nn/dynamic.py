@@ -14,6 +14,7 @@ from passlab.op.dtypes import Array
 from passlab.op.layout_names import layout_axes
 from passlab.op.nn.pad import PadAttrs, check_number, padded_type, with_border
 from passlab.op.nn.upsampling import UpSampling3DAttrs, UpSamplingAttrs, scaled_shape, upsample
+from passlab.op.no_gradient import DYNAMIC_SIZE
 from passlab.op.relations import refuse, tensor
 
 
@@ -93,6 +94,7 @@ def _upsampling_shape(attrs: Attrs, data: Array, *scales: Any) -> Type:
     edges=("dyn.nn.upsampling(%x: (1, 2, 2, 3), %h: () float32 = 2, %w: () float32 = 2, scale_h=0f, scale_w=0f)",),
     layout=layout_rules.OneLayout(split=True, still="DHW"),
     example="dyn.nn.upsampling(%x, %h, %w, scale_h=0f, scale_w=0f)",
+    no_gradient=DYNAMIC_SIZE,
 )
 def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out: Array | None = None) -> Any:
     """`nn.upsampling` with the scales as inputs."""
@@ -118,6 +120,7 @@ def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out
     ),
     layout=layout_rules.OneLayout(split=True, still="DHW"),
     example="dyn.nn.upsampling3d(%x, %d, %h, %w, scale_d=0f, scale_h=0f, scale_w=0f)",
+    no_gradient=DYNAMIC_SIZE,
 )
 def upsampling3d(
     attrs: Attrs, data: Array, scale_d: Array, scale_h: Array, scale_w: Array, *, out: Array | None = None

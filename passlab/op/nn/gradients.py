@@ -13,7 +13,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, TupleGetItem
 from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType
-from passlab.op.along_axis import number, picked, reshaped, through_matrix
+from passlab.op.along_axis import number, pick, reshape_to, through_matrix
 from passlab.op.chain import by_definition, sizes_of
 from passlab.op.declare import call
 from passlab.op.elementwise import constant_like
@@ -99,7 +99,7 @@ def _like(grad: Expr, target: Expr) -> Expr:
     return call("collapse_sum_like", grad, target)
 
 
-def _turned(matrix: Expr) -> Expr:
+def _turn(matrix: Expr) -> Expr:
     return call("transpose", matrix, axes=None)
 
 
@@ -115,7 +115,7 @@ def _of_inputs(orig: OpCall, parts: Sequence[Expr]) -> list[Expr]:
 def _rows(matrix: Expr, ty: TensorType, units: Dim) -> Expr:
     """All rows of a stack of matrices as one matrix."""
     count = product(ty.shape[:-1])
-    return reshaped(matrix, (count if isinstance(count, int) else -1, units))
+    return reshape_to(matrix, (count if isinstance(count, int) else -1, units))
 
 
 def dense(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -123,8 +123,8 @@ def dense(orig: OpCall, grad: Expr) -> list[Expr]:
     data, weight = orig.args
     units, inner = _type(weight).shape
     if len(_type(data).shape) == 2 and isinstance(inner, int):
-        for_data = call("nn.dense", grad, _turned(weight), units=inner)
-        for_weight = call("nn.dense", _turned(grad), _turned(data), units=inner)
+        for_data = call("nn.dense", grad, _turn(weight), units=inner)
+        for_weight = call("nn.dense", _turn(grad), _turn(data), units=inner)
         return _of_inputs(orig, [_like(for_data, data), _like(for_weight, weight)])
     rows, flat = _rows(grad, _type(data), units), _rows(data, _type(data), inner)
     for_data = call("nn.matmul", grad, weight, units=None)
@@ -198,7 +198,7 @@ def pad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [inside, call("cast", border, dtype=_type(value).dtype) * call("ones_like", value)]
 
 
-def _bordered(attrs: Attrs, data: Expr, value: Expr | None = None) -> Expr:
+def _add_border(attrs: Attrs, data: Expr, value: Expr | None = None) -> Expr:
     """A border of elements of the data, as picks along each axis."""
     mode = attrs.mode.lower() if value is None else attrs.pad_mode
     result = data
@@ -206,17 +206,17 @@ def _bordered(attrs: Attrs, data: Expr, value: Expr | None = None) -> Expr:
         if before or after:
             places = np.arange(_type(data).concrete_shape[axis])
             kept = places[max(-before, 0) : len(places) - max(-after, 0)]
-            result = picked(result, axis, np.pad(kept, (max(before, 0), max(after, 0)), mode=mode).tolist())
+            result = pick(result, axis, np.pad(kept, (max(before, 0), max(after, 0)), mode=mode).tolist())
     return result
 
 
-_mirrored = mirror_pad = by_definition(_bordered)  # each element gets what its copies get
+_mirrored = mirror_pad = by_definition(_add_border)  # each element gets what its copies get
 
 
 def batch_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients at inference, where mean and variance are inputs like the others."""
     attrs, (data, gamma, beta, mean, var) = _attrs(orig), orig.args
-    given = TupleGetItem(grad, 0)
+    gradient = TupleGetItem(grad, 0)
     axis = attrs.axis
 
     def wide(vector: Expr) -> Expr:
@@ -225,16 +225,16 @@ def batch_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     inverse = call("rsqrt", var + constant_like(attrs.epsilon, var))
     scale = inverse * gamma if attrs.scale else inverse
     centred = data - wide(mean)
-    for_scale = _over_axis(given * centred, axis)
-    for_mean = call("negative", scale * _over_axis(given, axis)) + TupleGetItem(grad, 1)
+    for_scale = _over_axis(gradient * centred, axis)
+    for_mean = call("negative", scale * _over_axis(gradient, axis)) + TupleGetItem(grad, 1)
     times = for_scale * (gamma if attrs.scale else call("ones_like", gamma))
     for_var = times * constant_like(-0.5, var) * inverse * inverse * inverse + TupleGetItem(grad, 2)
     for_gamma = for_scale * inverse if attrs.scale else _zero(gamma)
-    for_beta = _over_axis(given, axis) if attrs.center else _zero(beta)
-    return [given * wide(scale), for_gamma, for_beta, for_mean, for_var]
+    for_beta = _over_axis(gradient, axis) if attrs.center else _zero(beta)
+    return [gradient * wide(scale), for_gamma, for_beta, for_mean, for_var]
 
 
-def _normed(orig: OpCall, grad: Expr, axes: Sequence[int]) -> list[Expr]:
+def _norm_of(orig: OpCall, grad: Expr, axes: Sequence[int]) -> list[Expr]:
     """The gradients of a normalisation by the data's own mean and variance over `axes`."""
     attrs, (data, gamma, beta) = _attrs(orig), orig.args
 
@@ -253,31 +253,31 @@ def _normed(orig: OpCall, grad: Expr, axes: Sequence[int]) -> list[Expr]:
 
 def layer_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of a normalisation along one axis."""
-    return _normed(orig, grad, [_attrs(orig).axis])
+    return _norm_of(orig, grad, [_attrs(orig).axis])
 
 
 def instance_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of a normalisation of each channel of each sample."""
     rank = len(_type(orig.args[0]).shape)
-    return _normed(orig, grad, [i for i in range(1, rank) if i != _attrs(orig).axis % rank])
+    return _norm_of(orig, grad, [i for i in range(1, rank) if i != _attrs(orig).axis % rank])
 
 
-def _grouped(attrs: Attrs, data: Expr, gamma: Expr, beta: Expr) -> Expr:
+def _group_channels(attrs: Attrs, data: Expr, gamma: Expr, beta: Expr) -> Expr:
     """Group normalisation: with the mean and variance of each group of channels and the axes behind them."""
     shape, dtype = sizes_of(data, "nn.group_norm"), _type(data).dtype
     rank, axis = len(shape), attrs.axis % len(shape)
     split = (*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
     over = list(range(axis + 1, rank + 1))
-    grouped = reshaped(data, split)
+    grouped = reshape_to(data, split)
     centred = grouped - call("mean", grouped, axis=over, keepdims=True)
     variance = call("mean", centred * centred, axis=over, keepdims=True)
-    result: Expr = reshaped(centred * call("rsqrt", variance + number(attrs.epsilon, dtype)), shape)
+    result: Expr = reshape_to(centred * call("rsqrt", variance + number(attrs.epsilon, dtype)), shape)
     wide = {"axis": 1, "num_newaxis": rank - 1 - axis}
     result = result * call("expand_dims", gamma, **wide) if attrs.scale else result
     return result + call("expand_dims", beta, **wide) if attrs.center else result
 
 
-group_norm = by_definition(_grouped)
+group_norm = by_definition(_group_channels)
 
 
 def _over_length(attrs: Attrs, data: Expr) -> Expr:

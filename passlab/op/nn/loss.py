@@ -138,12 +138,12 @@ def _nll_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TensorType(targets.shape if attrs.reduction == "none" else (), predictions.dtype)
 
 
-def _picked(data: Any, targets: Any) -> Any:
+def _pick(data: Any, targets: Any) -> Any:
     """Return the element of the class axis (1) of `data` that each target names; targets are legal class numbers."""
     return np.take_along_axis(data, np.expand_dims(targets, 1), axis=1).squeeze(1)
 
 
-def _weighted(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) -> Expr:
+def _weight_by(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) -> Expr:
     """The loss in simpler operators: a row of the identity matrix picks the prediction and the weight of a target."""
     shape, dtype = sizes_of(predictions, "nn.nll_loss"), dtype_of(predictions)
     classes = shape[1]
@@ -172,7 +172,7 @@ def _weighted(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) -> 
     level=10,
     warns=True,
     python=Python("predictions, targets, weights, reduction='mean', ignore_index=-100"),
-    gradient=by_definition(_weighted),
+    gradient=by_definition(_weight_by),
     shapes="predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced",
     source="PyTorch's nll_loss",
     edges=(
@@ -190,7 +190,7 @@ def nll_loss(attrs: Attrs, predictions: Array, targets: Array, weights: Array, *
     counts = targets != attrs.ignore_index
     legal = np.where(counts, targets, 0)
     weight = np.where(counts, weights.take(legal, mode="clip"), weights.dtype.type(0))
-    each = -weight * _picked(predictions, np.clip(legal, 0, predictions.shape[1] - 1))
+    each = -weight * _pick(predictions, np.clip(legal, 0, predictions.shape[1] - 1))
     if attrs.reduction == "none":
         return finish(each, predictions.dtype, out)
     total = each.sum(dtype=predictions.dtype)

@@ -61,7 +61,7 @@ def _matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     return TensorType((*shape[:-1], units if attrs.units is None else attrs.units), attrs.out_dtype or a.dtype)
 
 
-def _turned(array: Any, turn: bool) -> Any:
+def _turn(array: Any, turn: bool) -> Any:
     return array.swapaxes(-1, -2) if turn else array
 
 
@@ -94,8 +94,8 @@ def _turned(array: Any, turn: bool) -> Any:
 def matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Any:
     """Multiply (..., m, k) by (k, n), giving (..., m, n); either may be given transposed."""
     return multiply(
-        _turned(tensor_a, attrs.transpose_a),
-        _turned(tensor_b, attrs.transpose_b),
+        _turn(tensor_a, attrs.transpose_a),
+        _turn(tensor_b, attrs.transpose_b),
         result_dtype(attrs.out_dtype, tensor_a.dtype),
         out,
     )
@@ -149,8 +149,8 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
 def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Any:
     """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 serves all samples."""
     return multiply(
-        _turned(tensor_a, attrs.transpose_a),
-        _turned(tensor_b, attrs.transpose_b),
+        _turn(tensor_a, attrs.transpose_a),
+        _turn(tensor_b, attrs.transpose_b),
         result_dtype(attrs.out_dtype, tensor_a.dtype),
         out,
     )

@@ -92,7 +92,7 @@ def batch_norm(
     return deliver((result, moving_mean, moving_var), out)
 
 
-def _centred(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+def _centre(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     """Return data less its mean, over its standard deviation, along `axes`."""
     if not data.size:
         return data.copy()
@@ -103,12 +103,12 @@ def _centred(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     return centred
 
 
-def _affine(made: Any, attrs: Attrs, gamma: Any, beta: Any, out: Any) -> Any:
+def _affine(result: Any, attrs: Attrs, gamma: Any, beta: Any, out: Any) -> Any:
     if attrs.scale:
-        made *= along(gamma, attrs.axis, made.ndim)
+        result *= along(gamma, attrs.axis, result.ndim)
     if attrs.center:
-        made += along(beta, attrs.axis, made.ndim)
-    return finish(made, made.dtype, out)
+        result += along(beta, attrs.axis, result.ndim)
+    return finish(result, result.dtype, out)
 
 
 @operator(
@@ -133,7 +133,7 @@ def _affine(made: Any, attrs: Attrs, gamma: Any, beta: Any, out: Any) -> Any:
 @in_float
 def layer_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Any:
     """Normalise along `axis` with the data's own mean and variance (Ba et al., 2016)."""
-    return _affine(_centred(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
+    return _affine(_centre(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
 
 
 def _instance_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -168,7 +168,7 @@ def _instance_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
 def instance_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Any:
     """Normalise each channel of each sample with its own mean and variance (Ulyanov et al., 2016)."""
     axes = tuple(i for i in range(1, data.ndim) if i != attrs.axis % data.ndim)
-    return _affine(_centred(data, axes, attrs.epsilon), attrs, gamma, beta, out)
+    return _affine(_centre(data, axes, attrs.epsilon), attrs, gamma, beta, out)
 
 
 def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -207,7 +207,7 @@ def group_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Arr
     """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
     axis, shape = attrs.axis % data.ndim, data.shape
     grouped = data.reshape(*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
-    result = _centred(grouped, tuple(range(axis + 1, grouped.ndim)), attrs.epsilon)
+    result = _centre(grouped, tuple(range(axis + 1, grouped.ndim)), attrs.epsilon)
     return _affine(result.reshape(shape), attrs, gamma, beta, out)
 
 
@@ -241,7 +241,7 @@ def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | 
         "nn.l2_normalize(%x: (0, 3), eps=0.001f, axis=[1])",
     ),
     example="nn.l2_normalize(%x, eps=0.001f, axis=[1])",
-    layout=layout_rules.normalized,
+    layout=layout_rules.normalize,
 )
 @in_float
 def l2_normalize(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:

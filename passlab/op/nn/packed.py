@@ -24,7 +24,7 @@ from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import matmul, result_dtype
 from passlab.op.nn.conv import conv_attrs, conv_kernel, conv_relation
 from passlab.op.nn.matmul import check_inner, check_units
-from passlab.op.nn.windows import on_axes, padded
+from passlab.op.nn.windows import on_axes, pad
 from passlab.op.relations import refuse, tensor
 
 _PACK = "nn.contrib_dense_pack"
@@ -36,7 +36,7 @@ _PYTHON = Python(
     "out_dtype=''",
     names={"kernel": "weight"},
     strides=on_axes(2),
-    padding=padded(2),
+    padding=pad(2),
     dilation=on_axes(2),
     kernel_size=on_axes(2),
 )

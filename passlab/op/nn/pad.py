@@ -28,7 +28,7 @@ def check_number(types: Sequence[Type], index: int, name: str) -> None:
         refuse(f"{name} must be a single number", index, found=ty)
 
 
-def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
+def _pad(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
     """Return the type of `data` with a border; negative widths cut off.
 
     `longest` limits a mirrored border: 0 to the size that is left, 1 to one less.
@@ -74,7 +74,7 @@ def _padded(name: str, data: TensorType, widths: Sequence[Sequence[int]], longes
 
 def padded_type(name: str, data: TensorType, widths: Sequence[Sequence[int]], mode: str) -> Type:
     """Return the type of `data` with a border, by `nn.pad`'s modes. Raises `RelationError` for bad widths."""
-    return _padded(name, data, widths, 1 if mode == "reflect" else None)
+    return _pad(name, data, widths, 1 if mode == "reflect" else None)
 
 
 def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -102,7 +102,7 @@ def pad_builder(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "
     return make_call(Op.get("nn.pad"), (data, value), {"pad_width": pad_width, "pad_mode": pad_mode})
 
 
-def bordered(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Any:
+def add_border(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Any:
     """Return `data` inside a border of `value`; negative widths cut off."""
     shape = tuple(n + a + b for n, (a, b) in zip(data.shape, widths, strict=True))
     result = np.empty(shape, data.dtype) if out is None else out
@@ -140,7 +140,7 @@ PadAttrs = attrs(
         "nn.pad(%x: (4, 3), %v: (), pad_width=[[-1, 0], [1, -1]])",
     ),
     example="nn.pad(%x, 0f, pad_width=[[0, 0], [1, 1]])",
-    layout=layout_rules.permuted("pad_width"),
+    layout=layout_rules.permute("pad_width"),
     precision=Precision.FOLLOW,
 )
 def pad(attrs: Attrs, data: Array, pad_val: Array, *, out: Array | None = None) -> Any:
@@ -151,30 +151,28 @@ def pad(attrs: Attrs, data: Array, pad_val: Array, *, out: Array | None = None) 
 def with_border(data: Any, widths: Sequence[Sequence[int]], value: Any, mode: str, out: Any) -> Any:
     """Return `data` with a border made by `nn.pad`'s modes; negative widths cut off."""
     if mode == "constant":
-        return bordered(data, widths, np.asarray(value).reshape(()), out)
-    return _mirrored(data, widths, "reflect" if mode == "reflect" else "edge", out)
+        return add_border(data, widths, np.asarray(value).reshape(()), out)
+    return _mirror(data, widths, "reflect" if mode == "reflect" else "edge", out)
 
 
-def _mirrored(data: Any, widths: Sequence[Sequence[int]], mode: Any, out: Any) -> Any:
+def _mirror(data: Any, widths: Sequence[Sequence[int]], mode: Any, out: Any) -> Any:
     """Return `data` with a border of its own elements, by NumPy's name of the mode, after negative widths cut off."""
     cut = data[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))]
     border: Any = [(max(a, 0), max(b, 0)) for a, b in widths]
-    return given(np.pad(cut, border, mode=mode), out)
+    return write_into(np.pad(cut, border, mode=mode), out)
 
 
-def given(made: Any, out: Any) -> Any:
-    """Return `made`, in `out` when it is given."""
+def write_into(result: Any, out: Any) -> Any:
+    """Return `result`, in `out` when it is given."""
     if out is None:
-        return made
-    np.copyto(out, made)
+        return result
+    np.copyto(out, result)
     return out
 
 
 def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
-    return (
-        None if data is None else _padded("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
-    )
+    return None if data is None else _pad("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
 
 
 def mirror_pad_builder(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
@@ -204,11 +202,11 @@ def mirror_pad_builder(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> An
         "nn.mirror_pad(%x: (0, 3), pad_width=[[0, 0], [1, 1]])",
     ),
     example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
-    layout=layout_rules.permuted("pad_width"),
+    layout=layout_rules.permute("pad_width"),
 )
 def mirror_pad(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
-    return _mirrored(data, attrs.pad_width, attrs.mode.lower(), out)
+    return _mirror(data, attrs.pad_width, attrs.mode.lower(), out)
 
 
 def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -242,4 +240,4 @@ def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
 )
 def batch_flatten(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Join all dimensions after the first."""
-    return given(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)
+    return write_into(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)

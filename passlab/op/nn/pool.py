@@ -25,7 +25,7 @@ from passlab.op.nn.windows import (
     check_lengths,
     check_positive,
     on_axes,
-    padded,
+    pad,
     split_padding,
     window_size,
 )
@@ -142,15 +142,15 @@ def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data
     counts = dict(zip(layout_axes(attrs.layout, data.shape, rank, name), plan.counts, strict=True))
     shape = [counts.get(d, n) for d, n in enumerate(data.shape)]
     direct = out is not None and out.flags.c_contiguous
-    result = made = out if direct else np.empty(shape, data.dtype)
+    result = array = out if direct else np.empty(shape, data.dtype)
     if plan.flat:
-        data, made = data.reshape(-1, *plan.lengths), made.reshape(-1, *plan.counts)
+        data, array = data.reshape(-1, *plan.lengths), array.reshape(-1, *plan.counts)
     axis = max((d for d in range(data.ndim) if d not in plan.swept), key=lambda d: data.shape[d])
     length = data.shape[axis]
     step = max(_LONG_ROW if axis == data.ndim - 1 else 1, length * _SLAB // max(data.nbytes, 1))
     for start in range(0, length, step):
         part = (slice(None),) * axis + (slice(start, start + step),)
-        pool(plan, attrs, data[part], made[part])
+        pool(plan, attrs, data[part], array[part])
     if out is not None and not direct:
         np.copyto(out, result)
         return out
@@ -177,16 +177,16 @@ def _avg_pool(plan: Plan, attrs: Attrs, data: Any, out: Any) -> None:
     count: Any = math.prod(plan.window)
     if not plan.full:
         count = plan.divisors.reshape(plan.counts) if plan.flat else plan.divisors
-    result = pooling.divided(total, count, data.dtype, out)
+    result = pooling.divide_counts(total, count, data.dtype, out)
     if result is not out:
         np.copyto(out, result)
 
 
-def _store(made: Any, data: Any, out: Any) -> Any:
+def _store(result: Any, data: Any, out: Any) -> Any:
     """Return a contiguous array that shares nothing with `data`, or fill `out`."""
     if out is None:
-        return made.copy() if np.may_share_memory(made, data) or not made.flags.c_contiguous else made
-    np.copyto(out, made)
+        return result.copy() if np.may_share_memory(result, data) or not result.flags.c_contiguous else result
+    np.copyto(out, result)
     return out
 
 
@@ -197,7 +197,7 @@ def _pool_signature(rank: int, mean: bool) -> Python:
         f"out_layout='', ceil_mode=False{', count_include_pad=False' if mean else ''}"
     )
     spread = on_axes(rank)
-    return Python(signature, pool_size=spread, strides=spread, dilation=spread, padding=padded(rank))
+    return Python(signature, pool_size=spread, strides=spread, dilation=spread, padding=pad(rank))
 
 
 def pool_shapes(rank: int) -> str:
@@ -267,7 +267,9 @@ def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """The mean of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_avg_pool2d")
     total = data.sum(axis=axes, keepdims=True, dtype=pooling.sum_dtype(data.dtype))
-    return _store(pooling.divided(total, max(1, data.shape[axes[0]] * data.shape[axes[1]]), data.dtype), data, out)
+    return _store(
+        pooling.divide_counts(total, max(1, data.shape[axes[0]] * data.shape[axes[1]]), data.dtype), data, out
+    )
 
 
 def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
@@ -350,7 +352,7 @@ def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = N
     for axis, count in zip(axes, counts, strict=True):
         spans = np.array([b - a for a, b in pooling.adaptive_spans(data.shape[axis], count)])
         sizes = sizes * spans.reshape([-1 if i == axis else 1 for i in range(data.ndim)])
-    return _store(pooling.divided(total, sizes, data.dtype), data, out)
+    return _store(pooling.divide_counts(total, sizes, data.dtype), data, out)
 
 
 def _declare_adaptive(rank: int, mean: bool) -> Op:

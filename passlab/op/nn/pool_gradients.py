@@ -13,8 +13,8 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import laid_out, number, picked, reshaped, through_matrix
-from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, shape_of, sizes_of, typed
+from passlab.op.along_axis import laid_out, number, pick, reshape_to, through_matrix
+from passlab.op.chain import Gradient, attrs_of, by_definition, dtype_of, infer_types, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.dtypes import array_dtype
 from passlab.op.layout_names import DATA_LAYOUTS, layout_axes
@@ -73,14 +73,14 @@ def pool3d(name: str) -> Gradient:
     """
 
     def define(attrs: Attrs, data: Expr) -> Expr:
-        volume = typed(laid_out(data, attrs.layout, "NCDHW"))
+        volume = infer_types(laid_out(data, attrs.layout, "NCDHW"))
         n, c, d, h, w = sizes_of(volume, name)
-        slices = reshaped(volume, (n, c * d, h, w))
-        flat = typed(_over(slices, name, attrs, (1, 2)))
+        slices = reshape_to(volume, (n, c * d, h, w))
+        flat = infer_types(_over(slices, name, attrs, (1, 2)))
         _, _, height, width = sizes_of(flat, name)
-        stack = reshaped(flat, (n, c, d, height * width))
-        result = typed(_over(stack, name, attrs, (0, None)))
-        whole = reshaped(result, (n, c, sizes_of(result, name)[2], height, width))
+        stack = reshape_to(flat, (n, c, d, height * width))
+        result = infer_types(_over(stack, name, attrs, (0, None)))
+        whole = reshape_to(result, (n, c, sizes_of(result, name)[2], height, width))
         return laid_out(whole, "NCDHW", attrs.layout)
 
     return by_definition(define)
@@ -96,13 +96,13 @@ def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each window gets back what its first maximum got; the data only tells where that is."""
     attrs, (first, data) = attrs_of(orig), orig.args
     counts = [shape_of(first)[axis] for axis in layout_axes(attrs.layout, shape_of(first), 2, "nn.max_pool2d_grad")]
-    image = typed(laid_out(data, attrs.layout, "NCHW"))
+    image = infer_types(laid_out(data, attrs.layout, "NCHW"))
     dtype, shape = dtype_of(data), sizes_of(image, "nn.max_pool2d_grad")
     values = laid_out(grad, attrs.layout, "NCHW")
     lowest = number(pooling.lowest(array_dtype(dtype)), dtype)
     places = call("argmax", _windows(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
-    found = call("gather", _windows(attrs, values, number(0, dtype), shape, counts), places, axis=4)
-    return [laid_out(call("squeeze", found, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
+    values_at = call("gather", _windows(attrs, values, number(0, dtype), shape, counts), places, axis=4)
+    return [laid_out(call("squeeze", values_at, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
 
 
 def _windows(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], counts: Sequence[int]) -> Expr:
@@ -117,9 +117,9 @@ def _windows(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], coun
         reach = int(places[i][-1]) + 1 if len(places[i]) else 0
         widths.append((before[i], max(after[i], reach - shape[2 + i] - before[i])))
         split += [counts[i], attrs.pool_size[i]]
-    spread = picked(picked(call("nn.pad", image, border, pad_width=widths), 2, places[0]), 3, places[1])
-    parts = call("transpose", reshaped(spread, (*shape[:2], *split)), axes=[0, 1, 2, 4, 3, 5])
-    return reshaped(parts, (*shape[:2], *counts, attrs.pool_size[0] * attrs.pool_size[1]))
+    spread = pick(pick(call("nn.pad", image, border, pad_width=widths), 2, places[0]), 3, places[1])
+    parts = call("transpose", reshape_to(spread, (*shape[:2], *split)), axes=[0, 1, 2, 4, 3, 5])
+    return reshape_to(parts, (*shape[:2], *counts, attrs.pool_size[0] * attrs.pool_size[1]))
 
 
 # ---------------------------------------------------------------- the whole image
@@ -175,7 +175,7 @@ def adaptive_max(name: str) -> Gradient:
             longest = max(b - a for a, b in spans)
             taps = [min(a + i, b - 1) for a, b in spans for i in range(longest)]
             split = [*shape[:axis], len(spans), longest, *shape[axis + 1 :]]
-            result = call("max", reshaped(picked(result, axis, taps), split), axis=[axis + 1])
+            result = call("max", reshape_to(pick(result, axis, taps), split), axis=[axis + 1])
             shape[axis] = len(spans)
         return result
 

@@ -41,12 +41,12 @@ def pad_axes(x: Any, axes: Sequence[int], before: Sequence[int], after: Sequence
 def _taps_inside(length: int, window: Sequence[int], count: int) -> list[tuple[int, int, int]]:
     """Return for each tap where it first reads and the windows, from and to, in which it reads data, not padding."""
     size, stride, dilation, before = window
-    found = []
+    result = []
     for tap in range(size):
         start = tap * dilation - before
         low = min(count, max(0, -(start // stride)))
-        found.append((start, low, max(low, min(count, -((start - length) // stride)))))
-    return found
+        result.append((start, low, max(low, min(count, -((start - length) // stride)))))
+    return result
 
 
 def _sweep(x: Any, axis: int, window: Sequence[int], count: int, fill: Any, join: Any, out: Any) -> Any:
@@ -117,7 +117,7 @@ def flat_windows(
     of the result at the end. For strides of 1 or 2.
     """
     sizes = [max(1, (n - 1) * s + (k - 1) * d + 1) for (k, s, d, _), n in zip(windows, counts, strict=True)]
-    line = _padded(x, sizes, [w[3] for w in windows], fill)
+    line = _pad(x, sizes, [w[3] for w in windows], fill)
     spare = np.empty_like(line)
     owned = not np.may_share_memory(line, x)
     shift = 1
@@ -136,14 +136,14 @@ def flat_windows(
         spare, line = (line if owned else np.empty_like(line)), spare
         owned, flat = True, result
     places = tuple(slice(0, (n - 1) * w[1] + 1, w[1]) for n, w in zip(counts, windows, strict=True))
-    found = line[(slice(None), *places)]
+    window = line[(slice(None), *places)]
     if out is None:
-        return found
-    out.reshape(found.shape)[...] = found
+        return window
+    out.reshape(window.shape)[...] = window
     return out
 
 
-def _padded(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Any:
+def _pad(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Any:
     """Return the contiguous array (M, *sizes) that windows over `x` read: `x` itself where it is that."""
     if x.shape[1:] == tuple(sizes) and not any(before) and x.flags.c_contiguous:
         return x
@@ -167,7 +167,7 @@ def window_counts(length: int, window: int, stride: int, dilation: int, before: 
     return np.maximum(((places >= 0) & (places < length)).sum(axis=1), 1)
 
 
-def divided(total: Any, count: Any, dtype: Any, out: Any = None) -> Any:
+def divide_counts(total: Any, count: Any, dtype: Any, out: Any = None) -> Any:
     """Return `total / count` in `dtype`; whole numbers are cut off towards zero, as Relay does.
 
     Sums of that dtype may be in `out`, which then gets the quotients.

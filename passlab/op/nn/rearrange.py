@@ -91,13 +91,13 @@ def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) ->
     blocks = attrs.block_shape
     rank = len(blocks)
     rest = [(0, 0)] * (data.ndim - rank - 1)
-    padded = bordered(data, [(0, 0), *attrs.paddings, *rest], attrs.pad_value)
+    padded = add_border(data, [(0, 0), *attrs.paddings, *rest], attrs.pad_value)
     sizes = [n // b for n, b in zip(padded.shape[1:], blocks, strict=False)]
     split = [part for pair in zip(sizes, blocks, strict=True) for part in pair]
     parts = padded.reshape(data.shape[0], *split, *padded.shape[rank + 1 :])
     inner, outer = range(2, 2 * rank + 2, 2), range(1, 2 * rank + 1, 2)
     result = parts.transpose(*inner, 0, *outer, *range(2 * rank + 1, parts.ndim))
-    return given(
+    return write_into(
         result.reshape(-1 if result.size else data.shape[0] * math.prod(blocks), *sizes, *padded.shape[rank + 1 :]), out
     )
 
@@ -167,7 +167,7 @@ def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) ->
         batch, *sizes, *data.shape[rank + 1 :]
     )
     cut = [slice(a, n - b) for n, (a, b) in zip(sizes, attrs.crops, strict=True)]
-    return given(np.ascontiguousarray(result[(slice(None), *cut)]), out)
+    return write_into(np.ascontiguousarray(result[(slice(None), *cut)]), out)
 
 
 # ---------------------------------------------------------------- space and depth
@@ -229,7 +229,7 @@ def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> An
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
     result = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
-    return given(np.ascontiguousarray(way.backward(result)), out)
+    return write_into(np.ascontiguousarray(way.backward(result)), out)
 
 
 def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -274,7 +274,7 @@ def depth_to_space(attrs: Attrs, data: Array, *, out: Array | None = None) -> An
         parts = x.reshape(n, b, b, c, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
         parts = x.reshape(n, c, b, b, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return given(np.ascontiguousarray(way.backward(parts.reshape(n, c, h * b, w * b))), out)
+    return write_into(np.ascontiguousarray(way.backward(parts.reshape(n, c, h * b, w * b))), out)
 
 
 # ---------------------------------------------------------------- dilate
@@ -316,7 +316,7 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         "nn.dilate(%x: (1), strides=[4])",
     ),
     example="nn.dilate(%x, strides=[1, 2])",
-    layout=layout_rules.permuted("strides"),
+    layout=layout_rules.permute("strides"),
 )
 def dilate(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Put elements apart, with a value between them."""
@@ -364,4 +364,4 @@ def fifo_buffer(attrs: Attrs, data: Array, buffer: Array, *, out: Array | None =
     """Push data into a queue: the buffer moved on by the length of the data, with the data at its end."""
     axis = attrs.axis % buffer.ndim
     kept = buffer[(slice(None),) * axis + (slice(data.shape[axis], None),)]
-    return given(np.concatenate((kept, data.astype(buffer.dtype, copy=False)), axis=axis), out)
+    return write_into(np.concatenate((kept, data.astype(buffer.dtype, copy=False)), axis=axis), out)

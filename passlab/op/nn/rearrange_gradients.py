@@ -7,7 +7,7 @@ import math
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import laid_out, number, part, reshaped
+from passlab.op.along_axis import laid_out, number, part, reshape_to
 from passlab.op.chain import attrs_of, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.slice import FOREVER
@@ -50,23 +50,23 @@ def _spread(attrs: Attrs, data: Expr) -> Expr:
     split, order = ((n, b, b, each, h, w), [0, 3, 4, 1, 5, 2])
     if attrs.mode != "DCR":
         split, order = ((n, each, b, b, h, w), [0, 1, 4, 2, 5, 3])
-    parts = call("transpose", reshaped(x, split), axes=order)
-    return laid_out(reshaped(parts, (n, each, h * b, w * b)), "NCHW", layout)
+    parts = call("transpose", reshape_to(x, split), axes=order)
+    return laid_out(reshape_to(parts, (n, each, h * b, w * b)), "NCHW", layout)
 
 
 depth_to_space = by_definition(_spread)
 
 
-def _reorganised(attrs: Attrs, data: Expr) -> Expr:
+def _reorganize(attrs: Attrs, data: Expr) -> Expr:
     """Pixels moved into channels by Darknet's rule, step by step."""
     n, c, h, w = sizes_of(data, "vision.yolo_reorg")
     s = attrs.stride
-    parts = reshaped(data, (n, c // (s * s), h, s, w, s))
+    parts = reshape_to(data, (n, c // (s * s), h, s, w, s))
     moved = call("transpose", parts, axes=[0, 3, 5, 1, 2, 4])
-    return reshaped(moved, (n, c * s * s, h // s, w // s))
+    return reshape_to(moved, (n, c * s * s, h // s, w // s))
 
 
-yolo_reorg = by_definition(_reorganised)
+yolo_reorg = by_definition(_reorganize)
 
 
 # ---------------------------------------------------------------- apart, and one after the other
@@ -77,7 +77,7 @@ def dilate(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("strided_slice", grad, **bounds, axes=None)]
 
 
-def _pushed(attrs: Attrs, data: Expr, buffer: Expr) -> Expr:
+def _push_back(attrs: Attrs, data: Expr, buffer: Expr) -> Expr:
     """What is left of the buffer, then the data."""
     axis = attrs.axis % len(shape_of(buffer))
     count, length = sizes_of(data, "nn.fifo_buffer")[axis], sizes_of(buffer, "nn.fifo_buffer")[axis]
@@ -85,4 +85,4 @@ def _pushed(attrs: Attrs, data: Expr, buffer: Expr) -> Expr:
     return call("concatenate", Tuple([part(buffer, axis, count, length), new]), axis=axis)
 
 
-fifo_buffer = by_definition(_pushed)
+fifo_buffer = by_definition(_push_back)

@@ -64,16 +64,16 @@ def nearest(scheme: Scheme, at: Any) -> Any:
     """Return the index of the element nearest to each position, by the scheme's rule for halves."""
     rule = scheme.rounding or ("round" if scheme.coordinates == "align_corners" else "floor")
     if rule == "round":
-        found = half_away(at)
+        index = half_away(at)
     elif rule == "round_prefer_floor":
-        found = np.ceil(at - np.float32(0.5))
+        index = np.ceil(at - np.float32(0.5))
     elif rule == "round_prefer_ceil":
-        found = np.floor(at + np.float32(0.5))
+        index = np.floor(at + np.float32(0.5))
     elif rule == "floor":
-        found = np.floor(at + _EPSILON)
+        index = np.floor(at + _EPSILON)
     else:
-        found = np.ceil(at - _EPSILON)
-    return found.astype(np.int64)
+        index = np.ceil(at - _EPSILON)
+    return index.astype(np.int64)
 
 
 def cubic_weights(part: Any, alpha: float) -> list[Any]:
@@ -112,7 +112,7 @@ def taps(scheme: Scheme, length: int, at: Any) -> list[tuple[Any, Any]]:
     return [(inside(index - 1 + i), w) for i, w in enumerate(weights)]
 
 
-def widened(x: Any) -> Any:
+def widen(x: Any) -> Any:
     """Return an array in the dtype in which its elements are mixed: float32, or wider when it is."""
     return x if x.dtype.itemsize >= 4 and is_float(x.dtype) else x.astype(np.float32)
 
@@ -122,7 +122,7 @@ def mix(x: Any, axis: int, scheme: Scheme, at: Any) -> Any:
     parts = taps(scheme, x.shape[axis], at)
     if parts[0][1] is None:
         return x.take(parts[0][0], axis=axis)
-    wide = widened(x)
+    wide = widen(x)
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
     result: Any = None
     for index, weight in parts:

@@ -13,13 +13,13 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
-from passlab.op.along_axis import number, reshaped, through_matrix
+from passlab.op.along_axis import number, reshape_to, through_matrix
 from passlab.op.chain import Gradient, by_definition, dtype_of, shape_of, sizes_of
 from passlab.op.declare import call
 from passlab.op.nn.resample import Scheme, resample
 
 
-def _resampled(
+def _resample(
     data: Expr, axes: Sequence[int], sizes: Sequence[int], scheme: Scheme, roi: Sequence[float] | None, name: str
 ) -> Expr:
     """The part of a resampling that depends on the data: what is filled in from outside has no gradient."""
@@ -37,7 +37,7 @@ def resampling(name: str, plan: Any) -> Gradient:
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         axes, sizes, scheme, roi = plan(attrs, shape_of(data))
-        result = _resampled(data, axes, sizes, scheme, roi, name)
+        result = _resample(data, axes, sizes, scheme, roi, name)
         expected = attrs.out_dtype if "out_dtype" in attrs else ""
         return call("cast", result, dtype=expected) if expected and expected != dtype_of(data) else result
 
@@ -52,7 +52,7 @@ def _grid(attrs: Attrs, data: Expr) -> Expr:
     ones = np.ones((height, width))
     places = np.stack([ones * x, ones * y[:, None], ones]).reshape(3, -1)
     result = call("nn.dense", data, number(places.T, dtype), units=None)
-    return reshaped(result, (batch if isinstance(batch, int) else -1, 2, height, width))
+    return reshape_to(result, (batch if isinstance(batch, int) else -1, 2, height, width))
 
 
 affine_grid = by_definition(_grid)

@@ -27,8 +27,8 @@ def pixels(image: Any, places: Sequence[Any], outside: str) -> Any:
         index.append(np.clip(place, 0, length - 1))
         if outside == "zeros":
             inside = inside & (place >= 0) & (place < length)
-    found = image[(slice(None), *index)]
-    return found if inside is True else np.where(inside, found, image.dtype.type(0))
+    values = image[(slice(None), *index)]
+    return values if inside is True else np.where(inside, values, image.dtype.type(0))
 
 
 def linear(image: Any, places: Sequence[Any], outside: str) -> Any:
@@ -95,8 +95,8 @@ def cubic(image: Any, places: Sequence[Any], outside: str, align_corners: bool) 
         if outside == "reflection":
             spots = [reflect(s, n, align_corners) for s, n in zip(spots, image.shape[1:], strict=True)]
         whole = [np.trunc(s).astype(np.int64) for s in spots]
-        found = pixels(image, whole, "zeros" if outside == "zeros" else "border")
-        result = result + found * (weights[0][i] * weights[1][j])
+        values = pixels(image, whole, "zeros" if outside == "zeros" else "border")
+        result = result + values * (weights[0][i] * weights[1][j])
     return result
 
 

@@ -16,13 +16,13 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import indices, laid_out, number, part, reshaped
-from passlab.op.chain import attrs_of, by_definition, dtype_of, sizes_of, typed
+from passlab.op.along_axis import indices, laid_out, number, part, reshape_to
+from passlab.op.chain import attrs_of, by_definition, dtype_of, infer_types, sizes_of
 from passlab.op.declare import call
 from passlab.op.relations import refuse
 
 
-def _clipped(expr: Expr, low: float, high: float) -> Expr:
+def _clip_to(expr: Expr, low: float, high: float) -> Expr:
     return call("clip", expr, a_min=float(low), a_max=float(high))
 
 
@@ -32,7 +32,7 @@ class _Image:
     def __init__(self, data: Expr, shape: Sequence[int], dtype: str) -> None:
         self.batch, self.channels, *self.size = shape
         self.dtype = dtype
-        self._flat = reshaped(data, (self.batch, self.channels, int(np.prod(self.size))))
+        self._flat = reshape_to(data, (self.batch, self.channels, int(np.prod(self.size))))
 
     def number(self, value: float) -> Expr:
         """Return a number in the dtype of the image."""
@@ -43,7 +43,7 @@ class _Image:
         index: Expr = indices(0)
         inside: Expr = self.number(1)
         for place, size in zip(places, self.size, strict=True):
-            held = call("cast", _clipped(place, 0, size - 1), dtype="int64")
+            held = call("cast", _clip_to(place, 0, size - 1), dtype="int64")
             index = index * indices(size) + held
             if beyond == "zeros":
                 low = call("greater_equal", place, self.number(0))
@@ -51,8 +51,8 @@ class _Image:
                 inside = inside * call("cast", call("less", place, self.number(size)), dtype=self.dtype)
         wide = (self.batch, self.channels, count)
         spots = call("broadcast_to", call("expand_dims", index, axis=1), shape=wide)
-        found = call("gather", self._flat, spots, axis=2)
-        return found * call("expand_dims", inside, axis=1) if beyond == "zeros" else found
+        samples = call("gather", self._flat, spots, axis=2)
+        return samples * call("expand_dims", inside, axis=1) if beyond == "zeros" else samples
 
     def mixed(self, taps: Sequence[Sequence[tuple[Expr, Expr]]], count: int, beyond: str) -> Expr:
         """Return the sum over the pixels at (place, weight), one of each axis, times the product of the weights."""
@@ -74,7 +74,7 @@ class _Image:
 
 
 # ---------------------------------------------------------------- grid_sample
-def _reflected(image: _Image, place: Expr, size: int, aligned: bool) -> Expr:
+def _reflect(image: _Image, place: Expr, size: int, aligned: bool) -> Expr:
     """A place reflected at the borders until it is inside."""
     start, span = (0.0, size - 1) if aligned else (-0.5, size)
     if span <= 0:
@@ -84,7 +84,7 @@ def _reflected(image: _Image, place: Expr, size: int, aligned: bool) -> Expr:
     extra = away - times * image.number(span)
     even = call("equal", call("floor_mod", times, image.number(2)), image.number(0))
     turned = call("where", even, extra, image.number(span) - extra) + image.number(start)
-    return _clipped(turned, 0, size - 1)
+    return _clip_to(turned, 0, size - 1)
 
 
 def _cubic_taps(image: _Image, place: Expr, size: int, mode: str, aligned: bool) -> list[tuple[Expr, Expr]]:
@@ -105,7 +105,7 @@ def _cubic_taps(image: _Image, place: Expr, size: int, mode: str, aligned: bool)
     weights = (far(share + one), near(share), near(one - share), far(one - share + one))
     spots = [low + image.number(i - 1) for i in range(4)]
     if mode == "reflection":
-        spots = [call("trunc", _reflected(image, spot, size, aligned)) for spot in spots]
+        spots = [call("trunc", _reflect(image, spot, size, aligned)) for spot in spots]
     return list(zip(spots, weights, strict=True))
 
 
@@ -118,21 +118,21 @@ def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
     places = []
     for axis, length in enumerate(size):
         at = len(size) - 1 - axis
-        spot: Expr = reshaped(part(wide, 1, at, at + 1), (shape[0], count)) + image.number(1)
+        spot: Expr = reshape_to(part(wide, 1, at, at + 1), (shape[0], count)) + image.number(1)
         spot = spot * image.number((length - 1) / 2) if aligned else spot * image.number(length / 2) - image.number(0.5)
         if attrs.method != "bicubic" and mode == "reflection":
-            spot = _reflected(image, spot, length, aligned)
+            spot = _reflect(image, spot, length, aligned)
         elif attrs.method != "bicubic" and mode == "border":
-            spot = _clipped(spot, 0, length - 1)
+            spot = _clip_to(spot, 0, length - 1)
         places.append(spot)
     if attrs.method == "bicubic":
         taps = [_cubic_taps(image, p, n, mode, aligned) for p, n in zip(places, size, strict=True)]
-        found = image.mixed(taps, count, "zeros" if mode == "zeros" else "border")
+        samples = image.mixed(taps, count, "zeros" if mode == "zeros" else "border")
     elif attrs.method == "nearest":
-        found = image.at([_half_away(image, place) for place in places], count, "zeros")
+        samples = image.at([_half_away(image, place) for place in places], count, "zeros")
     else:
-        found = image.linear(places, count, "zeros")
-    return reshaped(found, (*shape[:2], *result))
+        samples = image.linear(places, count, "zeros")
+    return reshape_to(samples, (*shape[:2], *result))
 
 
 def _half_away(image: _Image, place: Expr) -> Expr:
@@ -148,12 +148,12 @@ def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     """Patches read at moved places, times the weight."""
     x, moved = (laid_out(e, attrs.data_layout, "NCHW") for e in (data, offset))
     w, dtype = laid_out(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
-    n, c, *size = sizes_of(typed(x), "nn.deformable_conv2d")
-    o, _, kh, kw = sizes_of(typed(w), "nn.deformable_conv2d")
-    height, width = sizes_of(typed(moved), "nn.deformable_conv2d")[2:]
+    n, c, *size = sizes_of(infer_types(x), "nn.deformable_conv2d")
+    o, _, kh, kw = sizes_of(infer_types(w), "nn.deformable_conv2d")
+    height, width = sizes_of(infer_types(moved), "nn.deformable_conv2d")[2:]
     parts, taps, places = attrs.deformable_groups, kh * kw, height * width
     image = _Image(x, (n * parts, c // parts, *size), dtype)
-    moved = reshaped(moved, (n * parts, taps, 2, places))
+    moved = reshape_to(moved, (n * parts, taps, 2, places))
     before = (attrs.padding * 2 if len(attrs.padding) < 4 else attrs.padding)[:2]
     rows, columns = np.indices((height, width)).reshape(2, 1, -1)
     tap_rows, tap_columns = np.indices((kh, kw)).reshape(2, -1, 1)
@@ -164,15 +164,15 @@ def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     spots, inside = [], image.number(1)
     for axis in range(2):
         own: Expr = call("squeeze", part(moved, 2, axis, axis + 1), axis=[2]) + number(fixed[axis], dtype)
-        spot = reshaped(own, (n * parts, taps * places))
+        spot = reshape_to(own, (n * parts, taps * places))
         for side in (call("greater_equal", spot, image.number(0)), call("less", spot, image.number(size[axis]))):
             inside = inside * call("cast", side, dtype=dtype)
         spots.append(spot)
-    found = image.linear(spots, taps * places, "zeros") * call("expand_dims", inside, axis=1)
-    columns_of = reshaped(found, (n, attrs.groups, c // attrs.groups * taps, places))
-    matrix = reshaped(w, (1, attrs.groups, o // attrs.groups, c // attrs.groups * taps))
-    made = call("einsum", Tuple([call("squeeze", matrix, axis=[0]), columns_of]), equation="gok,ngkp->ngop")
-    result = laid_out(reshaped(made, (n, o, height, width)), "NCHW", attrs.out_layout or attrs.data_layout)
+    samples = image.linear(spots, taps * places, "zeros") * call("expand_dims", inside, axis=1)
+    columns_of = reshape_to(samples, (n, attrs.groups, c // attrs.groups * taps, places))
+    matrix = reshape_to(w, (1, attrs.groups, o // attrs.groups, c // attrs.groups * taps))
+    output = call("einsum", Tuple([call("squeeze", matrix, axis=[0]), columns_of]), equation="gok,ngkp->ngop")
+    result = laid_out(reshape_to(output, (n, o, height, width)), "NCHW", attrs.out_layout or attrs.data_layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
 
 
@@ -196,10 +196,10 @@ def _through_both(images: Expr, shape: Sequence[int], matrices: Sequence[Expr], 
     """Images (n, C, H, W) times a matrix for their rows (n, h, H) and one for their columns (n, w, W)."""
     rows, columns = matrices
     n, c, height, width = shape
-    flat = call("nn.batch_matmul", reshaped(images, (n, c * height, width)), columns, transpose_b=True)
-    turned = call("transpose", reshaped(flat, (n, c, height, counts[1])), axes=[0, 1, 3, 2])
-    result = call("nn.batch_matmul", reshaped(turned, (n, c * counts[1], height)), rows, transpose_b=True)
-    return call("transpose", reshaped(result, (n, c, counts[1], counts[0])), axes=[0, 1, 3, 2])
+    flat = call("nn.batch_matmul", reshape_to(images, (n, c * height, width)), columns, transpose_b=True)
+    turned = call("transpose", reshape_to(flat, (n, c, height, counts[1])), axes=[0, 1, 3, 2])
+    result = call("nn.batch_matmul", reshape_to(turned, (n, c * counts[1], height)), rows, transpose_b=True)
+    return call("transpose", reshape_to(result, (n, c, counts[1], counts[0])), axes=[0, 1, 3, 2])
 
 
 def _column(boxes: Expr, index: int) -> Expr:
@@ -209,7 +209,7 @@ def _column(boxes: Expr, index: int) -> Expr:
 
 def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
     """Boxes of images, each resized by a product along each axis; what lies outside has no gradient."""
-    x, dtype = typed(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
+    x, dtype = infer_types(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "image.crop_and_resize")
     n, counts = sizes_of(boxes, "image.crop_and_resize")[0], attrs.crop_size
     where = boxes if dtype_of(boxes) == dtype else call("cast", boxes, dtype=dtype)
@@ -219,12 +219,12 @@ def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
         steps = number(np.arange(count)[None] / (count - 1) if count > 1 else [[0.5]], dtype)
         places = (start + (end - start) * steps) * reach
         if attrs.method == "bilinear":
-            found = _hats(places, length, dtype)
+            samples = _hats(places, length, dtype)
         else:
             nearest = call("floor", places + number(0.5, dtype))
             pixels = number(np.arange(length), dtype)
-            found = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
-        matrices.append(found * _within(places, 0, length - 1, dtype))
+            samples = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
+        matrices.append(samples * _within(places, 0, length - 1, dtype))
     images = call("take", x, box_indices, axis=0, mode="fast")
     result = laid_out(_through_both(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
@@ -235,10 +235,10 @@ crop_and_resize = by_definition(_crop)
 
 def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
     """Regions read at samples of each bin, of which the mean or the maximum is taken."""
-    x, dtype = typed(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
+    x, dtype = infer_types(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "vision.roi_align")
     n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size
-    batch = call("cast", reshaped(_column(rois, 0), (n,)), dtype="int64")
+    batch = call("cast", reshape_to(_column(rois, 0), (n,)), dtype="int64")
     where = (rois if dtype_of(rois) == dtype else call("cast", rois, dtype=dtype)) * number(attrs.spatial_scale, dtype)
     matrices = []
     for axis, (length, count) in enumerate(zip(size, pooled, strict=True)):
@@ -246,11 +246,11 @@ def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
         bins = call("maximum", end - start, number(1, dtype)) / number(count, dtype)
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(1, -1)
         places = start + bins * number(steps, dtype)
-        seen = _hats(_clipped(places, 0, length - 1), length, dtype) * _within(places, -1, length, dtype)
+        seen = _hats(_clip_to(places, 0, length - 1), length, dtype) * _within(places, -1, length, dtype)
         matrices.append(seen)
     images = call("take", x, batch, axis=0, mode="fast")
-    found = _through_both(images, (n, c, *size), matrices, [count * samples for count in pooled])
-    grid = reshaped(found, (n, c, pooled[0], samples, pooled[1], samples))
+    gradients = _through_both(images, (n, c, *size), matrices, [count * samples for count in pooled])
+    grid = reshape_to(gradients, (n, c, pooled[0], samples, pooled[1], samples))
     result = call("max" if attrs.mode == "max" else "mean", grid, axis=[3, 5])
     return laid_out(result, "NCHW", attrs.layout)
 

@@ -10,7 +10,7 @@ import numpy as np
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall
-from passlab.op.along_axis import indices, number, reshaped
+from passlab.op.along_axis import indices, number, reshape_to
 from passlab.op.chain import by_definition, dtype_of, sizes_of
 from passlab.op.declare import call, field_of
 
@@ -20,8 +20,8 @@ def _row_of_each(pointers: Expr, count: int) -> tuple[Expr, Expr]:
     rows = sizes_of(pointers, "a sparse matrix")[0] - 1
     places = Constant(np.arange(count, dtype=np.int64))
     wide = call("cast", pointers, dtype="int64")
-    found = call("searchsorted", wide, places, right=True, dtype="int64") - indices(1)
-    return call("minimum", found, indices(max(rows - 1, 0))), call("less", found, indices(rows))
+    row_numbers = call("searchsorted", wide, places, right=True, dtype="int64") - indices(1)
+    return call("minimum", row_numbers, indices(max(rows - 1, 0))), call("less", row_numbers, indices(rows))
 
 
 def _product(dense: Expr, shape: tuple[int, int], data: Expr, columns: Expr, pointers: Expr) -> Expr:
@@ -30,15 +30,15 @@ def _product(dense: Expr, shape: tuple[int, int], data: Expr, columns: Expr, poi
     height, width = block or (1, 1)
     (many, inner), dtype = shape, dtype_of(data)
     row, inside = _row_of_each(pointers, count)
-    blocks = reshaped(data, (count, height, width))
-    kept = call("cast", reshaped(inside, (count, 1, 1)), dtype=dtype)
-    pieces = reshaped(dense, (many, inner // width, width))
+    blocks = reshape_to(data, (count, height, width))
+    kept = call("cast", reshape_to(inside, (count, 1, 1)), dtype=dtype)
+    pieces = reshape_to(dense, (many, inner // width, width))
     pieces = call("take", pieces, columns, axis=1, mode="fast")
     each = call("einsum", Tuple([pieces, blocks * kept]), equation="mbj,bij->bmi")
     rows = sizes_of(pointers, "a sparse matrix")[0] - 1
     zeros = number(np.zeros((rows, many, height)), dtype)
     total = call("scatter_nd", zeros, call("expand_dims", row, axis=0), each, mode="add")
-    return reshaped(call("transpose", total, axes=[1, 0, 2]), (many, rows * height))
+    return reshape_to(call("transpose", total, axes=[1, 0, 2]), (many, rows * height))
 
 
 def _dense_product(attrs: Attrs, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -> Expr:
@@ -75,11 +75,11 @@ def _convolution(attrs: Attrs, dense: Expr, data: Expr, columns: Expr, pointers:
             for j in range(3)
         ]
         x, c = call("concatenate", Tuple(taps), axis=3), 9 * c
-    rows = reshaped(x, (n * h * w, c))
+    rows = reshape_to(x, (n * h * w, c))
     result = _product(rows, (n * h * w, c), data, columns, pointers)
     block = sizes_of(data, "nn.sparse_conv2d")[1:]
     outputs = (sizes_of(pointers, "nn.sparse_conv2d")[0] - 1) * (block[0] if block else 1)
-    image = reshaped(result, (n, h, w, outputs))
+    image = reshape_to(result, (n, h, w, outputs))
     return image if attrs.layout == "NHWC" else call("transpose", image, axes=[0, 3, 1, 2])
 
 
@@ -100,14 +100,14 @@ def sparse_fill_empty_rows(orig: OpCall, grad: Expr) -> list[Expr]:
     """The values get their gradients from where they went; the default gets those of the rows that had none."""
     rows, values, shape, default = orig.args
     count = sizes_of(values, "sparse_fill_empty_rows")[0]
-    empty = reshaped(call("argwhere", field_of(orig, 2)), [-1])
-    taken = reshaped(call("strided_slice", rows, begin=[0], end=[1], strides=[1], axes=[1]), [-1])
+    empty = reshape_to(call("argwhere", field_of(orig, 2)), [-1])
+    taken = reshape_to(call("strided_slice", rows, begin=[0], end=[1], strides=[1], axes=[1]), [-1])
     joined = [call("cast", part, dtype="int64") for part in (taken, empty)]
     order = call("argsort", call("concatenate", Tuple(joined), axis=0), axis=0, is_ascend=True, dtype="int64")
     seen = field_of(grad, 1)
     moved = call("scatter_elements", call("zeros_like", seen), order, seen, axis=0)
     back = call("strided_slice", moved, begin=[0], end=[count], strides=[1], axes=[0])
-    back = reshaped(back, [count])
+    back = reshape_to(back, [count])
     rest = call("sum", seen, axis=None) - call("sum", back, axis=None)
     slope = call("reshape_like", rest, default)
     return [call("zeros_like", rows), back, call("zeros_like", shape), slope]

@@ -47,8 +47,8 @@ def convolve_stacked(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int
         many = min(step, total - r)
         _copy_rows(copied, x[n], r, many, window, kernel)
         data = copied.reshape(matrix.shape[1], -1)[:, : many * rest]
-        made = np.matmul(matrix, data, out=products[:, : many * rest])
-        parts = made.reshape(kernel[0], out.shape[1], -1)
+        array = np.matmul(matrix, data, out=products[:, : many * rest])
+        parts = array.reshape(kernel[0], out.shape[1], -1)
         for k, part in enumerate(parts):
             shift = k * window.dilation[0]
             first, end = max(0, r - shift), min(size[0], r + many - shift)

@@ -9,13 +9,13 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
-from passlab.op.along_axis import indices, laid_out, number, part, picked, reshaped
-from passlab.op.chain import by_definition, dtype_of, sizes_of, typed
+from passlab.op.along_axis import indices, laid_out, number, part, pick, reshape_to
+from passlab.op.chain import by_definition, dtype_of, infer_types, sizes_of
 from passlab.op.declare import call
 from passlab.op.nn.windows import full_padding
 
 
-def _bordered(data: Expr, padding: Sequence[int]) -> Expr:
+def _add_border(data: Expr, padding: Sequence[int]) -> Expr:
     """Zeros around images in NCHW."""
     (top, left, bottom, right) = full_padding(padding, 2)
     widths = ((0, 0), (0, 0), (top, bottom), (left, right))
@@ -29,9 +29,9 @@ def _box(image: Expr, starts: Sequence[int], sizes: Sequence[int], steps: Sequen
 
 
 # ---------------------------------------------------------------- correlation
-def _correlated(attrs: Attrs, data1: Expr, data2: Expr) -> Expr:
+def _correlate(attrs: Attrs, data1: Expr, data2: Expr) -> Expr:
     """For each displacement the means, over channels and windows, of products or distances."""
-    a, b = (typed(_bordered(x, attrs.padding)) for x in (data1, data2))
+    a, b = (infer_types(_add_border(x, attrs.padding)) for x in (data1, data2))
     far, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
     border, size = far + (kernel - 1) // 2, sizes_of(a, "nn.correlation")[2:]
     reach = [(-(-(n - 2 * border) // step) - 1) * step + kernel for n in size]
@@ -46,14 +46,14 @@ def _correlated(attrs: Attrs, data1: Expr, data2: Expr) -> Expr:
     return call("concatenate", Tuple(maps), axis=1)
 
 
-correlation = by_definition(_correlated)
+correlation = by_definition(_correlate)
 
 
 # ---------------------------------------------------------------- dilation2d
-def _dilated(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
+def _dilate_by(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     """The maximum, tap by tap, of shifted data plus what the weight has there."""
-    w = typed(laid_out(weight, attrs.kernel_layout, "IHW"))
-    x = typed(_bordered(typed(laid_out(data, attrs.data_layout, "NCHW")), attrs.padding))
+    w = infer_types(laid_out(weight, attrs.kernel_layout, "IHW"))
+    x = infer_types(_add_border(infer_types(laid_out(data, attrs.data_layout, "NCHW")), attrs.padding))
     c, *kernel = sizes_of(w, "image.dilation2d")
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.dilations, strict=True)]
     room = zip(sizes_of(x, "image.dilation2d")[2:], reach, attrs.strides, strict=True)
@@ -62,12 +62,12 @@ def _dilated(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     for tap in np.ndindex(*kernel):
         starts = [t * d for t, d in zip(tap, attrs.dilations, strict=True)]
         own = call("strided_slice", w, begin=tap, end=[t + 1 for t in tap], strides=[1, 1], axes=[1, 2])
-        terms.append(_box(x, starts, size, attrs.strides) + reshaped(own, (1, c, 1, 1)))
+        terms.append(_box(x, starts, size, attrs.strides) + reshape_to(own, (1, c, 1, 1)))
     result = laid_out(reduce(lambda p, q: call("maximum", p, q), terms), "NCHW", attrs.data_layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype_of(data)) else result
 
 
-dilation2d = by_definition(_dilated)
+dilation2d = by_definition(_dilate_by)
 
 
 # ---------------------------------------------------------------- sliding_window
@@ -79,26 +79,26 @@ def _seen(attrs: Attrs, data: Expr) -> Expr:
     for i, (size, step) in enumerate(zip(windows, attrs.strides, strict=True)):
         count = (shape[axis + i] - size) // step + 1
         places = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
-        result = picked(result, axis + i, places)
+        result = pick(result, axis + i, places)
         counts.append(count)
     split = [n for pair in zip(counts, windows, strict=True) for n in pair]
     rest = range(axis, axis + 2 * len(windows))
     order = [*range(axis), *rest[::2], *rest[1::2]]
-    return call("transpose", reshaped(result, (*shape[:axis], *split)), axes=order)
+    return call("transpose", reshape_to(result, (*shape[:axis], *split)), axes=order)
 
 
 sliding_window = by_definition(_seen)
 
 
 # ---------------------------------------------------------------- stft
-def _transformed(attrs: Attrs, data: Expr, window: Expr) -> Expr:
+def _transform_taps(attrs: Attrs, data: Expr, window: Expr) -> Expr:
     """Pieces of the signal times the window, times the cosines and sines of each frequency."""
     shape, dtype = sizes_of(data, "stft"), dtype_of(data)
     batch, length = (1, *shape) if len(shape) == 1 else shape
     frames = (length - attrs.n_fft) // attrs.hop_length + 1
     width = min(attrs.win_length, sizes_of(window, "stft")[0])
     starts = np.arange(frames)[:, None] * attrs.hop_length + np.arange(width)
-    rows = reshaped(data, (batch, length))
+    rows = reshape_to(data, (batch, length))
     pieces: Expr = call("take", rows, indices(np.minimum(starts, length - 1)), axis=1)
     taper = part(window, 0, 0, width)
     pieces = pieces * (taper if dtype_of(window) == dtype else call("cast", taper, dtype=dtype))
@@ -110,4 +110,4 @@ def _transformed(attrs: Attrs, data: Expr, window: Expr) -> Expr:
     return call("transpose", call("stack", Tuple(result), axis=-1), axes=[0, 2, 1, 3])
 
 
-stft = by_definition(_transformed)
+stft = by_definition(_transform_taps)

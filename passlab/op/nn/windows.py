@@ -24,7 +24,7 @@ def as_list(value: Any) -> Any:
     return (value,) if isinstance(value, int) else value
 
 
-def padded(rank: int) -> Callable[[Any], tuple[int, ...]]:
+def pad(rank: int) -> Callable[[Any], tuple[int, ...]]:
     """Return what makes padding `2 * rank` numbers: for the Python signature of an operator."""
     return lambda value: full_padding(value, rank)
 

@@ -16,6 +16,7 @@ from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer
 from passlab.op.join import CONCATENATE, concatenate_type
+from passlab.op.no_gradient import QUANTIZED
 from passlab.op.qnn.scales import along, parameter, requantized, rescale, saturate
 from passlab.op.relations import broadcast_shape, refuse, same_dtype, tensor
 
@@ -41,8 +42,8 @@ def _binary_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     lhs, rhs = tensor(types, 0, "lhs"), tensor(types, 1, "rhs")  # of any dtype, as in Relay; the kernel is stricter
     sides = (lhs, lhs, rhs, rhs, None, None)
     axes = (attrs.lhs_axis, attrs.lhs_axis, attrs.rhs_axis, attrs.rhs_axis, -1, -1)
-    known = [parameter(types, 2 + i, INPUTS[2 + i], sides[i], axes[i]) for i in range(6)]
-    if lhs is None or rhs is None or not all(known):
+    parameters = [parameter(types, 2 + i, INPUTS[2 + i], sides[i], axes[i]) for i in range(6)]
+    if lhs is None or rhs is None or not all(parameters):
         return None
     same_dtype(lhs, rhs)
     return TensorType(broadcast_shape(lhs, rhs), lhs.dtype)
@@ -117,6 +118,7 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
             f"{name}(%q: (0, 3) int8, %r: (0, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
         ),
         example=f"{name}(%q, %q, 0.5f, 0, 0.5f, 0, 0.5f, 0)",
+        no_gradient=QUANTIZED,
     )(kernel)
 
 
@@ -135,8 +137,8 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
             return None
         if not isinstance(ty, TupleType) or (count is not None and len(ty.fields) != count):
             refuse(f"{name} must be a tuple with one for each tensor", index, expected=count, found=ty)
-    known = [parameter(types, 3, "output_scale", None, -1), parameter(types, 4, "output_zero_point", None, -1)]
-    return result if all(known) else None
+    parameters = [parameter(types, 3, "output_scale", None, -1), parameter(types, 4, "output_zero_point", None, -1)]
+    return result if all(parameters) else None
 
 
 @operator(
@@ -156,7 +158,8 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
         "qnn.concatenate((%q: (0, 3) uint8, %r: (2, 3) uint8), (0.5f, 0.5f), (1, 1), 0.5f, 1)",
     ),
     example="qnn.concatenate((%q, %q), (0.5f, 0.5f), (0, 0), 0.5f, 0)",
-    layout=layout_rules.joined,
+    layout=layout_rules.join,
+    no_gradient=QUANTIZED,
 )
 def concatenate(
     attrs: Attrs,

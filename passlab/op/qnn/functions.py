@@ -17,7 +17,8 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array
-from passlab.op.nn.windows import on_axes, padded
+from passlab.op.nn.windows import on_axes, pad
+from passlab.op.no_gradient import QUANTIZED
 from passlab.op.qnn.scales import parameter, quantize_real, quantized, real, requantized
 from passlab.op.relations import normal_axis
 
@@ -27,8 +28,8 @@ _LONG = ("data", "input_scale", "input_zero_point", "output_scale", "output_zero
 
 
 def _known_parameters(types: Sequence[Type], names: Sequence[str]) -> bool:
-    known = [parameter(types, index, name, None, -1) for index, name in enumerate(names) if index]
-    return all(known)
+    parameters = [parameter(types, index, name, None, -1) for index, name in enumerate(names) if index]
+    return all(parameters)
 
 
 def _same_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -54,7 +55,7 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
         name,
         _SHORT,
         relation=_same_type,
-        layout=layout_rules.rescaled,
+        layout=layout_rules.rescale,
         pattern=pattern,
         non_computational=True,
         level=11,
@@ -69,6 +70,7 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
             f"{name}(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7)",
         ),
         example=f"{name}(%q, 0.5f, 0, 0.5f, 0)",
+        no_gradient=QUANTIZED,
     )(_kernel(function))
 
 
@@ -134,7 +136,8 @@ leaky_relu = operator(
         "qnn.leaky_relu(%q: (0, 3) int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
     ),
     example="qnn.leaky_relu(%q, 0.5f, 0, 0.5f, 0, alpha=0.1f)",
-    layout=layout_rules.rescaled,
+    layout=layout_rules.rescale,
+    no_gradient=QUANTIZED,
 )(_kernel(lambda data, attrs: np.where(data < 0, data * np.float32(attrs.alpha), data)))
 
 
@@ -166,6 +169,7 @@ softmax = operator(
     ),
     example="qnn.softmax(%q, 0.5f, 0, 0.01f, 0)",
     layout=layout_rules.along(),
+    no_gradient=QUANTIZED,
 )(_kernel(_of("nn.softmax")))
 
 
@@ -192,7 +196,7 @@ def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         "out_layout=''",
         pool_size=on_axes(2),
         strides=on_axes(2),
-        padding=padded(2),
+        padding=pad(2),
         dilation=on_axes(2),
     ),
     shapes="(N, C, H, W) -> (N, C, windows)",
@@ -203,6 +207,7 @@ def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     ),
     example="qnn.avg_pool2d(%q4, 0.5f, 0, 0.5f, 0, pool_size=[2, 2])",
     layout=layout_rules.OneLayout(),
+    no_gradient=QUANTIZED,
 )
 def avg_pool2d(
     attrs: Attrs,

@@ -19,7 +19,8 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype
-from passlab.op.nn.windows import on_axes, padded
+from passlab.op.nn.windows import on_axes, pad
+from passlab.op.no_gradient import QUANTIZED
 from passlab.op.qnn.scales import along, parameter, quantized
 
 _PARAMETERS = ("input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
@@ -39,12 +40,12 @@ def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -
         data, weight = quantized(types, 0), quantized(types, 1, "weight")
         axes = (-1, channel(attrs), -1, channel(attrs))
         sides = (None, weight, None, weight)
-        known = [parameter(types, 2 + i, name, sides[i], axes[i]) for i, name in enumerate(names)]
-        if data is None or weight is None or not all(known):
+        parameters = [parameter(types, 2 + i, name, sides[i], axes[i]) for i, name in enumerate(names)]
+        if data is None or weight is None or not all(parameters):
             return None
         expected = attrs.out_dtype or "int32"
-        given = [TensorType(ty.shape, expected) for ty in (data, weight)]
-        result = Op.get(plain).spec.relation(given, attrs, reporter)
+        integer_types = [TensorType(ty.shape, expected) for ty in (data, weight)]
+        result = Op.get(plain).spec.relation(integer_types, attrs, reporter)
         return TensorType(result.shape, expected) if isinstance(result, TensorType) else None
 
     return relation
@@ -82,6 +83,7 @@ def _product(
         out=False,
         doc=doc,
         **facts,
+        no_gradient=QUANTIZED,
     )(_kernel(plain, channel))
 
 
@@ -147,6 +149,7 @@ batch_matmul = operator(
         ),
     ),
     example='qnn.batch_matmul(%q3, %q3, 0, 0, 0.5f, 0.5f, out_dtype="int32", transpose_b=True)',
+    no_gradient=QUANTIZED,
 )(_kernel("nn.batch_matmul", lambda attrs: -1))
 
 
@@ -170,7 +173,7 @@ conv2d = _product(
         names={"kernel": "weight", "kernel_zero_point": "weight_zero_point", "kernel_scale": "weight_scale"},
         kernel_size=on_axes(2),
         strides=on_axes(2),
-        padding=padded(2),
+        padding=pad(2),
         dilation=on_axes(2),
     ),
     shapes="data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW)",
@@ -204,7 +207,7 @@ conv2d_transpose = _product(
         "out_dtype='int32'",
         names={"kernel_zero_point": "weight_zero_point", "kernel_scale": "weight_scale"},
         strides=on_axes(2),
-        padding=padded(2),
+        padding=pad(2),
         dilation=on_axes(2),
         kernel_size=on_axes(2),
         output_padding=on_axes(2),

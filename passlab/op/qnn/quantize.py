@@ -14,11 +14,12 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.along_axis import reshaped
+from passlab.op.along_axis import reshape_to
 from passlab.op.chain import by_definition, dtype_of, shape_of
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype, half_away, is_float_name
 from passlab.op.fields import attrs, dtype, integer, text
+from passlab.op.no_gradient import QUANTIZED
 from passlab.op.qnn.scales import INTEGERS, along, parameter, quantize_real, quantized, real, requantized
 from passlab.op.relations import normal_axis, refuse, tensor
 
@@ -37,8 +38,8 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     if attrs.out_dtype not in INTEGERS:
         refuse("the result of qnn.quantize is a tensor of integers", expected="an integer dtype", found=attrs.out_dtype)
     names = ("output_scale", "output_zero_point")
-    known = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
-    return TensorType(data.shape, attrs.out_dtype) if all(known) else None
+    parameters = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    return TensorType(data.shape, attrs.out_dtype) if all(parameters) else None
 
 
 @operator(
@@ -65,6 +66,7 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     ),
     example='qnn.quantize(%x, 0.5f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
+    no_gradient=QUANTIZED,
 )
 def quantize(attrs: Attrs, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
     """Numbers as integers: divided by the scale, moved by the zero point, rounded, and held in the dtype's range."""
@@ -81,19 +83,19 @@ def _dequantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
             "the result of qnn.dequantize is a tensor of floats", expected="float32 or float16", found=attrs.out_dtype
         )
     names = ("input_scale", "input_zero_point")
-    known = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
-    return TensorType(data.shape, attrs.out_dtype) if all(known) else None
+    parameters = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    return TensorType(data.shape, attrs.out_dtype) if all(parameters) else None
 
 
 def _spread(value: Expr, axis: int, rank: int) -> Expr:
     """A scalar or a vector in a shape that broadcasts along `axis`."""
     shape = shape_of(value)
     if shape in ((), (1,)):
-        return reshaped(value, ())
-    return reshaped(value, [-1 if at == axis % rank else 1 for at in range(rank)])
+        return reshape_to(value, ())
+    return reshape_to(value, [-1 if at == axis % rank else 1 for at in range(rank)])
 
 
-def _dequantized(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
+def _dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Expr:
     """`(data - zero_point) * scale` in simpler operators."""
     rank = len(shape_of(data))
     zero = call("cast", _spread(zero_point, attrs.axis, rank), dtype="int32")
@@ -112,7 +114,7 @@ def _dequantized(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Exp
     out=False,
     warns=True,
     python=Python("data, input_scale, input_zero_point, axis=-1, out_dtype='float32'"),
-    gradient=by_definition(_dequantized),
+    gradient=by_definition(_dequantize),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
@@ -138,11 +140,11 @@ def _requantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     if data is None:
         return None
     names = ("input_scale", "input_zero_point", "output_scale", "output_zero_point")
-    known = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
+    parameters = [parameter(types, index, name, data, attrs.axis) for index, name in enumerate(names, start=1)]
     expected = attrs.out_dtype or data.dtype
     if expected not in INTEGERS:
         refuse("the result of qnn.requantize is a tensor of integers", expected="an integer dtype", found=expected)
-    return TensorType(data.shape, expected) if all(known) else None
+    return TensorType(data.shape, expected) if all(parameters) else None
 
 
 _config: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=("None", "None"))
@@ -181,8 +183,8 @@ def _requantize_builder(
 ) -> Call:
     """The integers of `data` for another scale and zero point."""
     inputs = (data, input_scale, input_zero_point, output_scale, output_zero_point)
-    said = (rounding, compute_dtype)
-    rounding, compute_dtype = (at if own == "None" else own for own, at in zip(said, _config.get(), strict=True))
+    settings = (rounding, compute_dtype)
+    rounding, compute_dtype = (at if own == "None" else own for own, at in zip(settings, _config.get(), strict=True))
     return call(
         "qnn.requantize", *inputs, axis=axis, rounding=rounding, compute_dtype=compute_dtype, out_dtype=out_dtype
     )
@@ -219,6 +221,7 @@ def _requantize_builder(
     ),
     example='qnn.requantize(%q, 0.5f, 0, 0.25f, 0, out_dtype="int8")',
     layout=layout_rules.along(),
+    no_gradient=QUANTIZED,
 )
 def requantize(
     attrs: Attrs,
@@ -280,6 +283,7 @@ def _code(dtype: Any) -> Any:
         "qnn.simulated_quantize(%x: (0, 3) float32, 1, 0.5f, 1)",
     ),
     example="qnn.simulated_quantize(%x, 2, 0.5f, 0)",
+    no_gradient=QUANTIZED,
 )
 def simulated_quantize(
     attrs: Attrs,
@@ -306,7 +310,7 @@ def _simulated_dequantize_builder(
     )
 
 
-def _simulated(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point: Expr) -> Expr:
+def _simulate(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point: Expr) -> Expr:
     """`(data - zero_point) * scale`, or the data where the code says so, in simpler operators."""
     rank, dtype = len(shape_of(data)), dtype_of(data)
     by, zero = (call("cast", _spread(v, attrs.axis, rank), dtype=dtype) for v in (scale, zero_point))
@@ -324,7 +328,7 @@ def _simulated(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point
     out=False,
     warns=True,
     builder=_simulated_dequantize_builder,
-    gradient=by_definition(_simulated),
+    gradient=by_definition(_simulate),
     shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(

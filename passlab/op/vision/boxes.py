@@ -41,7 +41,7 @@ def greedy(boxes: Any, limit: int, threshold: float, *, same: Any = None, reache
             break
         kept.append(i)
         later = slice(i + 1, None)
-        found = overlaps(boxes[i], boxes[later])
-        near = found >= threshold if reached else found > threshold
+        ratios = overlaps(boxes[i], boxes[later])
+        near = ratios >= threshold if reached else ratios > threshold
         alive[later] &= ~(near if same is None else near & same(i)[later])
     return kept

@@ -15,6 +15,7 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, numbers
 from passlab.op.nn.activation import finish
+from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import product, refuse, tensor
 
 _F32 = np.float32
@@ -100,7 +101,7 @@ def _loc_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TupleType((TensorType((batch, count, 6), probabilities.dtype), TensorType((batch,), "int32")))
 
 
-def _placed(anchor: Any, moves: Any, variances: Sequence[float], clip: bool) -> Any:
+def _position(anchor: Any, moves: Any, variances: Sequence[float], clip: bool) -> Any:
     """Return anchors (n, 4) moved and scaled by predictions (n, 4)."""
     scaled = moves * np.array(variances, moves.dtype)
     size = anchor[:, 2:] - anchor[:, :2]
@@ -140,6 +141,7 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds 
         ),
     ),
     example="vision.multibox_transform_loc(%p, %loc, %anchor)",
+    no_gradient=BOX_CHOICE,
 )
 def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, anchor: Array) -> Any:
     """Turn class probabilities and predicted moves of anchors into detections: first those that count, then -1."""
@@ -152,7 +154,7 @@ def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, ancho
             continue
         scores = probabilities[first:].max(axis=0)
         chosen = np.flatnonzero(scores >= attrs.threshold)
-        boxes = _placed(anchor[0, chosen], loc_pred[i].reshape(count, 4)[chosen], attrs.variances, attrs.clip)
+        boxes = _position(anchor[0, chosen], loc_pred[i].reshape(count, 4)[chosen], attrs.variances, attrs.clip)
         result[i, : len(chosen), 0] = probabilities[first:].argmax(axis=0)[chosen]
         result[i, : len(chosen), 1] = scores[chosen]
         result[i, : len(chosen), 2:] = boxes

@@ -15,6 +15,7 @@ from passlab.op.declare import Python, make_call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
+from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import join_dim, product, refuse, tensor
 from passlab.op.vision.boxes import descending, greedy
 
@@ -81,6 +82,7 @@ def get_valid_counts_builder(data: Any, score_threshold: Any, id_index: int = 0,
         "vision.get_valid_counts(%x: (2, 0, 6), 0.1f)",
     ),
     example="vision.get_valid_counts(%x, 0.5f)",
+    no_gradient=BOX_CHOICE,
 )
 def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> Any:
     """Move detections that have a class and score above a threshold to the front; the rest becomes -1."""
@@ -219,6 +221,7 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
         ),
     ),
     example="vision.non_max_suppression(%x, %count, %indices, -1, 0.5f)",
+    no_gradient=BOX_CHOICE,
 )
 def non_max_suppression(
     attrs: Attrs, data: Array, valid_count: Array, indices: Array, max_output_size: Array, iou_threshold: Array
@@ -258,10 +261,10 @@ def _check_count(name: str, boxes: TensorType, count: Dim) -> None:
 
 
 def _all_class_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    found = _check_scores(types, "vision.all_class_non_max_suppression")
-    if found is None:
+    ty = _check_scores(types, "vision.all_class_non_max_suppression")
+    if ty is None:
         return None
-    boxes, scores = found
+    boxes, scores = ty
     batch, classes, count = scores.shape[0], scores.shape[1], boxes.shape[1]
     _check_count("vision.all_class_non_max_suppression", boxes, scores.shape[2])
     for i, name in enumerate(("max_output_boxes_per_class", "iou_threshold", "score_threshold"), 2):
@@ -320,6 +323,7 @@ def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float)
         ),
     ),
     example="vision.all_class_non_max_suppression(%boxes, %scores, 2, 0.5f, 0.1f)",
+    no_gradient=BOX_CHOICE,
 )
 def all_class_non_max_suppression(
     attrs: Attrs,
@@ -336,17 +340,17 @@ def all_class_non_max_suppression(
     numbers = [array.reshape(()) for array in (max_output_boxes_per_class, iou_threshold, score_threshold)]
     limits = int(numbers[0]), float(numbers[1]), float(numbers[2])
     batch, classes, count = scores.shape
-    found = [[_class_choice(boxes[i], scores[i, c], *limits) for c in range(classes)] for i in range(batch)]
+    choices = [[_class_choice(boxes[i], scores[i, c], *limits) for c in range(classes)] for i in range(batch)]
     if attrs.output_format == "onnx":
         rows = np.zeros((batch * classes * count, 3), np.int64)
-        listed = [(i, c, int(box)) for i in range(batch) for c in range(classes) for box in found[i][c]]
+        listed = [(i, c, int(box)) for i in range(batch) for c in range(classes) for box in choices[i][c]]
         if listed:
             rows[: len(listed)] = listed
         return rows, np.array([len(listed)], np.int64)
     pairs, points = np.zeros((batch, classes * count, 2), np.int64), np.zeros((batch, classes * count), np.float32)
     totals = np.zeros(batch, np.int64)
     for i in range(batch):
-        each = [(c, int(box)) for c in range(classes) for box in found[i][c]]
+        each = [(c, int(box)) for c in range(classes) for box in choices[i][c]]
         totals[i] = len(each)
         if each:
             pairs[i, : len(each)] = each
@@ -356,10 +360,10 @@ def all_class_non_max_suppression(
 
 # ---------------------------------------------------------------- regular_non_max_suppression
 def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    found = _check_scores(types, "vision.regular_non_max_suppression")
-    if found is None:
+    ty = _check_scores(types, "vision.regular_non_max_suppression")
+    if ty is None:
         return None
-    boxes, scores = found
+    boxes, scores = ty
     classes = scores.shape[2]
     _check_count("vision.regular_non_max_suppression", boxes, scores.shape[1])
     if min(attrs.max_detections, attrs.num_classes) < 0:
@@ -416,6 +420,7 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
         "vision.regular_non_max_suppression(%boxes, %scores, max_detections_per_class=2, max_detections=4, "
         "num_classes=3, iou_threshold=0.5f, score_threshold=0.1f)"
     ),
+    no_gradient=BOX_CHOICE,
 )
 def regular_non_max_suppression(attrs: Attrs, boxes: Array, scores: Array) -> Any:
     """Suppress class by class and keep the best of all, as TensorFlow Lite's detection postprocessing does."""
@@ -426,9 +431,9 @@ def regular_non_max_suppression(attrs: Attrs, boxes: Array, scores: Array) -> An
     for i in range(batch):
         best: list[tuple[int, int]] = []
         for c in range(attrs.num_classes):
-            found = scores[i, :, first + c]
-            order = descending(found)
-            order = order[found[order] >= attrs.score_threshold]
+            values = scores[i, :, first + c]
+            order = descending(values)
+            order = order[values[order] >= attrs.score_threshold]
             chosen = greedy(boxes[i][order], attrs.max_detections_per_class, attrs.iou_threshold, reached=False)
             best += [(int(order[n]), c) for n in chosen]
             best = sorted(best, key=lambda pair: -scores[i, pair[0], first + pair[1]])[:limit]

@@ -15,6 +15,7 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, number, numbers
 from passlab.op.nn.activation import finish
+from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import product, refuse, tensor
 from passlab.op.vision.boxes import descending, overlaps
 
@@ -53,7 +54,7 @@ def _anchor(ratio: float, scale: float, size: float) -> tuple[float, float, floa
     )
 
 
-def _moved(anchors: Any, moves: Any, iou_loss: bool) -> Any:
+def _move(anchors: Any, moves: Any, iou_loss: bool) -> Any:
     """Return anchors (n, 4) moved by predictions (n, 4): corner by corner, or centre and logarithm of the size."""
     if iou_loss:
         return anchors + moves
@@ -73,7 +74,7 @@ def _candidates(attrs: Attrs, scores: Array, moves: Array, info: Array) -> tuple
     anchors = (shifts[:, :, None] + base).reshape(-1, 4)
     deltas = moves.reshape(len(base), 4, height, width).transpose(2, 3, 0, 1).reshape(-1, 4)
     limit = np.array([info[1] - 1, info[0] - 1] * 2, scores.dtype)
-    boxes = np.maximum(np.minimum(_moved(anchors, deltas, attrs.iou_loss), limit), 0)
+    boxes = np.maximum(np.minimum(_move(anchors, deltas, attrs.iou_loss), limit), 0)
     points = scores[len(base) :].transpose(1, 2, 0)
     outside = (y >= int(info[0] / stride)) | (x >= int(info[1] / stride))
     points = np.where(outside[:, :, None], scores.dtype.type(-1), points).reshape(-1)
@@ -126,6 +127,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
         ),
     ),
     example="vision.proposal(%p, %moves, %info, scales=[8f], ratios=[1f])",
+    no_gradient=BOX_CHOICE,
 )
 def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *, out: Array | None = None) -> Any:
     """Rows (image, left, top, right, bottom) of the best regions; they repeat when there are too few."""

@@ -75,11 +75,11 @@ def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
         step = max(1, _SAMPLED_AT_ONCE // max(1, each))
         for first in range(0, len(members), step):
             some = members[first : first + step]
-            result[some] = _aligned(attrs, images, batch[some], starts[some], bins[some], grid.tolist())
+            result[some] = _align_ranks(attrs, images, batch[some], starts[some], bins[some], grid.tolist())
     return result
 
 
-def _aligned(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any, grid: list[int]) -> Any:
+def _align_ranks(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any, grid: list[int]) -> Any:
     """Return what regions with the same numbers of samples along both sides of a bin become."""
     places = []
     for axis, (samples, count) in enumerate(zip(grid, attrs.pooled_size, strict=True)):
@@ -202,6 +202,9 @@ def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
     ),
     example="vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
     layout=layout_rules.OneLayout(follows=False),
+    no_gradient=(
+        "which pixels a bin compares depends on the values of its region, and no operator tells; use vision.roi_align"
+    ),
 )
 def roi_pool(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Any:
     """The maximum of the pixels of each bin of a region, 0 for a bin without pixels (Girshick, "Fast R-CNN", 2015)."""

@@ -13,7 +13,7 @@ from passlab.ir.types import Dim, TensorType, Type
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer
-from passlab.op.nn.pad import given
+from passlab.op.nn.pad import write_into
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
 from passlab.op.relations import divided, refuse, tensor, times
 
@@ -66,4 +66,4 @@ def yolo_reorg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     rows = np.arange(h)[None, :, None] * s + (offset // s)[:, None, None]
     columns = np.arange(w)[None, None, :] * s + (offset % s)[:, None, None]
     result = wide[:, channel[:, None, None], rows, columns]
-    return given(np.ascontiguousarray(result.reshape(n, c * s * s, h // s, w // s)), out)
+    return write_into(np.ascontiguousarray(result.reshape(n, c * s * s, h // s, w // s)), out)

@@ -74,8 +74,8 @@ def _names(targets: Any) -> list[str]:
 def compiler_for(call: Call, targets: Sequence[str]) -> str:
     """Return the first target that supports a call, or "default"."""
     if type(call.op) is Op:
-        known = call.op.spec.extra
-        supports = ((t, known.get(f"target.{t}")) for t in targets)
+        traits = call.op.spec.extra
+        supports = ((t, traits.get(f"target.{t}")) for t in targets)
         return next((t for t, predicate in supports if predicate is not None and predicate(call)), DEFAULT)
     if type(call.op) is Function:
         owner, dot, _ = str(call.op.attrs.get("Composite", "")).partition(".")
@@ -121,14 +121,14 @@ class _Annotation:
         return all(self._holds_tensors(e.checked_type) for e in (node, *parts))
 
     def _holds_tensors(self, ty: Type) -> bool:
-        known = self.tensors.get(ty)
-        if known is None:
+        traits = self.tensors.get(ty)
+        if traits is None:
             stack = [ty]
             while stack and isinstance(at := stack[-1], (TupleType, TensorType, RefType)):
                 stack.pop()
                 stack.extend(at.fields if isinstance(at, TupleType) else (at.value,) if isinstance(at, RefType) else ())
-            known = self.tensors[ty] = not stack
-        return known
+            traits = self.tensors[ty] = not stack
+        return traits
 
     def _mark(self, pre: Expr, call: Call) -> Expr:
         assert type(pre) is Call
@@ -146,9 +146,9 @@ class _Annotation:
     def _with(self, node: Expr, compiler: str) -> Expr:
         """Return a call, tuple or projection taken by a compiler, with marks around what it needs."""
         callee = node.op if type(node) is Call else None
-        made = rebuild(node, lambda part: part if part is callee else self._begun(part, compiler))
-        self.compiler[made] = compiler
-        return made
+        result = rebuild(node, lambda part: part if part is callee else self._begun(part, compiler))
+        self.compiler[result] = compiler
+        return result
 
     def _structure(self, node: Expr) -> Expr:
         """Mark a tuple or projection with the compiler of its parts, if they have one in common; effects stay here."""

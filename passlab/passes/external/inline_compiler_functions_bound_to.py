@@ -23,7 +23,7 @@ from passlab.errors import Diagnostic, PassValueError, did_you_mean
 from passlab.ir.expr import Call, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
-from passlab.rewriting.fresh_copy import applied
+from passlab.rewriting.fresh_copy import apply
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -41,21 +41,21 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         names = {getattr(g, "name_hint", g) for g in self.global_vars}
-        for name in names - {known for known, _ in mod.items()}:
-            hint = did_you_mean(str(name), [known for known, _ in mod.items()])
+        for name in names - {present for present, _ in mod.items()}:
+            hint = did_you_mean(str(name), [present for present, _ in mod.items()])
             raise PassValueError(Diagnostic(f"the module has no function @{name}", hint=hint))
         movable = Movable(mod)
-        ready = {n: _without_composites(mod[n], movable) for n in names if not names & _named(mod[n])}
+        ready = {n: _without_composites(mod[n], movable) for n in names if not names & _name(mod[n])}
         if not ready:
             return mod
         changes: dict[Any, Function | None] = {
-            name: _inlined(function, ready, movable) for name, function in mod.items() if name not in ready
+            name: _inline(function, ready, movable) for name, function in mod.items() if name not in ready
         }
-        left = {n for f in changes.values() if f is not None for n in _named(f)}
+        left = {n for f in changes.values() if f is not None for n in _name(f)}
         return mod.with_functions({**changes, **{n: None for n in ready if n not in left}})
 
 
-def _named(function: Function) -> set[str]:
+def _name(function: Function) -> set[str]:
     return {n.name_hint for n in post_order(function) if isinstance(n, GlobalVar)}
 
 
@@ -66,18 +66,18 @@ def _without_composites(function: Function, movable: Movable) -> Function:
         target = post.op
         if not isinstance(target, Function) or "Composite" not in target.attrs:
             return post
-        return applied(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+        return apply(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
 
     return rewrite(function, inline, only=(Call,))
 
 
-def _inlined(function: Function, ready: dict[str, Function], movable: Movable) -> Function:
+def _inline(function: Function, ready: dict[str, Function], movable: Movable) -> Function:
     def inline(pre: Expr, post: Expr) -> Expr:
         assert isinstance(pre, Call)
         assert isinstance(post, Call)
         target = ready.get(post.op.name_hint) if isinstance(post.op, GlobalVar) else None
         if target is None or len(target.params) != len(post.args):
             return post
-        return applied(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+        return apply(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
 
     return rewrite(function, inline, only=(Call,), name="inlined call")

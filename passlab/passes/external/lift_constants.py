@@ -49,20 +49,20 @@ class LiftConstants(FunctionPass):
         if func.is_primitive:
             return func
         top, rest = _bound_at_the_top(func.body)
-        known: dict[Expr, Var] = {}
+        variables: dict[Expr, Var] = {}
         for let in top:
-            known.setdefault(let.value, let.var)
+            variables.setdefault(let.value, let.var)
         order = post_order(rest, enter=_enter)
-        found = [n for n in order if type(n) is Constant and n not in known]
-        if not found and not any(n in known for n in order):
+        constants = [n for n in order if type(n) is Constant and n not in variables]
+        if not constants and not any(n in variables for n in order):
             return func
         names = (_NUMBERED.match(n.name_hint) for n in post_order(func) if type(n) is Var)
         first = 1 + max((int(m[1]) for m in names if m), default=-1)
-        made = {c: _variable(f"const{first + i}", c) for i, c in enumerate(found)}
-        for constant, var in made.items():
+        new = {c: _variable(f"const{first + i}", c) for i, c in enumerate(constants)}
+        for constant, var in new.items():
             note_rewrite(constant, var)
-        body = rewrite(rest, replace=dict[Expr, Expr]([*known.items(), *made.items()]), enter=_enter)
-        bindings = [(let.var, let.value) for let in top] + [(var, c) for c, var in made.items()]
+        body = rewrite(rest, replace=dict[Expr, Expr]([*variables.items(), *new.items()]), enter=_enter)
+        bindings = [(let.var, let.value) for let in top] + [(var, c) for c, var in new.items()]
         return func.with_fields(body=make_lets(bindings, body))
 
 

@@ -47,7 +47,7 @@ class MergeCompilerRegions(FunctionPass):
         regions = Regions(func)
         if len(regions.all) < 2:
             return func
-        group = _merged(func, regions)
+        group = _merge(func, regions)
 
         def rule(pre: Expr, post: Expr) -> Expr:
             assert type(post) is Call
@@ -79,7 +79,7 @@ class _Groups:
         return self.graph.find(self.number[region])
 
 
-def _merged(func: Function, regions: Regions) -> _Groups:
+def _merge(func: Function, regions: Regions) -> _Groups:
     groups = _Groups(func, regions)
     scopes = Scopes(func)
     scope = {region: _scope(region, scopes) for region in regions.all}
@@ -100,5 +100,5 @@ def _merged(func: Function, regions: Regions) -> _Groups:
 
 def _scope(region: Region, scopes: Scopes) -> Scope | None:
     """Return the scope all nodes of a region stand in, or None where they stand in several."""
-    found = {scopes.of[node] for node in region.nodes}
-    return found.pop() if len(found) == 1 else None
+    scopes_of = {scopes.of[node] for node in region.nodes}
+    return scopes_of.pop() if len(scopes_of) == 1 else None

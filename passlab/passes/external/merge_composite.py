@@ -50,8 +50,8 @@ class MergeComposite(FunctionPass):
             name, pattern, check = _read(entry)
             body = partition(pattern, func.body, {"Composite": name}, check)
             if body is not func.body:
-                made: Any = infer_expr(func.with_fields(body=body), mod)
-                func = made
+                result: Any = infer_expr(func.with_fields(body=body), mod)
+                func = result
         return func
 
 

@@ -42,13 +42,13 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
     compiler_filter: str = ""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        made: dict[str, Function] = {}
+        functions: dict[str, Function] = {}
         changes: dict[str | GlobalVar, Function] = {}
         for name, function in mod.items():
-            found = [n for n in post_order(function.body) if isinstance(n, Function) and self._moves(n)]
-            if not found:
+            outlined = [n for n in post_order(function.body) if isinstance(n, Function) and self._moves(n)]
+            if not outlined:
                 continue
-            names: dict[Expr, Expr] = {n: self._named(n, mod, made) for n in found}
+            names: dict[Expr, Expr] = {n: self._name(n, mod, functions) for n in outlined}
 
             def choose(let: Let, value: Expr, names: dict[Expr, Expr] = names) -> LetAction:
                 return LetAction.INLINE if let.value in names else LetAction.KEEP
@@ -57,21 +57,25 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
                 return names.get(pre, post)
 
             changes[name] = remove_lets(function, choose, named)
-        return mod.with_functions({**changes, **{_global_var(mod, n): f for n, f in made.items()}}) if changes else mod
+        return (
+            mod.with_functions({**changes, **{_global_var(mod, n): f for n, f in functions.items()}})
+            if changes
+            else mod
+        )
 
     def _moves(self, function: Function) -> bool:
         attrs = function.attrs
-        wanted = self.compiler_filter in ("", attrs.get("Compiler"))
-        return bool(attrs.get("Compiler")) and "global_symbol" in attrs and wanted and not free_vars(function)
+        included = self.compiler_filter in ("", attrs.get("Compiler"))
+        return bool(attrs.get("Compiler")) and "global_symbol" in attrs and included and not free_vars(function)
 
-    def _named(self, function: Function, mod: IRModule, made: dict[str, Function]) -> GlobalVar:
+    def _name(self, function: Function, mod: IRModule, functions: dict[str, Function]) -> GlobalVar:
         name = str(function.attrs["global_symbol"])
-        known = mod[name] if name in mod else made.get(name)
-        if known is not None and not structural_equal(known, function, exact=True):
+        cached = mod[name] if name in mod else functions.get(name)
+        if cached is not None and not structural_equal(cached, function, exact=True):
             what = f"two functions for `{function.attrs['Compiler']}` are called `{name}`"
             raise PassError(Diagnostic(what, function.span, hint="give each a `global_symbol` of its own"))
-        if known is None:
-            made[name] = function
+        if cached is None:
+            functions[name] = function
         return _global_var(mod, name)
 
 

@@ -62,17 +62,17 @@ class PartitionGraph(ModulePass):
         made_by: dict[str, list[GlobalVar]] = {}
         for name in own:
             work = _Partition(f"tvmgen_{self.mod_name}", name, self.bind_constants, taken)
-            made = work.partitioned(mod[name])
-            if made is not mod[name]:
-                changes[name] = made
-            changes.update(work.made)
-            for var, function in work.made.items():
+            result = work.partitioned(mod[name])
+            if result is not mod[name]:
+                changes[name] = result
+            changes.update(work.functions)
+            for var, function in work.functions.items():
                 made_by.setdefault(str(function.attrs["Compiler"]), []).append(var)
         changed = mod.with_functions(changes)
-        return mod if changed is mod else infer_types(_optimized(changed, made_by))
+        return mod if changed is mod else infer_types(_optimize(changed, made_by))
 
 
-def _optimized(mod: IRModule, functions: Mapping[str, Sequence[GlobalVar]]) -> IRModule:
+def _optimize(mod: IRModule, functions: Mapping[str, Sequence[GlobalVar]]) -> IRModule:
     """Return the module after what the users registered for compilers has optimized the functions for each."""
     for compiler, names in functions.items():
         hook = _HOOKS.get(compiler)
@@ -125,7 +125,7 @@ class _Partition:
         self.name = name
         self.bind_constants = bind_constants
         self.taken = taken
-        self.made: dict[GlobalVar, Function] = {}
+        self.functions: dict[GlobalVar, Function] = {}
         self.result: dict[Expr, Expr] = {}
 
     def partitioned(self, func: Function) -> Function:
@@ -136,9 +136,9 @@ class _Partition:
         for item in regions.ordered(func):
             if isinstance(item, Region):
                 self._call(item, [*regions.inputs(item)])
-            elif item not in self.result and (made := rebuild(item, self._now)) is not item:
-                note_rewrite(item, made)
-                self.result[item] = made
+            elif item not in self.result and (result := rebuild(item, self._now)) is not item:
+                note_rewrite(item, result)
+                self.result[item] = result
         return result_of(func, self.result)
 
     def _now(self, expr: Expr) -> Expr:
@@ -165,8 +165,8 @@ class _Partition:
                 parts = [next(fields) for _ in _parts(out)]
                 value[out] = Tuple(parts) if isinstance(out.checked_type, TupleType) else parts[0]
         for end in region.ends:
-            made = self.result[end] = _rebuilt(end.args[0], value)
-            note_rewrite(end, made)
+            result = self.result[end] = _rebuilt(end.args[0], value)
+            note_rewrite(end, result)
 
     def _global(self, region: Region, params: Sequence[Var], body: Expr, outputs: Sequence[Expr]) -> GlobalVar:
         name = self._free(valid_name(f"{self.prefix}_{region.compiler}_{self.name}_{region.number}"))
@@ -174,16 +174,16 @@ class _Partition:
         attrs = {"Compiler": region.compiler, "Primitive": 1, "Inline": 1, "global_symbol": name}
         ret = outputs[0].checked_type if len(outputs) == 1 else None
         var = GlobalVar(name)
-        self.made[var] = Function(params, body, ret, types, attrs, outputs[0].span)
+        self.functions[var] = Function(params, body, ret, types, attrs, outputs[0].span)
         return var
 
     def _free(self, name: str) -> str:
-        found, count = name, 0
-        while found in self.taken:
+        result, count = name, 0
+        while result in self.taken:
             count += 1
-            found = f"{name}_{count}"
-        self.taken.add(found)
-        return found
+            result = f"{name}_{count}"
+        self.taken.add(result)
+        return result
 
 
 def _free_types(params: Sequence[Var], outputs: Sequence[Expr]) -> list[TypeVar]:
@@ -204,15 +204,15 @@ def _parts(expr: Expr) -> list[Expr]:
 
 def _leaves(expr: Expr) -> list[Expr]:
     """Return the fields of nested tuples, left to right; an expression that is no tuple is the only one."""
-    found: list[Expr] = []
+    result: list[Expr] = []
     stack = [expr]
     while stack:
         at = stack.pop()
         if type(at) is Tuple and at.fields:
             stack.extend(at.fields[::-1])
         else:
-            found.append(at)
-    return found
+            result.append(at)
+    return result
 
 
 def _rebuilt(expr: Expr, value: dict[Expr, Expr]) -> Expr:

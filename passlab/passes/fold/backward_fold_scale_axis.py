@@ -163,12 +163,12 @@ def _fold(
         return result.get(node, node)
 
     for node in order:
-        made = new(gone[node]) if node in gone else rebuild(node, new)
+        output = new(gone[node]) if node in gone else rebuild(node, new)
         if node in scales and type(node) is Call:
-            made = _scale_call(node, made, scales[node], offers)
-        if made is not node:
-            result[node] = made
-            note_rewrite(node, made, _NAME if node in gone else "")
+            output = _scale_call(node, output, scales[node], offers)
+        if output is not node:
+            result[node] = output
+            note_rewrite(node, output, _NAME if node in gone else "")
     return result_of(func, result)
 
 

@@ -31,7 +31,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_op_call, op_name
 from passlab.ir.walk import rewrite
 from passlab.op import make
-from passlab.rewriting.constant_folding import SHAPES, folded, shape_constant
+from passlab.rewriting.constant_folding import SHAPES, fold, shape_constant
 from passlab.rewriting.constant_values import folded_call
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.base import FunctionPass
@@ -48,17 +48,17 @@ class DynamicToStatic(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        known = _KnownValues(Movable(mod))
+        constants = _KnownValues(Movable(mod))
 
         def static(pre: Expr, post: Expr) -> Expr:
             rule = _RULES.get(op_name(post))
             if rule is None or not is_op_call(post):
                 return post
-            values = [known.of(arg) for arg in post.args]
+            values = [constants.of(arg) for arg in post.args]
             return rule(post, values) or post
 
-        made = folded(rewrite(func, static, only=(Call,), name="dynamic as static"))
-        return made if made is func else made.with_fields(ret_type=None)
+        result = fold(rewrite(func, static, only=(Call,), name="dynamic as static"))
+        return result if result is func else result.with_fields(ret_type=None)
 
 
 class _KnownValues:
@@ -81,8 +81,8 @@ class _KnownValues:
             if node not in self._known:
                 self._known[node] = self._step(node)
             stack.pop()
-        found = self._known[expr]
-        return found.data if type(found) is Constant else None
+        value = self._known[expr]
+        return value.data if type(value) is Constant else None
 
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
         if is_op_call(node) and node.op.name not in SHAPES:
@@ -119,15 +119,15 @@ def _one(value: Any) -> Any:
     return None if value is None or np.size(value) != 1 else np.asarray(value).reshape(-1)[0].item()
 
 
-def _listed(op: str, index: int, attr: str, *kept: str) -> _Static:
+def _as_list(op: str, index: int, attr: str, *kept: str) -> _Static:
     """Return a rule: argument `index` becomes the list attribute `attr`; the attributes `kept` go along."""
 
     def rule(call: OpCall, values: list[Any]) -> Expr | None:
-        found = _ints(values[index])
-        if found is None:
+        ints = _ints(values[index])
+        if ints is None:
             return None
         args = [a for i, a in enumerate(call.args) if i != index]
-        return make(op, *args, **{attr: found}, **{k: getattr(call.attrs, k) for k in kept})
+        return make(op, *args, **{attr: ints}, **{k: getattr(call.attrs, k) for k in kept})
 
     return rule
 
@@ -159,8 +159,8 @@ def _upsampling(op: str, *names: str) -> _Static:
         if any(s is None for s in scales):
             return None
         changes = {n: float(s) for n, s in zip(names, scales, strict=True)}
-        given = {k: v for k, v in call.attrs.items() if k not in names}
-        return make(op, call.args[0], **changes, **given)
+        attrs = {k: v for k, v in call.attrs.items() if k not in names}
+        return make(op, call.args[0], **changes, **attrs)
 
     return rule
 
@@ -189,14 +189,14 @@ def _strided_slice(call: OpCall, values: list[Any]) -> Expr | None:
 
 
 _RULES: dict[str, _Static] = {
-    "dyn.reshape": _listed("reshape", 1, "newshape", "allowzero"),
-    "dyn.squeeze": _listed("squeeze", 1, "axis"),
-    "dyn.tile": _listed("tile", 1, "reps"),
-    "dyn.broadcast_to": _listed("broadcast_to", 1, "shape"),
-    "dyn.zeros": _listed("zeros", 0, "shape", "dtype"),
-    "dyn.ones": _listed("ones", 0, "shape", "dtype"),
-    "dyn.full": _listed("full", 1, "shape", "dtype"),
-    "dyn.sparse_to_dense": _listed("sparse_to_dense", 3, "output_shape"),
+    "dyn.reshape": _as_list("reshape", 1, "newshape", "allowzero"),
+    "dyn.squeeze": _as_list("squeeze", 1, "axis"),
+    "dyn.tile": _as_list("tile", 1, "reps"),
+    "dyn.broadcast_to": _as_list("broadcast_to", 1, "shape"),
+    "dyn.zeros": _as_list("zeros", 0, "shape", "dtype"),
+    "dyn.ones": _as_list("ones", 0, "shape", "dtype"),
+    "dyn.full": _as_list("full", 1, "shape", "dtype"),
+    "dyn.sparse_to_dense": _as_list("sparse_to_dense", 3, "output_shape"),
     "dyn.topk": _topk,
     "dyn.one_hot": _one_hot,
     "dyn.image.resize2d": _resize2d,

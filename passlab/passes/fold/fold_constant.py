@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.rewriting.constant_folding import folded
+from passlab.rewriting.constant_folding import fold
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -42,4 +42,4 @@ class FoldConstant(FunctionPass):
     fold_qnn: bool = False
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return folded(func, self.fold_qnn, mod)
+        return fold(func, self.fold_qnn, mod)

@@ -77,11 +77,11 @@ def _offers(order: list[Expr]) -> Offers:
     offers: Offers = {}
 
     def offer(node: Expr, message: Message | None) -> None:
-        known = offers.get(node, message)
-        if known is None or message is None or known.axes != message.axes:
+        cached = offers.get(node, message)
+        if cached is None or message is None or cached.axes != message.axes:
             offers[node] = None
         else:
-            offers[node] = Message(known.axes, known.positive or message.positive, known.nonzero or message.nonzero)
+            offers[node] = Message(cached.axes, cached.positive or message.positive, cached.nonzero or message.nonzero)
 
     offer(order[-1], None)
     for node in reversed(order):
@@ -131,10 +131,10 @@ def _fold(func: Function, order: list[Expr], offers: Offers, movable: Movable) -
             waiting[node] = scaled
             note_rewrite(node, scaled.value, _NAME if op_name(node) == "multiply" else "")
             continue
-        made = _input_scales(node, waiting, new)
-        if made is not node:
-            result[node] = made
-            note_rewrite(node, made)
+        output = _input_scales(node, waiting, new)
+        if output is not node:
+            result[node] = output
+            note_rewrite(node, output)
     return result_of(func, result)
 
 

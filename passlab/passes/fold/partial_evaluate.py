@@ -93,8 +93,8 @@ class PartialEvaluate(ModulePass):
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        made = partially_evaluated(mod)
-        for name, function in made.items():
+        result = partially_evaluated(mod)
+        for name, function in result.items():
             if function is not mod[name]:
                 note_rewrite(mod[name], function)
-        return mod.with_functions(made)
+        return mod.with_functions(result)

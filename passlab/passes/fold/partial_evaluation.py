@@ -50,13 +50,13 @@ _ROOM_PER_NODE = 20
 def partially_evaluated(mod: IRModule) -> dict[str, Function]:
     """Return the global functions of a module with all that is known computed, the same objects where nothing is."""
     functions = {name: _without_sharing(f, mod) for name, f in mod.items()}
-    made = {}
+    result = {}
     for name, function in functions.items():
         if _is_opaque(function):
             continue
         new = _Evaluator(mod, functions).function(function, mod.get_global_var(name))
-        made[name] = mod[name] if structural_equal(new, mod[name], exact=True) else new
-    return made
+        result[name] = mod[name] if structural_equal(new, mod[name], exact=True) else new
+    return result
 
 
 def _is_opaque(function: Function) -> bool:
@@ -116,11 +116,11 @@ class _Evaluator:
         return _drive(self._residual(function, Frame(), value))  # type: ignore[no-any-return]
 
     # ------------------------------------------------------------ values and what is written
-    def _value(self, atom: Expr, **known: Any) -> Value:
+    def _value(self, atom: Expr, **facts: Any) -> Value:
         self.clock += 1
-        return Value(atom, self.clock, **known)
+        return Value(atom, self.clock, **facts)
 
-    def _push(self, out: Residue, expr: Expr, name: Var | None, **known: Any) -> Value:
+    def _push(self, out: Residue, expr: Expr, name: Var | None, **facts: Any) -> Value:
         """Write `let name = expr` and return the value.
 
         A node that was written before is copied: shared, it would be computed once, however often it is written.
@@ -131,7 +131,7 @@ class _Evaluator:
         self.nodes.add(expr)
         out.append((var, expr))
         self.written += 1
-        return self._value(var, **known)
+        return self._value(var, **facts)
 
     def _fresh(self) -> Var:
         self.count += 1
@@ -145,7 +145,7 @@ class _Evaluator:
             return var
         return Var(var.name_hint, annotation, var.span, var.virtual_device)
 
-    def _computed(self, data: Any, out: Residue, name: Var | None) -> Value | None:
+    def _compute(self, data: Any, out: Residue, name: Var | None) -> Value | None:
         """Write down an array or a tuple of arrays that was computed; None when it is something else."""
         if isinstance(data, np.ndarray):
             return self._push(out, Constant(data), name, data=data)
@@ -174,12 +174,12 @@ class _Evaluator:
         return _RUN[kind](self, expr, frame, out, name)
 
     def _global(self, name: GlobalVar) -> Value:
-        known = self.globals.get(name.name_hint)
-        if known is None:
+        facts = self.globals.get(name.name_hint)
+        if facts is None:
             function = self.functions.get(name.name_hint)
             closure = None if function is None or _is_opaque(function) else Closure(function, Frame())
-            known = self.globals[name.name_hint] = self._value(name, closure=closure)
-        return known
+            facts = self.globals[name.name_hint] = self._value(name, closure=closure)
+        return facts
 
     def _let(self, expr: Any, frame: Frame, out: Residue, name: Var | None) -> Run:
         while type(expr) is Let:
@@ -257,16 +257,16 @@ class _Evaluator:
                 return self._known(expr, value, "arm for known data")
             if fit is None:
                 break
-        made, wrote = [], False
+        result, wrote = [], False
         for clause in expr.clauses:
             now: dict[Expr, Expr] = {v: self._binder(v, frame) for v in pattern_vars(clause.lhs)}
             frame.values.update((v, self._value(binder)) for v, binder in now.items())  # type: ignore[misc]
             rhs, writes = yield self._apart(clause.rhs, frame)
             wrote = wrote or writes
-            made.append(_arm(clause, now, rhs))
+            result.append(_arm(clause, now, rhs))
         if wrote:
             self.store.forget()
-        return self._push(out, Match(data.atom, made, expr.complete, expr.span), name)
+        return self._push(out, Match(data.atom, result, expr.complete, expr.span), name)
 
     # ------------------------------------------------------------ functions
     def _literal(self, function: Function, frame: Frame, out: Residue, name: Var | None, var: Var | None = None) -> Run:
@@ -293,10 +293,10 @@ class _Evaluator:
         renamed = any(a is not b for a, b in types.items())
         frame = Frame(outer, {**outer.types, **types} if renamed else None)
         params = tuple(self._binder(p, frame) for p in function.params)
-        given = [self._value(p) for p in params]
-        frame.values.update(zip(function.params, given, strict=True))
+        arguments = [self._value(p) for p in params]
+        frame.values.update(zip(function.params, arguments, strict=True))
         fuel = self.fuel.get(function)
-        self.fuel[function] = fuel_of((value, *given))
+        self.fuel[function] = fuel_of((value, *arguments))
         mark = self.store.mark()
         self.store.forget()
         out: Residue = []
@@ -322,8 +322,8 @@ class _Evaluator:
         left = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
         if type(callee.atom) is Op:
             data = operator_value(callee.atom, call.attrs, [a.data for a in args])
-            found = self._computed(data, out, name) if data is not UNKNOWN and may_rewrite("known operator") else None
-            return self._push(out, left, name) if found is None else self._known(call, found, "known operator")
+            match = self._compute(data, out, name) if data is not UNKNOWN and may_rewrite("known operator") else None
+            return self._push(out, left, name) if match is None else self._known(call, match, "known operator")
         if type(callee.atom) is Constructor:
             return self._push(out, left, name, fields=tuple(args), constructor=callee.atom)
         if callee.closure is not None:
@@ -355,7 +355,7 @@ class _Evaluator:
             if any(a.data is UNKNOWN for a in args):
                 return None
             result: Value = yield self._run(function.body, frame, [])
-            return self._computed(result.data, out, name)
+            return self._compute(result.data, out, name)
         self.fuel[function] = now
         result = yield self._run(function.body, frame, out, name)
         self._refuel(function, before)
@@ -369,13 +369,13 @@ def _arm(clause: Clause, now: Mapping[Expr, Expr], rhs: Expr) -> Clause:
     return Clause(renamed.clauses[0].lhs, rhs, clause.span)
 
 
-def _type_arguments(function: Function, given: tuple[Type, ...], outer: Frame) -> Mapping[TypeVar, Type] | None:
+def _type_arguments(function: Function, value: tuple[Type, ...], outer: Frame) -> Mapping[TypeVar, Type] | None:
     """Return the type parameters in force in a function body; those that the call does not say are to be inferred."""
     if not function.type_params:
         return None
-    if len(given) != len(function.type_params):
-        given = tuple(IncompleteType(t.kind) for t in function.type_params)
-    return {**outer.types, **dict(zip(function.type_params, given, strict=True))}
+    if len(value) != len(function.type_params):
+        value = tuple(IncompleteType(t.kind) for t in function.type_params)
+    return {**outer.types, **dict(zip(function.type_params, value, strict=True))}
 
 
 _RUN: dict[type, Callable[..., Any]] = {

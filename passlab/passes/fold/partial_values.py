@@ -167,15 +167,15 @@ def fits(pattern: Pattern, value: Value, bound: dict[Var, Value]) -> bool | None
     stack: list[tuple[Pattern, Value]] = [(pattern, value)]
     answer: bool | None = True
     while stack:
-        at, given = stack.pop()
+        at, current = stack.pop()
         if type(at) is PatternVar:
-            bound[at.var] = given
+            bound[at.var] = current
         elif type(at) is PatternWildcard:
             continue
-        elif given.fields is None:
+        elif current.fields is None:
             answer = None
-        elif type(at) is PatternConstructor and at.constructor is not given.constructor:
+        elif type(at) is PatternConstructor and at.constructor is not current.constructor:
             return False
         elif isinstance(at, (PatternConstructor, PatternTuple)):
-            stack += zip(at.patterns, given.fields, strict=True)
+            stack += zip(at.patterns, current.fields, strict=True)
     return answer

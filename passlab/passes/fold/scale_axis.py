@@ -44,9 +44,9 @@ def _axes(layout: str, letter: str) -> tuple[int, ...] | None:
     parsed = parse_layout(layout)
     if parsed is None:
         return None
-    found = [i for i, (axis, _) in enumerate(parsed.parts) if axis == letter]
-    whole = [i for i in found if not parsed.parts[i][1]]
-    return tuple(found) if len(whole) == 1 and len(found) <= 2 and found[0] == whole[0] else None
+    axes = [i for i, (axis, _) in enumerate(parsed.parts) if axis == letter]
+    whole = [i for i in axes if not parsed.parts[i][1]]
+    return tuple(axes) if len(whole) == 1 and len(axes) <= 2 and axes[0] == whole[0] else None
 
 
 class ConvAxes(NamedTuple):

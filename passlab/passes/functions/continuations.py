@@ -37,13 +37,13 @@ def to_cps(func: Function, mod: IRModule | None = None) -> Function:
     """
     mod = mod if mod is not None else IRModule()
     source = _normal(func, mod)
-    renamed, sources = _reached(source, mod)
-    found = [d for f in (source, *sources.values()) for d in _obstacles(f)]
-    if found:
-        raise DiagnosticError(*found)
-    made = {renamed[name]: _Style(renamed, mod).function_of(f) for name, f in sources.items()}
+    renamed, sources = _reachable(source, mod)
+    obstacles = [d for f in (source, *sources.values()) for d in _obstacles(f)]
+    if obstacles:
+        raise DiagnosticError(*obstacles)
+    functions = {renamed[name]: _Style(renamed, mod).function_of(f) for name, f in sources.items()}
     result = _Style(renamed, mod).function_of(source)
-    for var, function in made.items():
+    for var, function in functions.items():
         mod.add(var, function)
     return result
 
@@ -64,9 +64,9 @@ def un_cps(func: Function) -> Function:
     *params, k = copy.params
     x = Var("x", ty)
     body = Let(k, Function([x], x, ty), copy.body)
-    made = Function(params, body, ty, kept, func.attrs, func.span)
-    note_rewrite(func, made)
-    return made
+    function = Function(params, body, ty, kept, func.attrs, func.span)
+    note_rewrite(func, function)
+    return function
 
 
 def is_cps(func: Function) -> bool:
@@ -81,11 +81,11 @@ def is_cps(func: Function) -> bool:
 
 # ---------------------------------------------------------------- what is converted
 def _normal(function: Function, mod: IRModule) -> Function:
-    made = function if in_normal_form(function) else bind_in_scopes(function, lambda node, plan: True, flatten=True)
-    return infer_expr(made, mod)
+    result = function if in_normal_form(function) else bind_in_scopes(function, lambda node, plan: True, flatten=True)
+    return infer_expr(result, mod)
 
 
-def _reached(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar], dict[str, Function]]:
+def _reachable(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar], dict[str, Function]]:
     """Return what the global functions in reach are called in the new style, and those that have yet to be made."""
     renamed: dict[str, GlobalVar] = {}
     sources: dict[str, Function] = {}
@@ -96,7 +96,7 @@ def _reached(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar], d
             continue
         source = mod[name] if mod[name].checked_type_ is not None else _normal(mod[name], mod)
         new, signature = f"{name}_cps", _signature(source)
-        while new in mod and not structural_equal(_declared(mod[new]), signature):
+        while new in mod and not structural_equal(_declare(mod[new]), signature):
             new += "_"
         renamed[name] = mod.get_global_var(new) if new in mod else GlobalVar(new)
         if new not in mod:
@@ -138,25 +138,25 @@ def cps_type(ty: Any, answer: TypeVar) -> Any:
         return None
     memo: dict[Type, Type] = {}
     for node in type_nodes(ty):
-        made = rebuild_type(node, memo.__getitem__)
-        if isinstance(made, FuncType):
-            k = FuncType((made.ret_type,), answer)
-            made = FuncType((*made.arg_types, k), answer, made.type_params, made.type_constraints)
-        memo[node] = made
+        result = rebuild_type(node, memo.__getitem__)
+        if isinstance(result, FuncType):
+            k = FuncType((result.ret_type,), answer)
+            result = FuncType((*result.arg_types, k), answer, result.type_params, result.type_constraints)
+        memo[node] = result
     return memo[ty]
 
 
 def _signature(function: Function) -> Type:
     """Return the type that a typed global function has in continuation-passing style."""
     answer = TypeVar("answer")
-    made: Any = cps_type(function.checked_type, answer)
-    return FuncType(made.arg_types, made.ret_type, (*made.type_params, answer))
+    result: Any = cps_type(function.checked_type, answer)
+    return FuncType(result.arg_types, result.ret_type, (*result.type_params, answer))
 
 
-def _declared(function: Function) -> Type:
+def _declare(function: Function) -> Type:
     """Return the type of a function as far as it is written down; what is not is taken for the empty tuple."""
-    known = [p.type_annotation or _UNKNOWN for p in function.params]
-    return FuncType(known, function.ret_type or _UNKNOWN, function.type_params)
+    types = [p.type_annotation or _UNKNOWN for p in function.params]
+    return FuncType(types, function.ret_type or _UNKNOWN, function.type_params)
 
 
 def _chain(body: Expr) -> tuple[list[Let], Expr]:
@@ -186,8 +186,8 @@ class _Style:
             if type(node) is Let and type(node.value) is Function and node.value.is_primitive:
                 self._direct.add(node.var)
         self._chains(function)
-        made = self._function(function)
-        result: Function = made.with_fields(type_params=(*made.type_params, self._answer))
+        output = self._function(function)
+        result: Function = output.with_fields(type_params=(*output.type_params, self._answer))
         note_rewrite(function, result)
         return result
 
@@ -206,9 +206,9 @@ class _Style:
                 kept = ty if node in self._direct else self._typed(ty)
                 self._vars[node] = Var(node.name_hint, kept, node.span, node.virtual_device)
             return self._vars[node]
-        return self._wrapped(node) if type(node) is GlobalVar else node
+        return self._wrap(node) if type(node) is GlobalVar else node
 
-    def _wrapped(self, var: GlobalVar) -> Expr:
+    def _wrap(self, var: GlobalVar) -> Expr:
         """Return a function literal that stands for a global function as a value."""
         ty: Any = self._mod[var].checked_type_ or var.checked_type
         own = {t: TypeVar(t.name_hint, t.kind) for t in ty.type_params}
@@ -287,14 +287,14 @@ class _Style:
         if self._leaves(value):
             then = Function([var], rest, self._answer)
             if type(value) is Call:
-                made = self._leaving(value, then)
-                note_rewrite(value, made)
-                return made
+                result = self._leaving(value, then)
+                note_rewrite(value, result)
+                return result
             k = self._then[value]
             return Let(k, then, self._leaving(value, k), let.span)
-        made = self._value(value)
-        note_rewrite(value, made)
-        return Let(var, made, rest, let.span)
+        result = self._value(value)
+        note_rewrite(value, result)
+        return Let(var, result, rest, let.span)
 
     def _value(self, value: Expr) -> Expr:
         """Return a value that needs no continuation."""

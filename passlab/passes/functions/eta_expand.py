@@ -54,8 +54,8 @@ class EtaExpand(ModulePass):
 
         def wrap(leaf: Expr) -> Expr:
             if leaf not in wrapped:
-                made = self._wrapped(leaf, mod)
-                wrapped[leaf] = leaf if made is None else made
+                result = self._wrap(leaf, mod)
+                wrapped[leaf] = leaf if result is None else result
             return wrapped[leaf]
 
         def expand(pre: Expr, post: Expr) -> Expr:
@@ -64,7 +64,7 @@ class EtaExpand(ModulePass):
 
         return rewrite(function, expand, name="name as function literal")
 
-    def _wrapped(self, leaf: Expr, mod: IRModule) -> Function | None:
+    def _wrap(self, leaf: Expr, mod: IRModule) -> Function | None:
         """Return the function literal that stands for a name, None when the name stays."""
         if type(leaf) is Constructor and self.expand_constructor:
             data = mod.type_data(leaf.belong_to.name_hint)
@@ -84,8 +84,8 @@ def _literal(
 ) -> Function:
     own: dict[Type, TypeVar] = {t: TypeVar(t.name_hint, t.kind) for t in type_params}
 
-    def typed(ty: Type | None) -> Type | None:
+    def infer_types(ty: Type | None) -> Type | None:
         return None if ty is None else map_type(ty, own.get)
 
-    params = [Var("eta_expand_param", typed(ty)) for ty in inputs]
-    return Function(params, Call(callee, params), typed(result), list(own.values()))
+    params = [Var("eta_expand_param", infer_types(ty)) for ty in inputs]
+    return Function(params, Call(callee, params), infer_types(result), list(own.values()))

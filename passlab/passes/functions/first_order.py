@@ -43,9 +43,9 @@ def first_order(function: Function, mod: IRModule) -> Function:
     values other than arguments. A kernel (a primitive function) as a value is put into a function that calls it.
     """
     work = _FirstOrder(mod)
-    made = work.entry(function)
+    result = work.entry(function)
     work.finish()
-    return made
+    return result
 
 
 def _is_kernel(node: Expr) -> bool:
@@ -98,9 +98,9 @@ class _Kind:
 
     def constructor(self, inputs: list[Type]) -> Constructor:
         """Return one more constructor."""
-        made = Constructor(f"{self.header.name_hint}_{len(self.constructors)}", inputs, self.header)
-        self.constructors.append(made)
-        return made
+        result = Constructor(f"{self.header.name_hint}_{len(self.constructors)}", inputs, self.header)
+        self.constructors.append(result)
+        return result
 
 
 class _FirstOrder:
@@ -132,11 +132,11 @@ class _FirstOrder:
             raise DiagnosticError(Diagnostic(what, function.span, found=str(source.checked_type)))
         if not _is_changing(source, self.changing, self.becomes_other):
             return function
-        made = _Body(self, at_types(source, self.typed)).made()
+        result = _Body(self, at_types(source, self.typed)).function()
         while self.todo:
             name, types, var = self.todo.pop()
-            self.made[var] = _Body(self, self._instance(name, types)).made()
-        return made
+            self.made[var] = _Body(self, self._instance(name, types)).function()
+        return result
 
     def _instance(self, name: str, types: tuple[Type, ...]) -> Function:
         source = self.typed[name]
@@ -160,12 +160,12 @@ class _FirstOrder:
     # ------------------------------------------------------------ names and types
     def name(self, stem: str) -> str:
         """Return a name that nothing has yet."""
-        made = stem
-        while made in self.taken:
+        result = stem
+        while result in self.taken:
             self._numbers[stem] += 1
-            made = f"{stem}_{self._numbers[stem]}"
-        self.taken.add(made)
-        return made
+            result = f"{stem}_{self._numbers[stem]}"
+        self.taken.add(result)
+        return result
 
     def becomes_other(self, ty: Type) -> bool:
         """Whether a type has function types in it, or data types that name some."""
@@ -178,9 +178,9 @@ class _FirstOrder:
         for node in type_nodes(ty):  # parts come first
             if type(node) is FuncType and node not in self.kinds:
                 self._declare(node)
-        return self._mapped(ty)
+        return self._map_parts(ty)
 
-    def _mapped(self, ty: Type) -> Type:
+    def _map_parts(self, ty: Type) -> Type:
         return map_type(ty, self._standing)
 
     def _standing(self, ty: Type) -> Type | None:
@@ -195,7 +195,10 @@ class _FirstOrder:
             raise DiagnosticError(Diagnostic(what, found=str(ty), hint="give it a type, or call it by its name"))
         tag = _tag(ty)
         header = GlobalTypeVar(self.name(f"Defunc_{tag}"))
-        params = [Var("f", TypeCall(header, ())), *(Var(f"a{i}", self._mapped(t)) for i, t in enumerate(ty.arg_types))]
+        params = [
+            Var("f", TypeCall(header, ())),
+            *(Var(f"a{i}", self._map_parts(t)) for i, t in enumerate(ty.arg_types)),
+        ]
         self.kinds[ty] = _Kind(ty, header, GlobalVar(self.name(f"apply_{tag}")), params)
 
     def kind(self, ty: FuncType) -> _Kind:
@@ -214,9 +217,9 @@ class _FirstOrder:
             if self._counts[name] > INSTANCES or len(types) != len(self.typed[name].type_params):
                 what = f"@{name} is used at types without end, or that are not known"
                 raise DiagnosticError(Diagnostic(what, var.span, hint="only functions with finitely many instances"))
-            made = GlobalVar(self.name("_".join([name, *map(_tag, types)]) if types else f"{name}_defunc"))
-            self.instances[key] = made
-            self.todo.append((name, types, made))
+            result = GlobalVar(self.name("_".join([name, *map(_tag, types)]) if types else f"{name}_defunc"))
+            self.instances[key] = result
+            self.todo.append((name, types, result))
         return self.instances[key]
 
     def named(self, var: GlobalVar) -> Expr:
@@ -224,9 +227,9 @@ class _FirstOrder:
         ty: Any = self.typed[var].checked_type
         kind = self.kind(ty)
         if var not in kind.named:
-            made = kind.named[var] = kind.constructor([])
+            result = kind.named[var] = kind.constructor([])
             called = Call(self.function(var, ()), kind.params[1:])
-            kind.clauses.append(Clause(PatternConstructor(made), called))
+            kind.clauses.append(Clause(PatternConstructor(result), called))
         return Call(kind.named[var], ())
 
 
@@ -239,19 +242,19 @@ def _tag(ty: Type) -> str:
 def _changing(mod: IRModule, becomes_other: Callable[[Type], bool]) -> set[str]:
     """Return the names of the functions that are not first-order all through."""
     callers: dict[str, list[str]] = {}
-    found = []
+    obstacles = []
     for name, function in mod.items():
         for node in post_order(function):
             if type(node) is GlobalVar:
                 callers.setdefault(node.name_hint, []).append(name)
         if function.type_params or _is_changing(function, set(), becomes_other):
-            found.append(name)
-    changing = set(found)
-    while found:
-        for caller in callers.get(found.pop(), ()):
+            obstacles.append(name)
+    changing = set(obstacles)
+    while obstacles:
+        for caller in callers.get(obstacles.pop(), ()):
             if caller not in changing:
                 changing.add(caller)
-                found.append(caller)
+                obstacles.append(caller)
     return {name for name in changing if not mod[name].attrs.get("Compiler") and not mod[name].is_primitive}
 
 
@@ -296,16 +299,16 @@ class _Body:
                 self._kernels[node.var] = node.value
         self._direct |= self._kernels.keys()
 
-    def made(self) -> Function:
+    def function(self) -> Function:
         """Return the function without functions as values."""
-        found = list(self._obstacles())
-        if found:
-            raise DiagnosticError(*found)
+        obstacles = list(self._obstacles())
+        if obstacles:
+            raise DiagnosticError(*obstacles)
         for node in self._order[:-1]:
-            made = self._node(node)
-            if made is not node:
-                self._now[node] = made
-                note_rewrite(node, made)
+            result = self._node(node)
+            if result is not node:
+                self._now[node] = result
+                note_rewrite(node, result)
         return self._root(self._function)
 
     def _root(self, function: Function) -> Function:
@@ -345,13 +348,13 @@ class _Body:
 
     def _match(self, match: Match) -> Expr:
         """Return a match whose patterns name the constructors that stand for those of data that holds functions."""
-        made = rebuild(match, self._new)
-        assert isinstance(made, Match)
+        result = rebuild(match, self._new)
+        assert isinstance(result, Match)
         ty = match.data.checked_type
         if not self._work.records.names(ty):
-            return made
-        clauses = [Clause(self._work.records.pattern(c.lhs, ty), c.rhs, c.span) for c in made.clauses]
-        return Match(made.data, clauses, made.complete, made.span)
+            return result
+        clauses = [Clause(self._work.records.pattern(c.lhs, ty), c.rhs, c.span) for c in result.clauses]
+        return Match(result.data, clauses, result.complete, result.span)
 
     def _var(self, var: Var) -> Var:
         old = var.type_annotation if var.type_annotation is not None else var.checked_type
@@ -363,10 +366,10 @@ class _Body:
         args = [self._new(a) for a in call.args]
         types = tuple(map(self._work.data, call.type_args))
         if type(callee) is GlobalVar:
-            made = self._work.function(callee, call.type_args)
-            if made is callee:
+            result = self._work.function(callee, call.type_args)
+            if result is callee:
                 return rebuild(call, lambda e: e if e is callee else self._new(e))
-            return Call(made, args, call.attrs, (), call.span)
+            return Call(result, args, call.attrs, (), call.span)
         if type(callee) is Constructor and callee.belong_to in self._work.records.kinds:
             ty = call.checked_type
             assert isinstance(ty, TypeCall)
@@ -389,13 +392,13 @@ class _Body:
         bare = self._root(literal)
         itself = {self._new(v): kind.params[0] for v in self._lets.get(literal, ())}
         captured = [v for v in free_vars(bare) if v not in itself]
-        made = kind.constructor([v.type_annotation or v.checked_type for v in captured])
-        inner = [Var(v.name_hint, t, v.span) for v, t in zip(captured, made.inputs, strict=True)]
+        result = kind.constructor([v.type_annotation or v.checked_type for v in captured])
+        inner = [Var(v.name_hint, t, v.span) for v, t in zip(captured, result.inputs, strict=True)]
         mapping: dict[Expr, Expr] = {**itself, **dict(zip(captured, inner, strict=True))}
         mapping.update(zip(bare.params, kind.params[1:], strict=True))
-        pattern = PatternConstructor(made, [PatternVar(v) for v in inner])
+        pattern = PatternConstructor(result, [PatternVar(v) for v in inner])
         kind.clauses.append(Clause(pattern, substitute(bare.body, mapping)))
-        return Call(made, captured, span=literal.span)
+        return Call(result, captured, span=literal.span)
 
 
 __all__ = ["INSTANCES", "first_order"]

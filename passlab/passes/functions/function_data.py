@@ -64,11 +64,11 @@ class DataInstances:
         if header is None:
             source = self._source(ty)
             header = self._headers[ty] = GlobalTypeVar(self._name(source.header.name_hint))
-            made = [
+            results = [
                 Constructor(self._name(c.name_hint), [*map(self._data, self.inputs(ty, c))], header)
                 for c in source.constructors
             ]
-            self.instances[ty] = TypeData(header, (), made)
+            self.instances[ty] = TypeData(header, (), results)
         return TypeCall(header, ())
 
     def inputs(self, ty: TypeCall, constructor: Constructor) -> list[Type]:

@@ -22,7 +22,7 @@ from passlab.analysis.state import Movable
 from passlab.ir.expr import Call, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
-from passlab.rewriting.fresh_copy import applied, fresh_copy
+from passlab.rewriting.fresh_copy import apply, fresh_copy
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -70,6 +70,6 @@ def _inline(function: Function, ready: dict[str, Function], movable: Movable) ->
         target = ready[pre.op.name_hint]
         if target.attrs.get("Compiler") or len(target.params) != len(post.args):
             return Call(target, post.args, post.attrs, post.type_args)
-        return applied(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+        return apply(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
 
     return rewrite(function, inline, name="inlined call")

@@ -74,7 +74,7 @@ class LambdaLift(ModulePass):
         return mod.with_functions({**changes, **_apart(changes.values(), _used(changes.values(), lifter.made))})
 
 
-def _used(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
+def _used_functions(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
     """Return the lifted functions that are called: not those whose lifting an instrument refused."""
     by_name = {var.name_hint: function for var, function in lifted.items()}
     waiting, called = list(kept), set[str]()
@@ -85,11 +85,11 @@ def _used(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[G
     return {var: function for var, function in lifted.items() if var.name_hint in called}
 
 
-def _apart(kept: Iterable[Function], made: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
+def _apart(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
     """Return lifted functions that bind no variable of another function, as they do where both held the same nodes."""
-    seen = {v for function in kept for v in bound_vars(function)} if made else set()
+    seen = {v for function in kept for v in bound_vars(function)} if lifted else set()
     result: dict[GlobalVar, Function] = {}
-    for var, function in made.items():
+    for var, function in lifted.items():
         binds = bound_vars(function)
         result[var] = function if seen.isdisjoint(binds) else fresh_copy(function)
         seen.update(binds)
@@ -165,24 +165,24 @@ class _Lifter:
         itself: Expr = Call(var, arguments) if captured else var
         body = substitute(literal, {**inner, **({name: itself} if recursive and name is not None else {})})
         assert isinstance(body, Function)
-        made, generic = body, free_type_vars(body, self.mod)
+        result, generic = body, free_type_vars(body, self.mod)
         if captured:
             params: list[Var] = [v for v in arguments if isinstance(v, Var)]
-            made = Function(params, body, literal.checked_type_, generic, {"Closure": 1}, literal.span)
+            result = Function(params, body, literal.checked_type_, generic, {"Closure": 1}, literal.span)
         elif generic:
-            made = body.with_fields(type_params=(*body.type_params, *generic))
-        var = self._named(var, made, recursive)
+            result = body.with_fields(type_params=(*body.type_params, *generic))
+        var = self._name(var, result, recursive)
         return Call(var, captured, span=literal.span) if captured else var
 
-    def _named(self, var: GlobalVar, made: Function, recursive: bool) -> GlobalVar:
+    def _name(self, var: GlobalVar, function: Function, recursive: bool) -> GlobalVar:
         """Enter a function under its name, or return that of an equal one.
 
         A recursive function calls itself by its name, so it keeps it: equal names mean equal functions.
         """
         stem = var.name_hint
-        for known in self.by_stem.setdefault(stem, []):
-            if recursive or structural_equal(self.made[known], made, exact=True):
-                return known
+        for other in self.by_stem.setdefault(stem, []):
+            if recursive or structural_equal(self.made[other], function, exact=True):
+                return other
         name, count = stem, 0
         while name in self.taken:
             count += 1
@@ -190,7 +190,7 @@ class _Lifter:
         self.taken.add(name)
         final = var if name == stem else GlobalVar(name)
         self.by_stem[stem].append(final)
-        self.made[final] = made
+        self.made[final] = function
         return final
 
 

@@ -70,8 +70,8 @@ class _Conv2D(Combiner):
 
     def supports(self, call: Call) -> bool:
         attrs: Any = call.attrs
-        known = is_static(call) and is_static(call.args[1])
-        return known and attrs.groups == 1 and "O" in _parts(attrs.kernel_layout) and "C" in _parts(self._layout(call))
+        static = is_static(call) and is_static(call.args[1])
+        return static and attrs.groups == 1 and "O" in _parts(attrs.kernel_layout) and "C" in _parts(self._layout(call))
 
     def _layout(self, call: Call) -> str:
         attrs: Any = call.attrs

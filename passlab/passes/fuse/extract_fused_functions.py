@@ -33,6 +33,6 @@ class ExtractFusedFunctions(ModulePass):
         if len(mod) and len(kernels) == len(mod):
             return mod
         fused = get_pass("FuseOps", 3)(get_pass("SimplifyInference")(get_pass("InferType")(mod)))
-        found = extract_fused_functions(fused)
+        functions = extract_fused_functions(fused)
         gone: dict[str, Function | None] = {name: None for name, _ in mod.items()}
-        return fused.with_functions({**gone, **{str(key & (1 << 64) - 1): f for key, f in found.items()}})
+        return fused.with_functions({**gone, **{str(key & (1 << 64) - 1): f for key, f in functions.items()}})

@@ -78,12 +78,12 @@ class _Kernel:
         self.calls = False
 
     def param(self, value: Expr, like: Expr) -> Var:
-        known = self.params.get(value)
-        if known is None:
-            known = self.params[value] = Var(f"p{len(self.params)}", like.checked_type)
+        cached = self.params.get(value)
+        if cached is None:
+            cached = self.params[value] = Var(f"p{len(self.params)}", like.checked_type)
             self.originals[value] = like
             self.reshapes = self.reshapes and type(like.checked_type) is TensorType
-        return known
+        return cached
 
 
 class _Fuser:
@@ -102,11 +102,11 @@ class _Fuser:
         for node in post_order(func, enter=lambda n: not _is_fused(n)):
             if not CHILDREN[type(node)](node) or _is_fused(node):
                 continue
-            made = self._node(node)
-            if made is not node:
-                set_span(made, node.span)
-                note_rewrite(node, made)
-                self.result[node] = made
+            result = self._node(node)
+            if result is not node:
+                set_span(result, node.span)
+                note_rewrite(node, result)
+                self.result[node] = result
         return result_of(func, self.result)
 
     def _now(self, expr: Expr) -> Expr:

@@ -73,14 +73,14 @@ def joined_along(values: Sequence[Expr], axis: int) -> Expr:
 
 def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr]:
     """Return consecutive stretches of a tensor along `axis`; `rank` axes are named in the attributes."""
-    found: list[Expr] = []
+    result: list[Expr] = []
     start = 0
     for size in sizes:
         begin, end = [0] * rank, [-1] * rank
         begin[axis], end[axis] = start, size
-        found.append(make("strided_slice", whole, begin=begin, end=end, strides=[1] * rank, slice_mode="size"))
+        result.append(make("strided_slice", whole, begin=begin, end=end, strides=[1] * rank, slice_mode="size"))
         start += size
-    return found
+    return result
 
 
 def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_branches: int) -> Function:
@@ -100,13 +100,13 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
     program = _Program(func, order, movable)
     large = [g for g in program.groups(candidates, combiner) if len(g) >= max(min_branches, 2)]
     name = f"parallel {combiner.op_name}"
-    steps = [_combined(g, combiner, program) for g in large if _independent(g, 1) and may_rewrite(name)]
+    steps = [_combine(g, combiner, program) for g in large if _independent(g, 1) and may_rewrite(name)]
     if not steps:
         return func
     everything: dict[Expr, Expr] = {}
     for step in steps:
         everything.update(step)
-    result = _substituted(func, everything, name)
+    result = _substitute_parts(func, everything, name)
     return result if result is not None else _one_by_one(func, steps, name)
 
 
@@ -167,7 +167,7 @@ def _independent(group: list[Branch], steps: int) -> bool:
     return True
 
 
-def _combined(group: list[Branch], combiner: Combiner, program: _Program) -> dict[Expr, Expr]:
+def _combine(group: list[Branch], combiner: Combiner, program: _Program) -> dict[Expr, Expr]:
     """Return what stands for the last call of each branch that could be combined."""
     whole = combiner.combined([branch[0] for branch in group])
     last = 0
@@ -208,7 +208,7 @@ def _reshapes(call: OpCall) -> bool:
     return len(call.args) == 1 and shape_of(call) != shape_of(call.args[0])
 
 
-def _substituted(root: Function, mapping: dict[Expr, Expr], name: str) -> Function | None:
+def _substitute_parts(root: Function, mapping: dict[Expr, Expr], name: str) -> Function | None:
     """Return the program with nodes replaced, inside the replacements too; None if something came to use itself."""
     result: dict[Expr, Expr] = {}
     begun: set[Expr] = set()
@@ -243,8 +243,8 @@ def _one_by_one(root: Function, steps: list[dict[Expr, Expr]], name: str) -> Fun
     taken: dict[Expr, Expr] = {}
     best = root
     for step in steps:
-        made = _substituted(root, {**taken, **step}, name)
-        if made is not None:
-            best = made
+        result = _substitute_parts(root, {**taken, **step}, name)
+        if result is not None:
+            best = result
             taken.update(step)
     return best

@@ -52,8 +52,8 @@ def _first_order(function: Function, mod: IRModule | None) -> Function:
     if mod is not None:
         raise PassValueError(Diagnostic("the first-order gradient takes no module", hint="it follows no global calls"))
     warnings.warn("mode='first_order' is deprecated: use the pass FirstOrderGradient", DeprecationWarning, stacklevel=3)
-    made: Function = FirstOrderGradient()(infer_module(IRModule.from_expr(function)))["main"]
-    return made
+    result: Function = FirstOrderGradient()(infer_module(IRModule.from_expr(function)))["main"]
+    return result
 
 
 def _higher_order(function: Function, mod: IRModule) -> Function:
@@ -72,19 +72,19 @@ def _higher_order(function: Function, mod: IRModule) -> Function:
 
 
 def _check(mod: IRModule, entry: str, names: list[str]) -> None:
-    found = []
+    diagnostics = []
     if mod[entry].type_params:
-        found.append(
+        diagnostics.append(
             Diagnostic("the function is generic", mod[entry].span, hint="only functions of fixed type have one")
         )
     for param in mod[entry].params:
         if type(param.checked_type) is not TensorType:
-            found.append(
+            diagnostics.append(
                 Diagnostic(
                     f"the parameter %{param.name_hint} is not a tensor", param.span, found=str(param.checked_type)
                 )
             )
     for name in names:
-        found += obstacles("the function" if name == entry else f"@{name}", mod[name])
-    if found:
-        raise DiagnosticError(*found)
+        diagnostics += obstacles("the function" if name == entry else f"@{name}", mod[name])
+    if diagnostics:
+        raise DiagnosticError(*diagnostics)

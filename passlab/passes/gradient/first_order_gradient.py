@@ -52,7 +52,7 @@ class FirstOrderGradient(ModulePass):
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         if len(mod) > 1:
             _log.warning("the module has %d functions: each is differentiated by itself", len(mod))
-        return mod.with_functions({name: _Gradient(name, f).made() for name, f in mod.items()})
+        return mod.with_functions({name: _Gradient(name, f).gradient() for name, f in mod.items()})
 
 
 class _Tensor:
@@ -77,7 +77,7 @@ class _Gradient:
         self.backward: list[Callable[[], None]] = []
         self.count = 0
 
-    def made(self) -> Function:
+    def gradient(self) -> Function:
         """Return the function that computes value and derivatives."""
         function = beta_reduced(self.function)
         order = [n for n in post_order(function.body) if type(n) is not Op]
@@ -88,16 +88,16 @@ class _Gradient:
             if node not in self.known:
                 self.known[node] = self._node(node)
         result = self.known[function.body]
-        result.reverse = _filled(result.forward, result.type, "ones")
+        result.reverse = _fill(result.forward, result.type, "ones")
         forward, self.lets = self.lets, []
         for step in reversed(self.backward):
             step()
         gradients = make_lets(self.lets, Tuple([a.reverse for a in args]))
         body = make_lets(forward, Tuple([result.forward, gradients]))
         types = TupleType([result.type, TupleType([a.type for a in args])])
-        made = Function(self.function.params, body, types, span=self.function.span)
-        note_rewrite(self.function, made)
-        return made
+        gradient = Function(self.function.params, body, types, span=self.function.span)
+        note_rewrite(self.function, gradient)
+        return gradient
 
     def _check(self, function: Function, order: list[Expr]) -> None:
         findings = []
@@ -127,7 +127,7 @@ class _Gradient:
 
     def _tensor(self, value: Expr, ty: Type) -> _Tensor:
         forward = self._bind(value, ty)
-        return _Tensor(forward, self._bind(_filled(forward, ty, "zeros"), ty), ty)
+        return _Tensor(forward, self._bind(_fill(forward, ty, "zeros"), ty), ty)
 
     def _node(self, node: Expr) -> _Tensor:
         ty = node.checked_type
@@ -137,9 +137,9 @@ class _Gradient:
             return self._call(node, ty)
         if type(node) is Tuple:
             fields = [self.known[f] for f in node.fields]
-            made = self._tensor(node.with_fields(fields=tuple(f.forward for f in fields)), ty)
-            self.backward.append(lambda: self._tuple_back(made, fields))
-            return made
+            result = self._tensor(node.with_fields(fields=tuple(f.forward for f in fields)), ty)
+            self.backward.append(lambda: self._tuple_back(result, fields))
+            return result
         assert isinstance(node, TupleGetItem)
         whole = self.known[node.tuple_value]
         part = self._tensor(TupleGetItem(whole.forward, node.index), ty)
@@ -150,20 +150,20 @@ class _Gradient:
         args = [self.known[a] for a in call.args]
         again = call.with_fields(args=tuple([a.forward for a in args]))
         set_checked_type(again, ty)
-        made = self._tensor(again, ty)
+        result = self._tensor(again, ty)
         gradient = call.op.spec.gradient
         assert gradient is not None
 
         def back() -> None:
-            for arg, part in zip(args, gradient(again, made.reverse), strict=True):
+            for arg, part in zip(args, gradient(again, result.reverse), strict=True):
                 arg.reverse = self._sum(arg.type, arg.reverse, part)
 
         self.backward.append(back)
-        return made
+        return result
 
-    def _tuple_back(self, made: _Tensor, fields: list[_Tensor]) -> None:
+    def _tuple_back(self, result: _Tensor, fields: list[_Tensor]) -> None:
         for i, field in enumerate(fields):
-            field.reverse = self._sum(field.type, field.reverse, field_of(made.reverse, i))
+            field.reverse = self._sum(field.type, field.reverse, field_of(result.reverse, i))
 
     def _projection_back(self, whole: _Tensor, part: _Tensor, index: int) -> None:
         assert isinstance(whole.type, TupleType)
@@ -182,7 +182,7 @@ class _Gradient:
         )
 
 
-def _filled(like: Expr, ty: Type, op: str) -> Expr:
+def _fill(like: Expr, ty: Type, op: str) -> Expr:
     """Return zeros or ones of a type: of a tensor like another, of a tuple by shape."""
     if type(ty) is TensorType:
         return make(f"{op}_like", like)

@@ -34,9 +34,9 @@ def lazily_filled(function: Function, mod: IRModule) -> Function:
     if not fills or function.type_params or not _fits(function, order):
         return function
     _bring_library(mod)
-    made = _Cells(mod).wrapped(function, order)
-    note_rewrite(function, made)
-    return made
+    result = _Cells(mod).wrapped(function, order)
+    note_rewrite(function, result)
+    return result
 
 
 def _enter(node: Expr) -> bool:
@@ -100,9 +100,9 @@ class _Cells:
         """Return the function on tensors around the one on cells."""
         inputs = [(self._var(p), self._in(p, p.checked_type)) for p in function.params]
         for node in order:
-            made = self._node(node)
-            if made is not node:
-                self._now[node] = made
+            output = self._node(node)
+            if output is not node:
+                self._now[node] = output
         result = Var("result", self._typed(function.body.checked_type))
         body = Let(result, self._new(function.body), self._taken(result, function.body.checked_type))
         return function.with_fields(body=make_lets(inputs, body))
@@ -114,11 +114,11 @@ class _Cells:
         return self._now.get(node, node)
 
     def _var(self, var: Var) -> Var:
-        made = self._now.get(var)
-        if made is None:
+        result = self._now.get(var)
+        if result is None:
             ty = var.type_annotation if var.type_annotation is not None else var.checked_type
-            made = self._now[var] = Var(var.name_hint, self._typed(ty), var.span, var.virtual_device)
-        return made  # type: ignore[return-value]
+            result = self._now[var] = Var(var.name_hint, self._typed(ty), var.span, var.virtual_device)
+        return result  # type: ignore[return-value]
 
     # ------------------------------------------------------------ into cells and out of them
     def _in(self, value: Expr, ty: Type) -> Expr:
@@ -133,8 +133,8 @@ class _Cells:
     def _tensors(self, node: Expr) -> Expr:
         """Return an argument as it is taken out of its cells, once."""
         if node not in self._out:
-            made = node if type(node) is Constant else self._taken(self._new(node), node.checked_type)
-            self._out[node] = made
+            result = node if type(node) is Constant else self._taken(self._new(node), node.checked_type)
+            self._out[node] = result
         return self._out[node]
 
     # ------------------------------------------------------------ nodes
@@ -156,10 +156,10 @@ class _Cells:
         if function.is_primitive:
             return function
         params = tuple(map(self._var, function.params))
-        made: Expr = function.with_fields(
+        result: Expr = function.with_fields(
             params=params, body=self._new(function.body), ret_type=self._typed(function.ret_type)
         )
-        return made
+        return result
 
     def _call(self, call: Call) -> Expr:
         callee, ty = call.op, call.checked_type

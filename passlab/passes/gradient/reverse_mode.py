@@ -34,7 +34,6 @@ from passlab.ir.span import Span
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type, holds, rebuild_type, type_nodes
 from passlab.ir.walk import children, let_chain, make_lets, post_order, rebuild
 from passlab.op import make
-from passlab.op.no_gradient import NO_GRADIENT
 from passlab.rewriting.let_binding import bind_in_scopes, evaluation_children, in_normal_form, is_atom
 from passlab.rewriting.tuple_values import fieldwise
 
@@ -55,24 +54,26 @@ def _arguments(function: Function) -> Iterator[Expr]:
 
 def obstacles(name: str, function: Function) -> list[Diagnostic]:
     """Return why a function in A-normal form has no derivative, if it has none."""
-    found = []
+    result = []
     for node in post_order(function.body):
         if type(node) is Function and node.is_primitive:
-            found.append(Diagnostic(f"{name} holds a fused function", node.span, hint="run DefuseOps first"))
+            result.append(Diagnostic(f"{name} holds a fused function", node.span, hint="run DefuseOps first"))
         callee = node.op if type(node) is Call else None
         if type(callee) is Op and callee.spec.gradient is None:
-            found.append(without_gradient(callee, node.span))
+            result.append(without_gradient(callee, node.span))
         for part in children(node):
             if type(part) is Op and part is not callee:
-                found.append(Diagnostic(f"the operator `{part}` is used as a value", node.span, hint="wrap it in `fn`"))
+                result.append(
+                    Diagnostic(f"the operator `{part}` is used as a value", node.span, hint="wrap it in `fn`")
+                )
             elif type(part) is Constructor:
-                found += _constructor_obstacles(part, node, part is callee)
-    return found
+                result += _constructor_obstacles(part, node, part is callee)
+    return result
 
 
 def without_gradient(op: Op, span: Span | None) -> Diagnostic:
     """Return what is said of an operator that cannot be differentiated: why not."""
-    return Diagnostic(f"the operator `{op}` has no gradient", span, hint=NO_GRADIENT.get(op.name))
+    return Diagnostic(f"the operator `{op}` has no gradient", span, hint=op.spec.no_gradient or None)
 
 
 def _constructor_obstacles(constructor: Constructor, node: Expr, called: bool) -> list[Diagnostic]:
@@ -94,10 +95,10 @@ def reversed_type(ty: Any) -> Any:
         if type(node) is TensorType:
             memo[node] = TupleType([node, RefType(node)])
             continue
-        made = rebuild_type(node, memo.__getitem__)
-        if isinstance(made, FuncType):
-            made = FuncType((*made.arg_types, STEPS), made.ret_type, made.type_params, made.type_constraints)
-        memo[node] = made
+        result = rebuild_type(node, memo.__getitem__)
+        if isinstance(result, FuncType):
+            result = FuncType((*result.arg_types, STEPS), result.ret_type, result.type_params, result.type_constraints)
+        memo[node] = result
     return memo[ty]
 
 
@@ -125,11 +126,11 @@ class Lets:
         """Return `body` under the bindings."""
         return make_lets(self._bound, body)
 
-    def flat(self, expr: Expr, known: dict[Expr, Expr]) -> Expr:
-        """Bind all parts of an expression of operators and tuples, but for those that are `known`; return its atom."""
-        now = dict(known)
-        for node in post_order(expr, enter=lambda e: e not in known):
-            if node not in known and not is_atom(node):
+    def flat(self, expr: Expr, table: dict[Expr, Expr]) -> Expr:
+        """Bind all parts of an expression of operators and tuples, but for those that are `table`; return its atom."""
+        now = dict(table)
+        for node in post_order(expr, enter=lambda e: e not in table):
+            if node not in table and not is_atom(node):
                 now[node] = self.push(rebuild(node, lambda e: now.get(e, e)))
         return now.get(expr, expr)
 
@@ -138,14 +139,14 @@ class Lets:
 
         `typed` says that these are of that type, too.
         """
-        made = fieldwise(
+        result = fieldwise(
             values,
             [ty],
             lambda now, types: self._leaf(leaf, now, types[0], typed),
             lambda fields, now: self.push(Tuple(fields)),
             lambda value, i: self.push(TupleGetItem(value, i)),
         )
-        return self.push(made, ty) if typed and type(ty) is TupleType else made
+        return self.push(result, ty) if typed and type(ty) is TupleType else result
 
     def _leaf(self, leaf: Callable[..., Expr], values: Sequence[Expr], ty: Type, typed: bool) -> Var:
         if type(ty) is not TensorType:
@@ -239,13 +240,13 @@ class ReverseMode:
         return self._new(last)
 
     def _new(self, node: Expr) -> Expr:
-        made = self._made.get(node)
-        if made is not None:
-            return made
+        result = self._made.get(node)
+        if result is not None:
+            return result
         if isinstance(node, Var):
-            made = Var(node.name_hint, reversed_type(node.type_annotation), node.span, node.virtual_device)
-            self._made[node] = made
-            return made
+            result = Var(node.name_hint, reversed_type(node.type_annotation), node.span, node.virtual_device)
+            self._made[node] = result
+            return result
         return self._renamed[node.name_hint] if isinstance(node, GlobalVar) else node
 
     def _value(self, node: Expr, steps: Var, lets: Lets) -> Expr:
@@ -278,15 +279,15 @@ class ReverseMode:
         set_checked_type(again, call.checked_type)
         assert is_op_call(again)
         result = lets.push(again, call.checked_type)
-        made = lets.with_derivative(result, call.checked_type)
+        output = lets.with_derivative(result, call.checked_type)
         before = lets.push(RefRead(steps))
-        lets.push(RefWrite(steps, lets.push(Function((), self._step(again, result, made, args, before), _NOTHING))))
-        return made
+        lets.push(RefWrite(steps, lets.push(Function((), self._step(again, result, output, args, before), _NOTHING))))
+        return output
 
-    def _step(self, again: OpCall, result: Var, made: Expr, args: list[Expr], before: Expr) -> Expr:
+    def _step(self, again: OpCall, result: Var, expr: Expr, args: list[Expr], before: Expr) -> Expr:
         """Return what the backward run does for one operator, and then all that was to do before."""
         lets = Lets()
-        so_far = lets.derivative(made, again.checked_type)
+        so_far = lets.derivative(expr, again.checked_type)
         assert again.op.spec.gradient is not None
         parts = again.op.spec.gradient(again, so_far)
         for value, arg, part in zip(again.args, args, parts, strict=True):

@@ -34,10 +34,10 @@ class AlterOpLayout(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return in_other_layouts(func, lambda call: None, _replaced)
+        return in_other_layouts(func, lambda call: None, _replace)
 
 
-def _replaced(call: OpCall, args: list[Expr]) -> Any:
+def _replace(call: OpCall, args: list[Expr]) -> Any:
     hook = call.op.spec.extra.get(_HOOK)
     if hook is None:
         return None

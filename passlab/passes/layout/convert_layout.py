@@ -102,19 +102,19 @@ class ConvertLayout(FunctionPass):
                     )
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        made = in_other_layouts(func, self._wanted, self._replaced)
+        result = in_other_layouts(func, self._wanted, self._replace)
         calls = (n for n in post_order(func) if is_op_call(n))
         names = {c.op.name for c in calls if _is_convolution(c)} - set(self.desired_layouts) - {_IN_BLOCKS}
         if names:
             _log.warning("no layouts are desired for %s: what they take is brought back", ", ".join(sorted(names)))
-        return made
+        return result
 
     def _hook(self, call: OpCall) -> Any:
         """Return the function registered for an operator that is listed, if there is one."""
         op: Any = call.op
         return op.spec.extra.get(_HOOK) if op.name in self.desired_layouts else None
 
-    def _replaced(self, call: OpCall, args: list[Expr]) -> Any:
+    def _replace(self, call: OpCall, args: list[Expr]) -> Any:
         """Return what the function registered for an operator makes of a call."""
         hook, name = self._hook(call), call.op.name
         if hook is None or (_is_convolution(call) and LayoutConfig.skips()):

@@ -19,7 +19,7 @@ from passlab.op import make
 from passlab.op.arrangement import Arranged, Arrangement, Result
 from passlab.op.layout_names import LayoutName
 from passlab.op.layout_rules import TwoLayouts, in_layout, in_layouts, in_place
-from passlab.passes.layout.legalization import checked
+from passlab.passes.layout.legalization import check
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.registering import InferCorrectLayoutOutput
 
@@ -79,13 +79,13 @@ class _Rewriting:
             self._brought[key] = Tuple(fields)
         return self._brought[key]
 
-    def arranged(self, expr: Expr, wanted: Arranged) -> Expr | None:
+    def arranged(self, expr: Expr, target: Arranged) -> Expr | None:
         """Return a tensor in another layout, None where it cannot be brought there."""
         arrangement = self._arrangement.get(expr)
         if arrangement is None:
-            return self._bring(self.now(expr), wanted.old, wanted.new) if _fits(expr, wanted) else None
-        named = arrangement.named(wanted.old)
-        return self._bring(self.now(expr), named.new, wanted.new) if named is not None else None
+            return self._bring(self.now(expr), target.old, target.new) if _fits(expr, target) else None
+        named = arrangement.named(target.old)
+        return self._bring(self.now(expr), named.new, target.new) if named is not None else None
 
     def _bring(self, now: Expr, source: str, target: str) -> Expr:
         if source == target:
@@ -104,10 +104,10 @@ class _Rewriting:
         result = self._call(node) if is_op_call(node) else None
         if result is None and isinstance(node, TupleGetItem):
             result = self._projection(node)
-        made, arrangement = result if result is not None else (rebuild(node, self.plain), None)
-        if made is not node:
-            self._now[node] = made
-            note_rewrite(node, made, self._name)
+        new_expr, arrangement = result if result is not None else (rebuild(node, self.plain), None)
+        if new_expr is not node:
+            self._now[node] = new_expr
+            note_rewrite(node, new_expr, self._name)
         if isinstance(arrangement, list):
             self._several[node] = arrangement
         elif arrangement is not None:
@@ -122,12 +122,12 @@ class _Rewriting:
         if hook is not None and not isinstance(rule, TwoLayouts):
             return self._by_hook(call, hook) if self._is_moved(call) else None
         if isinstance(rule, TwoLayouts):
-            return _in_blocks(in_layouts(call, self, self._permitted(call) or call.attrs))
+            return _in_blocks(in_layouts(call, self, self._permits(call) or call.attrs))
         if rule is None:
             return None
-        wanted = self._permitted(call) if hasattr(call.attrs, "layout") else None
-        if wanted is not None:
-            return in_layout(call, self, wanted.layout, bool(getattr(wanted, "out_layout", "")))
+        layout = self._permits(call) if hasattr(call.attrs, "layout") else None
+        if layout is not None:
+            return in_layout(call, self, layout.layout, bool(getattr(layout, "out_layout", "")))
         result: Result | None = rule(call, self) if self._is_moved(call) else None
         return result
 
@@ -154,10 +154,10 @@ class _Rewriting:
         if isinstance(call.checked_type, TupleType):
             return result, results
         plain = result if results[0] is None else self._bring(result, results[0].new, results[0].old)
-        checked(plain, call, call.checked_type, self._types)
+        check(plain, call, call.checked_type, self._types)
         return result, results[0]
 
-    def _permitted(self, call: OpCall) -> Any:
+    def _permits(self, call: OpCall) -> Any:
         """Return the attributes with other layouts that a call is to have; None for none, or where they are refused."""
         attrs = self._convert(call)
         if attrs is None or attrs == call.attrs:
@@ -172,25 +172,25 @@ class _Rewriting:
         """Return what the caller puts in the place of a call, if anything; None also where a tensor does not fit."""
         assert self._replace is not None
         args = [self.plain(a) for a in call.args]
-        made = self._replace(call, args)
-        made = made.astuple() if hasattr(made, "astuple") else made
-        if made is None or (is_op_call(made) and made.op is call.op and _alike(made, call, args)):
+        output = self._replace(call, args)
+        output = output.astuple() if hasattr(output, "astuple") else output
+        if output is None or (is_op_call(output) and output.op is call.op and _alike(output, call, args)):
             return None
-        result: Result | None = (made, None)
-        if is_op_call(made) and _names_layouts(made) and _names_layouts(call):
+        result: Result | None = (output, None)
+        if is_op_call(output) and _names_layouts(output) and _names_layouts(call):
             origin = dict(zip(args, call.args, strict=True))
-            known = {i: origin[arg] for i, arg in enumerate(made.args) if arg in origin}
-            result = in_place(call, self, made, made.attrs, known)
+            origins = {i: origin[arg] for i, arg in enumerate(output.args) if arg in origin}
+            result = in_place(call, self, output, output.attrs, origins)
         if result is not None:
             arrangement: Any = result[1]
             plain = result[0] if arrangement is None else self._bring(result[0], arrangement.new, arrangement.old)
-            checked(plain, call, call.checked_type, self._types)
+            check(plain, call, call.checked_type, self._types)
         return result
 
     def _is_moved(self, call: OpCall) -> bool:
         """Whether any argument, or field of one, is in another layout than it was written in."""
-        given = self._arrangement
-        return any(a in given or (type(a) is Tuple and any(f in given for f in a.fields)) for a in call.args)
+        lookup = self._arrangement
+        return any(a in lookup or (type(a) is Tuple and any(f in lookup for f in a.fields)) for a in call.args)
 
     def _projection(self, node: TupleGetItem) -> tuple[Any, Arrangement] | None:
         whole = node.tuple_value
@@ -233,15 +233,15 @@ def _names_layouts(call: OpCall) -> bool:
     return hasattr(call.attrs, "kernel_layout") or hasattr(call.attrs, "layout")
 
 
-def _alike(made: OpCall, call: OpCall, args: list[Expr]) -> bool:
-    return made.attrs == call.attrs and list(made.args) == args
+def _alike(new_call: OpCall, call: OpCall, args: list[Expr]) -> bool:
+    return new_call.attrs == call.attrs and list(new_call.args) == args
 
 
-def _fits(expr: Expr, wanted: Arranged) -> bool:
+def _fits(expr: Expr, target: Arranged) -> bool:
     """Whether a tensor can be brought into a layout: the axes that it splits must be multiples."""
-    if wanted.old == wanted.new:
+    if target.old == target.new:
         return True
-    way: Any = make("layout_transform", expr, src_layout=wanted.old, dst_layout=wanted.new)
+    way: Any = make("layout_transform", expr, src_layout=target.old, dst_layout=target.new)
     try:
         return way.op.spec.relation([expr.checked_type], way.attrs, None) is not None
     except PasslabError:

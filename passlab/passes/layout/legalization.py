@@ -15,7 +15,7 @@ from passlab.rewriting.node_types import NodeTypes
 Hook = Callable[[Any, Any, Any], Any]  # (attributes, arguments, types of the arguments and of the call)
 
 
-def legalized(function: Function, attr: str, standard: Mapping[str, Hook] | None = None) -> Function:
+def legalize_call(function: Function, attr: str, standard: Mapping[str, Hook] | None = None) -> Function:
     """Return a typed function with calls replaced as the hooks of their operators say; itself if none is.
 
     The hook of an operator is what it has under the name `attr`, or else that of the table `standard`.
@@ -30,8 +30,8 @@ def legalized(function: Function, attr: str, standard: Mapping[str, Hook] | None
         if hook is None:
             return post
         expected = pre.checked_type
-        made = hook(post.attrs, list(post.args), [*(a.checked_type for a in pre.args), expected])
-        return post if made is None or made is post else checked(made, pre, expected, types)
+        result = hook(post.attrs, list(post.args), [*(a.checked_type for a in pre.args), expected])
+        return post if result is None or result is post else check(result, pre, expected, types)
 
     return rewrite(function, legal, only=(Call,), enter=is_open, name="legal form")
 
@@ -41,29 +41,29 @@ def is_open(node: Expr) -> bool:
     return not (type(node) is Function and node.is_primitive)
 
 
-def checked(made: Any, call: Call, expected: Type, types: NodeTypes) -> Expr:
+def check(result: Any, call: Call, expected: Type, types: NodeTypes) -> Expr:
     """Return what a hook put in the place of a call, if it is an expression of the type expected.
 
     Raises `PassError` if it is not.
     """
-    made = made.astuple() if hasattr(made, "astuple") else made
-    if not isinstance(made, Expr):
+    result = result.astuple() if hasattr(result, "astuple") else result
+    if not isinstance(result, Expr):
         raise PassError(
             Diagnostic(
                 f"what is registered for `{call.op}` made no expression",
                 call.span,
                 expected="an expression, or None for no change",
-                found=type(made).__name__,
+                found=type(result).__name__,
             )
         )
-    found = types.of(made)
-    if found is not None and found is not expected:
+    actual = types.of(result)
+    if actual is not None and actual is not expected:
         raise PassError(
             Diagnostic(
                 f"what is registered for `{call.op}` changes its type",
                 call.span,
                 expected=str(expected),
-                found=str(found),
+                found=str(actual),
             )
         )
-    return made
+    return result

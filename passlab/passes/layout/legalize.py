@@ -27,7 +27,7 @@ from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType, Type
-from passlab.passes.layout.legalization import legalized
+from passlab.passes.layout.legalization import legalize_call
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -49,7 +49,7 @@ class Legalize(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         standard = _STANDARD if self.legalize_map_attr_name == "FTVMLegalize" else None
-        return legalized(func, self.legalize_map_attr_name, standard)
+        return legalize_call(func, self.legalize_map_attr_name, standard)
 
 
 def _clip(attrs: Any, args: Sequence[Expr], types: Sequence[Type]) -> Expr | None:

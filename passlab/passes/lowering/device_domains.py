@@ -72,15 +72,15 @@ class Domain:
 
     def leaves(self) -> list[Domain]:
         """Return all places of a domain, those of parameters first."""
-        found: list[Domain] = []
+        result: list[Domain] = []
         stack = [self.find()]
         while stack:
             at = stack.pop()
             if at.parts:
                 stack.extend(p.find() for p in at.parts[::-1])
             else:
-                found.append(at)
-        return found
+                result.append(at)
+        return result
 
 
 def domain_of_type(ty: Type) -> Domain:
@@ -88,11 +88,11 @@ def domain_of_type(ty: Type) -> Domain:
     domain = Domain()
     stack = [(domain, ty)]
     while stack:
-        made, at = stack.pop()
+        result, at = stack.pop()
         if isinstance(at, FuncType):
             types = (*at.arg_types, at.ret_type)
-            made.parts = tuple(Domain() for _ in types)
-            stack += zip(made.parts, types, strict=True)
+            result.parts = tuple(Domain() for _ in types)
+            stack += zip(result.parts, types, strict=True)
     return domain
 
 
@@ -148,11 +148,11 @@ class Devices:
 
     def of(self, expr: Expr) -> Domain:
         """Return the domain of an expression."""
-        known = self.domain.get(expr)
-        if known is None:
-            known = self.globals.get(expr.name_hint) if type(expr) is GlobalVar else None
-            known = self.domain[expr] = known or domain_of_type(expr.checked_type)
-        return known
+        cached = self.domain.get(expr)
+        if cached is None:
+            cached = self.globals.get(expr.name_hint) if type(expr) is GlobalVar else None
+            cached = self.domain[expr] = cached or domain_of_type(expr.checked_type)
+        return cached
 
     def device(self, expr: Expr) -> VirtualDevice:
         """Return the device of an expression's data. Only after `settle`."""

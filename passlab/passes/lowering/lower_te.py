@@ -56,7 +56,7 @@ class LowerTE(ModulePass):
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         library = _Library(mod)
         changes = {name: beta_reduced(f) if f.is_primitive else library.lowered(f) for name, f in mod.items()}
-        return mod.with_functions({**changes, **library.made, **library.wrappers})
+        return mod.with_functions({**changes, **library.functions, **library.wrappers})
 
 
 class _Library:
@@ -65,7 +65,7 @@ class _Library:
     def __init__(self, mod: IRModule) -> None:
         self.taken = {name for name, _ in mod.items()}
         self.counts: Counter[str] = Counter()  # the last number given to each stem
-        self.made: dict[GlobalVar, Function] = {}
+        self.functions: dict[GlobalVar, Function] = {}
         self.kernels = {name: f for name, f in mod.items() if f.is_primitive}  # all primitive functions by name
         self.wrappers: dict[GlobalVar, Function] = {}
         self.wrapper_of: dict[str, GlobalVar] = {}
@@ -77,7 +77,7 @@ class _Library:
         order = post_order(function, enter=_outside)
         names: dict[Expr, GlobalVar] = {f: self.name(f) for f in order if isinstance(f, Function) and f.is_primitive}
         alone: dict[Expr, GlobalVar] = {
-            n: self.name(_wrapped(n))
+            n: self.name(_wrap(n))
             for n in order
             if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE)
         }
@@ -148,23 +148,23 @@ class _Library:
     def name(self, primitive: Function) -> GlobalVar:
         """Return the global name of a primitive function, the same for equal functions."""
         key = outline(primitive)  # of thousands of kernels few differ: most are found by this
-        found = self.by_outline.get(key) if key is not None else None
-        if found is None:
-            found = self._equal(primitive)
+        result = self.by_outline.get(key) if key is not None else None
+        if result is None:
+            result = self._equal(primitive)
             if key is not None:
-                self.by_outline[key] = found
-        return found
+                self.by_outline[key] = result
+        return result
 
     def _equal(self, primitive: Function) -> GlobalVar:
         """Return the global name of the functions equal to this one, which may be the first."""
         same = self.by_hash[structural_hash(primitive, exact=True)]
-        for known, var in same:
-            if structural_equal(known, primitive, exact=True):
+        for other, var in same:
+            if structural_equal(other, primitive, exact=True):
                 return var
         stem = "fused_" + "_".join(n.op.name for n in post_order(primitive.body) if is_op_call(n))
         var = GlobalVar(self._free(stem.replace(".", "_")[:LONGEST_NAME]))
         same.append((primitive, var))
-        self.made[var] = self.kernels[var.name_hint] = beta_reduced(primitive)
+        self.functions[var] = self.kernels[var.name_hint] = beta_reduced(primitive)
         return var
 
     def _free(self, stem: str) -> str:
@@ -194,7 +194,7 @@ def _is_invoke(call: Call) -> bool:
     return type(call.op) is Op and call.op.name == "vm.invoke_tvm_op"
 
 
-def _wrapped(call: Call) -> Function:
+def _wrap(call: Call) -> Function:
     """Return an operator's call as a primitive function of its arguments."""
     params = tuple([Var(f"p{i}", arg.checked_type) for i, arg in enumerate(call.args)])
     return Function(params, Call(call.op, params, call.attrs, (), call.span), call.checked_type, None, {"Primitive": 1})

@@ -108,8 +108,8 @@ class _Allocation:
             source = reshaped_parameter(primitive)
             if source is not None:
                 ty = types[0]
-                known = not ty.dynamic
-                shape = _integers(ty.shape) if known else self._shaped(call, primitive, types, bindings)[0][0]
+                static = not ty.dynamic
+                shape = _integers(ty.shape) if static else self._with_shape(call, primitive, types, bindings)[0][0]
                 return make("vm.reshape_tensor", call.args[source], shape, newshape=ty.shape)
         if any(t.dynamic for t in types):
             outs = self._dynamic(call, primitive, types, bindings)
@@ -153,13 +153,13 @@ class _Allocation:
 
     def _dynamic(self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]) -> list[Expr]:
         """Call the shape function, then allocate what it asks for."""
-        rows, sizes = self._shaped(call, primitive, types, bindings)
+        rows, sizes = self._with_shape(call, primitive, types, bindings)
         device = primitive.virtual_device
         return [
             self._tensor(t, size, row, None, bindings, device) for t, row, size in zip(types, rows, sizes, strict=True)
         ]
 
-    def _shaped(
+    def _with_shape(
         self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]
     ) -> tuple[list[Var], list[Var]]:
         """Call the shape function; return the shape of each result and its size in bytes."""
@@ -217,15 +217,15 @@ class _Allocation:
         return out
 
     def _shape_function(self, var: GlobalVar, primitive: Function, by_data: bool) -> GlobalVar:
-        known = self.shape_names.get(var.name_hint)
-        if known is not None:
-            return known
-        made = self.shape_names[var.name_hint] = GlobalVar(f"shape_func_{var.name_hint}")
+        cached = self.shape_names.get(var.name_hint)
+        if cached is not None:
+            return cached
+        result = self.shape_names[var.name_hint] = GlobalVar(f"shape_func_{var.name_hint}")
         copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in a text
         assert isinstance(copy, Function)
         on_host: Function = copy if copy.virtual_device is None else copy.with_fields(virtual_device=None)
-        self.shape_functions[made] = on_host.with_attr("ShapeFunction", "data" if by_data else "shape")
-        return made
+        self.shape_functions[result] = on_host.with_attr("ShapeFunction", "data" if by_data else "shape")
+        return result
 
     def _var(self, stem: str, ty: Type | None = None) -> Var:
         self.count[stem] += 1

@@ -91,10 +91,10 @@ def without_kills(function: Function) -> Function:
     """
     if not any(type(n) is Op and n.name == KILL for n in post_order(function, enter=_enter)):
         return function
-    return rewrite(function, _unkilled, only=(Let,))
+    return rewrite(function, _live_at_end, only=(Let,))
 
 
-def _unkilled(pre: Expr, post: Expr) -> Expr:
+def _live_at_end(pre: Expr, post: Expr) -> Expr:
     assert isinstance(post, Let)
     value = post.value
     return post.body if is_call_of(value, KILL) else post

@@ -148,7 +148,7 @@ def _regions(order: list[Expr]) -> list[_Region]:
         else:
             other_uses.update(e for e in CHILDREN[type(node)](node) if type(e) is Var)
     chain: dict[Let, Let] = {}
-    found: defaultdict[tuple[Any, ...], list[Let]] = defaultdict(list)
+    regions: defaultdict[tuple[Any, ...], list[Let]] = defaultdict(list)
     for node in reversed(order):  # outer bindings first
         if type(node) is not Let:
             continue
@@ -157,6 +157,6 @@ def _regions(order: list[Expr]) -> list[_Region]:
             chain.setdefault(node.body, head)
         if _is_fixed(node.value) and node.var not in other_uses:
             attrs = node.value.attrs
-            found[(head, attrs["dtype"], attrs["virtual_device"])].append(node)
-    groups = [lets for lets in found.values() if len(lets) > 1 and may_rewrite(_NAME)]
+            regions[(head, attrs["dtype"], attrs["virtual_device"])].append(node)
+    groups = [lets for lets in regions.values() if len(lets) > 1 and may_rewrite(_NAME)]
     return [_Region(number, lets) for number, lets in enumerate(groups)]

@@ -60,18 +60,18 @@ class PlaceKernels(ModulePass):
             return mod
         devices = Devices(functions, HOST)
         devices.settle(functions, HOST)
-        made = mod.with_functions({name: _placed(devices, name, f) for name, f in functions.items()})
-        return mod if made is mod else infer_types(made)
+        result = mod.with_functions({name: _position(devices, name, f) for name, f in functions.items()})
+        return mod if result is mod else infer_types(result)
 
 
-def _placed(devices: Devices, name: str, function: Function) -> Function:
+def _position(devices: Devices, name: str, function: Function) -> Function:
     """Return a function whose kernels carry their devices; itself when all is on the host and nothing says so."""
     result: dict[Expr, Expr] = {}
     for node in devices.order[name]:
-        made = _node(node, devices.device(node), result)
-        if made is not node:
-            note_rewrite(node, made)
-            result[node] = made
+        output = _node(node, devices.device(node), result)
+        if output is not node:
+            note_rewrite(node, output)
+            result[node] = output
     return result_of(function, result)
 
 
@@ -79,19 +79,19 @@ def _node(node: Expr, here: VirtualDevice, result: dict[Expr, Expr]) -> Expr:
     if is_closed(node) or type(node) in (Var, GlobalVar, Op, Constructor, Constant):
         return node
     if is_call_of(node, "on_device"):
-        return _unpinned(node, result)
+        return _unpin(node, result)
 
     def part(expr: Expr) -> Expr:
-        made = result.get(expr, expr)
-        return _on(made, here) if type(made) is Constant and here != HOST else made
+        output = result.get(expr, expr)
+        return _on(output, here) if type(output) is Constant and here != HOST else output
 
-    made = rebuild(node, part)
-    if type(made) is Function:
-        return made if made.virtual_device is None else made.with_fields(virtual_device=None)
-    return _call(made, here) if type(made) is Call else made
+    value = rebuild(node, part)
+    if type(value) is Function:
+        return value if value.virtual_device is None else value.with_fields(virtual_device=None)
+    return _call(value, here) if type(value) is Call else value
 
 
-def _unpinned(pin: Expr, result: dict[Expr, Expr]) -> Expr:
+def _unpin(pin: Expr, result: dict[Expr, Expr]) -> Expr:
     """Return what an `on_device` is about, but itself where it says on which device a constant is needed."""
     assert type(pin) is Call
     body = result.get(pin.args[0], pin.args[0])

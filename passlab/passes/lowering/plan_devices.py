@@ -71,8 +71,8 @@ class PlanDevices(ModulePass):
             functions = {name: mod[name] for name in functions}
         devices = Devices(functions, host_device(self.config))
         devices.settle(functions, default_device(self.config))
-        made = mod.with_functions({name: _Placement(devices).placed(name, f) for name, f in functions.items()})
-        return mod if made is mod else infer_types(made)
+        result = mod.with_functions({name: _Placement(devices).placed(name, f) for name, f in functions.items()})
+        return mod if result is mod else infer_types(result)
 
 
 def host_device(config: Any) -> VirtualDevice:
@@ -96,7 +96,7 @@ def _is_pin(expr: Expr) -> bool:
     return is_call_of(expr, "on_device") and not is_loose(expr)
 
 
-def _unpinned(expr: Expr) -> Expr:
+def _unpin(expr: Expr) -> Expr:
     while _is_pin(expr):
         expr = expr.args[0]  # type: ignore[attr-defined]
     return expr
@@ -115,15 +115,15 @@ class _Placement:
         order = self.devices.order[name]
         params = {p for f in order if type(f) is Function for p in f.params}
         for node in order:
-            made = self._param(node) if node in params else self._node(node)
-            if made is not node:
-                note_rewrite(node, made)
-                self.result[node] = made
+            result = self._param(node) if node in params else self._node(node)
+            if result is not node:
+                note_rewrite(node, result)
+                self.result[node] = result
         return result_of(function, self.result)
 
     def _param(self, var: Var) -> Var:
-        made: Var = var.with_fields(virtual_device=self._like(var.virtual_device, self.devices.device(var)))
-        return made
+        result: Var = var.with_fields(virtual_device=self._like(var.virtual_device, self.devices.device(var)))
+        return result
 
     def _node(self, node: Expr) -> Expr:
         if is_closed(node) or type(node) in (Var, GlobalVar, Op, Constructor):
@@ -153,13 +153,13 @@ class _Placement:
     def _call(self, node: Call, here: VirtualDevice) -> Expr:
         if is_call_of(node, "on_device"):
             return self.result.get(node.args[0], node.args[0])
-        wanted = self._wanted(node, here)
+        devices = self._wanted(node, here)
         if is_call_of(node, "device_copy"):
-            if wanted[0] == here:
+            if devices[0] == here:
                 return self._to(node.args[0], here, here)
-            source = self._to(node.args[0], wanted[0], here)
-            return self._copied(source, wanted[0], here, node)
-        args = tuple(self._to(a, w, here) for a, w in zip(node.args, wanted, strict=True))
+            source = self._to(node.args[0], devices[0], here)
+            return self._copy_to(source, devices[0], here, node)
+        args = tuple(self._to(a, w, here) for a, w in zip(node.args, devices, strict=True))
         op = self.result.get(node.op, node.op)
         return node.with_fields(op=op, args=args if args != node.args else node.args)
 
@@ -174,41 +174,41 @@ class _Placement:
         parts = () if type(op) is Constructor or is_closed(op) else devices.of(op).find().parts
         return [parts[i].result().device or here if parts else here for i in range(len(node.args))]
 
-    def _to(self, part: Expr, wanted: VirtualDevice, here: VirtualDevice | None) -> Expr:
+    def _to(self, part: Expr, device: VirtualDevice, here: VirtualDevice | None) -> Expr:
         """Return a part as needed on a device by something that is on another, or on none."""
-        key = (part, wanted, here)
-        known = self.edges.get(key)
-        if known is None:
-            known = self.edges[key] = self._moved(part, wanted, here)
-        return known
+        key = (part, device, here)
+        cached = self.edges.get(key)
+        if cached is None:
+            cached = self.edges[key] = self._moved(part, device, here)
+        return cached
 
-    def _moved(self, part: Expr, wanted: VirtualDevice, here: VirtualDevice | None) -> Expr:
-        made = self.result.get(part, part)
+    def _moved(self, part: Expr, device: VirtualDevice, here: VirtualDevice | None) -> Expr:
+        result = self.result.get(part, part)
         if type(part) in (Op, Constructor) or isinstance(part.checked_type_, FuncType):
-            return made
-        lies = wanted if type(_unpinned(part)) is Constant else self.devices.device(part)
-        if lies != wanted:
-            source = made if lies == here else self._pinned(made, lies, part)
-            made = self._copied(source, lies, wanted, part)
-        return made if wanted == here else self._pinned(made, wanted, part)
+            return result
+        lies = device if type(_unpin(part)) is Constant else self.devices.device(part)
+        if lies != device:
+            source = result if lies == here else self._pin(result, lies, part)
+            result = self._copy_to(source, lies, device, part)
+        return result if device == here else self._pin(result, device, part)
 
-    def _pinned(self, made: Expr, where: VirtualDevice, was: Expr) -> Expr:
+    def _pin(self, expr: Expr, where: VirtualDevice, was: Expr) -> Expr:
         """Return an expression pinned to a device: what was there before, if that says the same."""
-        if type(made) in (Var, GlobalVar, Function):
-            return made
+        if type(expr) in (Var, GlobalVar, Function):
+            return expr
         while _is_pin(was):
             assert type(was) is Call
-            if was.args[0] is made and was.attrs is not None and was.attrs["virtual_device"] == where:
+            if was.args[0] is expr and was.attrs is not None and was.attrs["virtual_device"] == where:
                 return was
             was = was.args[0]
-        return make("on_device", made, virtual_device=where, constrain_result=True)
+        return make("on_device", expr, virtual_device=where, constrain_result=True)
 
-    def _copied(self, made: Expr, source: VirtualDevice, goal: VirtualDevice, was: Expr) -> Expr:
-        if type(was) is Call and is_call_of(was, "device_copy") and was.args[0] is made and was.attrs is not None:
+    def _copy_to(self, expr: Expr, source: VirtualDevice, goal: VirtualDevice, was: Expr) -> Expr:
+        if type(was) is Call and is_call_of(was, "device_copy") and was.args[0] is expr and was.attrs is not None:
             same = was.attrs["src_virtual_device"] == source and was.attrs["dst_virtual_device"] == goal
             if same:
                 return was
-        return make("device_copy", made, src_virtual_device=source, dst_virtual_device=goal)
+        return make("device_copy", expr, src_virtual_device=source, dst_virtual_device=goal)
 
     @staticmethod
     def _like(old: Any, new: VirtualDevice) -> Any:

@@ -19,7 +19,7 @@ from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
-from passlab.rewriting.constant_folding import folded
+from passlab.rewriting.constant_folding import fold
 from passlab.rewriting.node_types import NodeTypes
 
 
@@ -54,10 +54,10 @@ class Region:
 
     def of(self, expr: Expr) -> Affine:
         """Return what an integer tensor stands for."""
-        found = self.quantization.get(expr)
-        if not isinstance(found, Affine):
+        result = self.quantization.get(expr)
+        if not isinstance(result, Affine):
             raise NoIntegerFormError("an argument is not quantized")
-        return found
+        return result
 
     def target(self) -> Affine:
         """Return what the result of the region must stand for."""
@@ -82,7 +82,7 @@ def nearly_equal(a: Expr, b: Expr) -> bool:
 
     A vector whose elements are all equal is the same as that number.
     """
-    a, b = folded(a), folded(b)
+    a, b = fold(a), fold(b)
     if type(a) is Constant and type(b) is Constant:
         one, other = _without_repeats(a.data), _without_repeats(b.data)
         return one.shape == other.shape and bool(np.allclose(one, other))
@@ -97,7 +97,7 @@ def _without_repeats(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _is_uniform(quantization: Affine) -> bool:
     """Whether scale and zero point are constants, one for the whole tensor, so that the axis does not matter."""
-    parts = [folded(part) for part in (quantization.scale, quantization.zero_point)]
+    parts = [fold(part) for part in (quantization.scale, quantization.zero_point)]
     return all(type(part) is Constant and not _without_repeats(part.data).ndim for part in parts)
 
 
@@ -110,55 +110,55 @@ def _identical(a: Affine, b: Affine) -> bool:
     return same and (a.dtype, a.axis) == (b.dtype, b.axis)
 
 
-def requantized(expr: Expr, have: Affine, want: Affine) -> Expr:
+def requantize(expr: Expr, source: Affine, want: Affine) -> Expr:
     """Return integers that stand for the same numbers under another scale and zero point."""
     return make(
         "qnn.requantize",
         expr,
-        folded(have.scale),
-        folded(have.zero_point),
+        fold(source.scale),
+        fold(source.zero_point),
         want.scale,
         want.zero_point,
-        axis=have.axis,
+        axis=source.axis,
         out_dtype=want.dtype,
     )
 
 
 # ---------------------------------------------------------------- rules
 def _quantize(call: OpCall, region: Region) -> Done:
-    have = region.of(call.args[0])
+    source = region.of(call.args[0])
     attrs: Any = call.attrs
     want = Affine(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
-    return (call.args[0] if _same(have, want) else requantized(call.args[0], have, want)), want
+    return (call.args[0] if _same(source, want) else requantize(call.args[0], source, want)), want
 
 
-def _unchanged(call: OpCall, region: Region) -> Done:
+def _keep(call: OpCall, region: Region) -> Done:
     return call, region.of(call.args[0])
 
 
 def _topk(call: OpCall, region: Region) -> Done:
     if call.attrs.ret_type != "values":
         raise NoIntegerFormError("topk with indices")
-    return _unchanged(call, region)
+    return _keep(call, region)
 
 
-def _averaged(call: OpCall, region: Region) -> Done:
+def _average(call: OpCall, region: Region) -> Done:
     """Averages are taken of int32, in the scale of the argument."""
-    have = region.of(call.args[0])
+    source = region.of(call.args[0])
     wide = call.with_fields(args=(make("cast", call.args[0], dtype="int32"),))
-    return make("cast", wide, dtype=have.dtype), have
+    return make("cast", wide, dtype=source.dtype), source
 
 
 def _pooled_wide(call: OpCall, region: Region) -> Done:
     """Averages are taken of int32 in the scale of the result, so that only the result is rounded."""
-    have, want = region.of(call.args[0]), region.target()
+    source, want = region.of(call.args[0]), region.target()
     wide = Affine(want.scale, want.zero_point, "int32", want.axis)
-    same = _same(have, want)
-    data = make("cast", call.args[0], dtype="int32") if same else requantized(call.args[0], have, wide)
+    same = _same(source, want)
+    data = make("cast", call.args[0], dtype="int32") if same else requantize(call.args[0], source, wide)
     return call.with_fields(args=(data,)), wide
 
 
-def _pooled(call: OpCall, region: Region) -> Done:
+def _pool(call: OpCall, region: Region) -> Done:
     """Like `_pooled_wide`, in the dtype of the result: what operators that come after, such as convolutions, need."""
     out, wide = _pooled_wide(call, region)
     want = region.target()
@@ -170,30 +170,30 @@ def _pooled(call: OpCall, region: Region) -> Done:
 
 def _bias_add(call: OpCall, region: Region) -> Done:
     data, bias = call.args
-    have = region.of(data)
+    source = region.of(data)
     if type(bias) is Constant and bias not in region.quantization:
-        bias = make("qnn.quantize", bias, have.scale, have.zero_point, axis=0, out_dtype=have.dtype)
-    elif not _same(have, own := region.of(bias)):
-        bias = requantized(bias, Affine(own.scale, own.zero_point, own.dtype, 0), have)
-    return call.with_fields(args=(data, bias)), have
+        bias = make("qnn.quantize", bias, source.scale, source.zero_point, axis=0, out_dtype=source.dtype)
+    elif not _same(source, own := region.of(bias)):
+        bias = requantize(bias, Affine(own.scale, own.zero_point, own.dtype, 0), source)
+    return call.with_fields(args=(data, bias)), source
 
 
 def _product(call: OpCall, region: Region, op: str, axis: int, **attrs: Any) -> Done:
     """A convolution or matrix product: int32, its scale the product of the scales, its zero point 0."""
     (x, w), (a, b) = call.args, (region.of(call.args[0]), region.of(call.args[1]))
     out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
-    scale = folded(make("multiply", a.scale, b.scale))
-    zero = folded(make("cast", make("zeros_like", scale), dtype="int32"))
+    scale = fold(make("multiply", a.scale, b.scale))
+    zero = fold(make("cast", make("zeros_like", scale), dtype="int32"))
     return out, Affine(scale, zero, "int32", axis)
 
 
 def _conv(call: OpCall, region: Region) -> Done:
-    given = dict(call.attrs.items())
-    layout = parse_layout(given["out_layout"] or given["data_layout"])
+    attrs = dict(call.attrs.items())
+    layout = parse_layout(attrs["out_layout"] or attrs["data_layout"])
     axes = layout.axes if layout is not None else ""
     if "C" not in axes or len(axes) != len(layout.parts):  # type: ignore[union-attr]
         raise NoIntegerFormError("a packed layout")
-    return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **given)
+    return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **attrs)
 
 
 def _dense(call: OpCall, region: Region) -> Done:
@@ -214,9 +214,9 @@ def _concatenate(call: OpCall, region: Region) -> Done:
 
 
 def _split(call: OpCall, region: Region) -> Done:
-    have, sections = region.of(call.args[0]), call.attrs.indices_or_sections
+    source, sections = region.of(call.args[0]), call.attrs.indices_or_sections
     count = sections if isinstance(sections, int) else len(sections) + 1
-    return call, AffineTuple((have,) * count)
+    return call, AffineTuple((source,) * count)
 
 
 def _spread(value: Expr, like: Affine, region: Region, arg: Expr) -> Expr:
@@ -232,18 +232,18 @@ def _spread(value: Expr, like: Affine, region: Region, arg: Expr) -> Expr:
 
 
 def _clip(call: OpCall, region: Region) -> Done:
-    arg, have = call.args[0], region.of(call.args[0])
+    arg, source = call.args[0], region.of(call.args[0])
     attrs: Any = call.attrs
-    scale, zero = folded(have.scale), folded(have.zero_point)
+    scale, zero = fold(source.scale), fold(source.zero_point)
     if type(scale) is Constant and type(zero) is Constant and scale.data.size == zero.data.size == 1:
         low, high = (_nearest(b / float(scale.data) + int(zero.data)) for b in (attrs.a_min, attrs.a_max))
-        return make("clip", arg, a_min=low, a_max=high), have
+        return make("clip", arg, a_min=low, a_max=high), source
     bounds = []
     for bound in (attrs.a_min, attrs.a_max):
-        value = _spread(Constant(np.float32(bound)), have, region, arg)
-        integer = make("qnn.quantize", value, have.scale, have.zero_point, axis=have.axis, out_dtype=have.dtype)
-        bounds.append(folded(integer, fold_qnn=True))
-    return make("minimum", make("maximum", arg, bounds[0]), bounds[1]), have
+        value = _spread(Constant(np.float32(bound)), source, region, arg)
+        integer = make("qnn.quantize", value, source.scale, source.zero_point, axis=source.axis, out_dtype=source.dtype)
+        bounds.append(fold(integer, fold_qnn=True))
+    return make("minimum", make("maximum", arg, bounds[0]), bounds[1]), source
 
 
 def _nearest(value: float) -> int:
@@ -252,22 +252,22 @@ def _nearest(value: float) -> int:
 
 
 def _relu(call: OpCall, region: Region) -> Done:
-    arg, have = call.args[0], region.of(call.args[0])
-    zero = make("cast", _spread(have.zero_point, have, region, arg), dtype=have.dtype)
-    return make("maximum", arg, folded(zero)), have
+    arg, source = call.args[0], region.of(call.args[0])
+    zero = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
+    return make("maximum", arg, fold(zero)), source
 
 
 def _pad(call: OpCall, region: Region) -> Done:
-    (arg, value), have = call.args, region.of(call.args[0])
+    (arg, value), source = call.args, region.of(call.args[0])
     if value in region.quantization:
         own = region.of(value)
-        if not _same(own, have):
-            value = requantized(value, own, have)
+        if not _same(own, source):
+            value = requantize(value, own, source)
     elif type(value) is Constant:
-        value = make("qnn.quantize", value, have.scale, have.zero_point, axis=have.axis, out_dtype=have.dtype)
+        value = make("qnn.quantize", value, source.scale, source.zero_point, axis=source.axis, out_dtype=source.dtype)
     else:
         raise NoIntegerFormError("the padding value is not known")
-    return call.with_fields(args=(arg, value)), have
+    return call.with_fields(args=(arg, value)), source
 
 
 def _sides(call: OpCall, region: Region) -> tuple[Expr, Expr, Affine, Affine, Affine]:
@@ -294,7 +294,7 @@ def _binary(op: str) -> Rule:
         left, right, a, b, want = _sides(call, region)
         if op == "qnn.add" and a.dtype == "int32" and _same(a, b) and (a.axis == b.axis or _is_uniform(a)):
             return make("add", left, right), a  # sums after a convolution, whose scale may be a vector
-        made = make(
+        result = make(
             op,
             left,
             right,
@@ -307,34 +307,34 @@ def _binary(op: str) -> Rule:
             lhs_axis=a.axis,
             rhs_axis=b.axis,
         )
-        return made, want
+        return result, want
 
     return rule
 
 
 def _in_one_scale(call: OpCall, region: Region) -> Done:
     left, right, a, b, want = _sides(call, region)
-    left = left if _identical(a, want) else requantized(left, a, want)
-    right = right if _identical(b, want) else requantized(right, b, want)
+    left = left if _identical(a, want) else requantize(left, a, want)
+    right = right if _identical(b, want) else requantize(right, b, want)
     return call.with_fields(args=(left, right)), want
 
 
 def _unary(op: str) -> Rule:
     def rule(call: OpCall, region: Region) -> Done:
-        have, want = region.of(call.args[0]), region.target()
+        source, want = region.of(call.args[0]), region.target()
         attrs = dict(call.attrs.items()) if call.attrs is not None else {}
-        return make(op, call.args[0], have.scale, have.zero_point, want.scale, want.zero_point, **attrs), want
+        return make(op, call.args[0], source.scale, source.zero_point, want.scale, want.zero_point, **attrs), want
 
     return rule
 
 
 def _same_elements(names: Sequence[str]) -> dict[str, Rule]:
-    return dict.fromkeys(names, _unchanged)
+    return dict.fromkeys(names, _keep)
 
 
 RULES: dict[str, Rule] = {
-    "qnn.quantize": _quantize, "topk": _topk, "mean": _averaged, "nn.global_avg_pool2d": _pooled_wide,
-    "nn.avg_pool2d": _pooled, "nn.adaptive_avg_pool1d": _pooled_wide, "nn.bias_add": _bias_add, "nn.conv2d": _conv,
+    "qnn.quantize": _quantize, "topk": _topk, "mean": _average, "nn.global_avg_pool2d": _pooled_wide,
+    "nn.avg_pool2d": _pool, "nn.adaptive_avg_pool1d": _pooled_wide, "nn.bias_add": _bias_add, "nn.conv2d": _conv,
     "nn.conv2d_transpose": _conv, "nn.dense": _dense, "nn.batch_matmul": _batch_matmul, "concatenate": _concatenate,
     "split": _split, "clip": _clip, "nn.relu": _relu, "nn.pad": _pad,
     "minimum": _in_one_scale, "maximum": _in_one_scale,
@@ -349,4 +349,4 @@ RULES: dict[str, Rule] = {
 
 OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
 
-__all__ = ["OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerFormError", "Region", "requantized"]
+__all__ = ["OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerFormError", "Region", "requantize"]

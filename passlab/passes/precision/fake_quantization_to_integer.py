@@ -64,10 +64,10 @@ class FakeQuantizationToInteger(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         types = NodeTypes()
-        made = rewrite(func, lambda pre, post: self._region(post, types), only=(Call,))
+        result = rewrite(func, lambda pre, post: self._region(post, types), only=(Call,))
         if self.use_qat:
-            made = rewrite(made, lambda pre, post: self._alone(post, types), only=(Call,))
-        return made
+            result = rewrite(result, lambda pre, post: self._alone(post, types), only=(Call,))
+        return result
 
     def _rule(self, call: OpCall) -> Callable[[OpCall, Region], Any] | None:
         name = op_name(call)
@@ -99,23 +99,23 @@ class FakeQuantizationToInteger(FunctionPass):
         if not any(op_name(a) == "qnn.dequantize" for a in post.args):
             return post
         region = Region(None)
-        made = self._on_integers(post, [*post.args, post], region, types)
-        if made is None:
+        result = self._on_integers(post, [*post.args, post], region, types)
+        if result is None:
             return post
-        meaning = region.quantization.get(made)
+        meaning = region.quantization.get(result)
         if not isinstance(meaning, Affine):
             return post
         dtype = next(a.attrs.out_dtype for a in post.args if is_call_of(a, "qnn.dequantize"))
-        return make("qnn.dequantize", made, meaning.scale, meaning.zero_point, out_dtype=dtype, axis=meaning.axis)
+        return make("qnn.dequantize", result, meaning.scale, meaning.zero_point, out_dtype=dtype, axis=meaning.axis)
 
     def _on_integers(self, root: OpCall, order: Sequence[Expr], region: Region, types: NodeTypes) -> Expr | None:
         """Return `root` on integers, None where that cannot be; `order` lists what it is made of, parts first."""
         result: dict[Expr, Expr] = {}
         try:
             for node in order:
-                made = self._step(node, result, region, types)
-                if made is not node:
-                    result[node] = made
+                output = self._step(node, result, region, types)
+                if output is not node:
+                    result[node] = output
         except PasslabError as error:
             if self.hard_fail:
                 raise PassError(
@@ -129,9 +129,9 @@ class FakeQuantizationToInteger(FunctionPass):
             return result.get(expr, expr)
 
         if type(node) is Tuple:
-            made = rebuild(node, new)
-            region.quantization[made] = AffineTuple(tuple(region.of(f) for f in made.fields))
-            return made
+            output = rebuild(node, new)
+            region.quantization[output] = AffineTuple(tuple(region.of(f) for f in output.fields))
+            return output
         if type(node) is TupleGetItem:
             part = rebuild(node, new)
             whole = region.quantization.get(part.tuple_value)
@@ -142,7 +142,7 @@ class FakeQuantizationToInteger(FunctionPass):
         if not is_op_call(node):
             return node
         if is_call_of(node, "qnn.dequantize"):
-            meaning = _dequantized(node, types)
+            meaning = _dequantize(node, types)
             if region.quantization.setdefault(node.args[0], meaning) != meaning:
                 raise NoIntegerFormError("a tensor is dequantized in two ways")
             return node.args[0]
@@ -152,17 +152,17 @@ class FakeQuantizationToInteger(FunctionPass):
         rule = self._rule(call)
         if rule is None:
             raise NoIntegerFormError(f"there is no rule for `{call.op}`")
-        made = (
+        result = (
             call.with_fields(args=(new(call.args[0]), *call.args[1:]))
             if op_name(call) == "qnn.quantize"
             else rebuild(call, new)
         )
-        out, meaning = rule(made, region)
+        out, meaning = rule(result, region)
         region.quantization[out] = meaning
         return out  # type: ignore[no-any-return]
 
 
-def _dequantized(call: OpCall, types: NodeTypes) -> Affine:
+def _dequantize(call: OpCall, types: NodeTypes) -> Affine:
     ty = types.tensor(call.args[0])
     if ty is None:
         raise NoIntegerFormError("the type of a quantized tensor is not known")

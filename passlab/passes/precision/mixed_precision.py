@@ -64,11 +64,11 @@ class MixedPrecision:
         for node in order:
             if CHILDREN[type(node)](node):
                 self._name = ""
-                made = self._node(node)
-                if made is not node:
-                    set_span(made, node.span)
-                    note_rewrite(node, made, self._name)
-                    self._result[node] = made
+                result = self._node(node)
+                if result is not node:
+                    set_span(result, node.span)
+                    note_rewrite(node, result, self._name)
+                    self._result[node] = result
             for let in binders.get(node, ()):
                 self._rebind(let)
         return result_of(function, self._result)
@@ -106,10 +106,10 @@ class MixedPrecision:
         """
         args = tuple(self._original(a) for a in call.args)
         same = all(a is b for a, b in zip(args, call.args, strict=True))
-        made: Expr = call.with_fields(op=self._new(call.op), args=call.args if same else args)
-        if made is not call and (type(call.op) is not Function or call.op in self._closed):
-            self.types.know(made, call.checked_type_)
-        return made
+        result: Expr = call.with_fields(op=self._new(call.op), args=call.args if same else args)
+        if result is not call and (type(call.op) is not Function or call.op in self._closed):
+            self.types.know(result, call.checked_type_)
+        return result
 
     def _function(self, function: Function) -> Expr:
         if function.is_primitive:
@@ -152,8 +152,8 @@ class MixedPrecision:
             self._name = ""
             return self._with_args(call, [self._original(a) for a in call.args], call.attrs)
         cast = [self._to_dtype(a, self.types.of(a), self.short) for a in args]
-        made = self._with_args(call, cast, self._short_attrs(call, accumulate))
-        return made if accumulate == result else self._to_dtype(made, self.types.of(made), result)
+        output = self._with_args(call, cast, self._short_attrs(call, accumulate))
+        return output if accumulate == result else self._to_dtype(output, self.types.of(output), result)
 
     def _may(self, args: list[Expr], call: Call, accumulate: str) -> bool:
         """Whether a call may become a short one; asked only where that changes anything."""
@@ -208,31 +208,31 @@ class MixedPrecision:
         return ty is not None and all(not is_float_name(d) or d == self.short for d in _dtypes(ty))
 
     # ------------------------------------------------------------ casts
-    def _cast(self, expr: Expr, dtype: str, wanted: str) -> Expr:
-        if dtype == wanted or not is_float_name(dtype):
+    def _cast(self, expr: Expr, dtype: str, name: str) -> Expr:
+        if dtype == name or not is_float_name(dtype):
             return expr
-        known = self._casts.get((expr, wanted))
-        if known is None:
-            known = make("cast", expr, dtype=wanted)
-            self._casts[(expr, wanted)] = known
-            self._casts[(known, dtype)] = expr
-        return known
+        cached = self._casts.get((expr, name))
+        if cached is None:
+            cached = make("cast", expr, dtype=name)
+            self._casts[(expr, name)] = cached
+            self._casts[(cached, dtype)] = expr
+        return cached
 
-    def _to_dtype(self, expr: Expr, ty: Type | None, wanted: str) -> Expr:
+    def _to_dtype(self, expr: Expr, ty: Type | None, name: str) -> Expr:
         """Return a tensor, or tuple of tensors, with its floating parts cast to a dtype."""
-        return expr if ty is None else self._to_type(expr, _with_dtype(ty, wanted))
+        return expr if ty is None else self._to_type(expr, _with_dtype(ty, name))
 
     def _to_type(self, expr: Expr, want: Type) -> Expr:
         """Return an expression cast to a type that differs in floating dtypes."""
-        have = self.types.of(expr)
-        if have is want or have is None:
+        ty = self.types.of(expr)
+        if ty is want or ty is None:
             return expr
-        return fieldwise([expr], [have, want], self._cast_leaf, _rejoined)
+        return fieldwise([expr], [ty, want], self._cast_leaf, _rejoin)
 
     def _cast_leaf(self, values: tuple[Expr, ...], types: tuple[Type, ...]) -> Expr:
-        have, want = types
-        if type(have) is TensorType and type(want) is TensorType:
-            return self._cast(values[0], have.dtype, want.dtype)
+        ty, want = types
+        if type(ty) is TensorType and type(want) is TensorType:
+            return self._cast(values[0], ty.dtype, want.dtype)
         return values[0]
 
 
@@ -240,7 +240,7 @@ def _short_type(ty: Type | None, dtype: str) -> Type | None:
     return None if ty is None else _with_dtype(ty, dtype)
 
 
-def _rejoined(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:
+def _rejoin(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:
     """Return a tuple of fields, or the tuple they were taken from if they are just its fields."""
     whole = values[0]
     for i, field in enumerate(fields):
@@ -256,14 +256,14 @@ def _is_field(field: Expr, whole: Expr, index: int) -> bool:
 
 def _dtypes(ty: Type) -> set[str]:
     """Return the dtypes of the tensors in a type."""
-    found, stack = set(), [ty]
+    result, stack = set(), [ty]
     while stack:
         at = stack.pop()
         if type(at) is TensorType:
-            found.add(at.dtype)
+            result.add(at.dtype)
         elif type(at) is TupleType:
             stack += at.fields
-    return found
+    return result
 
 
 def _with_dtype(ty: Type, dtype: str) -> Type:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.passes.layout.legalization import legalized
+from passlab.passes.layout.legalization import legalize_call
 from passlab.passes.precision.quantized_arithmetic import RULES
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -44,4 +44,4 @@ class QnnCanonicalizeOps(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return legalized(func, "FTVMQnnCanonicalize", RULES)
+        return legalize_call(func, "FTVMQnnCanonicalize", RULES)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.passes.layout.legalization import legalized
+from passlab.passes.layout.legalization import legalize_call
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -26,4 +26,4 @@ class QnnLegalize(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return legalized(func, "FTVMQnnLegalize")
+        return legalize_call(func, "FTVMQnnLegalize")

@@ -63,10 +63,10 @@ def _along(pair: Typed, dtype: str, axis: int, rank: int) -> Expr:
     value, ty = pair
     if type(value) is Constant:
         return _number(along(value.data, axis, rank), dtype)
-    made = _cast(value, ty, dtype)
+    result = _cast(value, ty, dtype)
     if not ty.shape:
-        return made
-    return make("squeeze", made) if ty.shape == (1,) else expand_to_axis(made, rank, axis % rank)
+        return result
+    return make("squeeze", result) if ty.shape == (1,) else expand_to_axis(result, rank, axis % rank)
 
 
 def _is_zero(expr: Expr) -> bool:
@@ -77,7 +77,7 @@ def _plus(name: str, data: Expr, term: Expr) -> Expr:
     return data if _is_zero(term) else make(name, data, term)
 
 
-def _saturated(data: Expr, at: str, dtype: str) -> Expr:
+def _saturate(data: Expr, at: str, dtype: str) -> Expr:
     """Return whole numbers in dtype `at` as integers of `dtype`, those outside its range at its ends."""
     if at == dtype:
         return data
@@ -101,7 +101,7 @@ def _quantized(data: Expr, ty: TensorType, scale: Typed, zero: Typed, dtype: str
     rank = len(ty.shape)
     steps = make("divide", _cast(data, ty, "float32"), _along(scale, "float32", axis, rank))
     moved = _plus("add", steps, _along(zero, "float32", axis, rank))
-    return _saturated(make("round", moved), "float32", dtype)
+    return _saturate(make("round", moved), "float32", dtype)
 
 
 def _pairs(args: Sequence[Expr], types: Sequence[Any], first: int) -> list[Typed]:
@@ -110,8 +110,8 @@ def _pairs(args: Sequence[Expr], types: Sequence[Any], first: int) -> list[Typed
 
 def _dequantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
     scale, zero = _pairs(args, types, 1)[:2]
-    made = _real(args[0], types[0], scale, zero, attrs.axis)
-    return made if attrs.out_dtype == "float32" else make("cast", made, dtype=attrs.out_dtype)
+    result = _real(args[0], types[0], scale, zero, attrs.axis)
+    return result if attrs.out_dtype == "float32" else make("cast", result, dtype=attrs.out_dtype)
 
 
 def _quantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
@@ -120,7 +120,7 @@ def _quantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
 
 
 # ---------------------------------------------------------------- from one scale to another
-def _rescaled(data: Expr, ratio: Any, rounding: str = "UPWARD", compute: str = "int64") -> Expr:
+def _rescale(data: Expr, ratio: Any, rounding: str = "UPWARD", compute: str = "int64") -> Expr:
     """Return integers in int64 times known ratios of scales, rounded."""
     if compute != "int64":
         product = make("multiply", make("cast", data, dtype=compute), _number(ratio, compute))
@@ -156,8 +156,8 @@ def _requantized(
     moved = _plus("subtract", _cast(data, ty, "int64"), _along(source[1], "int64", axis, rank))
     old, new = (along(_known(pair[0][0]), axis, rank).astype(np.float32) for pair in (source, target))
     if not np.array_equal(old, new):
-        moved = _rescaled(moved, np.asarray(old.astype(np.float64) / new.astype(np.float64)), rounding, compute)
-    return _saturated(_plus("add", moved, _along(target[1], "int64", axis, rank)), "int64", dtype)
+        moved = _rescale(moved, np.asarray(old.astype(np.float64) / new.astype(np.float64)), rounding, compute)
+    return _saturate(_plus("add", moved, _along(target[1], "int64", axis, rank)), "int64", dtype)
 
 
 def _requantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
@@ -175,7 +175,7 @@ def _sum(name: str, back: str) -> Rule:
             make("cast", _requantized(args[i], types[i], rest[2 * i : 2 * i + 2], target, "int32", axis), dtype="int64")
             for i, axis in enumerate((attrs.lhs_axis, attrs.rhs_axis))
         ]
-        return _saturated(_plus(back, make(name, *sides), zero), "int64", types[-1].dtype)
+        return _saturate(_plus(back, make(name, *sides), zero), "int64", types[-1].dtype)
 
     return _rule(build)
 
@@ -188,8 +188,8 @@ def _product(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
         for i in (0, 1)
     ]
     left, right = (along(_known(args[2 + 2 * i]), axes[i], ranks[i]) for i in (0, 1))
-    made = _rescaled(make("multiply", *sides), np.asarray(left * right / _known(args[6]).reshape(())))
-    return _saturated(_plus("add", made, _along(rest[5], "int64", -1, 1)), "int64", types[-1].dtype)
+    array = _rescale(make("multiply", *sides), np.asarray(left * right / _known(args[6]).reshape(())))
+    return _saturate(_plus("add", array, _along(rest[5], "int64", -1, 1)), "int64", types[-1].dtype)
 
 
 def _concatenate(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
@@ -239,8 +239,8 @@ def _table(name: str) -> Rule:
 
 def _softmax(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
     scale, zero, out_scale, out_zero = _pairs(args, types, 1)[:4]
-    made = make("nn.softmax", _real(args[0], types[0], scale, zero, -1), axis=attrs.axis)
-    return _quantized(made, TensorType(types[0].shape, "float32"), out_scale, out_zero, types[-1].dtype)
+    result = make("nn.softmax", _real(args[0], types[0], scale, zero, -1), axis=attrs.axis)
+    return _quantized(result, TensorType(types[0].shape, "float32"), out_scale, out_zero, types[-1].dtype)
 
 
 def _avg_pool(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:

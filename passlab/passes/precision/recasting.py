@@ -35,17 +35,17 @@ def recast(
     """
     main = expr["main"] if isinstance(expr, IRModule) else expr
     if not isinstance(main, Expr):
-        found = type(expr).__name__
+        type_name = type(expr).__name__
         raise PassTypeError(
-            Diagnostic("only programs can be recast", expected="an expression or a module", found=found)
+            Diagnostic("only programs can be recast", expected="an expression or a module", found=type_name)
         )
-    wanted = {Op.get(name) for name in (["nn.conv2d"] if ops is None else ops)}
-    calls: list[Expr] = [n for n in post_order(main, enter=_is_open) if type(n) is Call and n.op in wanted]
+    operators = {Op.get(name) for name in (["nn.conv2d"] if ops is None else ops)}
+    calls: list[Expr] = [n for n in post_order(main, enter=_is_open) if type(n) is Call and n.op in operators]
     left = {calls[i] for i in _numbers(skip_layers or (), len(calls))}
-    made: Any = _recast(main, {c for c in calls if c not in left}, dtype_name(dtype), dtype_name(out_dtype))
+    result: Any = _recast(main, {c for c in calls if c not in left}, dtype_name(dtype), dtype_name(out_dtype))
     if isinstance(main, Function) and main.ret_type is None:
-        made = made.with_fields(ret_type=None)
-    return expr.with_functions({"main": made}) if isinstance(expr, IRModule) else made
+        result = result.with_fields(ret_type=None)
+    return expr.with_functions({"main": result}) if isinstance(expr, IRModule) else result
 
 
 def _numbers(layers: Iterable[int], count: int) -> list[int]:
@@ -77,9 +77,9 @@ def _recast(expr: Expr, calls: set[Expr], dtype: str, out_dtype: str) -> Expr:
         assert isinstance(post, Call)
         old = pre.checked_type
         args = tuple(_in_dtype(new, was.checked_type, dtype) for new, was in zip(post.args, pre.args, strict=True))
-        made: Expr = post.with_fields(args=args, attrs=_attrs(post.attrs, out_dtype))
-        now = types.of(made)
-        return made if now is old else _back(made, old, now)
+        result: Expr = post.with_fields(args=args, attrs=_attrs(post.attrs, out_dtype))
+        now = types.of(result)
+        return result if now is old else _back(result, old, now)
 
     return rewrite(expr, cast, only=(Call,), enter=_is_open)
 
@@ -100,9 +100,9 @@ def _cast(value: Expr, ty: Type, dtype: str) -> Expr:
     return make("cast", value, dtype=dtype) if type(ty) is TensorType and ty.dtype != dtype else value
 
 
-def _back(made: Expr, old: Type, now: Type | None) -> Expr:
+def _back(expr: Expr, old: Type, now: Type | None) -> Expr:
     """Return the result of a call cast to the type it had."""
-    known = old if now is None else now
+    current = old if now is None else now
 
     def leaf(values: tuple[Expr, ...], kinds: tuple[Type, ...]) -> Expr:
         was, at = kinds[0], kinds[1]
@@ -110,7 +110,7 @@ def _back(made: Expr, old: Type, now: Type | None) -> Expr:
             return values[0]
         return make("cast", values[0], dtype=was.dtype)
 
-    return fieldwise([made], [old, known], leaf)
+    return fieldwise([expr], [old, current], leaf)
 
 
 __all__ = ["recast"]

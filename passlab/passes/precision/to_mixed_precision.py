@@ -69,7 +69,7 @@ class ToMixedPrecision(FunctionPass):
         typed: Any = func if func.checked_type_ is not None else infer_expr(func, mod)
         keep = bool(ctx.get_config("relay.ToMixedPrecision.keep_orig_output_dtype")) or func in named_functions(mod)
         work = MixedPrecision(self.mixed_precision_type)
-        made = work.converted(typed, keep)
+        result = work.converted(typed, keep)
         if work.missing and self.missing_op_mode < 2:
             listed = ", ".join(f"{name} ({count})" for name, count in work.missing.items())
             if self.missing_op_mode == 0:
@@ -82,4 +82,4 @@ class ToMixedPrecision(FunctionPass):
             _log.warning(
                 "nothing is known about the precision of these operators, which follow their arguments: %s", listed
             )
-        return func if made is typed else made
+        return func if result is typed else result

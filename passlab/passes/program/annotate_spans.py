@@ -34,13 +34,13 @@ class AnnotateSpans(ModulePass):
         text = mod.astext(show_meta_data=True)
         if _is_annotated(mod, text):
             return mod
-        made = parse(text, NAME)
-        made.attrs = mod.attrs
-        made._imports = mod._imports
+        result = parse(text, NAME)
+        result.attrs = mod.attrs
+        result._imports = mod._imports
         for name, function in mod.items():
-            _note(function, made[name])
+            _note(function, result[name])
         typed = len(mod) > 0 and all(f.checked_type_ is not None for _, f in mod.items())
-        return infer_module(made) if typed else made
+        return infer_module(result) if typed else result
 
 
 def _note(old: Function, new: Function) -> None:

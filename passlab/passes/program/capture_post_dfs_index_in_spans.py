@@ -36,14 +36,14 @@ class CapturePostDfsIndexInSpans(FunctionPass):
         parent = _post_dominators(order)
         spans = {node: _span(number, parent[number]) for number, node in enumerate(order)}
 
-        def placed(pre: Expr, post: Expr) -> Expr:
+        def position(pre: Expr, post: Expr) -> Expr:
             if isinstance(pre, SHARED) or (post is pre and pre.span == spans[pre]):
                 return post
             return post.with_fields(span=spans[pre])
 
-        made = rewrite(func, placed)
-        assert isinstance(made, Function)
-        return made
+        result = rewrite(func, position)
+        assert isinstance(result, Function)
+        return result
 
 
 def _post_dominators(order: list[Expr]) -> list[int]:

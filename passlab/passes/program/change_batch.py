@@ -31,7 +31,7 @@ from dataclasses import field
 from passlab.errors import Diagnostic, PassValueError
 from passlab.ir.expr import Function, Var
 from passlab.ir.module import IRModule
-from passlab.rewriting.reshaping import resized, with_param_types
+from passlab.rewriting.reshaping import resize, with_param_types
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -59,5 +59,5 @@ class ChangeBatch(FunctionPass):
         for param in func.params:
             axis = self.data.get(param, self.data.get(param.name_hint))
             if axis is not None:
-                types[param] = resized(param.type_annotation, axis, self.batch_size, f"%{param.name_hint}")
+                types[param] = resize(param.type_annotation, axis, self.batch_size, f"%{param.name_hint}")
         return with_param_types(func, types)

@@ -45,8 +45,8 @@ class DenseToSparse(FunctionPass):
     def __post_init__(self) -> None:
         lengths = [len(shape) for shape in self.weight_shape]
         if len(lengths) != len(self.weight_name) or set(lengths) - {5}:
-            found = f"{len(self.weight_name)} names, shapes of {lengths or 'no'} lengths"
-            raise PassValueError(Diagnostic("DenseToSparse: bad shapes", expected="five lengths a name", found=found))
+            actual = f"{len(self.weight_name)} names, shapes of {lengths or 'no'} lengths"
+            raise PassValueError(Diagnostic("DenseToSparse: bad shapes", expected="five lengths a name", found=actual))
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         shapes = {str(name): shape for name, shape in zip(self.weight_name, self.weight_shape, strict=True)}
@@ -56,7 +56,7 @@ class DenseToSparse(FunctionPass):
         parts: dict[Var, tuple[Var, ...]] = {}
         dense = find_op("nn.dense")
 
-        def replaced(pre: Call, post: Call) -> tuple[Expr, Sequence[Var]] | None:
+        def replace(pre: Call, post: Call) -> tuple[Expr, Sequence[Var]] | None:
             weight = pre.args[1] if pre.op is dense else None
             if not isinstance(weight, Var) or weight not in params or not _keeps_dtype(pre, weight):
                 return None
@@ -64,13 +64,13 @@ class DenseToSparse(FunctionPass):
                 parts[weight] = _parts(weight, params[weight])
             return make("nn.sparse_dense", post.args[0], *parts[weight]), parts[weight]
 
-        return with_weights(func, replaced, "multiply by a sparse weight")
+        return with_weights(func, replace, "multiply by a sparse weight")
 
 
 def _keeps_dtype(call: Call, weight: Var) -> bool:
-    wanted = call.attrs.get("out_dtype") if call.attrs is not None else None
+    dtype = call.attrs.get("out_dtype") if call.attrs is not None else None
     ty = weight.type_annotation
-    return isinstance(ty, TensorType) and wanted in (None, "", ty.dtype)
+    return isinstance(ty, TensorType) and dtype in (None, "", ty.dtype)
 
 
 def _parts(weight: Var, shape: Sequence[int]) -> tuple[Var, ...]:

@@ -15,7 +15,7 @@ from passlab.ir.types import FuncType, Type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, post_order, rewrite
 from passlab.passes.normal_form.to_a_normal_form import to_a_normal_form
-from passlab.rewriting.constant_folding import folded
+from passlab.rewriting.constant_folding import fold
 from passlab.rewriting.fresh_copy import fresh_copy
 from passlab.transform.registry import get_pass
 
@@ -25,7 +25,7 @@ def fold_constants(expr: Expr, mod: IRModule | None = None, fold_qnn: bool = Fal
 
     `mod` is needed only to see that calls of its functions have no effects; they are not gone into.
     """
-    return folded(expr, fold_qnn, mod)
+    return fold(expr, fold_qnn, mod)
 
 
 def in_a_normal_form(expr: Expr) -> Expr:
@@ -48,10 +48,10 @@ def type_of(expr: Expr, mod: IRModule | None = None) -> Type:
     stand_ins: dict[Expr, Expr] = {
         n: Var("typed", n._checked_type) for n in order if n._checked_type is not None and type(n) is not Op
     }
-    found = infer_expr(rewrite(expr, replace=dict(stand_ins)), mod).checked_type
+    result = infer_expr(rewrite(expr, replace=dict(stand_ins)), mod).checked_type
     if all(kid in stand_ins or type(kid) is Op for kid in children(expr)) and not _lacks_type_args(expr):
-        set_checked_type(expr, found)
-    return found
+        set_checked_type(expr, result)
+    return result
 
 
 def _lacks_type_args(expr: Expr) -> bool:

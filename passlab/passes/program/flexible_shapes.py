@@ -14,7 +14,7 @@ from passlab.ir.types import ANY, Any, TensorType, TupleType, Type
 from passlab.op import make
 from passlab.op.dtypes import array_dtype
 from passlab.rewriting.fresh_copy import fresh_copy
-from passlab.rewriting.reshaping import resized, with_param_types
+from passlab.rewriting.reshaping import resize, with_param_types
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -40,8 +40,8 @@ class FlexibleShapeDispatch(ModulePass):
 
     def __post_init__(self) -> None:
         if any(bucket < 1 for bucket in self.buckets):
-            found = str(list(self.buckets))
-            raise PassValueError(Diagnostic("a bucket is a length of at least 1", found=found))
+            actual = str(list(self.buckets))
+            raise PassValueError(Diagnostic("a bucket is a length of at least 1", found=actual))
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         mod = infer_module(mod).snapshot()
@@ -66,10 +66,10 @@ class FlexibleShapeDispatch(ModulePass):
         types: dict[Var, Type] = {}
         for i in self.input_indices:
             param = main.params[i]
-            types[param] = resized(param.checked_type, self.axis, length, f"%{param.name_hint}")
-        made = fresh_copy(with_param_types(main, types))
-        assert isinstance(made, Function)
-        mod[name] = made
+            types[param] = resize(param.checked_type, self.axis, length, f"%{param.name_hint}")
+        result = fresh_copy(with_param_types(main, types))
+        assert isinstance(result, Function)
+        mod[name] = result
         return mod.get_global_var(name), [types.get(p, p.checked_type) for p in main.params]
 
     def _call(
@@ -83,8 +83,8 @@ class FlexibleShapeDispatch(ModulePass):
             assert isinstance(ty, TensorType)
             value = self._padded(params[i], ty, length, bucket) if self.auto_pad else params[i]
             args[i] = make("reshape", value, newshape=[d if isinstance(d, int) else 0 for d in ty.shape])
-        made = Call(name, args)
-        return self._cut(made, main.ret_type, length) if self.auto_pad and self.affects_output else made
+        call = Call(name, args)
+        return self._cut(call, main.ret_type, length) if self.auto_pad and self.affects_output else call
 
     def _padded(self, value: Expr, ty: TensorType, length: Expr, bucket: int) -> Expr:
         """Return a value with as much behind its last element along `axis` as is missing to `bucket`."""
@@ -100,7 +100,7 @@ class FlexibleShapeDispatch(ModulePass):
         rows = make("arange", _number(0), length, _number(1), dtype="int32")
         parts = ty.fields if isinstance(ty, TupleType) else (ty,)
         for part in parts:
-            resized(part, self.axis, ANY, "a result of main")
+            resize(part, self.axis, ANY, "a result of main")
         if not isinstance(ty, TupleType):
             return make("take", result, rows, axis=self.axis)
         return Tuple([make("take", TupleGetItem(result, i), rows, axis=self.axis) for i in range(len(parts))])

@@ -41,22 +41,22 @@ class SimplifyFCTranspose(FunctionPass):
     target_weight_name: Sequence[str] = ()
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        wanted = {p for p in func.params if p.name_hint in {str(name) for name in self.target_weight_name}}
-        if not wanted or func in named_functions(mod):
+        expected = {p for p in func.params if p.name_hint in {str(name) for name in self.target_weight_name}}
+        if not expected or func in named_functions(mod):
             return func
         turned: dict[Var, Var] = {}
 
-        def replaced(pre: Call, post: Call) -> tuple[Expr, Sequence[Var]] | None:
+        def replace(pre: Call, post: Call) -> tuple[Expr, Sequence[Var]] | None:
             weight = transposed_weight(pre)
-            if weight is None or weight not in wanted or not isinstance(weight.type_annotation, TensorType):
+            if weight is None or weight not in expected or not isinstance(weight.type_annotation, TensorType):
                 return None
             ty = weight.type_annotation
             if weight not in turned:
                 turned[weight] = Var(f"{weight.name_hint}.T", TensorType(ty.shape[::-1], ty.dtype), weight.span)
-            made = post.with_fields(args=(post.args[0], turned[weight]))
-            return made, (turned[weight],)
+            result = post.with_fields(args=(post.args[0], turned[weight]))
+            return result, (turned[weight],)
 
-        return with_weights(func, replaced, "take transposed weights")
+        return with_weights(func, replace, "take transposed weights")
 
 
 def transposed_weight(call: Call) -> Var | None:

@@ -45,8 +45,8 @@ class DeadCodeElimination(ModulePass):
         if not any(lets.values()):  # as in most networks, and then nothing need be known of them
             return mod
         pure = (lambda expr: True) if self.ignore_impurity else module_purity(mod).pure
-        made = {name: self._function(mod[name], found, pure) for name, found in lets.items() if found}
-        return mod.with_functions(made)
+        functions = {name: self._function(mod[name], bindings, pure) for name, bindings in lets.items() if bindings}
+        return mod.with_functions(functions)
 
     def _function(self, function: Function, lets: list[Let], pure: Callable[[Expr], bool]) -> Function:
         uses = needed_uses(function, pure)

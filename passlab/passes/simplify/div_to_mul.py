@@ -37,10 +37,10 @@ class DivToMul(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _multiplied, only=(Call,), name="divide as multiply")
+        return rewrite(func, _multiply_by, only=(Call,), name="divide as multiply")
 
 
-def _multiplied(pre: Expr, post: Expr) -> Expr:
+def _multiply_by(pre: Expr, post: Expr) -> Expr:
     assert isinstance(post, Call)
     if type(post.op) is not Op or post.op.name != "divide" or type(post.args[1]) is not Constant:
         return post

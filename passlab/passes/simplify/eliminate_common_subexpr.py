@@ -49,7 +49,7 @@ class EliminateCommonSubexpr(FunctionPass):
         if all(len(several) < 2 for several in members):
             return func
         twins = _twins(Scopes(func), number, members)
-        return _merged(func, twins) if twins else func
+        return _merge(func, twins) if twins else func
 
 
 _NAME = "common subexpression"  # of each use that is led to an equal expression
@@ -58,16 +58,16 @@ _NAME = "common subexpression"  # of each use that is led to an equal expression
 def _value_numbers(order: list[Expr], fskip: Callable[[Expr], bool] | None) -> tuple[dict[Expr, int], list[list[Expr]]]:
     """Number the nodes so that equal ones share a number, and list the mergeable nodes of each number."""
     number: dict[Expr, int] = {}
-    known: dict[Hashable, int] = {}
+    numbers: dict[Hashable, int] = {}
     members: list[list[Expr]] = []
     for node in order:
         key = _key(node, number, fskip)
-        found = len(members) if key is None else known.setdefault(key, len(members))
-        if found == len(members):
+        index = len(members) if key is None else numbers.setdefault(key, len(members))
+        if index == len(members):
             members.append([])
-        number[node] = found
+        number[node] = index
         if key is not None and type(node) in (Call, TupleGetItem):
-            members[found].append(node)
+            members[index].append(node)
     return number, members
 
 
@@ -128,7 +128,7 @@ def _twins(scopes: Scopes, number: dict[Expr, int], members: list[list[Expr]]) -
     return twins
 
 
-def _merged(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
+def _merge(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
     """Return the program in which the twin of each node stands in its place. The twin may come later in the program."""
     result: dict[Expr, Expr] = {}
 
@@ -141,10 +141,10 @@ def _merged(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
     while stack:
         node = stack.pop()
         if type(node) is tuple:
-            made = rebuild(node[0], new)
-            if made is not node[0]:
-                result[node[0]] = made
-                note_rewrite(node[0], made)
+            output = rebuild(node[0], new)
+            if output is not node[0]:
+                result[node[0]] = output
+                note_rewrite(node[0], output)
         elif node not in seen:
             seen.add(node)
             stack.append((node,))

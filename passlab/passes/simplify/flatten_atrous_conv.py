@@ -44,10 +44,10 @@ class FlattenAtrousConv(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _flattened, only=(Call,), name="atrous as dilated")
+        return rewrite(func, _flatten, only=(Call,), name="atrous as dilated")
 
 
-def _flattened(pre: Expr, post: Expr) -> Expr:
+def _flatten(pre: Expr, post: Expr) -> Expr:
     if op_name(post) != "nn.batch_to_space_nd":
         return post
     assert isinstance(post, Call)

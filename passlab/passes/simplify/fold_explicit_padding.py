@@ -81,10 +81,10 @@ class FoldExplicitPadding(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rewrite(func, _merged, only=(Call,), name="pad into operator")
+        return rewrite(func, _merge, only=(Call,), name="pad into operator")
 
 
-def _merged(pre: Expr, post: Expr) -> Expr:
+def _merge(pre: Expr, post: Expr) -> Expr:
     assert isinstance(post, Call)
     pad = post.args[0] if post.args else None
     if not is_op_call(post) or not is_call_of(pad, "nn.pad") or pad.attrs.pad_mode != "constant":

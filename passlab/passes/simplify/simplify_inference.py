@@ -68,7 +68,7 @@ class SimplifyInference(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        rule = partial(_simplified, Movable(mod))
+        rule = partial(_simplify, Movable(mod))
         return rewrite(func, rule, only=(Call, TupleGetItem), name="inference form")
 
 
@@ -117,7 +117,7 @@ def _batch_norm(call: Call, ty: TensorType | None) -> Expr | None:
     return make("add", scaled, expand_to_axis(shift, rank, axis))
 
 
-def _standardized(data: Expr, ty: TensorType, axes: Sequence[int], epsilon: float) -> Expr:
+def _standardize(data: Expr, ty: TensorType, axes: Sequence[int], epsilon: float) -> Expr:
     """Return data with mean 0 and variance 1 over some axes."""
     data, wide = _widened(data, ty)
     mean = make("mean", data, axis=axes, keepdims=True)
@@ -152,7 +152,7 @@ def _layer_norm(call: Call, ty: TensorType | None) -> Expr | None:
         return None
     attrs: Any = call.attrs
     rank, axis = len(ty.shape), attrs.axis % len(ty.shape)
-    return _affine(_standardized(call.args[0], ty, [axis], attrs.epsilon), call, rank, axis)
+    return _affine(_standardize(call.args[0], ty, [axis], attrs.epsilon), call, rank, axis)
 
 
 def _instance_norm(call: Call, ty: TensorType | None) -> Expr | None:
@@ -161,7 +161,7 @@ def _instance_norm(call: Call, ty: TensorType | None) -> Expr | None:
     attrs: Any = call.attrs
     rank, axis = len(ty.shape), attrs.axis % len(ty.shape)
     axes = [i for i in range(1, rank) if i != axis]
-    return _affine(_standardized(call.args[0], ty, axes, attrs.epsilon), call, rank, axis)
+    return _affine(_standardize(call.args[0], ty, axes, attrs.epsilon), call, rank, axis)
 
 
 def _group_norm(call: Call, ty: TensorType | None) -> Expr | None:
@@ -174,7 +174,7 @@ def _group_norm(call: Call, ty: TensorType | None) -> Expr | None:
     split = [*shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :]]
     axes = list(range(axis + 1, rank + 1))
     data = make("reshape", call.args[0], newshape=split)
-    data = make("reshape", _standardized(data, ty, axes, attrs.epsilon), newshape=list(shape))
+    data = make("reshape", _standardize(data, ty, axes, attrs.epsilon), newshape=list(shape))
     return _affine(data, call, rank, axis)
 
 

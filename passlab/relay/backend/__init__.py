@@ -24,7 +24,7 @@ class _Choice:
     registered: ClassVar[dict[str, dict[str, tuple[type, Any]]]]  # name -> option -> its type and its default
 
     def __init__(self, name: str, options: Mapping[str, Any] | None = None) -> None:
-        declared = self._declared(name)
+        declared = self._declare(name)
         for key, value in (options or {}).items():
             if key not in declared:
                 raise RunError(
@@ -35,15 +35,15 @@ class _Choice:
                 )
             expected = declared[key][0]
             if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
-                found = _TYPE_KEYS.get(type(value), type(value).__name__)
-                message = f'Attribute "{key}" should have type "{_TYPE_KEYS[expected]}" instead found "{found}"'
+                type_key = _TYPE_KEYS.get(type(value), type(value).__name__)
+                message = f'Attribute "{key}" should have type "{_TYPE_KEYS[expected]}" instead found "{type_key}"'
                 raise RunError(message)
         self.name = name
         self.options = {key: default for key, (_, default) in declared.items() if default is not None}
         self.options.update(options or {})
 
     @classmethod
-    def _declared(cls, name: Any) -> dict[str, tuple[type, Any]]:
+    def _declare(cls, name: Any) -> dict[str, tuple[type, Any]]:
         if not isinstance(name, str) or name not in cls.registered:
             hint = did_you_mean(str(name), cls.registered) or f"there are {', '.join(cls.registered)}"
             raise RunError(Diagnostic(f'{cls.__name__} "{name}" is not defined', hint=hint))
@@ -57,7 +57,7 @@ class _Choice:
     @classmethod
     def list_registered_options(cls, choice: Any) -> dict[str, str]:
         """Return the options of a name and Relay's names of their types. Raises `RunError` for an unknown name."""
-        declared = cls._declared(getattr(choice, "name", choice))
+        declared = cls._declare(getattr(choice, "name", choice))
         return {key: _TYPE_KEYS[kind].removeprefix("runtime.") for key, (kind, _) in declared.items()}
 
     def __getitem__(self, option: str) -> Any:

@@ -55,7 +55,7 @@ def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802 - Relay's
     if not isinstance(func, Function):
         raise RunTypeError(f"the memory of a function is planned, not of a {type(func).__name__}")
     typed = infer_module(IRModule.from_expr(func))["main"]
-    lowered, became = _lowered(typed)
+    lowered, became = _lower(typed)
     code = GraphCode(lowered)
     rows = [0]
     for node in code.nodes:
@@ -81,7 +81,7 @@ def _outside_kernels(func: Function) -> list[Expr]:
     return post_order(func, enter=lambda n: n is func or not (isinstance(n, Function) and n.is_primitive))
 
 
-def _lowered(func: Function) -> tuple[IRModule, dict[Expr, Expr]]:
+def _lower(func: Function) -> tuple[IRModule, dict[Expr, Expr]]:
     """Return a module whose `main` calls a kernel for each call of the function, and what became of each expression."""
     became: dict[Expr, Expr] = {}  # filled by `rewrite` with all that it changes
     kernels: dict[str, Function] = {}
@@ -95,14 +95,14 @@ def _lowered(func: Function) -> tuple[IRModule, dict[Expr, Expr]]:
         if isinstance(node, Function) and node.is_primitive:
             became[node] = kernel(node)
 
-    def called(pre: Expr, post: Expr) -> Expr:
+    def enter_call(pre: Expr, post: Expr) -> Expr:
         if not isinstance(pre, Call) or not is_op_call(post) or post.op.name in OF_DEVICES:
             return post
         params = [Var(f"p{i}", arg.checked_type) for i, arg in enumerate(pre.args)]
         body = Call(post.op, params, post.attrs, post.type_args)
         return Call(kernel(Function(params, body).with_attr("Primitive", 1)), post.args, None, (), post.span)
 
-    main = rewrite(func, called, replace=became, only=(Call,))
+    main = rewrite(func, enter_call, replace=became, only=(Call,))
     mod = infer_module(IRModule.from_expr(main).with_functions(kernels))
     typed = dict(zip(post_order(main), post_order(mod["main"]), strict=True))
     return mod, {node: typed[new] for node in _outside_kernels(func) if (new := became.get(node, node)) in typed}

@@ -22,6 +22,6 @@ def convert(
     """
     arrays = dict(params)
     names, shapes = process_params(func, arrays, blocksize, sparsity_threshold)
-    made = run_opt_pass(func, DenseToSparse(names, shapes))
-    used = {var.name_hint for var in all_vars(made)}
-    return made, arrays | {name: params[name] for name in names if name in used}
+    result = run_opt_pass(func, DenseToSparse(names, shapes))
+    used = {var.name_hint for var in all_vars(result)}
+    return result, arrays | {name: params[name] for name in names if name in used}

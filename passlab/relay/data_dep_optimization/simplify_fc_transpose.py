@@ -20,10 +20,10 @@ def convert(func: Expr, params: Mapping[str, Any]) -> tuple[Expr, dict[str, Any]
     The array w stays among them only where the function still uses it.
     """
     names = [name for name in search_fc_transpose(func) if name in params]
-    made = run_opt_pass(func, SimplifyFCTranspose(names))
-    used = {var.name_hint for var in all_vars(made)}
+    result = run_opt_pass(func, SimplifyFCTranspose(names))
+    used = {var.name_hint for var in all_vars(result)}
     arrays = {name: array for name, array in params.items() if name not in names or name in used}
     for name in names:
         array = params[name]
         arrays[f"{name}.T"] = np.ascontiguousarray(np.asarray(getattr(array, "data", array)).T)
-    return made, arrays
+    return result, arrays

@@ -62,11 +62,11 @@ def _divergence(counts: Array, start: int, stop: int, levels: int) -> float:
     members = np.bincount(level, filled, levels)
     mean = np.divide(total, members, out=np.zeros(levels), where=members > 0)
     stepped = np.where(filled, mean[level], 0.0)
-    p, q = (_smoothed(part) for part in (cut, stepped))
+    p, q = (_smooth(part) for part in (cut, stepped))
     return math.inf if p is None or q is None else float(np.sum(p * np.log(p / q)))
 
 
-def _smoothed(counts: Array, epsilon: float = 1e-4) -> Array | None:
+def _smooth(counts: Array, epsilon: float = 1e-4) -> Array | None:
     """Return a distribution without zeros, None where there is not enough to take from."""
     zeros = counts == 0
     if zeros.all():

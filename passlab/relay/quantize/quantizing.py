@@ -50,16 +50,16 @@ def quantize(
     mod = prerequisite_optimize(mod, params)
     layers = _layers(mod["main"], config)
     scales = _scales(mod, [layer.args[0] for layer in layers], config, dataset)
-    write = _simulated if config.do_simulation else _integer
+    write = _simulate if config.do_simulation else _integer
 
-    def replaced(pre: Expr, post: Expr) -> Expr:
+    def replace(pre: Expr, post: Expr) -> Expr:
         if not isinstance(pre, Call) or pre not in chosen:
             return post
         assert isinstance(post, Call)
         return write(post, scales[pre.args[0]], config)
 
     chosen = set(layers)
-    main = rewrite(mod["main"], replaced, only=(Call,), name="quantization")
+    main = rewrite(mod["main"], replace, only=(Call,), name="quantization")
     with PassContext(opt_level=3):
         return Sequential([get_pass("InferType"), get_pass("FoldConstant")])(mod.with_functions({"main": main}))
 
@@ -121,7 +121,7 @@ def _scalar(value: float, dtype: str) -> Constant:
     return Constant(np.asarray(value, dtype))
 
 
-def _simulated(layer: Call, data_scale: float, config: QConfig) -> Expr:
+def _simulate(layer: Call, data_scale: float, config: QConfig) -> Expr:
     """Return a layer of floats that take the values integers would have."""
     data, weight = layer.args
     assert isinstance(weight, Constant)

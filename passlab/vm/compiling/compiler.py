@@ -80,23 +80,23 @@ def default_device(target: Any) -> VirtualDevice | None:
     kind = Target.of(target).kind
     if kind not in DEVICE_KINDS and kind not in KIND_ALIASES:
         return None  # a target of another machine's compiler: all of it means this CPU
-    found = device(kind)
-    return None if found == Device() else VirtualDevice(found)
+    dev = device(kind)
+    return None if dev == Device() else VirtualDevice(dev)
 
 
 def reachable(mod: IRModule, entry: str = "main") -> IRModule:
     """Return the module without the functions that `entry` never calls; the module itself when it has no such entry."""
     if entry not in mod:
         return mod
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     waiting = [entry]
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in names:
             continue
-        found[name] = None
+        names[name] = None
         waiting += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
-    return mod.with_functions({name: None for name, _ in mod.items() if name not in found})
+    return mod.with_functions({name: None for name, _ in mod.items() if name not in names})
 
 
 def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None) -> IRModule:

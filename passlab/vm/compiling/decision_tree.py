@@ -173,8 +173,8 @@ class _Matrix:
                 waiting += [inner for _, inner in reversed(cases)]
             else:
                 place, cases, rest = split.pop(rows)
-                known = tuple([(constructor, result[inner]) for constructor, inner in cases])
-                result[rows] = Switch(place, known, None if rest is None else result[rest])
+                branches = tuple([(constructor, result[inner]) for constructor, inner in cases])
+                result[rows] = Switch(place, branches, None if rest is None else result[rest])
         return list(result.values())
 
     def _choice(self, rows: _Rows) -> int:
@@ -232,8 +232,8 @@ class _Matrix:
                     del unfinished[tag]
         self.tests_left -= len(cases)
         self._spend(0)
-        found = [(constructor, tuple(kept)) for constructor, kept in cases.values()]
-        return found, None if len(found) == self.siblings(found[0][0]) else tuple(rest)
+        groups = [(constructor, tuple(kept)) for constructor, kept in cases.values()]
+        return groups, None if len(groups) == self.siblings(groups[0][0]) else tuple(rest)
 
     def _spend(self, rows: int) -> None:
         self.rows_left -= rows

@@ -129,12 +129,12 @@ class MatchCode:
 
     def _filled(self, place: int, here: int, needed: list[int]) -> int:
         """Note the places to be filled before one can be read, itself included; return what is filled then."""
-        found = []
+        slots = []
         while not here & _place_bit(place):
             here |= _place_bit(place)
-            found.append(place)
+            slots.append(place)
             place = self.tree.places[place][0]
-        needed += reversed(found)
+        needed += reversed(slots)
         return here
 
 

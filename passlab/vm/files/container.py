@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.vm.files.loading import Reader
-from passlab.vm.files.saving import framed, number, text
+from passlab.vm.files.saving import frame_section, number, text
 
 MAGIC = int.from_bytes(b"PLIB\r\n\x1a\n", "little")  # with line ends that a transfer as text would change
 VERSION = "passlab-library 1"
 
 
-def packed(kind: str, parts: Sequence[bytes]) -> bytes:
+def pack(kind: str, parts: Sequence[bytes]) -> bytes:
     """Return parts as the bytes of one file."""
-    return number(MAGIC) + text(VERSION) + text(kind) + b"".join(map(framed, parts))
+    return number(MAGIC) + text(VERSION) + text(kind) + b"".join(map(frame_section, parts))
 
 
 def is_packed(data: bytes) -> bool:
@@ -27,7 +27,7 @@ def is_packed(data: bytes) -> bool:
     return data[:8] == number(MAGIC)
 
 
-def unpacked(data: bytes) -> tuple[str, list[bytes]]:
+def unpack(data: bytes) -> tuple[str, list[bytes]]:
     """Return the kind and the parts of a file's bytes. Raises `VerifyError` where they are malformed."""
     file = Reader(data, "header")
     file.head(MAGIC, VERSION)

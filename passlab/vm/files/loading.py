@@ -88,9 +88,9 @@ class Reader:
         """Read what a file begins with: its magic number and its version."""
         if self.number() != magic:
             raise self.bad("the magic number is wrong")
-        found = self.text()
-        if found != version:
-            raise self.bad(f"the version is {found[:40]!r}, not {version!r}")
+        text = self.text()
+        if text != version:
+            raise self.bad(f"the version is {text[:40]!r}, not {version!r}")
 
     def section(self, name: str) -> Reader:
         """Return the reader of the next section, as `saving.framed` wrote it, if its checksum is right."""
@@ -121,7 +121,7 @@ def load(bytecode: bytes | bytearray | str, lib: KernelLibrary | str | None) -> 
     library = lib if isinstance(lib, KernelLibrary) else KernelLibrary(lib or "")
     if _whole(sections["types"], Reader.number) != library.digest:
         raise VerifyError("the library is not the one that was saved with this executable")
-    return _assembled(sections, _library_module(library.text))
+    return _assemble(sections, _library_module(library.text))
 
 
 def _whole(section: Reader, read: Callable[[Reader], Part]) -> Part:
@@ -130,7 +130,7 @@ def _whole(section: Reader, read: Callable[[Reader], Part]) -> Part:
     return part
 
 
-def _assembled(sections: dict[str, Reader], mod: IRModule) -> Executable:
+def _assemble(sections: dict[str, Reader], mod: IRModule) -> Executable:
     devices = _whole(sections["devices"], _devices)
     names = _whole(sections["globals"], Reader.texts)
     constants, late, places = _whole(sections["constants"], _constants)
@@ -179,12 +179,12 @@ def _kernel(mod: IRModule, name: str) -> Function:
 
 
 def _devices(r: Reader) -> tuple[VirtualDevice, ...]:
-    found = tuple([VirtualDevice(_device(r), None, r.text()) for _ in range(r.count(16))])
-    if not found or r.number() != 0 or found[0] != VirtualDevice():
+    devices = tuple([VirtualDevice(_device(r), None, r.text()) for _ in range(r.count(16))])
+    if not devices or r.number() != 0 or devices[0] != VirtualDevice():
         raise r.bad("the host is not the first device")
-    if len(set(found)) < len(found):
+    if len(set(devices)) < len(devices):
         raise r.bad("a device is named twice")
-    return found
+    return devices
 
 
 def _device(r: Reader) -> Device:
@@ -248,7 +248,7 @@ def _function(r: Reader) -> VMFunction:
 
 
 def _instruction(r: Reader) -> Instruction:
-    found = r.numbers()
-    if not found or found[0] != checksum(found[1:]):
+    operands = r.numbers()
+    if not operands or operands[0] != checksum(operands[1:]):
         raise r.bad("the checksum of an instruction is wrong")
-    return decode(found[1:])
+    return decode(operands[1:])

@@ -98,10 +98,10 @@ def save(exe: Executable) -> tuple[bytes, KernelLibrary]:
         number(len(exe.functions)) + b"".join(map(_function, exe.functions)),
         number(library.digest),
     )
-    return number(MAGIC) + text(VERSION) + b"".join(map(framed, sections)), library
+    return number(MAGIC) + text(VERSION) + b"".join(map(frame_section, sections)), library
 
 
-def framed(section: bytes) -> bytes:
+def frame_section(section: bytes) -> bytes:
     """Return a section as it stands in a file: after its length, before its checksum."""
     return number(len(section)) + section + struct.pack("<I", zlib.crc32(section))
 

@@ -145,13 +145,13 @@ def _end_of(body: Expr, order: Sequence[Expr], shape: Any) -> dict[Expr, Call]:
     for node in order:
         for child in children(node):
             users.setdefault(child, []).append(node)
-    found: dict[Expr, Call] = {}
+    result: dict[Expr, Call] = {}
     for node in reversed(order):
         if isinstance(node, Call) and _in_place(node, shape):
             using = users.get(node, [])
-            if all(user in found for user in using) and (node is body) == (not using):
-                found[node] = node
-    return found
+            if all(user in result for user in using) and (node is body) == (not using):
+                result[node] = node
+    return result
 
 
 def _in_place(node: Call, shape: Any) -> bool:

@@ -45,8 +45,8 @@ def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> PyExpr:
     expr = emit(call, args, binder.scalar)
     if expr is not None:
         return expr
-    given = [_as_array(a, node.checked_type_) for a, node in zip(args, call.args, strict=True)]
-    return PyExpr(binder.kernel(call, given), fresh=False)
+    operands = [_as_array(a, node.checked_type_) for a, node in zip(args, call.args, strict=True)]
+    return PyExpr(binder.kernel(call, operands), fresh=False)
 
 
 def _as_array(text: str, ty: Type | None) -> str:

@@ -109,7 +109,7 @@ class NumbaKernel(Kernel):
         count = len(self.function.params) + len(self._constants)
         kind = getattr(numba, self.dtype)
         vectorize: Any = numba.vectorize  # Numba's functions have no types
-        compiled: Callable[..., Any] = vectorize([kind(*[kind] * count)])(_loaded(self.source))
+        compiled: Callable[..., Any] = vectorize([kind(*[kind] * count)])(_load_module(self.source))
         return compiled
 
     @cached_property
@@ -131,7 +131,7 @@ class NumbaKernel(Kernel):
         return run
 
 
-def _loaded(source: str) -> Callable[..., Any]:
+def _load_module(source: str) -> Callable[..., Any]:
     """Return the function `kernel` of a Python text."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "kernel.py")

@@ -72,7 +72,7 @@ class EmitContext:
 Emitter = Callable[[EmitContext], PyExpr | None]
 
 
-def wrapped(text: str) -> str:
+def wrap(text: str) -> str:
     """Return an argument so that a method or an operator can stand behind it."""
     return text if text.replace("_", "").replace(".", "").isalnum() or _closed(text) else f"({text})"
 
@@ -93,7 +93,7 @@ def _infix(symbol: str, dtypes: frozenset[str]) -> Emitter:
     def emitter(context: EmitContext) -> PyExpr | None:
         if context.dtype not in dtypes:
             return None
-        left, right = map(wrapped, context.args)
+        left, right = map(wrap, context.args)
         keeps = context.result.dtype == context.dtype
         return PyExpr(
             f"{left} {symbol} {right}", False, into=(lambda t: f"{t} {symbol}= {context.args[1]}") if keeps else None
@@ -114,7 +114,7 @@ def _function(name: str, dtypes: frozenset[str]) -> Emitter:
 
 
 def _negative(context: EmitContext) -> PyExpr | None:
-    return PyExpr(f"-{wrapped(context.args[0])}", False) if context.dtype in NUMBERS else None
+    return PyExpr(f"-{wrap(context.args[0])}", False) if context.dtype in NUMBERS else None
 
 
 def _relu(context: EmitContext) -> PyExpr | None:
@@ -132,14 +132,14 @@ def _rsqrt(context: EmitContext) -> PyExpr | None:
 def _sigmoid(context: EmitContext) -> PyExpr | None:
     if context.dtype not in BLAS:
         return None
-    return PyExpr(f"np.reciprocal(np.exp(-{wrapped(context.args[0])}) + {context.scalar(context.dtype, 1)})")
+    return PyExpr(f"np.reciprocal(np.exp(-{wrap(context.args[0])}) + {context.scalar(context.dtype, 1)})")
 
 
 def _dense(context: EmitContext) -> PyExpr | None:
     same = {t.dtype for t in (*context.types, context.result)}
     if len(same) > 1 or context.dtype not in BLAS or len(context.types[0].shape) != 2:
         return None
-    return PyExpr(f"{wrapped(context.args[0])} @ {wrapped(context.args[1])}.T", False)
+    return PyExpr(f"{wrap(context.args[0])} @ {wrap(context.args[1])}.T", False)
 
 
 def _bias_add(context: EmitContext) -> PyExpr | None:
@@ -148,15 +148,15 @@ def _bias_add(context: EmitContext) -> PyExpr | None:
     if context.dtype not in NUMBERS or context.types[1].dtype != context.dtype:
         return None
     after = rank - axis - 1
-    bias = wrapped(context.args[1]) + (f"[:, {', '.join(['None'] * after)}]" if after else "")
-    return PyExpr(f"{wrapped(context.args[0])} + {bias}", False, into=lambda t: f"{t} += {bias}")
+    bias = wrap(context.args[1]) + (f"[:, {', '.join(['None'] * after)}]" if after else "")
+    return PyExpr(f"{wrap(context.args[0])} + {bias}", False, into=lambda t: f"{t} += {bias}")
 
 
 def _reshape(context: EmitContext) -> PyExpr | None:
     if context.result.dynamic or context.types[0].dynamic:
         return None
     shape = ", ".join(map(str, context.result.shape)) or "()"
-    return PyExpr(f"{wrapped(context.args[0])}.reshape({shape})", fresh=False)
+    return PyExpr(f"{wrap(context.args[0])}.reshape({shape})", fresh=False)
 
 
 def _transpose(context: EmitContext) -> PyExpr | None:
@@ -164,8 +164,8 @@ def _transpose(context: EmitContext) -> PyExpr | None:
     axes = context.attrs.axes
     order = tuple(a % rank for a in axes) if axes else tuple(reversed(range(rank)))
     if order == tuple(reversed(range(rank))):
-        return PyExpr(f"{wrapped(context.args[0])}.T", fresh=False)
-    return PyExpr(f"{wrapped(context.args[0])}.transpose({', '.join(map(str, order))})", fresh=False)
+        return PyExpr(f"{wrap(context.args[0])}.T", fresh=False)
+    return PyExpr(f"{wrap(context.args[0])}.transpose({', '.join(map(str, order))})", fresh=False)
 
 
 def _cast(context: EmitContext) -> PyExpr | None:
@@ -173,7 +173,7 @@ def _cast(context: EmitContext) -> PyExpr | None:
         return None
     if "float" in context.dtype and "int" in context.result.dtype:
         return None  # `op.dtypes.convert` says what floats become that the integers cannot hold
-    return PyExpr(f"{wrapped(context.args[0])}.astype(np.{np.dtype(context.result.dtype).type.__name__})")
+    return PyExpr(f"{wrap(context.args[0])}.astype(np.{np.dtype(context.result.dtype).type.__name__})")
 
 
 def _where(context: EmitContext) -> PyExpr | None:
@@ -188,7 +188,7 @@ def _split(context: EmitContext) -> PyExpr | None:
     axis, start, cuts = context.attrs.axis % len(data.shape), 0, []
     for part in context.results:
         size: Any = part.shape[axis]
-        cuts.append(f"{wrapped(context.args[0])}[{':, ' * axis}{start}:{start + size}]")
+        cuts.append(f"{wrap(context.args[0])}[{':, ' * axis}{start}:{start + size}]")
         start += size
     return PyExpr(f"({', '.join(cuts)},)", fresh=False)
 

@@ -154,8 +154,8 @@ class _Line:
             for step in steps:
                 step(values)
             if not single or values[last] is not results[0]:
-                made = flat_values([values[s] for s in outputs])
-                for value, result in zip(made, results, strict=True):
+                outputs_flat = flat_values([values[s] for s in outputs])
+                for value, result in zip(outputs_flat, results, strict=True):
                     _deliver(value, result)
 
         return run
@@ -171,8 +171,10 @@ class _Line:
         make, gather = self.making(), _gathering(self.function.params)
 
         def run(inputs: Sequence[Array], results: Sequence[Array]) -> None:
-            made = make(*gather(inputs))
-            for value, result in zip([made] if type(made) is not tuple else flat_values(made), results, strict=True):
+            outputs_flat = make(*gather(inputs))
+            for value, result in zip(
+                [outputs_flat] if type(outputs_flat) is not tuple else flat_values(outputs_flat), results, strict=True
+            ):
                 _deliver(value, result)
 
         return run
@@ -334,7 +336,7 @@ def _deliver(value: Any, result: Array) -> None:
         np.copyto(result, value, casting="unsafe")
 
 
-def fitted(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def fit(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return a result as an array of the shape and dtype that were foreseen. Raises `RunError` for another shape."""
     if type(value) is not np.ndarray:
         value = np.asarray(value)
@@ -345,4 +347,4 @@ def fitted(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return value  # type: ignore[no-any-return]
 
 
-__all__ = ["Kernel", "fitted", "flat_values", "make_kernel"]
+__all__ = ["Kernel", "fit", "flat_values", "make_kernel"]

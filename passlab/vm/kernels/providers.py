@@ -119,9 +119,9 @@ def _parts(value: Any) -> tuple[Any, ...]:
     return value.captured if isinstance(value, VMClosure) else ()
 
 
-def _with_parts(value: Any, made: Mapping[int, Any]) -> Any:
+def _with_parts(value: Any, new_parts: Mapping[int, Any]) -> Any:
     old = _parts(value)
-    parts = [made[id(p)] for p in old]
+    parts = [new_parts[id(p)] for p in old]
     if all(a is b for a, b in zip(old, parts, strict=True)):
         return value
     if type(value) is tuple:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import RunError
-from passlab.vm.kernels.primitive import Kernel, fitted, flat_values
+from passlab.vm.kernels.primitive import Kernel, fit, flat_values
 
 Maker = Callable[..., Any]  # of the inputs of a kernel
 Kinds = list[tuple[tuple[int, ...], np.dtype[Any]]]
@@ -55,7 +55,7 @@ def _several_results(kernel: Kernel, compute: Callable[..., Any], kinds: Kinds) 
             raise
         if type(values) is not tuple or tuple in map(type, values):
             values = flat_values([values])
-        return [fitted(value, shape, dtype) for value, (shape, dtype) in zip(values, kinds, strict=True)]
+        return [fit(value, shape, dtype) for value, (shape, dtype) in zip(values, kinds, strict=True)]
 
     return several
 
@@ -70,7 +70,7 @@ def _one_result(kernel: Kernel, compute: Callable[..., Any], shape: tuple[int, .
         if type(value) is tuple:
             (value,) = flat_values(value)
         if type(value) is not Array or value.dtype is not dtype or value.shape != shape:
-            value = fitted(value, shape, dtype)
+            value = fit(value, shape, dtype)
         return value
 
     return one

@@ -59,12 +59,12 @@ def is_scalar(ty: Type | None) -> bool:
 
 def scalar_positions(function: Function) -> tuple[int, ...]:
     """Return the parameters of a kernel that may hold scalars where it expects arrays: numbers, and tuples of them."""
-    found = []
+    positions = []
     for i, param in enumerate(function.params):
         ty = param.type_annotation
         if not isinstance(ty, (TensorType, TupleType)) or (isinstance(ty, TensorType) and not ty.shape):
-            found.append(i)
-    return tuple(found)
+            positions.append(i)
+    return tuple(positions)
 
 
 def scalar_function(function: Function) -> Operation | None:

@@ -89,7 +89,7 @@ def _rank(call: Call, argument: int = 0) -> int:
     return len(ty.shape) if isinstance(ty, TensorType) else 0
 
 
-def _reshaped(call: Call) -> Operation | None:
+def _reshape_to(call: Call) -> Operation | None:
     shape = _shape(call)
     return None if shape is None else lambda x: x.reshape(shape)
 
@@ -123,7 +123,7 @@ def _reduction(function: Callable[..., Any]) -> Callable[[Call], Operation | Non
     def rule(call: Call) -> Operation | None:
         attrs: Any = call.attrs
         rank = _rank(call)
-        axes = range(rank) if attrs.axis is None else {int(a) % rank for a in _listed(attrs.axis)}
+        axes = range(rank) if attrs.axis is None else {int(a) % rank for a in _as_list(attrs.axis)}
         chosen = tuple(a for a in range(rank) if (a in axes) != bool(attrs.exclude))
         if not chosen or not _dtypes(call) <= WIDE:
             return None
@@ -132,7 +132,7 @@ def _reduction(function: Callable[..., Any]) -> Callable[[Call], Operation | Non
     return rule
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (tuple, list)) else (value,)
 
 
@@ -226,8 +226,8 @@ def _where(call: Call) -> Operation | None:
 
 
 RULES: dict[str, Callable[[Call], Operation | None]] = {
-    "reshape": _reshaped, "expand_dims": _reshaped, "squeeze": _reshaped, "nn.batch_flatten": _reshaped,
-    "contrib_reverse_reshape": _reshaped, "transpose": _transpose, "concatenate": _concatenate, "cast": _cast,
+    "reshape": _reshape_to, "expand_dims": _reshape_to, "squeeze": _reshape_to, "nn.batch_flatten": _reshape_to,
+    "contrib_reverse_reshape": _reshape_to, "transpose": _transpose, "concatenate": _concatenate, "cast": _cast,
     "clip": _clip, "where": _where,
     "sum": _reduction(torch.sum), "mean": _reduction(torch.mean), "max": _reduction(torch.amax),
     "min": _reduction(torch.amin), "nn.softmax": _along(torch.softmax), "nn.log_softmax": _along(torch.log_softmax),

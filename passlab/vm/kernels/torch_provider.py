@@ -153,7 +153,7 @@ class TorchKernel(Kernel):
         compute = self._compute
         if not self.native:
             return lambda *inputs: compute(inputs)
-        return lambda *inputs: _mapped(to_numpy, compute(inputs))
+        return lambda *inputs: _map_parts(to_numpy, compute(inputs))
 
     @cached_property
     def scalar(self) -> Callable[..., Any] | None:
@@ -174,7 +174,7 @@ class TorchKernel(Kernel):
         last, native, tensor = slots[self.function.body], self.native, self.provider.tensor
 
         def run(inputs: Sequence[Any]) -> Any:
-            values = [_mapped(tensor, v) for v in inputs] if native else list(inputs)
+            values = [_map_parts(tensor, v) for v in inputs] if native else list(inputs)
             for step in steps:
                 values.append(step(values))
             return values[last]
@@ -219,12 +219,12 @@ class TorchKernel(Kernel):
         tensor, place, attrs = self.provider.tensor, self.provider.place, node.attrs
 
         def run(*inputs: Any) -> Any:
-            result = kernel(attrs, *[_mapped(to_numpy, v) for v in inputs])
-            return _mapped(lambda a: tensor(a).to(place), result)
+            result = kernel(attrs, *[_map_parts(to_numpy, v) for v in inputs])
+            return _map_parts(lambda a: tensor(a).to(place), result)
 
         return run
 
 
 # recurses: the results of one kernel, a level or two
-def _mapped(move: Callable[[Any], Any], value: Any) -> Any:
-    return tuple([_mapped(move, v) for v in value]) if type(value) is tuple else move(value)
+def _map_parts(move: Callable[[Any], Any], value: Any) -> Any:
+    return tuple([_map_parts(move, v) for v in value]) if type(value) is tuple else move(value)

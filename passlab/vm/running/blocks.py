@@ -97,11 +97,11 @@ class FunctionBlocks:
         places: list[int] = []
         kinds: Kinds = []
         for out in outs:
-            found = self._allocation(out, start, at)
-            if found is None:
+            allocation = self._allocation(out, start, at)
+            if allocation is None:
                 return
-            places += found
-            tensor = self.code[found[1]]
+            places += allocation
+            tensor = self.code[allocation[1]]
             kinds.append((tensor.shape, array_dtype(tensor.dtype)))
         try:
             maker = result_maker(self.exe.kernels[call.packed], kinds)

@@ -14,7 +14,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.errors import RunError
-from passlab.vm.control import Frame, called, too_deep
+from passlab.vm.control import Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.generated_code import function_of
 from passlab.vm.instruction_spec import Flow
@@ -109,7 +109,7 @@ class Engine:
         self.waiting = self.state.waiting = []
         self._choose()
         try:
-            return self._drive(first if isinstance(first, Call) else self._resumed(first))
+            return self._drive(first if isinstance(first, Call) else self._resume(first))
         except BaseException as error:
             self.error = error
             innermost = self._innermost()
@@ -119,7 +119,7 @@ class Engine:
                 self.state.left = innermost[0].f_locals.get("left", self.state.left)
             raise
 
-    def _resumed(self, frames: list[Frame]) -> Call | Calling:
+    def _resume(self, frames: list[Frame]) -> Call | Calling:
         """Let frames wait for the results of those above them, and return how the last one goes on."""
         *below, top = frames
         for frame, above in zip(below, frames[1:], strict=True):
@@ -165,30 +165,30 @@ class Engine:
     # ------------------------------------------------------------ where it stood
     def frames(self, whole: bool = False) -> list[Frame]:
         """Return the frames at the last error: where each stood and, if they are `whole`, what it held."""
-        made: list[Frame] = []
+        stack: list[Frame] = []
         result = -1
         for generator in self.waiting:
             if generator.gi_frame is not None:
-                made.append(self._frame(generator.gi_frame, None, result, whole))
-                result = self._result_register(made[-1])
-                made[-1].pc += 1
+                stack.append(self._frame(generator.gi_frame, None, result, whole))
+                result = self._result_register(stack[-1])
+                stack[-1].pc += 1
         innermost = self._innermost()
         if innermost is not None:
             frame, line = innermost
-            made.append(self._frame(frame, line, result, whole))
-        elif made:
-            made[-1].pc -= 1  # its call was not made
-        return made
+            stack.append(self._frame(frame, line, result, whole))
+        elif stack:
+            stack[-1].pc -= 1  # its call was not made
+        return stack
 
     def _innermost(self) -> tuple[FrameType, int] | None:
         """Return Python's frame of the function that was running when the error happened, and the line."""
-        found = None
+        frame = None
         trace: TracebackType | None = self.error.__traceback__ if self.error is not None else None
         while trace is not None:
             if trace.tb_frame.f_code in self.numbers or trace.tb_frame.f_code is _SINGLE:
-                found = trace.tb_frame, trace.tb_lineno
+                frame = trace.tb_frame, trace.tb_lineno
             trace = trace.tb_next
-        return found
+        return frame
 
     def _result_register(self, frame: Frame) -> int:
         instruction = self.exe.functions[frame.func_index].instructions[frame.pc]
@@ -197,11 +197,11 @@ class Engine:
     def _frame(self, frame: FrameType, line: int | None, result: int, whole: bool) -> Frame:
         if frame.f_code is _SINGLE:
             held = frame.f_locals
-            made = Frame(held["frame"].func_index, held["r"], result)
-            made.pc = held["pc"]
+            vm_frame = Frame(held["frame"].func_index, held["r"], result)
+            vm_frame.pc = held["pc"]
             if held["awaited"] is not None:
-                made.pc -= 1  # it has not gone on yet: its call is the instruction before
-            return made
+                vm_frame.pc -= 1  # it has not gone on yet: its call is the instruction before
+            return vm_frame
         index = self.numbers[frame.f_code]
         error, registers = self.error, []
         if whole:
@@ -210,10 +210,10 @@ class Engine:
             registers = [as_array(names.get(f"r{i}")) for i in range(count)]
             for register, value in FunctionSource(self.exe, index, self.allocator).blocks.presets.items():
                 registers[register] = value
-        made = Frame(index, registers, result)
+        vm_frame = Frame(index, registers, result)
         places = self.entries[index].places
-        made.pc = error.pc if isinstance(error, OutOfFuel) and line is not None else places[line or frame.f_lineno]
-        return made
+        vm_frame.pc = error.pc if isinstance(error, OutOfFuel) and line is not None else places[line or frame.f_lineno]
+        return vm_frame
 
 
 def _single(exe: Executable, decoded: Decoded, state: State, frame: Frame, awaited: int | None = None) -> Calling:
@@ -238,7 +238,7 @@ def _single(exe: Executable, decoded: Decoded, state: State, frame: Frame, await
         elif flow != Flow.CALL:
             return work(r)
         else:
-            func, args = called(exe.functions, work, r)
+            func, args = enter_call(exe.functions, work, r)
             if work.tail:
                 return Call(func, tuple(args))
             r[work.dst] = as_array((yield func, args))

@@ -60,7 +60,7 @@ class Segment:
     top: SavedFrame | None
     unwritten: frozenset[int] = frozenset()
     values: list[Any] | None = field(default_factory=list)
-    made: set[int] = field(default_factory=set)
+    created: set[int] = field(default_factory=set)
     writes: dict[int, list[int]] = field(default_factory=dict)
     bytes: int = 0
     quick: bool = False
@@ -182,16 +182,16 @@ class Log:
 
     def _stack(self, frame: int, low: int) -> list[int]:
         """The frames that are on the stack now down to a depth, the one that runs last."""
-        found = [frame]
-        while self.depth[found[-1]] > low:
-            found.append(self.parent[found[-1]])
-        return found[::-1]
+        stack = [frame]
+        while self.depth[stack[-1]] > low:
+            stack.append(self.parent[stack[-1]])
+        return stack[::-1]
 
-    def _callees(self, path: Path, plans: Column, made: Column, head: int) -> Column:
+    def _callees(self, path: Path, plans: Column, created: Column, head: int) -> Column:
         """For each move the function it leads to; closures' are in the path."""
-        found = np.array([p.callee for p in self.plans])[plans]
-        found[made & (found < 0)] = np.array(path.callees)
-        return np.concatenate([np.zeros(head, np.int64), found])
+        callees = np.array([p.callee for p in self.plans])[plans]
+        callees[created & (callees < 0)] = np.array(path.callees)
+        return np.concatenate([np.zeros(head, np.int64), callees])
 
     def add_frame(self, parent: int, function: int, created: int, result_register: int) -> int:
         """Enter a frame and return its number."""
@@ -218,9 +218,9 @@ def _latest(order: Column, chosen: Column) -> Column:
     Every group begins with a chosen one.
     """
     within = np.arange(len(order))
-    found = np.empty_like(order)
-    found[order] = order[np.maximum.accumulate(np.where(chosen[order], within, 0))]
-    return found
+    array = np.empty_like(order)
+    array[order] = order[np.maximum.accumulate(np.where(chosen[order], within, 0))]
+    return array
 
 
 def _extend(column: array[Any], numbers: Column) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.vm.control import Frame, called, too_deep
+from passlab.vm.control import Frame, enter_call, too_deep
 from passlab.vm.executable import Executable
 from passlab.vm.instruction_spec import Effect, Flow
 from passlab.vm.interpreter import Machine
@@ -120,15 +120,15 @@ class TracingMachine(Machine):
                 singly = self._follow()
 
     def _block_at(self, frame: Frame) -> BasicBlock | None:
-        known = self._blocks[frame.func_index]
-        if frame.pc not in known:
-            known[frame.pc] = self._maker.make(
+        blocks = self._blocks[frame.func_index]
+        if frame.pc not in blocks:
+            blocks[frame.pc] = self._maker.make(
                 frame.func_index,
                 frame.pc,
                 self.bases[frame.func_index],
                 lambda at: bool(self._code_of(frame.func_index)[at][1].tail),
             )
-        return known[frame.pc]
+        return blocks[frame.pc]
 
     def _follow(self) -> bool:
         """Run blocks to the end of a segment; return whether the next one must be carried out one by one.
@@ -156,34 +156,34 @@ class TracingMachine(Machine):
         put_block, put_time = path.blocks.append, path.clock.append
         number, done = self.log.frames, 0
         frame = self._quick_frame()
-        r, pc, known = frame.registers, frame.pc, self._blocks[frame.func_index]
+        r, pc, blocks = frame.registers, frame.pc, self._blocks[frame.func_index]
         while done < budget:
             frame.pc = pc
-            block = known.get(pc) or self._block_at(frame)
+            block = blocks.get(pc) or self._block_at(frame)
             if block is None:
                 break
-            given = block.work(r)
+            work = block.work(r)
             put_block(block.number)
             put_time(perf_counter())
             done += block.count
             if block.kind == NEXT:
-                pc = given
+                pc = work
                 continue
             if block.kind == LEAVE:
                 self._lowest = min(self._lowest, len(frames) - 2)
                 numbers.pop()
-                self._return(given)
+                self._return(work)
                 if not frames:
-                    self.result = as_array(given)
+                    self.result = as_array(work)
                     break
                 frame = frames[-1] if type(frames[-1]) is QuickFrame else self._quick_frame()
-                r, pc, known = frame.registers, frame.pc, self._blocks[frame.func_index]
+                r, pc, blocks = frame.registers, frame.pc, self._blocks[frame.func_index]
                 continue
             callee = block.callee
             if block.kind == APPLY:
-                callee, given = given
+                callee, work = work
                 path.callees.append(callee)
-            r = [*given, *self._blank[callee]]
+            r = [*work, *self._blank[callee]]
             if block.tail:
                 frame.func_index, frame.registers, numbers[-1] = callee, r, number
             else:
@@ -194,7 +194,7 @@ class TracingMachine(Machine):
                 frames.append(frame)
                 numbers.append(number)
             number += 1
-            pc, known = 0, self._blocks[callee]
+            pc, blocks = 0, self._blocks[callee]
         frame.pc = pc
         path.instructions += done
         path.calls = number - len(self.log.parent)
@@ -300,7 +300,7 @@ class TracingMachine(Machine):
             self._lowest = min(self._lowest, len(self._numbers) - 1)
             self._return(value)
             return value
-        func, args = called(self.exe.functions, work, frame.registers)
+        func, args = enter_call(self.exe.functions, work, frame.registers)
         function = self.exe.functions[func]
         registers = [*args, *[None] * (function.register_file_size - len(args))]
         number, event = self._numbers[-1], len(self.log)
@@ -324,7 +324,7 @@ class TracingMachine(Machine):
         if code is None:
             instructions = self.exe.functions[func_index].instructions
             code = self._traced[func_index] = [
-                _traced(flow, work, instruction)
+                _trace_steps(flow, work, instruction)
                 for (flow, work), instruction in zip(self._code_of(func_index), instructions, strict=True)
             ]
         return code
@@ -338,7 +338,7 @@ class TracingMachine(Machine):
     def _made(self, buffer: np.ndarray[Any, Any]) -> None:
         key = id(buffer)
         self._unwritten.add(key)
-        self._segment.made.add(key)
+        self._segment.created.add(key)
         self._bytes += buffer.size + OBJECT_BYTES
         if self._bytes > self.memory >> 4:
             self._mark = 0
@@ -371,7 +371,7 @@ class TracingMachine(Machine):
         self._checkpoint()
         while log.kept_bytes() > self.memory and log.dropped < len(log.segments) - 1:
             segment = log.segments[log.dropped]
-            segment.values, segment.made, segment.writes = None, set(), {}
+            segment.values, segment.created, segment.writes = None, set(), {}
             log.kept -= segment.bytes
             log.dropped += 1
         if log.kept_bytes() > self.memory:
@@ -402,7 +402,7 @@ class TracingMachine(Machine):
         return self._height if self.log.segments else 0
 
 
-def _traced(flow: int, work: Any, instruction: Instruction) -> tuple[int, Any, Any]:
+def _trace_steps(flow: int, work: Any, instruction: Instruction) -> tuple[int, Any, Any]:
     """Return the kind, the work, and the register written (for kernels: the registers whose tensors are)."""
     effect = instruction.spec.effect
     if effect is Effect.KERNEL:

@@ -18,7 +18,7 @@ def _each(sizes: Sizes, rank: int) -> tuple[int, ...]:
     return (sizes,) * rank if isinstance(sizes, int) else tuple(int(size) for size in sizes)
 
 
-def _dilated(array: Any, factors: Sequence[int]) -> Any:
+def _dilate_by(array: Any, factors: Sequence[int]) -> Any:
     """Return an array with factor - 1 zeros between neighbours on each axis."""
     shape = [(size - 1) * factor + 1 for size, factor in zip(array.shape, factors, strict=True)]
     result = np.zeros(shape, array.dtype)
@@ -26,7 +26,7 @@ def _dilated(array: Any, factors: Sequence[int]) -> Any:
     return result
 
 
-def _convolved(data: Any, weight: Any, stride: Sizes, padding: Padding, groups: int = 1) -> Any:
+def _convolve(data: Any, weight: Any, stride: Sizes, padding: Padding, groups: int = 1) -> Any:
     """Return data (N, C, *S) convolved with weight (O, C / groups, *K), in the wider dtype of the two."""
     rank = data.ndim - 2
     sides = _sides(padding, weight.shape[2:])
@@ -42,7 +42,7 @@ def _convolved(data: Any, weight: Any, stride: Sizes, padding: Padding, groups: 
     return np.concatenate(parts, 1)
 
 
-def _transposed(
+def _transpose_to(
     data: Any, weight: Any, stride: Sizes, padding: Padding, output_padding: Sizes = 0, groups: int = 1
 ) -> Any:
     """Return the transposed convolution of data (N, C, *S) with weight (C, O / groups, *K)."""
@@ -50,10 +50,10 @@ def _transposed(
     kernel, sides, extra = weight.shape[2:], _sides(padding, weight.shape[2:]), _each(output_padding, rank)
     around = [k - 1 - s for k, s in zip((*kernel, *kernel), sides, strict=True)]
     behind = [size + more for size, more in zip(around[rank:], extra, strict=True)]
-    spread = _dilated(data, (1, 1, *_each(stride, rank)))
+    spread = _dilate_by(data, (1, 1, *_each(stride, rank)))
     flipped = np.flip(weight, tuple(range(2, 2 + rank)))
     parts = [part.swapaxes(0, 1) for part in np.split(flipped, groups, 0)]
-    return _convolved(spread, np.concatenate(parts, 0), 1, (*around[:rank], *behind), groups)
+    return _convolve(spread, np.concatenate(parts, 0), 1, (*around[:rank], *behind), groups)
 
 
 # ------------------------------------------------------------ the names of TVM
@@ -64,35 +64,35 @@ def conv1d_ncw_python(a_np: Any, w_np: Any, stride: Sizes, padding: Padding, dil
 
 def group_conv1d_ncw_python(a_np: Any, w_np: Any, stride: Sizes, padding: Padding, dilation: Sizes, groups: int) -> Any:
     """Return the convolution of (N, C, W) with (O, C / groups, K)."""
-    return _convolved(a_np, _dilated(w_np, (1, 1, *_each(dilation, 1))), stride, padding, groups)
+    return _convolve(a_np, _dilate_by(w_np, (1, 1, *_each(dilation, 1))), stride, padding, groups)
 
 
 def conv1d_transpose_ncw_python(a_np: Any, w_np: Any, stride: Sizes, padding: Padding, output_padding: Sizes) -> Any:
     """Return the transposed convolution of (N, C, W) with (C, O, K)."""
-    return _transposed(a_np, w_np, stride, padding, output_padding)
+    return _transpose_to(a_np, w_np, stride, padding, output_padding)
 
 
 def group_conv1d_transpose_ncw_python(
     a_np: Any, w_np: Any, stride: Sizes, padding: Padding, output_padding: Sizes, groups: int = 1
 ) -> Any:
     """Return the transposed convolution of (N, C, W) with (C, O / groups, K)."""
-    return _transposed(a_np, w_np, stride, padding, output_padding, groups)
+    return _transpose_to(a_np, w_np, stride, padding, output_padding, groups)
 
 
 def conv2d_nchw_python(a_np: Any, w_np: Any, stride: Sizes, padding: Padding, groups: int = 1) -> Any:
     """Return the convolution of (N, C, H, W) with (O, C / groups, KH, KW)."""
-    return _convolved(a_np, w_np, stride, padding, groups)
+    return _convolve(a_np, w_np, stride, padding, groups)
 
 
 def conv2d_nhwc_python(a_np: Any, w_np: Any, stride: Sizes, padding: Padding, groups: int = 1) -> Any:
     """Return the convolution of (N, H, W, C) with (KH, KW, C / groups, O)."""
-    result = _convolved(a_np.transpose(0, 3, 1, 2), w_np.transpose(3, 2, 0, 1), stride, padding, groups)
+    result = _convolve(a_np.transpose(0, 3, 1, 2), w_np.transpose(3, 2, 0, 1), stride, padding, groups)
     return result.transpose(0, 2, 3, 1)
 
 
 def conv2d_hwcn_python(a_np: Any, w_np: Any, stride: Sizes, padding: Padding) -> Any:
     """Return the convolution of (H, W, C, N) with (KH, KW, C, O)."""
-    result = _convolved(a_np.transpose(3, 2, 0, 1), w_np.transpose(3, 2, 0, 1), stride, padding)
+    result = _convolve(a_np.transpose(3, 2, 0, 1), w_np.transpose(3, 2, 0, 1), stride, padding)
     return result.transpose(2, 3, 1, 0)
 
 
@@ -100,7 +100,7 @@ def depthwise_conv2d_python_nchw(input_np: Any, filter_np: Any, stride: Sizes, p
     """Return the convolution of each channel of (N, C, H, W) with its filters (C, multiplier, KH, KW)."""
     channels, multiplier, *kernel = filter_np.shape
     weight = filter_np.reshape(channels * multiplier, 1, *kernel)
-    return _convolved(input_np, weight, stride, padding, channels)
+    return _convolve(input_np, weight, stride, padding, channels)
 
 
 def depthwise_conv2d_python_nhwc(input_np: Any, filter_np: Any, stride: Sizes, padding: Padding) -> Any:
@@ -115,7 +115,7 @@ def conv2d_transpose_nchw_python(
     a_np: Any, w_np: Any, stride: Sizes, padding: Padding, output_padding: Sizes = (0, 0)
 ) -> Any:
     """Return the transposed convolution of (N, C, H, W) with (C, O, KH, KW)."""
-    return _transposed(a_np, w_np, stride, padding, output_padding)
+    return _transpose_to(a_np, w_np, stride, padding, output_padding)
 
 
 def conv2d_transpose_nhwc_python(
@@ -123,25 +123,25 @@ def conv2d_transpose_nhwc_python(
 ) -> Any:
     """Return the transposed convolution of (N, H, W, C) with a weight whose axes `weight_format` names."""
     kernel = weight.transpose([weight_format.index(axis) for axis in "IOHW"])
-    return _transposed(a_nhwc.transpose(0, 3, 1, 2), kernel, stride, padding, output_padding).transpose(0, 2, 3, 1)
+    return _transpose_to(a_nhwc.transpose(0, 3, 1, 2), kernel, stride, padding, output_padding).transpose(0, 2, 3, 1)
 
 
 def conv3d_ncdhw_python(a_np: Any, w_np: Any, stride: Sizes, padding: Padding, groups: int = 1) -> Any:
     """Return the convolution of (N, C, D, H, W) with (O, C / groups, KD, KH, KW)."""
-    return _convolved(a_np, w_np, stride, padding, groups)
+    return _convolve(a_np, w_np, stride, padding, groups)
 
 
 def conv3d_ndhwc_python(a_np: Any, w_np: Any, stride: Sizes, padding: Padding, groups: int = 1) -> Any:
     """Return the convolution of (N, D, H, W, C) with (KD, KH, KW, C / groups, O)."""
     data, weight = a_np.transpose(0, 4, 1, 2, 3), w_np.transpose(4, 3, 0, 1, 2)
-    return _convolved(data, weight, stride, padding, groups).transpose(0, 2, 3, 4, 1)
+    return _convolve(data, weight, stride, padding, groups).transpose(0, 2, 3, 4, 1)
 
 
 def conv3d_transpose_ncdhw_python(
     a_np: Any, w_np: Any, stride: Sizes, padding: Padding, output_padding: Sizes = (0, 0, 0)
 ) -> Any:
     """Return the transposed convolution of (N, C, D, H, W) with (C, O, KD, KH, KW)."""
-    return _transposed(a_np, w_np, stride, padding, output_padding)
+    return _transpose_to(a_np, w_np, stride, padding, output_padding)
 
 
 def conv2d_backward_weight_python(

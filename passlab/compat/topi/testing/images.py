@@ -11,7 +11,7 @@ from passlab.relay import image, nn, vision
 
 
 # ------------------------------------------------------------ sizes
-def _resized(resize: Any, data: Any, scale: Sequence[float], layout: str, method: str, coordinates: str) -> Any:
+def _resize(resize: Any, data: Any, scale: Sequence[float], layout: str, method: str, coordinates: str) -> Any:
     axes = [layout.index(axis) for axis in "DHW" if axis in layout]
     size = [round(data.shape[axis] * factor) for axis, factor in zip(axes, scale, strict=True)]
     rounding = "" if method != "nearest_neighbor" else "round" if coordinates == "align_corners" else "floor"
@@ -26,7 +26,7 @@ def resize1d_python(
     coordinate_transformation_mode: str = "align_corners",
 ) -> Any:
     """Return sequences `scale` times as long."""
-    return _resized(image.resize1d, data, scale, layout, method, coordinate_transformation_mode)
+    return _resize(image.resize1d, data, scale, layout, method, coordinate_transformation_mode)
 
 
 def resize2d_python(
@@ -37,7 +37,7 @@ def resize2d_python(
     coordinate_transformation_mode: str = "align_corners",
 ) -> Any:
     """Return images `scale` times as large."""
-    return _resized(image.resize2d, data, scale, layout, method, coordinate_transformation_mode)
+    return _resize(image.resize2d, data, scale, layout, method, coordinate_transformation_mode)
 
 
 def resize3d_python(
@@ -48,7 +48,7 @@ def resize3d_python(
     coordinate_transformation_mode: str = "align_corners",
 ) -> Any:
     """Return volumes `scale` times as large."""
-    return _resized(image.resize3d, data, scale, layout, method, coordinate_transformation_mode)
+    return _resize(image.resize3d, data, scale, layout, method, coordinate_transformation_mode)
 
 
 def upsampling_python(data: Any, scale: Sequence[float], layout: str = "NCHW") -> Any:
@@ -118,17 +118,17 @@ def roi_align_nchw_python(
     a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float, sample_ratio: int, mode: Any = b"avg"
 ) -> Any:
     """Return regions of images (N, C, H, W) in one size, by samples between pixels."""
-    return _aligned(a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode, "NCHW")
+    return _align_ranks(a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode, "NCHW")
 
 
 def roi_align_nhwc_python(
     a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float, sample_ratio: int, mode: Any = b"avg"
 ) -> Any:
     """Return regions of images (N, H, W, C) in one size, by samples between pixels."""
-    return _aligned(a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode, "NHWC")
+    return _align_ranks(a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode, "NHWC")
 
 
-def _aligned(a_np: Any, rois_np: Any, size: Any, scale: float, ratio: int, mode: Any, layout: str) -> Any:
+def _align_ranks(a_np: Any, rois_np: Any, size: Any, scale: float, ratio: int, mode: Any, layout: str) -> Any:
     how = {b"avg": "avg", 0: "avg", b"max": "max", 1: "max"}.get(mode, mode)
     return meaning(lambda x, r: vision.roi_align(x, r, size, scale, ratio, layout, how), a_np, rois_np)
 

@@ -32,7 +32,7 @@ def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Any:
     return meaning(lambda x: nn.l2_normalize(x, eps, axes), a_np)
 
 
-def _normalized(data: Any, axes: Any, epsilon: float) -> Any:
+def _normalize(data: Any, axes: Any, epsilon: float) -> Any:
     wide = data.astype("float64")
     mean, variance = wide.mean(axes, keepdims=True), wide.var(axes, keepdims=True)
     return (wide - mean) / np.sqrt(variance + epsilon)
@@ -43,13 +43,13 @@ def layer_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: floa
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     shape = [size if at in {a % data.ndim for a in axes} else 1 for at, size in enumerate(data.shape)]
     moved = 0 if beta is None else beta.reshape(shape)
-    return (_normalized(data, axes, epsilon) * gamma.reshape(shape) + moved).astype(data.dtype)
+    return (_normalize(data, axes, epsilon) * gamma.reshape(shape) + moved).astype(data.dtype)
 
 
 def instance_norm_python(data: Any, gamma: Any, beta: Any, channel_axis: int, axis: Any, epsilon: float = 1e-5) -> Any:
     """Return data with mean 0 and variance 1 on some axes of each channel, scaled and moved by channel."""
     shape = [size if at == channel_axis else 1 for at, size in enumerate(data.shape)]
-    scaled = _normalized(data, tuple(axis), epsilon) * gamma.reshape(shape)
+    scaled = _normalize(data, tuple(axis), epsilon) * gamma.reshape(shape)
     return (scaled + (0 if beta is None else beta.reshape(shape))).astype(data.dtype)
 
 
@@ -59,7 +59,7 @@ def group_norm_python(
     """Return data with mean 0 and variance 1 in each group of channels, scaled and moved by channel."""
     parts = np.split(data, num_groups, channel_axis)
     whole = (channel_axis, *(axis for axis in axes if axis != channel_axis))
-    result = np.concatenate([_normalized(part, whole, epsilon) for part in parts], channel_axis)
+    result = np.concatenate([_normalize(part, whole, epsilon) for part in parts], channel_axis)
     shape = [size if at == channel_axis else 1 for at, size in enumerate(data.shape)]
     scaled = result if gamma is None else result * gamma.reshape(shape)
     return (scaled if beta is None else scaled + beta.reshape(shape)).astype(data.dtype)

@@ -121,7 +121,7 @@ def layer_norm(graph: NodeGraph, root: Any) -> bool:
         if times is None or shift not in graph.weights:
             continue
         for ratio, scale in _operands(times):
-            match = _normalized(graph, ratio) if scale in graph.weights else None
+            match = _normalize(graph, ratio) if scale in graph.weights else None
             if match is not None and _is_last(graph, match[0], scale, shift):
                 x, epsilon, nodes = match
                 matched = [root, times, *nodes]
@@ -140,7 +140,7 @@ def _is_last(graph: NodeGraph, x: str, scale: str, shift: str) -> bool:
     return shape is not None and sizes[0] == sizes[1] == (shape[-1],)
 
 
-def _normalized(graph: NodeGraph, name: str) -> tuple[str, float, list[Any]] | None:
+def _normalize(graph: NodeGraph, name: str) -> tuple[str, float, list[Any]] | None:
     """Return the input, the number added, and the nodes of what is brought to mean 0 and deviation 1."""
     ratio = graph.maker(name, "Div", "Mul")
     if ratio is None:

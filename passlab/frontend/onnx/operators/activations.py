@@ -28,8 +28,8 @@ def prelu(n: Node, x: Expr, slope: Expr) -> Expr:
 def exponential(n: Node, x: Expr, alpha: float, gamma: float) -> Expr:
     """Return gamma * x where x is positive, and gamma * alpha * (exp(x) - 1) elsewhere."""
     below = n("multiply", n("subtract", n("exp", n("minimum", x, 0)), 1), alpha)
-    made = n("where", n("greater", x, 0), x, below)
-    return made if gamma == 1 else n("multiply", made, gamma)
+    result = n("where", n("greater", x, 0), x, below)
+    return result if gamma == 1 else n("multiply", result, gamma)
 
 
 @onnx_operator("Elu", 1, 6, 22)

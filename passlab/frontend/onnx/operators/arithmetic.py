@@ -7,7 +7,7 @@ from passlab.frontend.onnx.node import Node
 from passlab.ir.expr import Expr
 
 
-def aligned(n: Node, a: Expr, b: Expr) -> Expr:
+def align_ranks(n: Node, a: Expr, b: Expr) -> Expr:
     """Return the second operand so that it broadcasts: before opset 7 an attribute says with which axes it lines up."""
     if n.version >= 7 or not n.flag("broadcast"):
         return b
@@ -19,31 +19,31 @@ def aligned(n: Node, a: Expr, b: Expr) -> Expr:
 @onnx_operator("Add", 1, 6, 7, 13, 14)
 def add(n: Node, a: Expr, b: Expr) -> Expr:
     """`add`."""
-    return n("add", a, aligned(n, a, b))
+    return n("add", a, align_ranks(n, a, b))
 
 
 @onnx_operator("Sub", 1, 6, 7, 13, 14)
 def subtract(n: Node, a: Expr, b: Expr) -> Expr:
     """`subtract`."""
-    return n("subtract", a, aligned(n, a, b))
+    return n("subtract", a, align_ranks(n, a, b))
 
 
 @onnx_operator("Mul", 1, 6, 7, 13, 14)
 def multiply(n: Node, a: Expr, b: Expr) -> Expr:
     """`multiply`."""
-    return n("multiply", a, aligned(n, a, b))
+    return n("multiply", a, align_ranks(n, a, b))
 
 
 @onnx_operator("Div", 1, 6, 7, 13, 14)
 def divide(n: Node, a: Expr, b: Expr) -> Expr:
     """`divide`, which cuts off the fraction of whole numbers."""
-    return n("divide", a, aligned(n, a, b))
+    return n("divide", a, align_ranks(n, a, b))
 
 
 @onnx_operator("Pow", 1, 7, 12, 13, 15)
 def power(n: Node, x: Expr, y: Expr) -> Expr:
     """`power`, in the wider of both dtypes; the result has the dtype of the base."""
-    y = aligned(n, x, y)
+    y = align_ranks(n, x, y)
     if n.dtype(x) == n.dtype(y):
         return n("power", x, y)
     wide = n.dtype(x) if n.is_float(x) else n.dtype(y) if n.is_float(y) else "int64"
@@ -81,34 +81,34 @@ def bitwise_xor(n: Node, a: Expr, b: Expr) -> Expr:
     return n("bitwise_xor", a, b)
 
 
-def chained(n: Node, operator: str, tensors: tuple[Expr, ...]) -> Expr:
+def chain(n: Node, operator: str, tensors: tuple[Expr, ...]) -> Expr:
     """Return tensors joined two by two by an operator."""
-    made = tensors[0]
+    result = tensors[0]
     for tensor in tensors[1:]:
-        made = n(operator, made, tensor)
-    return made
+        result = n(operator, result, tensor)
+    return result
 
 
 @onnx_operator("Sum", 1, 6, 8, 13)
 def total(n: Node, first: Expr, *others: Expr) -> Expr:
     """`add`, once for each further tensor."""
-    return chained(n, "add", (first, *others))
+    return chain(n, "add", (first, *others))
 
 
 @onnx_operator("Max", 1, 6, 8, 12, 13)
 def maximum(n: Node, first: Expr, *others: Expr) -> Expr:
     """`maximum`, once for each further tensor."""
-    return chained(n, "maximum", (first, *others))
+    return chain(n, "maximum", (first, *others))
 
 
 @onnx_operator("Min", 1, 6, 8, 12, 13)
 def minimum(n: Node, first: Expr, *others: Expr) -> Expr:
     """`minimum`, once for each further tensor."""
-    return chained(n, "minimum", (first, *others))
+    return chain(n, "minimum", (first, *others))
 
 
 @onnx_operator("Mean", 1, 6, 8, 13)
 def mean(n: Node, first: Expr, *others: Expr) -> Expr:
     """The sum of all tensors, divided by how many there are."""
-    made = chained(n, "add", (first, *others))
-    return n("divide", made, 1 + len(others)) if others else made
+    result = chain(n, "add", (first, *others))
+    return n("divide", result, 1 + len(others)) if others else result

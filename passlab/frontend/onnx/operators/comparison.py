@@ -6,7 +6,7 @@ from typing import Any
 
 from passlab.frontend.onnx.entries import enter
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.onnx.operators.arithmetic import aligned
+from passlab.frontend.onnx.operators.arithmetic import align_ranks
 from passlab.ir.expr import Expr
 
 COMPARISONS: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -21,12 +21,12 @@ COMPARISONS: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 
 
-def _compared(relay_name: str) -> Any:
+def _compare(relay_name: str) -> Any:
     def translate(n: Node, a: Expr, b: Expr) -> Expr:
-        return n(relay_name, a, aligned(n, a, b))
+        return n(relay_name, a, align_ranks(n, a, b))
 
     return translate
 
 
 for _name, (_relay_name, _versions) in COMPARISONS.items():
-    enter(_name, _versions, _compared(_relay_name), f"`{_relay_name}`.")
+    enter(_name, _versions, _compare(_relay_name), f"`{_relay_name}`.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Capture, Node
-from passlab.frontend.onnx.repetition import Loop, Round, joined, weakened
+from passlab.frontend.onnx.repetition import Loop, Round, join, weaken
 from passlab.ir.expr import Expr, If
 from passlab.ir.types import TensorType
 
@@ -12,27 +12,27 @@ from passlab.ir.types import TensorType
 @onnx_operator("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
 def if_(n: Node, condition: Expr) -> list[Expr]:
     """`if`; the branch that is taken, where that is known."""
-    known = n.value(condition)
+    value = n.value(condition)
     branches = ("then_branch", "else_branch")
-    if known is not None:
-        return n.subgraph(n.graph(branches[0] if known.any() else branches[1]), [])
+    if value is not None:
+        return n.subgraph(n.graph(branches[0] if value.any() else branches[1]), [])
     condition = n("reshape", condition, newshape=[]) if n.rank(condition) else condition
     yes, no = (n.subgraph(n.graph(branch), []) for branch in branches)
     if len(yes) != len(no):
         n.refuse("has branches with different numbers of results", str(len(yes)), str(len(no)))
     types = [_common(n, a, b) for a, b in zip(yes, no, strict=True)]
-    yes, no = ([weakened(n, v, ty) for v, ty in zip(values, types, strict=True)] for values in (yes, no))
+    yes, no = ([weaken(n, v, ty) for v, ty in zip(values, types, strict=True)] for values in (yes, no))
     if len(yes) == 1:
         return [n.builder.finish(If(condition, yes[0], no[0]))]
-    made = n.builder.finish(If(condition, n.builder.tuple(yes), n.builder.tuple(no)))
-    return n.fields(made, len(yes))
+    result = n.builder.finish(If(condition, n.builder.tuple(yes), n.builder.tuple(no)))
+    return n.fields(result, len(yes))
 
 
 def _common(n: Node, a: Expr, b: Expr) -> TensorType:
     left, right = a.checked_type, b.checked_type
     if not isinstance(left, TensorType) or not isinstance(right, TensorType):
         n.refuse("chooses between values that are no tensors")
-    return joined(n, left, right)
+    return join(n, left, right)
 
 
 @onnx_operator("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25)
@@ -42,8 +42,8 @@ def loop(n: Node, limit: Expr | None = None, condition: Expr | None = None, *sta
     count = len(states)
 
     def body(number: Expr, again: Expr, values: list[Expr], capture: Capture) -> Round:
-        made = n.subgraph(graph, [number, again, *values], capture)
-        return Round(_scalar(n, made[0]), made[1 : 1 + count], made[1 + count :])
+        result = n.subgraph(graph, [number, again, *values], capture)
+        return Round(_scalar(n, result[0]), result[1 : 1 + count], result[1 + count :])
 
     first = None if condition is None else _scalar(n, condition)
     most = None if limit is None else n.cast(_scalar(n, limit), "int64")
@@ -71,22 +71,22 @@ def scan(n: Node, *values: Expr) -> list[Expr]:
             n("take", capture(x), n("subtract", last, number) if backwards else number, axis=axis)
             for x, axis, backwards in zip(inputs, axes, back, strict=True)
         ]
-        made = n.subgraph(graph, [*carried, *slices], capture)
-        return Round(None, made[: len(states)], made[len(states) :])
+        result = n.subgraph(graph, [*carried, *slices], capture)
+        return Round(None, result[: len(states)], result[len(states) :])
 
-    made = Loop(n, body, n.constant(length, "int64"), None, states).results()
-    return [*made[: len(states)], *_placed(n, made[len(states) :])]
+    output = Loop(n, body, n.constant(length, "int64"), None, states).results()
+    return [*output[: len(states)], *_position(n, output[len(states) :])]
 
 
-def _placed(n: Node, outputs: list[Expr]) -> list[Expr]:
+def _position(n: Node, outputs: list[Expr]) -> list[Expr]:
     """Return collected values with the axis of the rounds where it belongs, and in the order asked for."""
     axes = n.integers("scan_output_axes", [0] * len(outputs))
     back = n.integers("scan_output_directions", [0] * len(outputs))
-    made = []
+    result = []
     for output, named, backwards in zip(outputs, axes, back, strict=True):
         output = n("reverse", output, axis=0) if backwards else output
         axis = n.axis(named, n.rank(output))
         order = list(range(1, n.rank(output)))
         order.insert(axis, 0)
-        made.append(n("transpose", output, axes=order) if axis else output)
-    return made
+        result.append(n("transpose", output, axes=order) if axis else output)
+    return result

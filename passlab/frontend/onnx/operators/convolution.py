@@ -14,7 +14,7 @@ def kernel_of(n: Node, weight: Expr) -> list[int]:
     return n.integers("kernel_shape", None) or list(n.static_shape(weight, range(2, n.rank(weight))))
 
 
-def convolved(n: Node, x: Expr, weight: Expr, windows: Windows, out_dtype: str = "") -> Expr:
+def convolve(n: Node, x: Expr, weight: Expr, windows: Windows, out_dtype: str = "") -> Expr:
     """Return the convolution of an image without its bias."""
     return n(
         f"nn.conv{windows.rank}d",
@@ -34,8 +34,8 @@ def convolved(n: Node, x: Expr, weight: Expr, windows: Windows, out_dtype: str =
 def conv(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """`nn.conv1d`, `nn.conv2d` or `nn.conv3d`, and `nn.bias_add`."""
     spatial_rank(n, x)
-    made = convolved(n, x, weight, windows_of(n, x, kernel_of(n, weight)))
-    return made if bias is None else n("nn.bias_add", made, bias, axis=1)
+    result = convolve(n, x, weight, windows_of(n, x, kernel_of(n, weight)))
+    return result if bias is None else n("nn.bias_add", result, bias, axis=1)
 
 
 @onnx_operator("ConvTranspose", 1, 11, 22)
@@ -48,7 +48,7 @@ def conv_transpose(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> 
     reach = [(size - 1) * step + 1 for size, step in zip(kernel, dilations, strict=True)]
     pads, spare = _transposed_padding(n, x, strides, reach)
     cut = [min(pad, 0) for pad in pads]
-    made = n(
+    result = n(
         f"nn.conv{rank}d_transpose",
         x,
         weight,
@@ -62,8 +62,8 @@ def conv_transpose(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> 
     )
     if any(cut):
         sides = [[-before, -after] for before, after in zip(cut[:rank], cut[rank:], strict=True)]
-        made = n("nn.pad", made, pad_width=[[0, 0], [0, 0], *sides])
-    return made if bias is None else n("nn.bias_add", made, bias, axis=1)
+        result = n("nn.pad", result, pad_width=[[0, 0], [0, 0], *sides])
+    return result if bias is None else n("nn.bias_add", result, bias, axis=1)
 
 
 def _transposed_padding(n: Node, x: Expr, strides: list[int], reach: list[int]) -> tuple[list[int], list[int]]:
@@ -72,12 +72,14 @@ def _transposed_padding(n: Node, x: Expr, strides: list[int], reach: list[int]) 
     Where the result is larger than the windows reach, less than nothing is cut off.
     """
     rank = len(strides)
-    auto, wanted = n.choice("auto_pad", "NOTSET", AUTO), n.integers("output_shape", None)
+    auto, output_shape = n.choice("auto_pad", "NOTSET", AUTO), n.integers("output_shape", None)
     spare = n.integers("output_padding", None) or [0] * rank
-    if wanted is None and not auto.startswith("SAME"):
+    if output_shape is None and not auto.startswith("SAME"):
         return (n.integers("pads", None) if auto == "NOTSET" else None) or [0] * 2 * rank, spare
     lengths = n.static_shape(x, range(2, 2 + rank))
-    sizes = wanted[-rank:] if wanted else [length * step for length, step in zip(lengths, strides, strict=True)]
+    sizes = (
+        output_shape[-rank:] if output_shape else [length * step for length, step in zip(lengths, strides, strict=True)]
+    )
     before, after = [], []
     for length, step, far, more, size in zip(lengths, strides, reach, spare, sizes, strict=True):
         total = step * (length - 1) + more + far - size
@@ -99,7 +101,7 @@ def deformable_conv(
     rank = windows.rank
     if rank != 2 or windows.pads[:rank] != windows.pads[rank:]:
         n.refuse("is supported on images with two spatial axes, padded alike at both ends")
-    made = n(
+    result = n(
         "nn.deformable_conv2d",
         x,
         offset,
@@ -112,4 +114,4 @@ def deformable_conv(
         channels=n.static_shape(weight, [0])[0],
         kernel_size=windows.kernel,
     )
-    return made if bias is None else n("nn.bias_add", made, bias, axis=1)
+    return result if bias is None else n("nn.bias_add", result, bias, axis=1)

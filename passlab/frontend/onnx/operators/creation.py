@@ -22,10 +22,10 @@ def shape(n: Node, x: Expr) -> Expr:
     dims = n.shape(x)[start:end]
     if all(isinstance(dim, int) for dim in dims):
         return n.constant(list(dims), "int64")
-    made = n("shape_of", x, dtype="int64")
+    result = n("shape_of", x, dtype="int64")
     if len(dims) < rank:
-        made = n("strided_slice", made, begin=[start], end=[max(start, end)], strides=[1])
-    return n.note(made, [None if isinstance(dim, Any) else dim for dim in dims])
+        result = n("strided_slice", result, begin=[start], end=[max(start, end)], strides=[1])
+    return n.note(result, [None if isinstance(dim, Any) else dim for dim in dims])
 
 
 @onnx_operator("Size", 1, 13, 19, 21, 23, 24, 25)
@@ -55,13 +55,13 @@ def constant(n: Node) -> Expr:
 
 
 @onnx_operator("ConstantOfShape", 9, 20, 21, 23, 24, 25)
-def constant_of_shape(n: Node, wanted: Expr) -> Expr:
+def constant_of_shape(n: Node, target: Expr) -> Expr:
     """`full`, or `dyn.full`."""
     value = n.tensor("value", np.zeros(1, np.float32))
     if value.size != 1:
         n.refuse("needs one value", found=f"{value.size}")
     fill = n.array(value.reshape(()))
-    shape = n.known_ints(wanted, "the shape") if n.value(wanted) is not None else wanted
+    shape = n.known_ints(target, "the shape") if n.value(target) is not None else target
     return n("full", fill, shape=shape, dtype=value.dtype.name)
 
 
@@ -93,8 +93,8 @@ def one_hot(n: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
         n("less", n.cast(indices, "int64"), count),
     )
     places = n("where", inside, places, n.constant(-1, "int64"))
-    known = n.value(count)
-    size = count if known is None else int(known)
+    value = n.value(count)
+    size = count if value is None else int(value)
     axis = n.integer("axis", -1)
     axis = axis + n.rank(indices) + 1 if axis < 0 else axis
     return n("one_hot", places, on, off, depth=size, axis=axis, dtype=n.dtype(values))

@@ -23,7 +23,7 @@ RENAMED: dict[str, tuple[str, tuple[int, ...]]] = {
 }  # fmt: skip
 
 
-def _renamed(relay_name: str) -> Any:
+def _rename(relay_name: str) -> Any:
     def translate(n: Node, x: Expr) -> Expr:
         return n(relay_name, x)
 
@@ -31,7 +31,7 @@ def _renamed(relay_name: str) -> Any:
 
 
 for _name, (_relay_name, _versions) in RENAMED.items():
-    enter(_name, _versions, _renamed(_relay_name), f"`{_relay_name}`.")
+    enter(_name, _versions, _rename(_relay_name), f"`{_relay_name}`.")
 
 
 @onnx_operator("Round", 11, 22)
@@ -96,7 +96,7 @@ def cast_like(n: Node, x: Expr, target: Expr) -> Expr:
 _LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
 
-def saturated(n: Node, x: Expr, dtype: str) -> Expr:
+def saturate(n: Node, x: Expr, dtype: str) -> Expr:
     """Return what is cast to a dtype: for an 8-bit float, cut to what it can hold."""
     if dtype in _LARGEST and n.flag("saturate", True) and n.is_float(x):
         return n("clip", x, a_min=-_LARGEST[dtype], a_max=_LARGEST[dtype])
@@ -106,9 +106,9 @@ def saturated(n: Node, x: Expr, dtype: str) -> Expr:
 def _cast(n: Node, x: Expr, dtype: str) -> Expr:
     if n.dtype(x) == dtype:
         return x
-    x = saturated(n, x, dtype)
-    made, entries = n.cast(x, dtype), n.entries(x)
-    return made if entries is None or "int" not in dtype else n.note(made, entries)
+    x = saturate(n, x, dtype)
+    result, entries = n.cast(x, dtype), n.entries(x)
+    return result if entries is None or "int" not in dtype else n.note(result, entries)
 
 
 @onnx_operator("BitCast", 26)
@@ -122,8 +122,8 @@ def dropout(n: Node, x: Expr, ratio: Expr | None = None, training: Expr | None =
     """Its input, and a mask of ones: nothing is dropped outside training."""
     if n.version < 7 and not n.flag("is_test"):
         n.refuse("drops elements: the model is in training mode", hint="export the model for inference")
-    active = training is not None and bool(n.known(training, "whether it is in training mode").any())
-    if active and (ratio is None or n.known(ratio, "its ratio").any()):
+    active = training is not None and bool(n.constant_of(training, "whether it is in training mode").any())
+    if active and (ratio is None or n.constant_of(ratio, "its ratio").any()):
         n.refuse("drops elements: the model is in training mode", hint="export the model for inference")
     return [x, n("ones_like", n.cast(x, "bool") if n.version >= 10 else x)] if n.wants(1) else [x]
 

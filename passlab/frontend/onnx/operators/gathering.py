@@ -16,19 +16,19 @@ from passlab.ir.expr import Expr
 def gather(n: Node, x: Expr, indices: Expr) -> Expr:
     """`take`."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
-    made = n("take", x, from_zero(n, indices, x, axis), axis=axis)
+    result = n("take", x, from_zero(n, indices, x, axis), axis=axis)
     sizes, places = n.entries(x), n.value(indices)
     if sizes is None or places is None or places.ndim > 1:
-        return made
+        return result
     picked = [sizes[int(place)] for place in places.reshape(-1) if -len(sizes) <= place < len(sizes)]
-    return _as_known(n, made, picked)
+    return _as_known(n, result, picked)
 
 
-def _as_known(n: Node, made: Expr, entries: list[Entry]) -> Expr:
+def _as_known(n: Node, expr: Expr, entries: list[Entry]) -> Expr:
     """Return entries of a shape: as a constant where all are known."""
     if not all(isinstance(entry, int) for entry in entries):
-        return n.note(made, entries)
-    return n("reshape", n.constant(entries, made), newshape=n.static_shape(made))
+        return n.note(expr, entries)
+    return n("reshape", n.constant(entries, expr), newshape=n.static_shape(expr))
 
 
 @onnx_operator("GatherElements", 11, 13)
@@ -49,8 +49,8 @@ def gather_nd(n: Node, x: Expr, indices: Expr) -> Expr:
 
 def _tuples_from_zero(n: Node, indices: Expr, x: Expr, length: int, first: int) -> Expr:
     """Return index tuples, along the last axis, with each entry counted from 0 along the axis of `x` it stands for."""
-    known = n.value(indices)
-    if known is not None and (known >= 0).all():
+    value = n.value(indices)
+    if value is not None and (value >= 0).all():
         return indices
     sizes = [size_of(n, x, first + entry) for entry in range(length)]
     parts = [n.constant([s], indices) if isinstance(s, int) else n.cast(s, n.dtype(indices)) for s in sizes]

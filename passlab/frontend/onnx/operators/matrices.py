@@ -20,14 +20,14 @@ def gemm(n: Node, a: Expr, b: Expr, c: Expr | None = None) -> Expr:
     alpha, beta = n.number("alpha", 1.0), n.number("beta", 1.0)
     a = n("transpose", a, axes=[1, 0]) if n.flag("transA") else a
     b = b if n.flag("transB") else n("transpose", b, axes=[1, 0])
-    made = n("nn.dense", a, b)
-    made = made if alpha == 1 else n("multiply", made, n.constant(alpha, made))
+    result = n("nn.dense", a, b)
+    result = result if alpha == 1 else n("multiply", result, n.constant(alpha, result))
     if c is None or beta == 0:
-        return made
+        return result
     c = c if beta == 1 else n("multiply", c, n.constant(beta, c))
-    if n.rank(c) == 1 and n.shape(c)[0] == n.shape(made)[1] and n.shape(c)[0] != 1:
-        return n("nn.bias_add", made, c, axis=1)
-    return n("add", made, c)
+    if n.rank(c) == 1 and n.shape(c)[0] == n.shape(result)[1] and n.shape(c)[0] != 1:
+        return n("nn.bias_add", result, c, axis=1)
+    return n("add", result, c)
 
 
 @onnx_operator("Einsum", 12, 28)

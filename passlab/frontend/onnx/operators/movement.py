@@ -7,7 +7,7 @@ import numpy as np
 from passlab.frontend.building import Entry
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.sizes import Size, as_vector, reshaped, size_of, sizes_of, two_dimensions
+from passlab.frontend.sizes import Size, as_vector, reshape_to, size_of, sizes_of, two_dimensions
 from passlab.ir.expr import Expr
 from passlab.op.dtypes import Array
 
@@ -18,10 +18,10 @@ def reshape(n: Node, x: Expr, shape: Expr | None = None) -> Expr:
     if n.version < 5 or shape is None:
         return _static_reshape(n, x, n.integers("shape"))
     if n.value(shape) is None:
-        wanted = n.entries(shape)
-        if wanted is None or n.flag("allowzero"):
+        target = n.entries(shape)
+        if target is None or n.flag("allowzero"):
             return n("reshape", x, newshape=shape, allowzero=n.flag("allowzero"))
-        return _partly_known(n, x, shape, wanted)
+        return _partly_known(n, x, shape, target)
     return _static_reshape(n, x, n.known_ints(shape, "the shape"))
 
 
@@ -31,12 +31,12 @@ def _static_reshape(n: Node, x: Expr, newshape: list[int]) -> Expr:
     return n("reshape", x, newshape=newshape, allowzero=n.flag("allowzero"))
 
 
-def _partly_known(n: Node, x: Expr, shape: Expr, wanted: list[Entry]) -> Expr:
+def _partly_known(n: Node, x: Expr, shape: Expr, target: list[Entry]) -> Expr:
     """Return a reshape to a shape of which some sizes are known: others may be copied, and one can be worked out."""
     own = n.shape(x)
     codes = [
         size if isinstance(size, int) else 0 if size is not None and at < len(own) and own[at] is size else -1
-        for at, size in enumerate(wanted)
+        for at, size in enumerate(target)
     ]
     return _static_reshape(n, x, codes) if codes.count(-1) <= 1 else n("reshape", x, newshape=shape)
 
@@ -60,8 +60,8 @@ def squeeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
         named = [axis for axis, dim in enumerate(n.static_shape(x)) if dim == 1]
     if not named:
         return x
-    made, entries = n("squeeze", x, axis=[n.axis(axis, n.rank(x)) for axis in named]), n.entries(x)
-    return made if entries is None else n.note(made, entries)
+    result, entries = n("squeeze", x, axis=[n.axis(axis, n.rank(x)) for axis in named]), n.entries(x)
+    return result if entries is None else n.note(result, entries)
 
 
 @onnx_operator("Unsqueeze", 1, 11, 13, 21, 23, 24, 25)
@@ -74,10 +74,10 @@ def unsqueeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
     else:
         named = n.known_ints(axes, "the axes")
     rank = n.rank(x) + len(named)
-    made, entries = x, n.entries(x)
+    result, entries = x, n.entries(x)
     for axis in sorted(n.axis(axis, rank) for axis in named):
-        made = n("expand_dims", made, axis=axis)
-    return made if entries is None or len(entries) != 1 else n.note(made, entries)
+        result = n("expand_dims", result, axis=axis)
+    return result if entries is None or len(entries) != 1 else n.note(result, entries)
 
 
 @onnx_operator("Transpose", 1, 13, 21, 23, 24, 25)
@@ -90,11 +90,11 @@ def transpose(n: Node, x: Expr) -> Expr:
 def concat(n: Node, first: Expr, *others: Expr) -> Expr:
     """`concatenate`."""
     parts = [first, *others]
-    made = n.concat(parts, n.axis(n.integer("axis", 1) if n.version < 4 else n.integer("axis"), n.rank(first)))
+    result = n.concat(parts, n.axis(n.integer("axis", 1) if n.version < 4 else n.integer("axis"), n.rank(first)))
     entries = [n.known_entries(part) for part in parts] if n.rank(first) == 1 else [None]
-    if n.value(made) is not None or not all(entries):
-        return made
-    return n.note(made, [entry for part in entries for entry in part or ()])
+    if n.value(result) is not None or not all(entries):
+        return result
+    return n.note(result, [entry for part in entries for entry in part or ()])
 
 
 @onnx_operator("Split", 1, 2, 11, 13, 18)
@@ -109,8 +109,8 @@ def split(n: Node, x: Expr, lengths: Expr | None = None) -> list[Expr]:
         return [x]
     ends = [sum(parts[:count]) for count in range(1, len(parts))]
     if any(part < 0 for part in parts) or sum(parts) != size_of(n, x, axis):
-        found = f"{parts}, of {n.shape(x)[axis]!r}"
-        n.refuse("has parts that do not make up its input", found=found)
+        actual = f"{parts}, of {n.shape(x)[axis]!r}"
+        n.refuse("has parts that do not make up its input", found=actual)
     return n.fields(n("split", x, indices_or_sections=ends, axis=axis), len(parts))
 
 
@@ -132,9 +132,9 @@ def expand(n: Node, x: Expr, shape: Expr) -> Expr:
     if value is None:
         ones = n("ones", shape, dtype=n.dtype(x))
         return n("logical_and", x, ones) if n.dtype(x) == "bool" else n("multiply", x, ones)
-    own, wanted = sizes_of(n, x), [int(size) for size in value.reshape(-1)]
-    rank = max(len(own), len(wanted))
-    pairs = zip([1] * (rank - len(own)) + own, [1] * (rank - len(wanted)) + wanted, strict=True)
+    own, target = sizes_of(n, x), [int(size) for size in value.reshape(-1)]
+    rank = max(len(own), len(target))
+    pairs = zip([1] * (rank - len(own)) + own, [1] * (rank - len(target)) + target, strict=True)
     both: list[Size] = [own_size if size == 1 else size for own_size, size in pairs]
     if both == own:
         return x
@@ -209,7 +209,7 @@ def columns_to_image(n: Node, x: Expr, image_shape: Expr, block_shape: Expr) -> 
     spare = [
         size + pads[at] + pads[at + rank] - reach[at] - (counts[at] - 1) * strides[at] for at, size in enumerate(image)
     ]
-    made = n(
+    result = n(
         f"nn.conv{rank}d_transpose",
         columns,
         kernel,
@@ -220,7 +220,7 @@ def columns_to_image(n: Node, x: Expr, image_shape: Expr, block_shape: Expr) -> 
         channels=1,
         kernel_size=block,
     )
-    return reshaped(n, made, [batch, rows // taps, *image])
+    return reshape_to(n, result, [batch, rows // taps, *image])
 
 
 def _one_hot_kernels(block: list[int]) -> Array:

@@ -26,13 +26,13 @@ def _training(n: Node, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: E
     own_mean = n("mean", x, axis=axes, keepdims=False)
     own_variance = n("variance", x, axis=axes, keepdims=False)
     parts = [n.cast(part, n.dtype(x)) for part in (scale, bias, own_mean, own_variance)]
-    made = n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=n.number("epsilon", 1e-5)), 3)[0]
+    result = n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=n.number("epsilon", 1e-5)), 3)[0]
     momentum = n.number("momentum", 0.9)
     running = [
         n("add", n("multiply", old, momentum), n("multiply", n.cast(new, n.dtype(old)), 1 - momentum))
         for old, new in ((mean, own_mean), (variance, own_variance))
     ]
-    return [made, *running]
+    return [result, *running]
 
 
 @onnx_operator("InstanceNormalization", 1, 6, 22)
@@ -55,8 +55,8 @@ def layer_normalization(n: Node, x: Expr, scale: Expr, bias: Expr | None = None)
     centred = n("subtract", y, mean)
     variance = n("mean", n("multiply", centred, centred), axis=axes, keepdims=True)
     inverse = n("rsqrt", n("add", variance, epsilon))
-    made = n("multiply", n.cast(n("multiply", centred, inverse), n.dtype(x)), scale)
-    return [made if bias is None else n("add", made, bias), mean, inverse]
+    result = n("multiply", n.cast(n("multiply", centred, inverse), n.dtype(x)), scale)
+    return [result if bias is None else n("add", result, bias), mean, inverse]
 
 
 @onnx_operator("RMSNormalization", 23)
@@ -66,8 +66,8 @@ def rms_normalization(n: Node, x: Expr, scale: Expr) -> Expr:
     wide = "float32" if n.integer("stash_type", 1) == 1 else n.dtype(x)
     y = n.cast(x, wide)
     square = n("mean", n("multiply", y, y), axis=list(range(axis, rank)), keepdims=True)
-    made = n("multiply", y, n("rsqrt", n("add", square, n.number("epsilon", 1e-5))))
-    return n("multiply", n.cast(made, n.dtype(x)), scale)
+    result = n("multiply", y, n("rsqrt", n("add", square, n.number("epsilon", 1e-5))))
+    return n("multiply", n.cast(result, n.dtype(x)), scale)
 
 
 @onnx_operator("GroupNormalization", 18, 21)
@@ -80,8 +80,8 @@ def group_normalization(n: Node, x: Expr, scale: Expr, bias: Expr) -> Expr:
         scale, bias = (n("repeat", part, repeats=channels // groups, axis=0) for part in (scale, bias))
     wide = "float32" if n.version >= 21 and n.integer("stash_type", 1) == 1 else n.dtype(x)
     parts = [n.cast(part, wide) for part in (x, scale, bias)]
-    made = n("nn.group_norm", *parts, num_groups=groups, axis=1, epsilon=n.number("epsilon", 1e-5))
-    return n.cast(made, n.dtype(x))
+    result = n("nn.group_norm", *parts, num_groups=groups, axis=1, epsilon=n.number("epsilon", 1e-5))
+    return n.cast(result, n.dtype(x))
 
 
 @onnx_operator("LpNormalization", 1, 22)

@@ -10,8 +10,8 @@ from passlab.ir.expr import Expr
 def _place_of(n: Node, operator: str, x: Expr) -> Expr:
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     last = n.flag("select_last_index")
-    made = n(operator, x, axis=axis, keepdims=n.flag("keepdims", True), select_last_index=last)
-    return n.cast(made, "int64")
+    result = n(operator, x, axis=axis, keepdims=n.flag("keepdims", True), select_last_index=last)
+    return n.cast(result, "int64")
 
 
 @onnx_operator("ArgMax", 1, 11, 12, 13)
@@ -37,8 +37,8 @@ def top_k(n: Node, x: Expr, k: Expr | None = None) -> list[Expr]:
     if isinstance(count, Expr):
         count = n("reshape", count, newshape=[])
     axis, ascending = n.axis(n.integer("axis", -1), n.rank(x)), not n.flag("largest", True)
-    made = n("topk", x, k=count, axis=axis, ret_type="both", is_ascend=ascending, dtype="int64")
-    return n.fields(made, 2)
+    result = n("topk", x, k=count, axis=axis, ret_type="both", is_ascend=ascending, dtype="int64")
+    return n.fields(result, 2)
 
 
 @onnx_operator("CumSum", 11, 14)
@@ -56,9 +56,9 @@ def cumulative_product(n: Node, x: Expr, axis: Expr) -> Expr:
 def _cumulative(n: Node, operator: str, x: Expr, axis: Expr) -> Expr:
     place = n.axis(n.known_ints(axis, "the axis")[0], n.rank(x))
     back = n.flag("reverse")
-    made = n("reverse", x, axis=place) if back else x
-    made = n(operator, made, axis=place, dtype=n.dtype(x), exclusive=n.flag("exclusive"))
-    return n("reverse", made, axis=place) if back else made
+    result = n("reverse", x, axis=place) if back else x
+    result = n(operator, result, axis=place, dtype=n.dtype(x), exclusive=n.flag("exclusive"))
+    return n("reverse", result, axis=place) if back else result
 
 
 @onnx_operator("Unique", 11, 28)
@@ -69,9 +69,9 @@ def unique(n: Node, x: Expr) -> list[Expr | None]:
     flat = x if n.rank(x) == 1 else n("reshape", x, newshape=[-1])
     sorted_ = n.flag("sorted", True)
     values, firsts, inverse, count, counts = n.fields(n("unique", flat, is_sorted=sorted_, return_counts=True), 5)
-    made = []
+    results = []
     for part, cut in ((values, True), (firsts, True), (inverse, False), (counts, True)):
-        made.append(
+        results.append(
             n(
                 "strided_slice",
                 part,
@@ -82,4 +82,4 @@ def unique(n: Node, x: Expr) -> list[Expr | None]:
             if cut
             else part
         )
-    return [made[0], *(n.cast(part, "int64") for part in made[1:])]
+    return [results[0], *(n.cast(part, "int64") for part in results[1:])]

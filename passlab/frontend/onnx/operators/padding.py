@@ -47,14 +47,14 @@ def padded(n: Node, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -> E
     if not any(map(any, sides)):
         return x
     if mode == "wrap":
-        return _wrapped(n, x, sides)
+        return _wrap(n, x, sides)
     if n.dtype(x) == "bool":
         x, fill = n.cast(x, "uint8"), n.cast(fill, "uint8")
         return n.cast(n("nn.pad", x, pad_width=sides, pad_value=fill, pad_mode=mode), "bool")
     return n("nn.pad", x, pad_width=sides, pad_value=fill, pad_mode=mode)
 
 
-def _wrapped(n: Node, x: Expr, sides: list[list[int]]) -> Expr:
+def _wrap(n: Node, x: Expr, sides: list[list[int]]) -> Expr:
     """Return `x` repeated round about: the elements along each axis taken in a circle."""
     for axis, (before, after) in enumerate(sides):
         if before or after:

@@ -7,20 +7,20 @@ import math
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.windows import windows_of
-from passlab.frontend.pooling import places_of, pooled
+from passlab.frontend.pooling import places_of, pool
 from passlab.ir.expr import Expr
 
 
-def _pooled(n: Node, kind: str, x: Expr, **more: bool) -> Expr:
-    return pooled(n, kind, x, windows_of(n, x, n.integers("kernel_shape")), n.flag("ceil_mode"), **more)
+def _pool(n: Node, kind: str, x: Expr, **more: bool) -> Expr:
+    return pool(n, kind, x, windows_of(n, x, n.integers("kernel_shape")), n.flag("ceil_mode"), **more)
 
 
 @onnx_operator("MaxPool", 1, 8, 10, 11, 12, 22)
 def max_pool(n: Node, x: Expr) -> list[Expr]:
     """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`; the places of the maxima by `argmax`."""
     windows, ceil = windows_of(n, x, n.integers("kernel_shape")), n.flag("ceil_mode")
-    made = pooled(n, "max", x, windows, ceil)
-    return [made, places_of(n, x, windows, ceil, n.flag("storage_order"))] if n.wants(1) else [made]
+    result = pool(n, "max", x, windows, ceil)
+    return [result, places_of(n, x, windows, ceil, n.flag("storage_order"))] if n.wants(1) else [result]
 
 
 @onnx_operator("MaxUnpool", 9, 11, 22)
@@ -33,18 +33,18 @@ def max_unpool(n: Node, x: Expr, places: Expr, shape: Expr | None = None) -> Exp
     whole = [batch, channels, *sizes]
     zeros = n("zeros", shape=[math.prod(whole)], dtype=n.dtype(x))
     flat = [n("reshape", part, newshape=[-1]) for part in (places, x)]
-    made = n("reshape", n("scatter_elements", zeros, *flat, axis=0), newshape=whole)
+    result = n("reshape", n("scatter_elements", zeros, *flat, axis=0), newshape=whole)
     if shape is None:
-        return made
-    wanted = n.known_ints(shape, "the shape of the result")
-    sides = [[0, size - own] for size, own in zip(wanted, whole, strict=True)]
-    return n("nn.pad", made, pad_width=sides, pad_value=n.constant(0, x))
+        return result
+    target = n.known_ints(shape, "the shape of the result")
+    sides = [[0, size - own] for size, own in zip(target, whole, strict=True)]
+    return n("nn.pad", result, pad_width=sides, pad_value=n.constant(0, x))
 
 
 @onnx_operator("AveragePool", 1, 7, 10, 11, 19, 22)
 def average_pool(n: Node, x: Expr) -> Expr:
     """`nn.avg_pool1d`, `nn.avg_pool2d` or `nn.avg_pool3d`."""
-    return _pooled(n, "avg", x, count_include_pad=n.flag("count_include_pad"))
+    return _pool(n, "avg", x, count_include_pad=n.flag("count_include_pad"))
 
 
 @onnx_operator("LpPool", 1, 2, 11, 18, 22)
@@ -52,7 +52,7 @@ def norm_pool(n: Node, x: Expr) -> Expr:
     """The root of the mean of powers, times the size of the window."""
     p = n.number("p", 2)
     powers = n("power", n("abs", x), float(p))
-    mean = _pooled(n, "avg", powers, count_include_pad=True)
+    mean = _pool(n, "avg", powers, count_include_pad=True)
     return n("power", n("multiply", mean, math.prod(n.integers("kernel_shape"))), 1 / p)
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from passlab.frontend.formulas import to_even
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.onnx.operators.convolution import convolved, kernel_of
-from passlab.frontend.onnx.operators.elementwise import saturated
+from passlab.frontend.onnx.operators.convolution import convolve, kernel_of
+from passlab.frontend.onnx.operators.elementwise import saturate
 from passlab.frontend.onnx.operators.padding import padded
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.frontend.onnx.windows import windows_of
@@ -55,9 +55,9 @@ def _spread(n: Node, part: Expr, x: Expr, axis: int, block: int) -> Expr:
     if n.rank(part) == 0 or n.shape(part) == (1,):
         return n("reshape", part, newshape=[]) if n.rank(part) else part
     if block:
-        made = n("repeat", part, repeats=block, axis=axis)
+        result = n("repeat", part, repeats=block, axis=axis)
         (length,) = n.static_shape(x, [axis])
-        return n("strided_slice", made, begin=[0], end=[length], strides=[1], axes=[axis])
+        return n("strided_slice", result, begin=[0], end=[length], strides=[1], axes=[axis])
     behind = n.rank(x) - axis - 1
     return n("expand_dims", part, axis=1, num_newaxis=behind) if behind else part
 
@@ -76,12 +76,12 @@ def quantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
     wide = _wide(n, x, scale)
     ratio = n("divide", n.cast(x, wide), n.cast(_spread(n, scale, x, axis, block), wide))
     if dtype not in _RANGES:
-        return n.cast(saturated(n, ratio, dtype), dtype)
-    made = to_even(n, ratio)
+        return n.cast(saturate(n, ratio, dtype), dtype)
+    result = to_even(n, ratio)
     if zero is not None:
-        made = n("add", made, n.cast(_spread(n, zero, x, axis, block), wide))
+        result = n("add", result, n.cast(_spread(n, zero, x, axis, block), wide))
     low, high = _RANGES[dtype]
-    return n.cast(n("clip", made, a_min=float(low), a_max=float(high)), dtype)
+    return n.cast(n("clip", result, a_min=float(low), a_max=float(high)), dtype)
 
 
 def _wide(n: Node, x: Expr, scale: Expr) -> str:
@@ -98,10 +98,10 @@ def dequantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
         scales, zeros = _for_relay(n, scale, zero)
         return n("qnn.dequantize", x, input_scale=scales, input_zero_point=zeros, axis=axis, out_dtype=out)
     wide = "float32" if out in ("float16", "bfloat16") else out
-    made = n.cast(x, wide)
+    result = n.cast(x, wide)
     if zero is not None:
-        made = n("subtract", made, n.cast(_spread(n, zero, x, axis, block), wide))
-    return n.cast(n("multiply", made, n.cast(_spread(n, scale, x, axis, block), wide)), out)
+        result = n("subtract", result, n.cast(_spread(n, zero, x, axis, block), wide))
+    return n.cast(n("multiply", result, n.cast(_spread(n, scale, x, axis, block), wide)), out)
 
 
 @onnx_operator("DynamicQuantizeLinear", 11)
@@ -113,33 +113,33 @@ def dynamic_quantize(n: Node, x: Expr) -> list[Expr]:
     scale = n("divide", n("subtract", high, low), 255)
     start = n("clip", to_even(n, n("divide", n("negative", low), scale)), a_min=0.0, a_max=255.0)
     zero = n.cast(start, "uint8")
-    made = n("add", to_even(n, n("divide", x, scale)), start)
-    return [n.cast(n("clip", made, a_min=0.0, a_max=255.0), "uint8"), scale, zero]
+    result = n("add", to_even(n, n("divide", x, scale)), start)
+    return [n.cast(n("clip", result, a_min=0.0, a_max=255.0), "uint8"), scale, zero]
 
 
-def _shifted(n: Node, x: Expr, zero: Expr | None, axis: int) -> Expr:
+def _shift(n: Node, x: Expr, zero: Expr | None, axis: int) -> Expr:
     """Return the distance of 8-bit numbers from their zero point, in 32 bits."""
-    made = n.cast(x, "int32")
+    result = n.cast(x, "int32")
     if zero is None:
-        return made
-    return n("subtract", made, n.cast(_spread(n, zero, x, axis, 0), "int32"))
+        return result
+    return n("subtract", result, n.cast(_spread(n, zero, x, axis, 0), "int32"))
 
 
 @onnx_operator("MatMulInteger", 10)
 def matmul_integer(n: Node, a: Expr, b: Expr, a_zero: Expr | None = None, b_zero: Expr | None = None) -> Expr:
     """The product, in 32 bits, of the distances from the zero points."""
-    rows = _shifted(n, a, a_zero, max(n.rank(a) - 2, 0))
-    return matrix_product(n, rows, _shifted(n, b, b_zero, n.rank(b) - 1), "int32")
+    rows = _shift(n, a, a_zero, max(n.rank(a) - 2, 0))
+    return matrix_product(n, rows, _shift(n, b, b_zero, n.rank(b) - 1), "int32")
 
 
 def _integer_conv(n: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr:
     """Return a convolution in 32 bits. What lies outside the image is the zero point, whose distance is 0."""
     windows = windows_of(n, x, kernel_of(n, w))
     rank = windows.rank
-    image, kernel = _shifted(n, x, x_zero, 1), _shifted(n, w, w_zero, 0)
+    image, kernel = _shift(n, x, x_zero, 1), _shift(n, w, w_zero, 0)
     sides = [[0, 0], [0, 0], *([windows.pads[at], windows.pads[at + rank]] for at in range(rank))]
     image = padded(n, image, sides, n.constant(0, "int32"), "constant")
-    return convolved(
+    return convolve(
         n, image, kernel, Windows(windows.kernel, windows.strides, windows.dilations, [0] * 2 * rank), "int32"
     )
 
@@ -164,9 +164,9 @@ def quantized_conv(
     bias: Expr | None = None,
 ) -> Expr:
     """The convolution in 32 bits, `nn.bias_add`, and `round` to the scale of the result, half to even as ONNX does."""
-    made = _integer_conv(n, x, w, x_zero, w_zero)
-    made = made if bias is None else n("nn.bias_add", made, bias, axis=1)
-    return _requantized(n, made, n("multiply", x_scale, w_scale), y_scale, y_zero, 1)
+    result = _integer_conv(n, x, w, x_zero, w_zero)
+    result = result if bias is None else n("nn.bias_add", result, bias, axis=1)
+    return _requantize(n, result, n("multiply", x_scale, w_scale), y_scale, y_zero, 1)
 
 
 @onnx_operator("QLinearMatMul", 10, 21)
@@ -174,15 +174,15 @@ def quantized_matmul(
     n: Node, a: Expr, a_scale: Expr, a_zero: Expr, b: Expr, b_scale: Expr, b_zero: Expr, y_scale: Expr, y_zero: Expr
 ) -> Expr:
     """The product in 32 bits, brought to the scale of the result."""
-    rows, columns = _shifted(n, a, a_zero, max(n.rank(a) - 2, 0)), _shifted(n, b, b_zero, n.rank(b) - 1)
-    made = matrix_product(n, rows, columns, "int32")
-    return _requantized(n, made, n("multiply", a_scale, b_scale), y_scale, y_zero, n.rank(made) - 1)
+    rows, columns = _shift(n, a, a_zero, max(n.rank(a) - 2, 0)), _shift(n, b, b_zero, n.rank(b) - 1)
+    result = matrix_product(n, rows, columns, "int32")
+    return _requantize(n, result, n("multiply", a_scale, b_scale), y_scale, y_zero, n.rank(result) - 1)
 
 
-def _requantized(n: Node, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axis: int) -> Expr:
+def _requantize(n: Node, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axis: int) -> Expr:
     """Return 32-bit numbers of one scale as 8-bit numbers of another, by rounding half to even as ONNX does."""
     ratio = n.cast(n("divide", n.cast(scale, "float32"), n.cast(y_scale, "float32")), "float32")
-    made = to_even(n, n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))
-    made = n("add", made, n.cast(_spread(n, y_zero, x, axis, 0), "float32"))
+    result = to_even(n, n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))
+    result = n("add", result, n.cast(_spread(n, y_zero, x, axis, 0), "float32"))
     low, high = _RANGES.get(n.dtype(y_zero), (-np.inf, np.inf))
-    return n.cast(n("clip", made, a_min=float(low), a_max=float(high)), n.dtype(y_zero))
+    return n.cast(n("clip", result, a_min=float(low), a_max=float(high)), n.dtype(y_zero))

@@ -53,12 +53,12 @@ def _activations(n: Node, defaults: Sequence[str], directions: int) -> list[list
     if len(names) != len(defaults) * directions:
         n.refuse("has a wrong number of activations", str(len(defaults) * directions), str(len(names)))
     alphas, betas = iter(n.numbers("activation_alpha", [])), iter(n.numbers("activation_beta", []))
-    made = []
+    results = []
     for name in names:
         takes = _TAKES.get(name.lower(), 0)
         alpha = next(alphas, None) if takes >= 1 else None
-        made.append(_activation(n, name, alpha, next(betas, None) if takes >= 2 else None))
-    return [made[at * len(defaults) : (at + 1) * len(defaults)] for at in range(directions)]
+        results.append(_activation(n, name, alpha, next(betas, None) if takes >= 2 else None))
+    return [results[at * len(defaults) : (at + 1) * len(defaults)] for at in range(directions)]
 
 
 # ---------------------------------------------------------------- one direction
@@ -78,7 +78,7 @@ class Layer:
 Step = Callable[[Node, Layer, Expr, list[Expr]], list[Expr]]  # of the gates' inputs and the states: the new states
 
 
-def _clipped(n: Node, x: Expr) -> Expr:
+def _clip_to(n: Node, x: Expr) -> Expr:
     return n("clip", x, a_min=-n.number("clip"), a_max=n.number("clip")) if n.has("clip") else x
 
 
@@ -86,19 +86,19 @@ def _gates(n: Node, x: Expr, count: int) -> list[Expr]:
     return n.fields(n("split", x, indices_or_sections=count, axis=1), count)
 
 
-def _with_state(n: Node, layer: Layer, given: Expr, state: Expr) -> Expr:
-    made = n("add", given, n("nn.dense", state, layer.r))
-    return made if layer.r_bias is None else n("add", made, layer.r_bias)
+def _with_state(n: Node, layer: Layer, x: Expr, state: Expr) -> Expr:
+    result = n("add", x, n("nn.dense", state, layer.r))
+    return result if layer.r_bias is None else n("add", result, layer.r_bias)
 
 
-def _rnn_step(n: Node, layer: Layer, given: Expr, states: list[Expr]) -> list[Expr]:
-    return [layer.activations[0](_clipped(n, _with_state(n, layer, given, states[0])))]
+def _rnn_step(n: Node, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
+    return [layer.activations[0](_clip_to(n, _with_state(n, layer, x, states[0])))]
 
 
-def _gru_step(n: Node, layer: Layer, given: Expr, states: list[Expr]) -> list[Expr]:
+def _gru_step(n: Node, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
     f, g = layer.activations
     (state,), hidden = states, layer.hidden
-    x_update, x_reset, x_new = _gates(n, given, 3)
+    x_update, x_reset, x_new = _gates(n, x, 3)
     r_gates = n("split", layer.r, indices_or_sections=[2 * hidden], axis=0)
     r_first, r_new = n.fields(r_gates, 2)
     first = n("nn.dense", state, r_first)
@@ -107,19 +107,19 @@ def _gru_step(n: Node, layer: Layer, given: Expr, states: list[Expr]) -> list[Ex
         bias_first, bias_new = n.fields(n("split", layer.r_bias, indices_or_sections=[2 * hidden], axis=0), 2)
         first = n("add", first, bias_first)
     h_update, h_reset = _gates(n, first, 2)
-    update, reset = f(_clipped(n, n("add", x_update, h_update))), f(_clipped(n, n("add", x_reset, h_reset)))
+    update, reset = f(_clip_to(n, n("add", x_update, h_update))), f(_clip_to(n, n("add", x_reset, h_reset)))
     before = n.flag("linear_before_reset")
     past = n("nn.dense", state if before else n("multiply", reset, state), r_new)
     past = past if bias_new is None else n("add", past, bias_new)
-    new = g(_clipped(n, n("add", x_new, n("multiply", reset, past) if before else past)))
+    new = g(_clip_to(n, n("add", x_new, n("multiply", reset, past) if before else past)))
     kept = n("multiply", update, state)
     return [n("add", n("multiply", n("subtract", n.constant(1, update), update), new), kept)]
 
 
-def _lstm_step(n: Node, layer: Layer, given: Expr, states: list[Expr]) -> list[Expr]:
+def _lstm_step(n: Node, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
     f, g, h = layer.activations
     state, cell = states
-    into, out, forget, new = _gates(n, _with_state(n, layer, given, state), 4)
+    into, out, forget, new = _gates(n, _with_state(n, layer, x, state), 4)
     peep: list[Expr | None] = [None] * 3
     if layer.peepholes is not None:
         peep = list(n.fields(n("split", layer.peepholes, indices_or_sections=3, axis=0), 3))
@@ -127,13 +127,13 @@ def _lstm_step(n: Node, layer: Layer, given: Expr, states: list[Expr]) -> list[E
     def looking(gate: Expr, weight: Expr | None, at: Expr) -> Expr:
         return gate if weight is None else n("add", gate, n("multiply", weight, at))
 
-    i = f(_clipped(n, looking(into, peep[0], cell)))
+    i = f(_clip_to(n, looking(into, peep[0], cell)))
     if n.flag("input_forget"):
         kept = n("subtract", n.constant(1, i), i)
     else:
-        kept = f(_clipped(n, looking(forget, peep[2], cell)))
-    cell = n("add", n("multiply", kept, cell), n("multiply", i, g(_clipped(n, new))))
-    o = f(_clipped(n, looking(out, peep[1], cell)))
+        kept = f(_clip_to(n, looking(forget, peep[2], cell)))
+    cell = n("add", n("multiply", kept, cell), n("multiply", i, g(_clip_to(n, new))))
+    o = f(_clip_to(n, looking(out, peep[1], cell)))
     return [n("multiply", o, h(cell)), cell]
 
 
@@ -146,9 +146,9 @@ def _run(
     if count < 1:
         n.refuse("runs over an empty sequence")
     limits.check("model_nodes", count, "a recurrent layer, written out step by step,")
-    given = n("nn.dense", x, layer.w)
-    given = given if layer.w_bias is None else n("add", given, layer.w_bias)
-    parts = n.fields(n("split", given, indices_or_sections=count, axis=0), count) if count > 1 else [given]
+    products = n("nn.dense", x, layer.w)
+    products = products if layer.w_bias is None else n("add", products, layer.w_bias)
+    parts = n.fields(n("split", products, indices_or_sections=count, axis=0), count) if count > 1 else [products]
     outputs: list[Expr] = []
     for time in reversed(range(count)) if back else range(count):
         new = step(n, layer, n("squeeze", parts[time], axis=[0]), states)
@@ -205,8 +205,8 @@ def recurrent(
         layer = _layer(n, at, gates, weights, activations[at])
         zeros = _zeros(n, x, layer.hidden)
         states = [_one(n, first, at) or zeros for first in firsts]
-        made, last = _run(n, step, layer, x, states, lengths, direction == "reverse")
-        outputs.append(made)
+        result, last = _run(n, step, layer, x, states, lengths, direction == "reverse")
+        outputs.append(result)
         lasts.append(last)
     everything = n("stack", n.builder.tuple(outputs), axis=1)
     ends = [n("stack", n.builder.tuple(list(state)), axis=0) for state in zip(*lasts, strict=True)]

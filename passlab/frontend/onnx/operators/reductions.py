@@ -40,8 +40,8 @@ def log_sum_exp(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
         return x
     top = n("max", x, axis=axes, keepdims=True)
     top = n("where", n("isfinite", top), top, n.constant(0, x))
-    made = n("add", n("log", n("sum", n("exp", n("subtract", x, top)), axis=axes, keepdims=True)), top)
-    return made if keep else n("squeeze", made, axis=axes)
+    result = n("add", n("log", n("sum", n("exp", n("subtract", x, top)), axis=axes, keepdims=True)), top)
+    return result if keep else n("squeeze", result, axis=axes)
 
 
 def _square(n: Node, x: Expr) -> Expr:

@@ -64,20 +64,22 @@ _COORDINATES = (*COORDINATES, "half_pixel_symmetric")
 
 
 def _numbers(n: Node, x: Expr, what: str) -> list[float]:
-    return [float(entry) for entry in n.known(x, what).reshape(-1)]
+    return [float(entry) for entry in n.constant_of(x, what).reshape(-1)]
 
 
 def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, region: list[float] | None) -> Expr:
     """Resize to sizes, or to what keeps the aspect ratio and fits them."""
     policy = n.choice("keep_aspect_ratio_policy", "stretch", _POLICIES)
     if n.value(sizes) is None and policy == "stretch" and len(axes) == n.rank(x) == 4:
-        wanted = n("strided_slice", sizes, begin=[2], end=[4], strides=[1])
-        return _dynamic(n, x, wanted, way)
+        target = n("strided_slice", sizes, begin=[2], end=[4], strides=[1])
+        return _dynamic(n, x, target, way)
     counts = n.known_ints(sizes, "the sizes")
     lengths = n.shape(x)
     if policy == "stretch":
-        known = [pair for pair in zip(axes, counts, strict=True) if pair[0] > 1 or isinstance(lengths[pair[0]], int)]
-        axes, counts = [axis for axis, _ in known], [count for _, count in known]
+        constant_pairs = [
+            pair for pair in zip(axes, counts, strict=True) if pair[0] > 1 or isinstance(lengths[pair[0]], int)
+        ]
+        axes, counts = [axis for axis, _ in constant_pairs], [count for _, count in constant_pairs]
         scales = [c / length for c, length in zip(counts, n.static_shape(x, axes), strict=True)]
     else:
         sizes_now = n.static_shape(x, axes)

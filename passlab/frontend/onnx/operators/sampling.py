@@ -57,8 +57,8 @@ def non_max_suppression(
         n.constant(float("-inf"), "float32") if threshold is None else _scalar(n, threshold),
     ]
     names = ("max_output_boxes_per_class", "iou_threshold", "score_threshold")
-    made = n("vision.all_class_non_max_suppression", boxes, scores, **dict(zip(names, limits, strict=True)))
-    kept, count = n.fields(made, 2)
+    result = n("vision.all_class_non_max_suppression", boxes, scores, **dict(zip(names, limits, strict=True)))
+    kept, count = n.fields(result, 2)
     start, step = n.constant([0], "int64"), n.constant([1], "int64")
     cut = n("strided_slice", kept, begin=start, end=n("reshape", n.cast(count, "int64"), newshape=[1]), strides=step)
     return n.cast(cut, "int64")
@@ -66,9 +66,9 @@ def non_max_suppression(
 
 def _just_above(n: Node, threshold: Expr) -> Expr:
     """Return the next number: ONNX suppresses what overlaps by more than its threshold, Relay what reaches it."""
-    known = n.value(threshold)
-    if known is not None:
-        return n.constant(np.nextafter(known, np.float32(np.inf)), "float32")
+    value = n.value(threshold)
+    if value is not None:
+        return n.constant(np.nextafter(value, np.float32(np.inf)), "float32")
     bits = n("reinterpret", threshold, dtype="int32")
     return n("reinterpret", n("add", n("where", n("less", bits, 0), n.constant(0, bits), bits), 1), dtype="float32")
 

@@ -39,12 +39,12 @@ def _static(n: Node, x: Expr, begin: list[int], end: list[int], axes: list[int],
         n.refuse("has bounds, axes and steps of different lengths")
     if 0 in strides or len(set(places)) < len(places):
         n.refuse("steps by 0, or along one axis twice")
-    made = n("strided_slice", x, begin=begin, end=end, strides=strides, axes=places) if places else x
+    result = n("strided_slice", x, begin=begin, end=end, strides=strides, axes=places) if places else x
     sizes = n.entries(x)
     if sizes is None or not places:
-        return made
+        return result
     part = sizes[begin[0] : None if strides[0] < 0 and end[0] < -len(sizes) else end[0] : strides[0]]
-    return n.constant(part, made) if all(isinstance(p, int) for p in part) else n.note(made, part)
+    return n.constant(part, result) if all(isinstance(p, int) for p in part) else n.note(result, part)
 
 
 def _dynamic(n: Node, x: Expr, starts: Expr, ends: Expr, axes: list[int], steps: Expr | None) -> Expr:

@@ -19,7 +19,7 @@ def fourier(n: Node, x: Expr, length: Expr | None = None, axis: Expr | None = No
         named = n.integer("axis", 1)
     place, parts = n.axis(named, rank), n.static_shape(x, [rank - 1])[0]
     (size,) = n.static_shape(x, [place])
-    wanted = size if length is None else n.known_ints(length, "the length")[0]
+    points = size if length is None else n.known_ints(length, "the length")[0]
     inverse, onesided = n.flag("inverse"), n.flag("onesided")
     fields = [n("take", x, n.constant(part, "int64"), axis=rank - 1) for part in range(parts)]
     real = fields[0]
@@ -28,39 +28,39 @@ def fourier(n: Node, x: Expr, length: Expr | None = None, axis: Expr | None = No
     moved = [n("transpose", part, axes=order) for part in (real, imaginary)]
     back = [int(a) for a in np.argsort(order)]
     if inverse and onesided:
-        wanted = 2 * (size - 1) if length is None else wanted
-        whole = _mirrored(n, moved, wanted)
+        points = 2 * (size - 1) if length is None else points
+        whole = _mirror(n, moved, points)
         signal = n.fields(n("dft", *whole, inverse=True), 2)[0]
         return n("expand_dims", n("transpose", signal, axes=back), axis=rank - 1)
-    moved = [_cut(n, part, wanted) for part in moved]
-    made = [n("transpose", part, axes=back) for part in n.fields(n("dft", *moved, inverse=inverse), 2)]
+    moved = [_cut(n, part, points) for part in moved]
+    results = [n("transpose", part, axes=back) for part in n.fields(n("dft", *moved, inverse=inverse), 2)]
     if onesided:
-        half = wanted // 2 + 1
-        made = [n("strided_slice", part, begin=[0], end=[half], strides=[1], axes=[place]) for part in made]
-    return n("stack", n.builder.tuple(made), axis=rank - 1)
+        half = points // 2 + 1
+        results = [n("strided_slice", part, begin=[0], end=[half], strides=[1], axes=[place]) for part in results]
+    return n("stack", n.builder.tuple(results), axis=rank - 1)
 
 
-def _mirrored(n: Node, half: list[Expr], wanted: int) -> list[Expr]:
+def _mirror(n: Node, half: list[Expr], points: int) -> list[Expr]:
     """Return the whole spectrum of a real signal of a length, from its first half."""
-    kept = wanted // 2 + 1
-    made = []
+    kept = points // 2 + 1
+    result = []
     for part, sign in zip((_cut(n, part, kept) for part in half), (1, -1), strict=True):
         axis = n.rank(part) - 1
-        rest = n("take", part, n.constant(list(range(wanted - kept, 0, -1)), "int64"), axis=axis)
-        made.append(n.concat([part, n("multiply", rest, sign)], axis))
-    return made
+        rest = n("take", part, n.constant(list(range(points - kept, 0, -1)), "int64"), axis=axis)
+        result.append(n.concat([part, n("multiply", rest, sign)], axis))
+    return result
 
 
-def _cut(n: Node, x: Expr, wanted: int) -> Expr:
+def _cut(n: Node, x: Expr, points: int) -> Expr:
     """Return the last axis cut, or filled with zeros, to a length."""
     rank = n.rank(x)
     (length,) = n.static_shape(x, [rank - 1])
-    if wanted < 1:
-        n.refuse("transforms nothing", found=str(wanted))
-    if wanted < length:
-        return n("strided_slice", x, begin=[0], end=[wanted], strides=[1], axes=[rank - 1])
-    sides = [[0, 0]] * (rank - 1) + [[0, wanted - length]]
-    return x if wanted == length else n("nn.pad", x, pad_width=sides, pad_value=n.constant(0, x))
+    if points < 1:
+        n.refuse("transforms nothing", found=str(points))
+    if points < length:
+        return n("strided_slice", x, begin=[0], end=[points], strides=[1], axes=[rank - 1])
+    sides = [[0, 0]] * (rank - 1) + [[0, points - length]]
+    return x if points == length else n("nn.pad", x, pad_width=sides, pad_value=n.constant(0, x))
 
 
 @onnx_operator("STFT", 17)

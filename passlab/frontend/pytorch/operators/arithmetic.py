@@ -9,7 +9,7 @@ from passlab.frontend.pytorch.node import Node, Number
 from passlab.ir.expr import Expr
 
 
-def _scaled(n: Node, x: Any, factor: Number) -> Any:
+def _scale(n: Node, x: Any, factor: Number) -> Any:
     if factor == 1:
         return x
     return x * factor if isinstance(x, (bool, int, float)) else n("multiply", x, n.constant(factor, n.dtype(x)))
@@ -19,14 +19,14 @@ def _scaled(n: Node, x: Any, factor: Number) -> Any:
 def add(n: Node, x: Any, y: Any, alpha: Number = 1) -> Expr:
     """`add`."""
     a, b = n.together(x, y)
-    return n("logical_or" if n.dtype(a) == "bool" else "add", a, _scaled(n, b, alpha))
+    return n("logical_or" if n.dtype(a) == "bool" else "add", a, _scale(n, b, alpha))
 
 
 @aten("sub", "subtract")
 def sub(n: Node, x: Any, y: Any, alpha: Number = 1) -> Expr:
     """`subtract`."""
     a, b = n.together(x, y)
-    return n("subtract", a, _scaled(n, b, alpha))
+    return n("subtract", a, _scale(n, b, alpha))
 
 
 @aten("rsub")
@@ -105,10 +105,10 @@ def hypot(n: Node, x: Expr, y: Expr) -> Expr:
 @aten("addcmul")
 def addcmul(n: Node, x: Expr, a: Expr, b: Expr, value: Number = 1) -> Expr:
     """`x + value * a * b`."""
-    return add(n, x, _scaled(n, mul(n, a, b), value))
+    return add(n, x, _scale(n, mul(n, a, b), value))
 
 
 @aten("addcdiv")
 def addcdiv(n: Node, x: Expr, a: Expr, b: Expr, value: Number = 1) -> Expr:
     """`x + value * a / b`."""
-    return add(n, x, _scaled(n, n("divide", *n.together(a, b)), value))
+    return add(n, x, _scale(n, n("divide", *n.together(a, b)), value))

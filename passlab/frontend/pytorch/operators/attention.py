@@ -36,7 +36,7 @@ def scaled_dot_product_attention(
     if is_causal:
         attn_mask = _causal(n, scores)
     if attn_mask is not None:
-        scores = _masked(n, scores, attn_mask)
+        scores = _mask(n, scores, attn_mask)
     return matrix_product(n, n("nn.softmax", scores, axis=n.rank(scores) - 1), value, "")
 
 
@@ -57,7 +57,7 @@ def _causal(n: Node, scores: Expr) -> Expr:
     return n.cast(n("trilu", whole, k=n.constant(0, "int64"), upper=False), "bool")
 
 
-def _masked(n: Node, scores: Expr, mask: Expr) -> Expr:
+def _mask(n: Node, scores: Expr, mask: Expr) -> Expr:
     """Return scores with a mask: of booleans that tell what counts, or of numbers that are added."""
     if n.dtype(mask) != "bool":
         return n("add", scores, n.cast(mask, n.dtype(scores)))

@@ -50,7 +50,7 @@ def convolution(
     strides, dilations = n.wholes(stride, rank), n.wholes(dilation, rank)
     pads: Any = padding if isinstance(padding, str) else n.wholes(padding, rank)
     if transposed:
-        result = _transposed(n, x, weight, strides, pads, dilations, groups, n.wholes(output_padding, rank))
+        result = _transpose_to(n, x, weight, strides, pads, dilations, groups, n.wholes(output_padding, rank))
     else:
         result = _plain(n, x, weight, strides, _sides(n, weight, pads, dilations), dilations, groups)
     result = result if bias is None else n("nn.bias_add", result, bias, axis=1)
@@ -67,7 +67,7 @@ def _sides(n: Node, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
     return [*pads, *pads]
 
 
-def _transposed(
+def _transpose_to(
     n: Node,
     x: Expr,
     weight: Expr,

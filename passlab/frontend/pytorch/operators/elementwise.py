@@ -85,7 +85,7 @@ def _to_whole(operator: str) -> Any:
     return translate
 
 
-def _compared(operator: str) -> Any:
+def _compare(operator: str) -> Any:
     def translate(n: Node, x: Any, y: Any) -> Expr:
         return n(operator, *n.together(x, y))
 
@@ -117,7 +117,7 @@ for _table, _made in (
     (FLOATS, _of_floats),
     (PLAIN, _plain),
     (WHOLE, _to_whole),
-    (COMPARISONS, _compared),
+    (COMPARISONS, _compare),
     (LOGICAL, _logical),
 ):
     for _name, _operator in _table.items():

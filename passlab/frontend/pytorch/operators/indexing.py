@@ -10,7 +10,7 @@ from passlab.frontend.formulas import from_zero
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Node
 from passlab.frontend.pytorch.operators.movement import expand, permute
-from passlab.frontend.sizes import reshaped, sizes_of
+from passlab.frontend.sizes import reshape_to, sizes_of
 from passlab.ir.expr import Expr
 
 REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min"}
@@ -157,7 +157,7 @@ def index_put(n: Node, x: Expr, indices: list[Expr | None], values: Expr, accumu
     lone = indices[0] if len(indices) == 1 else None
     if lone is not None and n.dtype(lone) == "bool" and n.rank(values) == 0 and not accumulate:
         spare = n.rank(x) - n.rank(lone)
-        mask = reshaped(n, lone, [*sizes_of(n, lone), *[1] * spare])
+        mask = reshape_to(n, lone, [*sizes_of(n, lone), *[1] * spare])
         return n("where", mask, n.cast(values, n.dtype(x)), x)
     places, x = _places(n, x, indices)
     axes = [axis for axis, index in enumerate(places) if index is not None]

@@ -27,7 +27,7 @@ def product(n: Node, a: Expr, b: Expr) -> Expr:
     return matrix_product(n, a, b, "")
 
 
-def _mixed(n: Node, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr:
+def _mix(n: Node, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr:
     result = result if alpha == 1 else n("multiply", result, n.constant(alpha, result))
     if beta == 0:
         return result
@@ -43,7 +43,7 @@ def addmm(n: Node, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number
     plain = beta == alpha == 1 and n.rank(bias) == 1 and n.rank(result) == 2
     if plain and isinstance(n.shape(bias)[0], int) and n.shape(bias)[0] == n.shape(result)[1] != 1:
         return n("nn.bias_add", result, bias, axis=1)
-    return _mixed(n, bias, result, beta, alpha)
+    return _mix(n, bias, result, beta, alpha)
 
 
 @aten("einsum")

@@ -10,7 +10,7 @@ import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Node
-from passlab.frontend.sizes import Size, as_vector, product, reshaped, size_of, sizes_of
+from passlab.frontend.sizes import Size, as_vector, product, reshape_to, size_of, sizes_of
 from passlab.ir.expr import Expr
 
 
@@ -44,7 +44,7 @@ def view(n: Node, x: Expr, shape: Any) -> Expr:
         return n("reinterpret", x, dtype=shape)
     sizes = n.sizes(shape)
     if -1 not in sizes:
-        return reshaped(n, x, sizes)
+        return reshape_to(n, x, sizes)
     return _worked_out(n, x, sizes)
 
 
@@ -55,7 +55,7 @@ def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
         numbers = [int(size) for size in sizes if isinstance(size, int)]  # the same list, for type checkers
         rest = math.prod(size for size in numbers if size != -1)
         whole = math.prod(int(size) for size in own if isinstance(size, int))
-        return reshaped(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
+        return reshape_to(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
     left_own, left = list(own), [size for size in sizes if not (isinstance(size, int) and size == -1)]
     for size in list(left):  # what stands on both sides is no part of the size that is asked for
         match = next((i for i, o in enumerate(left_own) if o is size or (isinstance(o, int) and o == size)), None)
@@ -65,7 +65,7 @@ def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
     if all(isinstance(size, int) for size in (*left_own, *left)):
         rest = math.prod(int(size) for size in left if isinstance(size, int))
         whole = math.prod(int(size) for size in left_own if isinstance(size, int))
-        return reshaped(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
+        return reshape_to(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
     codes = [
         size if isinstance(size, int) else 0 if i < len(own) and own[i] is size else None
         for i, size in enumerate(sizes)
@@ -78,7 +78,7 @@ def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
 @aten("view_as", "reshape_as")
 def view_as(n: Node, x: Expr, other: Expr) -> Expr:
     """`reshape`."""
-    return reshaped(n, x, sizes_of(n, other))
+    return reshape_to(n, x, sizes_of(n, other))
 
 
 @aten("flatten")
@@ -91,7 +91,7 @@ def flatten(n: Node, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Expr:
     sizes = sizes_of(n, x)
     if first == last:
         return x
-    return reshaped(n, x, [*sizes[:first], product(n, sizes[first : last + 1]), *sizes[last + 1 :]])
+    return reshape_to(n, x, [*sizes[:first], product(n, sizes[first : last + 1]), *sizes[last + 1 :]])
 
 
 @aten("unflatten")
@@ -101,7 +101,7 @@ def unflatten(n: Node, x: Expr, dim: int, shape: Sequence[Any]) -> Expr:
     return (
         _worked_out(n, x, whole)
         if -1 in (whole := [*sizes[:axis], *n.sizes(shape), *sizes[axis + 1 :]])
-        else (reshaped(n, x, whole))
+        else (reshape_to(n, x, whole))
     )
 
 
@@ -122,7 +122,7 @@ def transpose(n: Node, x: Expr, dim0: int, dim1: int) -> Expr:
 
 
 @aten("t", "numpy_T", "mT")
-def turned(n: Node, x: Expr) -> Expr:
+def turn(n: Node, x: Expr) -> Expr:
     """`transpose` of the last two axes."""
     return x if n.rank(x) < 2 else transpose(n, x, -2, -1)
 
@@ -214,14 +214,14 @@ def flip(n: Node, x: Expr, dims: list[int]) -> Expr:
 def roll(n: Node, x: Expr, shifts: Any, dims: Any = None) -> Expr:
     """A `concatenate` of two slices for each axis."""
     if not dims:
-        rolled = _rolled(n, n("reshape", x, newshape=[-1]), n.whole(n.wholes(shifts)[0]), 0)
+        rolled = _roll_axes(n, n("reshape", x, newshape=[-1]), n.whole(n.wholes(shifts)[0]), 0)
         return n("reshape", rolled, newshape=list(n.static_shape(x)))
     for shift, dim in zip(n.wholes(shifts), n.wholes(dims), strict=True):
-        x = _rolled(n, x, shift, n.axis(dim, n.rank(x)))
+        x = _roll_axes(n, x, shift, n.axis(dim, n.rank(x)))
     return x
 
 
-def _rolled(n: Node, x: Expr, shift: int, axis: int) -> Expr:
+def _roll_axes(n: Node, x: Expr, shift: int, axis: int) -> Expr:
     (length,) = n.static_shape(x, [axis])
     at = -shift % length if length else 0
     if not at:
@@ -241,9 +241,9 @@ def pixel_unshuffle(n: Node, x: Expr, downscale_factor: int) -> Expr:
     """A `transpose` between two reshapes."""
     channels, height, width = n.static_shape(x, [1, 2, 3])
     block, batch = downscale_factor, size_of(n, x, 0)
-    parts = reshaped(n, x, [batch, channels, height // block, block, width // block, block])
+    parts = reshape_to(n, x, [batch, channels, height // block, block, width // block, block])
     moved = n("transpose", parts, axes=[0, 1, 3, 5, 2, 4])
-    return reshaped(n, moved, [batch, channels * block * block, height // block, width // block])
+    return reshape_to(n, moved, [batch, channels * block * block, height // block, width // block])
 
 
 @aten("tril")
@@ -268,7 +268,7 @@ def diagonal(n: Node, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) ->
     count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
     starts = np.arange(count) * (columns + 1) + (offset if offset >= 0 else -offset * columns)
     sizes = sizes_of(n, x)
-    flat = reshaped(n, permute(n, x, [*rest, a, b]), [*(sizes[axis] for axis in rest), rows * columns])
+    flat = reshape_to(n, permute(n, x, [*rest, a, b]), [*(sizes[axis] for axis in rest), rows * columns])
     return n("take", flat, n.constant(starts, "int64"), axis=len(rest))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Node
-from passlab.frontend.sizes import reshaped, size_of, sizes_of
+from passlab.frontend.sizes import reshape_to, size_of, sizes_of
 from passlab.ir.expr import Expr
 
 
@@ -172,5 +172,5 @@ def channel_shuffle(n: Node, x: Expr, groups: int) -> Expr:
     """A `transpose` between two reshapes."""
     (channels,) = n.static_shape(x, [1])
     sizes, rest = sizes_of(n, x), range(3, n.rank(x) + 1)
-    parts = reshaped(n, x, [size_of(n, x, 0), groups, channels // groups, *sizes[2:]])
-    return reshaped(n, n("transpose", parts, axes=[0, 2, 1, *rest]), sizes)
+    parts = reshape_to(n, x, [size_of(n, x, 0), groups, channels // groups, *sizes[2:]])
+    return reshape_to(n, n("transpose", parts, axes=[0, 2, 1, *rest]), sizes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.frontend.pooling import Windows, places_of, pooled
+from passlab.frontend.pooling import Windows, places_of, pool
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Node
 from passlab.ir.expr import Expr
@@ -36,7 +36,7 @@ def max_pool(
     """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`."""
     rank = _rank(n)
     x, lone = _with_batch(n, x, rank)
-    return _without(n, pooled(n, "max", x, _windows(n, rank, kernel_size, stride, padding, dilation), ceil_mode), lone)
+    return _without(n, pool(n, "max", x, _windows(n, rank, kernel_size, stride, padding, dilation), ceil_mode), lone)
 
 
 @aten("max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices")
@@ -47,7 +47,7 @@ def max_pool_with_indices(
     rank = _rank(n)
     x, lone = _with_batch(n, x, rank)
     windows = _windows(n, rank, kernel_size, stride, padding, dilation)
-    result = _without(n, pooled(n, "max", x, windows, ceil_mode), lone)
+    result = _without(n, pool(n, "max", x, windows, ceil_mode), lone)
     if not all(isinstance(dim, int) for dim in n.shape(x)):
         return [result, None]
     return [result, _without(n, places_of(n, x, windows, ceil_mode, whole=False), lone)]
@@ -74,9 +74,9 @@ def avg_pool(
             size *= side
         if ceil_mode:
             n.refuse("has a divisor of its own and `ceil_mode`")
-        result = n("multiply", pooled(n, "avg", x, windows, False, count_include_pad=True), size / divisor_override)
+        result = n("multiply", pool(n, "avg", x, windows, False, count_include_pad=True), size / divisor_override)
     else:
-        result = pooled(n, "avg", x, windows, ceil_mode, count_include_pad=count_include_pad)
+        result = pool(n, "avg", x, windows, ceil_mode, count_include_pad=count_include_pad)
     return _without(n, result, lone)
 
 

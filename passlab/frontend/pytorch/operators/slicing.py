@@ -100,7 +100,7 @@ def unbind(n: Node, x: Expr, dim: int = 0) -> list[Expr]:
     return [n("take", x, n.constant(at, "int64"), axis=axis) for at in range(length)]
 
 
-def _replaced(n: Node, x: Expr, source: Expr, axis: int, places: Sequence[int]) -> Expr:
+def _replace(n: Node, x: Expr, source: Expr, axis: int, places: Sequence[int]) -> Expr:
     """Return a tensor with the elements at some places of an axis replaced."""
     (length,) = n.static_shape(x, [axis])
     new = np.zeros(length, np.int64)
@@ -124,7 +124,7 @@ def slice_scatter(
     sizes = sizes_of(n, x)
     places = range(*bounds.indices(length))
     source = expand(n, n.cast(source, n.dtype(x)), [*sizes[:axis], len(places), *sizes[axis + 1 :]])
-    return _replaced(n, x, source, axis, places)
+    return _replace(n, x, source, axis, places)
 
 
 @aten("select_scatter")
@@ -132,4 +132,4 @@ def select_scatter(n: Node, x: Expr, source: Expr, dim: int, index: int) -> Expr
     """`where` of the part and the rest."""
     axis = n.axis(dim, n.rank(x))
     (length,) = n.static_shape(x, [axis])
-    return _replaced(n, x, n("expand_dims", n.cast(source, n.dtype(x)), axis=axis), axis, [n.whole(index) % length])
+    return _replace(n, x, n("expand_dims", n.cast(source, n.dtype(x)), axis=axis), axis, [n.whole(index) % length])

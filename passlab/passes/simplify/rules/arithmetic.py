@@ -11,7 +11,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import op_name
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
-from passlab.rewriting.rules import Match, Rule, computed
+from passlab.rewriting.rules import Match, Rule, compute
 from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
 
 _BROADCASTING = "add|subtract|multiply|divide|maximum|minimum"
@@ -77,17 +77,17 @@ def _twice(match: Match) -> Expr | None:
     )
 
 
-def _joined(op: str, match: Match) -> Expr | None:
+def _join(op: str, match: Match) -> Expr | None:
     """Return the sum or product of the constants; None where it leaves the range in which rounding is small."""
     c1, c2 = match["c1"], match["c2"]
-    made = computed(make(op, c1, c2))
-    if type(made) is not Constant or not is_float_name(made.tensor_type.dtype):
-        return made
-    data = np.abs(made.data.astype("float64"))
-    info: Any = ml_dtypes.finfo(made.data.dtype)  # type: ignore[no-untyped-call]
+    result = compute(make(op, c1, c2))
+    if type(result) is not Constant or not is_float_name(result.tensor_type.dtype):
+        return result
+    data = np.abs(result.data.astype("float64"))
+    info: Any = ml_dtypes.finfo(result.data.dtype)  # type: ignore[no-untyped-call]
     normal = (data >= float(info.tiny)) & np.isfinite(data)
     exact = (c1.data == 0) | (c2.data == 0) if op == "multiply" else data == 0
-    return made if np.all(normal | exact) else None
+    return result if np.all(normal | exact) else None
 
 
 _CANCELS = 2048.0  # a sum so many times smaller than its parts has lost the digits that the rule is to keep
@@ -101,26 +101,26 @@ def _cancel(c1: Any, c2: Any) -> bool:
     return bool(np.any(np.maximum(np.abs(one), np.abs(other)) > _CANCELS * np.abs(one + other)))
 
 
-def _regrouped(match: Match) -> Expr | None:
+def _regroup(match: Match) -> Expr | None:
     """Join the constants of two sums or two products, where that leaves the type of the result as it is.
 
     Constants of floats that cancel stay apart: in `(x + 1e8) - 1e8` the first sum rounds x away.
     """
     if not _variable(match) or (match["root"].op.name == "add" and _cancel(match["c1"], match["c2"])):
         return None
-    joined = _joined(match["root"].op.name, match)
+    joined = _join(match["root"].op.name, match)
     if joined is None:
         return None
-    made = make(match["root"].op.name, match["x"], joined)
-    return made if match.types.of(made) is match.type("root") else None
+    result = make(match["root"].op.name, match["x"], joined)
+    return result if match.types.of(result) is match.type("root") else None
 
 
-def _distributed(match: Match) -> Expr | None:
-    joined = _joined("multiply", match) if _variable(match) else None
+def _distribute(match: Match) -> Expr | None:
+    joined = _join("multiply", match) if _variable(match) else None
     if joined is None:
         return None
-    made = make("add", make("multiply", match["x"], match["c2"]), joined)
-    return made if match.types.of(made) is match.type("root") else None
+    result = make("add", make("multiply", match["x"], match["c2"]), joined)
+    return result if match.types.of(result) is match.type("root") else None
 
 
 ARITHMETIC = (
@@ -134,11 +134,11 @@ ARITHMETIC = (
     Rule(
         "sum times a constant",
         "multiply(add(x, c1), c2)",
-        _distributed,
+        _distribute,
         promise=NumericContract(4096, finite_only=True),
     ),
     Rule(
-        "product of products", "multiply(multiply(x, c1), c2)", _regrouped, promise=NumericContract(4, finite_only=True)
+        "product of products", "multiply(multiply(x, c1), c2)", _regroup, promise=NumericContract(4, finite_only=True)
     ),
-    Rule("sum of sums", "add(add(x, c1), c2)", _regrouped, promise=NumericContract(4096, finite_only=True)),
+    Rule("sum of sums", "add(add(x, c1), c2)", _regroup, promise=NumericContract(4096, finite_only=True)),
 )

@@ -40,7 +40,7 @@ def _permutation(call: OpCall, rank: int) -> list[int] | None:
     return [source.index(part) for part in target]
 
 
-def _moved(x: Expr, axes: Sequence[int]) -> Expr:
+def _move(x: Expr, axes: Sequence[int]) -> Expr:
     return x if list(axes) == list(range(len(axes))) else make("transpose", x, axes=list(axes))
 
 
@@ -52,7 +52,7 @@ def _moves_composed(match: Match) -> Expr | None:
         return None
     one, two = _permutation(inner, len(first.shape)), _permutation(outer, len(middle.shape))
     if one is not None and two is not None:
-        return _moved(x, [one[a] for a in two])
+        return _move(x, [one[a] for a in two])
     if two is None and one is not None:
         source = _letters(outer.attrs.src_layout)
         if source is None or len(source) != len(one):

@@ -14,15 +14,15 @@ def _positive_scale(match: Match) -> bool:
     Only where neighbours stay apart: 8 bits go into any float, 16 into float32, and no product over- or underflows.
     """
     scale, zero, data = match["scale"], match["zero"], match.tensor("x")
-    known = type(scale) is Constant and type(zero) is Constant and scale.data.size == 1 and zero.data.size == 1
-    if not known or scale.data.ndim or data is None or data.dtype not in ("int8", "uint8", "int16", "uint16"):
+    constant = type(scale) is Constant and type(zero) is Constant and scale.data.size == 1 and zero.data.size == 1
+    if not constant or scale.data.ndim or data is None or data.dtype not in ("int8", "uint8", "int16", "uint16"):
         return False
     short = match.attrs("dequantized").out_dtype == "float16"
-    made, bits = np.finfo("float16" if short else "float32"), 8 if data.dtype in ("int8", "uint8") else 16
+    limits, bits = np.finfo("float16" if short else "float32"), 8 if data.dtype in ("int8", "uint8") else 16
     furthest = 2.0**bits + abs(float(zero.data))
-    if furthest > 2.0**made.nmant:
+    if furthest > 2.0**limits.nmant:
         return False
-    return bool(float(made.tiny) <= float(scale.data) and float(scale.data) * furthest < float(made.max))
+    return bool(float(limits.tiny) <= float(scale.data) and float(scale.data) * furthest < float(limits.max))
 
 
 def _of_data(match: Match) -> Expr:

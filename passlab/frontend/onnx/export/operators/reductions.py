@@ -100,17 +100,17 @@ def cumprod(e: Emitter, call: Call, data: str) -> Any:
     data, axis = e.cast(data, dtype), (attrs.axis or 0) % max(len(shape), 1)
     one = e.constant(1, dtype)
 
-    def moved(name: str, places: int) -> str:
+    def move(name: str, places: int) -> str:
         sides = [places if at == axis else 0 for at in range(len(shape))]
         kept = e.node("Slice", [name, e.ints(0), e.ints(shape[axis] - places), e.ints(axis)])
         result: str = e.node("Pad", [kept, e.ints(*sides, *[0] * len(shape)), one])
         return result
 
     if attrs.exclusive and shape[axis]:
-        data = moved(data, 1)
+        data = move(data, 1)
     places = 1
     while places < shape[axis]:
-        data = e.node("Mul", [data, moved(data, places)])
+        data = e.node("Mul", [data, move(data, places)])
         places *= 2
     return data
 
