@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except PasslabError as error:
         print(error, file=sys.stderr)
-    except BrokenPipeError:  # whoever read the output has seen enough, as `head` does
+    except BrokenPipeError:  # the reader of the output has closed it, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:

@@ -33,7 +33,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 class Finding(NamedTuple):
-    """One part: its `state` is `ok`, `missing` (it is optional) or `broken` (it is needed); `cure` says what to do."""
+    """One part. Its `state` is `ok`, `missing` (it is optional) or `broken` (it is needed); `cure` repairs it."""
 
     part: str
     state: str

@@ -139,7 +139,7 @@ def _round(
     for node in order:
         if type(node) is not Var:
             nodes[node] = purity = _RULES[type(node)](node, nodes, functions)
-        elif node in binders:  # bound to another variable, of which all is known here
+        elif node in binders:  # bound to another variable, whose facts are known here
             purity = nodes[values[node]]
         if node in binders:
             for var in binders[node]:
@@ -205,7 +205,7 @@ def _projection(node: TupleGetItem, nodes: Nodes, functions: Functions) -> Purit
 
 
 def _ref_create(node: RefCreate, nodes: Nodes, functions: Functions) -> Purity:
-    """A new cell is seen by nobody but through the reads and writes on it."""
+    """A new cell is visible only through the reads and writes on it."""
     return Purity(nodes[node.value].evaluation, True)
 
 

@@ -21,7 +21,7 @@ from passlab.compat.absent import ABSENT, AbsentModule, absent_name, is_absent
 from passlab.compat.missing import CompatError, missing_module, missing_name
 from passlab.errors import Diagnostic
 from passlab.lazy import load
-from passlab.relay.operators import OperatorRoom
+from passlab.relay.operators import OperatorNamespace
 
 ROOT = "tvm"
 
@@ -138,7 +138,7 @@ def _below_parent(name: str) -> ModuleType | None:
 
 
 def _is_module(value: object) -> bool:
-    return isinstance(value, (ModuleType, OperatorRoom))
+    return isinstance(value, (ModuleType, OperatorNamespace))
 
 
 _FINDER = TVMFinder()

@@ -1,4 +1,4 @@
-"""`CallWithFields(call, op, args, ...)` and its like: nodes with some fields changed, as TVM's functions name them."""
+"""`CallWithFields(call, op, args, ...)` and similar: nodes with some fields changed, under TVM's names."""
 
 from __future__ import annotations
 

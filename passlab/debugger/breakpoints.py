@@ -1,4 +1,4 @@
-"""Breakpoints over a trace: instants at which something is about to happen, or a value has just come to be.
+"""Breakpoints over a trace: instants at which something is about to happen, or a value has just been written.
 
 What they ask of the program (an instruction, an opcode, an operator, a function, a line of source) is answered from the
 log alone. What they ask of values is a Python predicate, called once for each tensor that a kernel or a constant makes.

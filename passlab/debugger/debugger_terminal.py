@@ -218,7 +218,7 @@ def _completing(session: Session) -> Callable[[str], str]:
 
 
 def interact(dbg: Debugger, read: Callable[[str], str] | None = None, write: Callable[[str], Any] = print) -> None:
-    """Read commands and answer them until `q` or the end of input. An error is told and changes nothing."""
+    """Read commands and answer them until `q` or the end of input. An error is printed and changes nothing."""
     session = Session(dbg)
     ask = _completing(session) if read is None else read
     write(dbg.text())

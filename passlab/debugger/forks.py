@@ -1,7 +1,7 @@
 """Forks: runs that left another one with changed values, and what became of the difference.
 
 A trace remembers how its forks left it (`Branch`), so that they are saved with it; what became of them takes memory
-and belongs to whoever holds them. Programs are deterministic: a fork that nobody holds comes back by running it again.
+and belongs to the caller. Programs are deterministic: a fork that is no longer referenced is run again when asked for.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def read_log(part: Callable[[str], bytes], started: float, end_pc: int) -> Log:
 def check_log(log: Log, functions: Sequence[Any], ended: bool) -> None:
     """Check that a log speaks of these functions and of nothing else. Raises `ValueError`.
 
-    `ended` says whether the run came to its end. Whether it went this way is told by running it again.
+    `ended` says whether the run came to its end. Running it again shows whether it went this way.
     """
     sites, switched_at, switched_to, parent, function, created, result, depth = (_column(log, n) for n in CONTROL)
     bases = np.array(site_bases(functions))

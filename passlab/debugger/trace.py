@@ -128,7 +128,7 @@ class Trace(TraceData):
     def forks(self) -> list[Fork]:
         """The forks that were made from this trace, the latest `limits.trace_forks` of them.
 
-        It remembers how each left, not what became of it: one that nobody holds any more is run again here.
+        It remembers how each left, not its result: a fork that is no longer referenced is run again here.
         """
         return [Fork.of(branch) for branch in branches_of(self)]
 

@@ -80,7 +80,7 @@ def read_values(
 ) -> list[Any]:
     """Return the values of a table; `tensor` gives one by number, `functions` is how many closures may name.
 
-    Raises `KeyError`, `ValueError` or `TypeError` for entries that tell of no value.
+    Raises `KeyError`, `ValueError` or `TypeError` for entries that describe no value.
     """
     values: list[Any] = []
     for kind, number, places in entries:

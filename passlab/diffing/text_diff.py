@@ -1,7 +1,7 @@
 """The difference of two texts of programs, as data: which lines stayed, were renamed, changed, came, went or moved.
 
 `diff_texts(before, after, syntax)` aligns lines with `text_align`. A line whose names are only called otherwise is the
-same; one whose operands are other values is told apart from one that changed. It knows nothing of files or HTML.
+same; one whose operands are other values has a status of its own. It knows nothing of files or HTML.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The view of a pass that failed: the message, the frames of whoever wrote the pass, and the node it was working on.
+"""The view of a pass that failed: the message, the frames of the pass author's code, and the node it was working on.
 
 Frames of passlab and of IPython stand between a notebook and the line at fault; they are left out, and all of them are
 one fold away. Errors of passlab are diagnostics with a place of their own and need no frames.

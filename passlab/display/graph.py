@@ -1,4 +1,4 @@
-"""The view of a program as a dataflow graph: drawn where Graphviz is at hand, told line by line everywhere."""
+"""The view of a program as a dataflow graph: drawn where Graphviz is at hand, listed line by line everywhere."""
 
 from __future__ import annotations
 

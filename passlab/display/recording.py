@@ -212,7 +212,7 @@ class RecordingView(View):
         return links.data(lambda rule: pages.table.text(visible(rule)))
 
     def _step(self, event: Event, whole: bool) -> dict[str, Any]:
-        """The row of an event; what it did is told in words where the `whole` row is wanted, for that takes a diff."""
+        """The row of an event; with `whole`, what it did is described in words, which takes a diff."""
         nodes, calls = count_module(event.after)
         failure = {} if event.error is None else {"failure": failure_view(event).data()}
         return {
@@ -314,7 +314,7 @@ class _Pages:
 
 
 def is_untyped(mod: IRModule) -> bool:
-    """Whether a program has functions, none of which has a type yet."""
+    """Whether a program has functions and all of them are untyped."""
     functions = list(mod.functions.values())
     return bool(functions) and all(function.checked_type_ is None for function in functions)
 

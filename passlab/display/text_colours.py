@@ -1,6 +1,6 @@
 """Which characters of a line of LLVM, MLIR, HLO, Python, C or Rust are a keyword, a name, a type: Pygments' lexers.
 
-Pygments has no lexer for MLIR and its like; a small table of expressions serves them. Each line is looked at by itself.
+Pygments has no lexer for MLIR and similar formats; a small table of regular expressions colours them, line by line.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class View:
         return {"kind": self.kind, "text": self.text()}
 
     def twin(self) -> View:
-        """Return what stands beside a widget for places where none runs: this view, or one that is told sooner."""
+        """Return what stands beside a widget for places where none runs: this view, or a shorter one."""
         return self
 
     def frame(self) -> pd.DataFrame:

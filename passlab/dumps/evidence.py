@@ -185,7 +185,7 @@ def _is_alike(step: Step, last: Step | int | None) -> bool:
 def _is_elsewhere(step: Step, last: Step) -> bool:
     """Whether a pass on one function left it as it was, so that what differs in the program is the work of others.
 
-    LLVM's pass managers do such work: they take away functions that nobody calls any more.
+    LLVM's pass managers do such work: they remove functions that are no longer called.
     """
     if step.kind != "function" or step.after_body is None or last.after_body is None:
         return False
@@ -211,8 +211,8 @@ def _unit_text(step: Step, unit: str) -> bytes:
 def _judge_wrapper(step: Step, assembly: Assembly) -> None:
     """A pass around others prints what they left; which of those before it ran inside is not in a dump of afters.
 
-    The inliner and its like also change the program themselves, before the passes inside run; what those show first may
-    be its work.
+    Passes such as the inliner also change the program themselves, before the passes inside run; the first program that
+    those show may be its work.
     """
     inside = children_of(step, assembly.steps)
     only_runs = "PipelineAdaptor" in step.name or "FixedPoint" in step.name

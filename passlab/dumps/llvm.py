@@ -128,7 +128,7 @@ def _is_partial(scan: Scan) -> bool:
 
 
 def is_no_pass(name: str, status: str) -> bool:
-    """Whether a heading tells of what only runs passes: what LLVM ignores itself, and its pass managers."""
+    """Whether a heading names a pass manager or another pass that LLVM ignores itself."""
     return status == "ignored" or (status == "invalidated" and _MANAGER.match(name) is not None)
 
 

@@ -1,4 +1,4 @@
-"""`read`: a dump of any known format as a recording; the format is told from names of files and the first lines."""
+"""`read`: a dump of any known format as a recording; the format is recognised by file names and the first lines."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ NAMES = tuple(one.name for one in FORMATS)
 def read(path_or_stream: Any, format: str | None = None) -> TextRecording:  # noqa: A002
     """Return a recording of the passes in a dump: a file, a folder, an archive, a stream of bytes or text, or bytes.
 
-    `format` is one of `passlab.dumps.NAMES`; by default it is told from the dump. Raises `DumpError` where nothing
+    `format` is one of `passlab.dumps.NAMES`; by default it is recognised. Raises `DumpError` where nothing
     can be
     read, and for an unknown format; damaged dumps are read as far as they go.
     """

@@ -25,7 +25,7 @@ GZIP = b"\x1f\x8b"
 
 
 class Source:
-    """A named sequence of bytes of which stretches are read."""
+    """A named sequence of bytes, read in sections."""
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.size = name, size

@@ -112,7 +112,7 @@ def scan_torch(source: Source) -> Scan:
                 open_one.holes += (open_one.end, start)
                 open_one.end = end
             elif not (traced or head or _GRAPHS.fullmatch(artifact)):
-                open_one = None  # what Dynamo tells of its work: other output
+                open_one = None  # the log of Dynamo: other output
             else:
                 name = "TRACED GRAPH" if traced else _title(head, text) if head else decode(artifact)
                 named = bool(traced or head)

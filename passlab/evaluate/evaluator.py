@@ -50,7 +50,7 @@ class Activation:
     `killed` are the variables whose memory was given up: no kernel may be called on them any more.
     """
 
-    __slots__ = ("depth", "early", "function", "homes", "killed", "known", "outer", "owners")
+    __slots__ = ("depth", "early", "function", "homes", "killed", "values", "outer", "owners")
 
     def __init__(self, function: Function, outer: Activation | None, homes: Homes, depth: int) -> None:
         self.function = function
@@ -58,7 +58,7 @@ class Activation:
         self.homes = homes
         self.owners = homes.owners
         self.early = homes.early
-        self.known: dict[Expr, Value] = {}
+        self.values: dict[Expr, Value] = {}
         self.killed: set[Expr] = set()
         self.depth = depth
 
@@ -169,7 +169,7 @@ class Evaluator:
             hint = "raise it with `passlab.limits.override(frames=...)`, or look for a recursion that does not end"
             raise LimitError(Diagnostic(what, call.span if call else None, hint=hint))
         act = Activation(function, closure.home, closure.homes, depth)
-        act.known.update(zip(function.params, args, strict=True))
+        act.values.update(zip(function.params, args, strict=True))
         return act
 
     def _global(self, var: GlobalVar) -> Closure:
@@ -250,7 +250,7 @@ def _global_var(ev: Evaluator, node: GlobalVar, act: Activation) -> Waits:
 def _function(ev: Evaluator, node: Function, act: Activation) -> Waits:
     if node in act.early and (waits := _wait(act, *act.early[node])):
         return waits
-    act.known[node] = Closure(node, act, act.homes)
+    act.values[node] = Closure(node, act, act.homes)
     return _DONE
 
 
@@ -276,7 +276,7 @@ def _let(ev: Evaluator, node: Let, act: Activation) -> Waits:
         waits = _wait(act, node.value)
         if waits:
             return waits
-        act.known[node.var] = _value(act, node.value)
+        act.values[node.var] = _value(act, node.value)
     return _inner(node, node.body, act)
 
 
@@ -364,7 +364,7 @@ def _match(ev: Evaluator, node: Match, act: Activation) -> Waits:
     for clause in node.clauses:
         bound = fit(clause.lhs, data)
         if bound is not None:
-            act.known.update(bound)
+            act.values.update(bound)
             return _inner(node, clause.rhs, act)
     raise RunError(
         Diagnostic(

@@ -39,10 +39,10 @@ def _owners(root: Function, scopes: Scopes) -> dict[Expr, Function]:
                 of_scope[scope] = scope.owner
                 break
             scope = scope.parent  # type: ignore[assignment]
-        found = of_scope[scope]
+        result = of_scope[scope]
         for inner in path:
-            of_scope.setdefault(inner, found)
-        return found
+            of_scope.setdefault(inner, result)
+        return result
 
     return {node: function_of(scope) for node, scope in scopes.of.items()}
 
@@ -51,7 +51,7 @@ def _early(root: Function, scopes: Scopes) -> dict[Expr, list[Expr]]:
     """Return what is evaluated before a node's scopes are entered, in the order in which it is met there."""
     if len(scopes.inner) < 2:  # the body of the function
         return {}
-    shared = {node for node in _shared(scopes) if type(node) not in LEAVES}
+    shared = {node for node in _share(scopes) if type(node) not in LEAVES}
     purity = LocalPurity()
     shared = {node for node in shared if not purity.of(node)}
     early: dict[Expr, list[Expr]] = {}
@@ -78,7 +78,7 @@ def _entered_later(node: Expr) -> tuple[Expr, ...]:
     return tuple(clause.rhs for clause in node.clauses) if isinstance(node, Match) else ()
 
 
-def _shared(scopes: Scopes) -> set[Expr]:
+def _share(scopes: Scopes) -> set[Expr]:
     """Return the nodes that are used in more than one scope."""
     used: dict[Expr, Scope] = {}
     shared: set[Expr] = set()

@@ -1,4 +1,4 @@
-"""Made-up arguments for a function, the same for the same seed: what a program is tried on when nobody gives any."""
+"""Made-up arguments for a function, the same for the same seed: for trying a program when the user gives none."""
 
 from __future__ import annotations
 

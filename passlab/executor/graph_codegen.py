@@ -1,4 +1,4 @@
-"""From a fused program without control flow to a graph of kernels, with a plan of which results share memory."""
+"""From a fused program without control flow to a graph of kernels, with a memory plan: which results share storage."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from passlab.vm.executable import device_of
 
 Array = np.ndarray[Any, Any]
 MOST_TRIED = 64  # storages that are looked at for one result
-INPUT_CURE = (
+INPUT_HINT = (
     "give it a known shape, or call it through `create_executor`: that makes a graph for the shapes it is given"
 )
-VALUE_CURE = "its shape follows from values that are known only when it runs: use the `vm` executor"
+VALUE_HINT = "its shape follows from values that are known only when it runs: use the `vm` executor"
 OF_DEVICES = ("on_device", "device_copy")
 HOST = VirtualDevice()
 IDLE = 2**62  # nodes; a storage that is used no more
@@ -109,8 +109,8 @@ class GraphCode:
         tensors = tensor_types(ty)
         for tensor in tensors:
             if tensor.dynamic:
-                cure = INPUT_CURE if isinstance(expr, Var) else VALUE_CURE
-                raise _no(f"a tensor of unknown shape ({tensor})", expr, cure)
+                hint = INPUT_HINT if isinstance(expr, Var) else VALUE_HINT
+                raise _no(f"a tensor of unknown shape ({tensor})", expr, hint)
         self.tensors.append(tensors)
         self.entries[expr] = [(len(self.nodes) - 1, i) for i in range(len(tensors))]
 
@@ -295,5 +295,5 @@ def _gap(lives: list[tuple[int, int]], life: tuple[int, int]) -> int | None:
     return min(before, after) if before > 0 and after > 0 else None
 
 
-def _no(what: str, expr: Expr, cure: str = "the `vm` executor runs it") -> VerifyError:
-    return VerifyError(Diagnostic(f"the graph executor does not support {what}", expr.span, hint=cure))
+def _no(what: str, expr: Expr, hint: str = "the `vm` executor runs it") -> VerifyError:
+    return VerifyError(Diagnostic(f"the graph executor does not support {what}", expr.span, hint=hint))

@@ -74,8 +74,8 @@ class CallableByName:
 
     def __getitem__(self, name: Any) -> Callable[..., Any]:
         if not isinstance(name, str) or name not in self.offered:
-            cure = did_you_mean(str(name), self.offered) or f"it has {', '.join(self.offered)}"
-            raise RunError(Diagnostic(f"the module has no function `{name}`", hint=cure))
+            hint = did_you_mean(str(name), self.offered) or f"it has {', '.join(self.offered)}"
+            raise RunError(Diagnostic(f"the module has no function `{name}`", hint=hint))
         result: Callable[..., Any] = getattr(self, name)
         return result
 

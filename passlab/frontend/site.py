@@ -96,7 +96,7 @@ class Site:
         return [int(entry) for entry in np.asarray(self.constant_of(x, what)).reshape(-1)]
 
     def entries(self, x: Expr) -> list[Entry] | None:
-        """The entries of a shape of which some are known, None where nothing is."""
+        """The entries of a partly known shape, None where none is known."""
         return self.builder.entries.get(x)
 
     def known_entries(self, x: Expr) -> list[Entry] | None:

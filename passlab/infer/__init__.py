@@ -1,4 +1,4 @@
-"""Type inference: every expression gets a `checked_type`, or its errors are told where they are.
+"""Type inference: every expression gets a `checked_type`, or its errors are reported at their source locations.
 
     infer_module(mod)          the module, typed
     infer_expr(expr, mod)      an expression, typed
@@ -6,7 +6,7 @@
     unmatched_cases(match)     what a match leaves out
 
 A relation-based algorithm: unknowns are solved by unification, operators are relations that run when enough is known.
-This room knows operators only as relations, and nothing of passes.
+This package knows operators only as relations, and no passes.
 """
 
 from passlab.infer.exhaustive import pattern_text, unmatched_cases

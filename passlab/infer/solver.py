@@ -207,7 +207,7 @@ class Solver:
         return finished
 
     def solve(self) -> None:
-        """Try every relation of which an unknown has learnt something, until none is left."""
+        """Try every relation one of whose unknowns has been bound since, until none is left."""
         queue = self._queue
         while queue:
             self._try(queue.popleft())

@@ -188,7 +188,7 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
 
         draw = Draw(kind.name, arguments, kind.special, kind.extreme, kind.make is None)
         if not position:
-            _ = draw.arguments  # a parameter without values is told at once
+            _ = draw.arguments  # a parameter without values is reported at once
         yield draw
 
 

@@ -2,7 +2,7 @@
 
 A hook may be cut short by an interrupt or by another instrument's error, so "the last one begun" can be wrong. The
 runs themselves cannot: which passes are running is known from `transform.current_run()`. What an interrupted hook left
-behind is found by nobody, and dropped when a context is entered the next time. This module does not know what is kept.
+behind is never looked up, and dropped when the next context is entered. This module does not know what is kept.
 """
 
 from __future__ import annotations

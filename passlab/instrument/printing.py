@@ -25,7 +25,7 @@ from passlab.transform.pass_info import PassInfo, as_names
 
 @dataclass(frozen=True, eq=False)
 class PrintedStep:
-    """What was shown of one pass: the text, and the programs it tells of. With `before` it is a difference."""
+    """What was shown of one pass: the text, and the programs it is about. With `before` it is a difference."""
 
     when: str
     name: str

@@ -105,7 +105,7 @@ def attempted(work: Callable[[], T]) -> tuple[T | None, PasslabError | None]:
         return work(), None
     except PasslabError as error:
         return None, error
-    except Exception as error:  # noqa: BLE001 - a fault of whoever wrote that code, which no search should end with
+    except Exception as error:  # noqa: BLE001 - a fault of user code must not end the search
         return None, RunError(f"{type(error).__name__}: {error}")
 
 
@@ -203,7 +203,7 @@ class Trial:
         return results[key]
 
     def _is_first(self, mod: IRModule) -> bool:
-        """Whether a program is the first one asked about: its runs are remembered, for it may be asked about again."""
+        """Whether a program is the first one asked about: its runs are cached, since it may be compared again."""
         return self._first is not None and mod.same_contents(self._first)
 
     def about(self, kind: str, mod: IRModule) -> Trial | None:
@@ -266,7 +266,7 @@ class Trial:
     def check_inputs(self, mod: IRModule) -> None:
         """Begin with a program. Raises `RunError` where the inputs given do not fit it, or it has no such function."""
         if self.inputs is None and self.entry in mod:
-            with contextlib.suppress(RunError):  # a parameter without values is told where programs are compared
+            with contextlib.suppress(RunError):  # reported where programs are compared
                 self.draws(mod)
         if self.inputs is not None or self.entry not in mod:
             for number, _ in enumerate(self.draws(mod)):

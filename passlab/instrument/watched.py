@@ -150,12 +150,12 @@ def _size(value: Array) -> float:
 
 def _watched_call(ev: Any, node: Call, act: Any) -> Any:
     waits = STEPS[Call](ev, node, act)
-    if not waits and isinstance(node.op, Op) and node in act.known:
-        spec, value = node.op.spec, act.known[node]
-        operands = [] if spec.traits & EXACT_RESULTS else [act.home(arg).known.get(arg) for arg in node.args]
+    if not waits and isinstance(node.op, Op) and node in act.values:
+        spec, value = node.op.spec, act.values[node]
+        operands = [] if spec.traits & EXACT_RESULTS else [act.home(arg).values.get(arg) for arg in node.args]
         if ev.noise and operands and spec.pattern in OF_MANY_STEPS:
             value = ev.rounded_inside(node, operands, value)
-        act.known[node] = ev.observe(value, spec.pattern in SUMS, operands)
+        act.values[node] = ev.observe(value, spec.pattern in SUMS, operands)
     return waits
 
 
@@ -213,7 +213,7 @@ class _Exact(Evaluator):
 
 def _exact_call(ev: Any, node: Call, act: Any) -> Any:
     waits = STEPS[Call](ev, node, act)
-    if not waits and isinstance(node.op, Op) and not _made_of_short(act.known.get(node)):
+    if not waits and isinstance(node.op, Op) and not _made_of_short(act.values.get(node)):
         raise _InexactError
     return waits
 

@@ -65,7 +65,7 @@ __all__ = [
     "find_mismatch", "get_first_structural_mismatch", "register_op_attr", "structural_equal", "structural_hash",
 ]  # fmt: skip
 
-# Second names, and what rooms that stand on this one know.
+# Aliases, and names of packages above this one.
 _LATE = {
     "BaseExpr": "passlab.ir.expr:Expr",
     "BaseFunc": "passlab.ir.expr:Function",

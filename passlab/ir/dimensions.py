@@ -61,15 +61,15 @@ class SizeVar(Immutable):
         return self.name
 
     def __add__(self, other: PyAny) -> PyAny:
-        return _combined(self, other, _sum)
+        return _combine(self, other, _sum)
 
     def __mul__(self, other: PyAny) -> PyAny:
-        return _combined(self, other, _product)
+        return _combine(self, other, _product)
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __sub__(self, other: PyAny) -> PyAny:
-        return _combined(self, other, lambda a, b: _sum(a, _product(b, {(): -1})))
+        return _combine(self, other, lambda a, b: _sum(a, _product(b, {(): -1})))
 
     def __rsub__(self, other: PyAny) -> PyAny:
         return self * -1 + other
@@ -205,7 +205,7 @@ def _as_dim(terms: _Terms) -> PyAny:
     return atoms[0] if not more and factor == 1 and len(atoms) == 1 else SizeExpr(terms)
 
 
-def _combined(dim: SizeVar, other: PyAny, combine: PyAny) -> PyAny:
+def _combine(dim: SizeVar, other: PyAny, combine: PyAny) -> PyAny:
     if isinstance(other, Any):
         return other
     if isinstance(other, float) and other.is_integer():

@@ -21,9 +21,9 @@ YOUNG = 50_000  # containers, some five megabytes; beyond that number nothing is
 def building() -> Iterator[None]:
     """The context in which programs are built: of the whole process, as the collector is; nested and in threads alike.
 
-    Whoever raised the threshold restores it, unless it was changed meanwhile; a thread that still builds then goes on
-    with less patience. A threshold that is as high already, or zero (no collection at all), is left as it is. Nothing
-    is counted, so an interrupt between the lines can at worst leave a collector with more patience.
+    The call that raised the threshold restores it, unless it was changed meanwhile; a thread that still builds then
+    goes on with the lower one. A threshold that is as high already, or zero (no collection at all), is left as it is.
+    Nothing is counted, so an interrupt between the lines can at worst leave the threshold raised.
     """
     threshold, *rest = gc.get_threshold()
     if not 0 < threshold < YOUNG:

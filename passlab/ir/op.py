@@ -20,7 +20,7 @@ from passlab.lazy import OPERATORS, late
 
 _set = object.__setattr__
 RELATIONS = f"{OPERATORS}.registered"
-UNNAMED = "arg"  # the names of inputs that nobody has named: arg0, arg1
+UNNAMED = "arg"  # the prefix of unnamed inputs: arg0, arg1
 # Facts of the declaration by Relay's names.
 FACTS = {
     "TOpPattern": "pattern",
@@ -99,7 +99,7 @@ class OpSpec:
     whose result shape depends on data.
 
     `layout(call, arguments)` brings a call into other data layouts (`passlab.op.layout_rules`); an operator without it
-    gets its data as it was written for. `precision` is None where nobody has looked at what shorter floats do to it.
+    gets its data as it was written for. `precision` is None where the effect of shorter floats is unknown.
 
     For people and tests: `doc` says what is computed, `shapes` from which shapes to which, `source` by which algorithm;
     `example` is a call in Relay text, and `edges` are calls at the edges of what is legal (`passlab.op.edge_cases`).

@@ -16,7 +16,7 @@ from passlab.ir.walk import CHILDREN, post_order
 def outline(function: Function) -> Hashable:
     """Return a key such that functions with equal keys are structurally equal, or None for one that has no key.
 
-    It numbers nodes in evaluation order. Calls, tuples and projections are told by the numbers of their parts,
+    It numbers nodes in evaluation order. Calls, tuples and projections are identified by the numbers of their parts,
     parameters by their annotation; all else by being the same object with parts of the same numbers, types and
     operators among it. There is no key where an attribute has a value that Python cannot hash.
     """

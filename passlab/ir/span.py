@@ -128,7 +128,7 @@ class Position(Span):
 
 
 class QuotedLine(Position):
-    """A whole line of a text of which nothing else is known: `QuotedLine("net.py", 12, "x = self.conv(x)")`."""
+    """A line of a text whose other lines are unknown: `QuotedLine("net.py", 12, "x = self.conv(x)")`."""
 
     __slots__ = ("_text",)
 

@@ -246,7 +246,7 @@ def may_rewrite(rule: str) -> bool:
 
 
 def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
-    """Tell the observer, if any, that a pass put `new` in the place of `old`: for passes that build by themselves."""
+    """Report to the observer, if any, that `new` replaces `old`: for passes that build nodes without `rewrite`."""
     observer = _observer.get()
     if observer is not None:
         observer(old, new, rule)

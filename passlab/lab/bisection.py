@@ -263,7 +263,7 @@ class Bisection:
                 yield part
 
     def notebook(self, path: str | PathLike[str]) -> Path:
-        """Write a notebook that shows what was found to whoever opens it, and return its path: see `reproducing`.
+        """Write a reproducer notebook and return its path: see `reproducer`.
 
         Raises `PassError` when no pass broke the program, and `PasslabError` where nbformat is not installed.
         """

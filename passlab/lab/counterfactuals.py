@@ -393,7 +393,7 @@ def orders(
 ) -> OrderMap:
     """Run passes in all orders, as often as they change anything, and return the programs that they lead to.
 
-    Programs are told apart by structure, so that orders which meet again are one. After `most` programs or `seconds`
+    Programs are compared by structure, so that orders with equal results count once. After `most` programs or `seconds`
     the map is not complete. Raises `PassError` where passes are missing, or two have one text.
     """
     check_seconds(seconds)

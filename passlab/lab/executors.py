@@ -214,7 +214,7 @@ def _locate(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
     stage = _wrong_stage(fault, options)
     if stage is not None:
         return replace(fault, stage=stage, where=stage.event.name if stage.event else "")
-    given = options.get("inputs") is not None
+    has_inputs = options.get("inputs") is not None
     inputs = options.get("inputs")
 
     def trial(smaller: IRModule) -> Trial:

@@ -58,7 +58,7 @@ class WhatIf:
         return self._with((*self.passes[:at], *_parse(text), *self.passes[at + 1 :]))
 
     def insert(self, added: Any, at: int) -> WhatIf:
-        """Return the pipeline with a pass more, or those of a text, the first of which has the number `at`."""
+        """Return the pipeline with one more pass, or those of a text, inserted at the number `at`."""
         rest = list(self.passes)
         rest[max(0, at - 1) : max(0, at - 1)] = _parse(added)
         return self._with(rest)
@@ -122,8 +122,8 @@ class WhatIf:
             raise PassError(Diagnostic(f"there is no pass {which}", hint=f"the pipeline has passes 1 to {len(names)}"))
         if which in names:
             return names.index(which)
-        cure = did_you_mean(which, dict.fromkeys(names)) or f"it has {', '.join(dict.fromkeys(names))}"
-        raise PassError(Diagnostic(f"the pipeline has no pass `{which}`", hint=cure))
+        hint = did_you_mean(which, dict.fromkeys(names)) or f"it has {', '.join(dict.fromkeys(names))}"
+        raise PassError(Diagnostic(f"the pipeline has no pass `{which}`", hint=hint))
 
     def __repr__(self) -> str:
         return f"<what if: {', '.join(_text(item) for item in self.passes)}>"

@@ -184,7 +184,7 @@ class Provenance:
         return False
 
     def _sweep(self, mod: IRModule, event: Event | None) -> None:
-        """Enter the nodes of a module that nobody noted as the work of a pass (None: as those of the input)."""
+        """Attribute the nodes of a module that no rewrite produced to a pass (None: to the input)."""
         for function in mod.functions.values():
             if function not in self._known:
                 nodes = post_order(function, seen=self._known)

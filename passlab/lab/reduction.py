@@ -85,7 +85,7 @@ class Reduction:
         return f"{self.summary()}\n{self.module.astext()}"
 
     def notebook(self, path: str | PathLike[str]) -> Path:
-        """Write a notebook that shows the smallest program to whoever opens it, and return its path.
+        """Write a reproducer notebook of the smallest program, and return its path.
 
         It says what holds for the program, or which pass breaks it, in a cell that fails once that is mended. Raises
         `PasslabError` where nbformat is not installed.
@@ -164,7 +164,7 @@ class Search:
         self.size = size_of(mod)
         self.steps: list[Shrinking] = []
         self.tries = 0
-        self.sharing = False  # whether one value may stand for others of its type: done last, for it hides what differs
+        self.sharing = False  # whether one value may replace others of its type: tried last, since it hides differences
         self._oracle = oracle
         self._most = tries
         self._end = None if seconds is None else monotonic() + seconds
@@ -218,7 +218,7 @@ class Search:
         return typed
 
     def _moves_effects(self, typed: IRModule, changes: Changes) -> bool:
-        """Whether a cut left a node with effects in two scopes, of which the one that is met first computes it."""
+        """Whether a cut left a node with effects in two scopes, the first of which computes it."""
         return bool(effects_in_several_scopes(typed, changes)) and not effects_in_several_scopes(self.best, changes)
 
     def _room(self) -> int:

@@ -1,4 +1,4 @@
-"""Reproducer notebooks: what `bisect` and `reduce` found, for whoever opens them, until it is mended.
+"""Reproducer notebooks: what `bisect` and `reduce` found, as a notebook whose last cell fails until the pass is fixed.
 
 A notebook holds the program as Relay text, the pass by name or by its Python source, the question that was asked and
 an assertion. What is written are texts; no output and nothing of this process. Notebooks are nbformat's.

@@ -5,7 +5,7 @@
 
 A step shows the matched part of the program and what took its place, cut out of the program at the values that both
 take. Rewrites that only carry on what was rewritten below are left out. Data is computed when asked, from the pairs
-that the recorder noted: a pass that nobody looks into costs nothing.
+that the recorder noted: a pass that is not inspected costs nothing.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class PipelineWidget(ViewWidget):
         self._show_comparison(comparison_view(compare(self.view.recording, other)), name)
 
     def _what_if(self, passes: list[Any]) -> None:
-        """Run another pipeline: numbers are passes of the recording, texts are new ones. What is wrong is told."""
+        """Run another pipeline: numbers are passes of the recording, texts new ones. Errors are sent to the widget."""
         expected = [item for item in passes if type(item) is int or isinstance(item, str)]
         try:
             question = WhatIf(self.view.recording).rewrite(expected, passes_of(notebook_variables()))
@@ -138,7 +138,7 @@ class PipelineWidget(ViewWidget):
 
 
 def pair_answer(view: ComparisonView, pair: Any) -> dict[str, Any]:
-    """Return what is told of a pair of steps: their difference, or why there is none."""
+    """Return the description of a pair of steps: their difference, or why there is none."""
     if not (isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair)):
         return {"refused": "these are no two steps"}
     key = f"{pair[0]}:{pair[1]}"

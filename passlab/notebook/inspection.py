@@ -94,7 +94,7 @@ def _value(value: Any) -> str:
 
 
 def _pass(name: str) -> str | None:
-    """The pass of a name: its row of `transform.list_passes()`, and what it tells of itself."""
+    """The pass of a name: its row of `transform.list_passes()`, and its docstring."""
     from passlab.transform.registry import find_factory, list_passes
 
     factory = find_factory(name) if name else None

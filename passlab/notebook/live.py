@@ -1,7 +1,7 @@
 """`%%relay net --live PIPELINE`: a program that one edits, with its pipeline beneath, which runs again as one types.
 
-What cannot be read or run is told where it stands, and the last good result stays. A pass that another cell defines
-anew runs again as well. `widget.recording` is the recording that is shown, `widget.program` the program.
+What cannot be read or run is reported at its source location, and the last good result stays. A pass that another cell
+redefines runs again as well. `widget.recording` is the recording that is shown, `widget.program` the program.
 """
 
 from __future__ import annotations

@@ -291,8 +291,8 @@ class RelayMagics(NamedMagics):
         earlier = self.shell.user_ns.get(options.against) if options.against else None
         if options.against and not isinstance(earlier, NodeValues):
             runs = [n for n, v in self.shell.user_ns.items() if isinstance(v, NodeValues) and not n.startswith("_")]
-            cure = did_you_mean(options.against, runs) or "make one with %run NAME --watch -o NAME"
-            raise UsageError(f"there is no run `{options.against}` that was watched: {cure}")
+            hint = did_you_mean(options.against, runs) or "make one with %run NAME --watch -o NAME"
+            raise UsageError(f"there is no run `{options.against}` that was watched: {hint}")
         if options.executor == "debug":
             run = watch(mod, *arguments, entry=options.entry)
         elif options.executor in ("vm", "graph"):

@@ -147,6 +147,6 @@ def outlook(mod: IRModule, name: str) -> TableView:
 
 
 def _is_meant_as_pass(value: Any) -> bool:
-    """Whether a value is a class of passes of the notebook, or a function of it: one is told how it becomes a pass."""
+    """Whether a value is a class or function of the notebook that could become a pass: the error says how."""
     own = getattr(value, "__module__", None) == "__main__"
     return own and (isinstance(value, FunctionType) or (isinstance(value, type) and issubclass(value, Pass)))

@@ -152,7 +152,7 @@ class StepperWidget(ViewWidget):
             self.pictures = {**self.pictures, str(number): drawn}
 
     def _branch_off(self, expected: dict[str, Any]) -> None:
-        """Run on with another value in a register; what went wrong is told in the widget."""
+        """Run on with another value in a register; errors are shown in the widget."""
         dbg = self.view.debugger
         try:
             instant, register, text = int(expected["instant"]), int(expected["register"]), str(expected["value"])

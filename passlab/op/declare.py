@@ -1,4 +1,4 @@
-"""How an operator is declared: once, in one block, from which every room of passlab reads.
+"""How an operator is declared: once, in one block, which every package of passlab reads.
 
     @operator(
         "nn.relu", ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=1,

@@ -4,8 +4,8 @@
 
 is a legal use of `take`. A variable stands with its shape where it is first met; without a dtype it takes each dtype
 that the operator accepts in turn, and a `T` in the call (`dtype="T"`) stands for that dtype too. A variable with a
-value has it always, one without is filled by whoever runs the case, also with NaN, infinities, -0 and the ends of the
-dtype.
+value has it always, one without is filled by the test that runs the case, also with NaN, infinities, -0 and the
+ends of the dtype.
 
 Every declaration lists its edges (empty, scalar, negative axis, broadcasting, every layout, each way its attributes
 turn the algorithm); those on one element at a time and those on two tensors that broadcast share a list made here.

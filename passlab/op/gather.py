@@ -79,7 +79,7 @@ def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         text(
             "mode",
             "clip",
-            doc='what an index outside does: "clip" it, "wrap" it, or "fast": nobody has one',
+            doc='what an index outside does: "clip" it, "wrap" it, or "fast": the caller guarantees that there is none',
             choices=("clip", "wrap", "fast"),
         ),
     ),

@@ -103,7 +103,7 @@ def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _index_by(attrs: Attrs, inputs: Expr) -> Expr:
-    """The elements at indices of several dimensions, the parts of which broadcast."""
+    """The elements at multi-dimensional indices, whose parts broadcast."""
     ty = inputs.checked_type
     assert isinstance(ty, TupleType)
     types = [field for field in ty.fields if isinstance(field, TensorType)]

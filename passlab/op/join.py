@@ -19,7 +19,7 @@ from passlab.op.chain import dtype_of, flat
 from passlab.op.declare import Python, as_expr, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, integer_or_integers, text
-from passlab.op.relations import divided, join_dim, normal_axis, plus, refuse, tensor, tensor_fields, total
+from passlab.op.relations import divide_counts, join_dim, normal_axis, plus, refuse, tensor, tensor_fields, total
 
 CONCATENATE = attrs("ConcatenateAttrs", integer("axis", 0, doc="the dimension along which to join"))
 
@@ -181,7 +181,7 @@ def _section_sizes(dim: Dim, sections: int | tuple[int, ...]) -> list[Dim]:
         if sections < 1:
             refuse(f"data cannot be split into {sections} sections", 0)
         if type(dim) is not int:
-            return [divided(dim, sections)] * sections
+            return [divide_counts(dim, sections)] * sections
         if dim % sections:
             refuse(f"a dimension of {dim} cannot be split into {sections} equal sections", 0)
         return [dim // sections] * sections

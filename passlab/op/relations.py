@@ -97,7 +97,7 @@ def plus(dim: Dim, more: int) -> Dim:
     return total([dim, more])
 
 
-def divided(dim: Dim, parts: int) -> Dim:
+def divide_counts(dim: Dim, parts: int) -> Dim:
     """Return the size of each of equal parts of a dimension."""
     result: Any = dim
     return cast("Dim", result // parts)

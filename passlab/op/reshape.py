@@ -68,7 +68,7 @@ class _Reshaping:
             self.sizes.append(dim)
 
     def split(self, position: int) -> None:
-        """Code -4: one old dimension becomes the next two of newshape, one of which may be -1."""
+        """Code -4: one old dimension is split into the next two of newshape; one may be -1."""
         if position + 2 >= len(self.newshape):
             refuse("the code -4 of newshape needs two dimensions after it", 0, found=list(self.newshape))
         old, first, second = self.take(-4), self.newshape[position + 1], self.newshape[position + 2]

@@ -318,7 +318,7 @@ def _unique_builder(data: Any, is_sorted: bool = True, return_counts: bool = Fal
     level=3,
     out=False,
     builder=_unique_builder,
-    shapes="(n) -> (n) of which the first `count` hold something, and positions",
+    shapes="(n) -> (n), whose first `count` elements are set, and positions",
     source="np.unique",
     edges=(
         "unique(%x: (5) int32 = [3, 1, 3, 2, 1])",

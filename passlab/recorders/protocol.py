@@ -103,7 +103,7 @@ class Recorder:
         self.events.append(event)
 
     def close(self, error: BaseException | str = "the pass did not end") -> None:
-        """Note all passes that are still open as failed, the innermost first: for hosts that tell of no failure."""
+        """Note all passes that are still open as failed, the innermost first: for hosts that report no failure."""
         while self._open:
             self.failed(error)
 

@@ -116,15 +116,15 @@ _NAMES = {
 
 
 def _operator(name: str) -> object:
-    from passlab.relay.operators import OperatorRoom
+    from passlab.relay.operators import OperatorNamespace
 
-    return OperatorRoom("", __name__).find(name)
+    return OperatorNamespace("", __name__).find(name)
 
 
 def _operators() -> list[str]:
-    from passlab.relay.operators import OperatorRoom
+    from passlab.relay.operators import OperatorNamespace
 
-    return OperatorRoom("", __name__).names()
+    return OperatorNamespace("", __name__).names()
 
 
 __getattr__, __dir__ = lazy_module(__name__, _NAMES, _operator, _operators)

@@ -1,7 +1,7 @@
 """Operators as Python functions, found by name: `relay.add`, `relay.nn.conv2d`, `relay.qnn.op.quantize`.
 
-A room is all operators whose names start with one prefix. Its functions are the faces of their declarations, so what
-the vocabulary gains appears here by itself; compositions are functions that build several calls.
+A namespace is all operators whose names start with one prefix. Its functions are the builders of their declarations,
+so a new operator needs no entry here; compositions are functions that build several calls.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from passlab.relay.composite_ops import COMPOSITIONS
 from passlab.table import Table
 
 
-class OperatorRoom:
-    """The operators under `prefix` as attributes, and the rooms inside it."""
+class OperatorNamespace:
+    """The operators under `prefix` as attributes, and the namespaces inside it."""
 
     def __init__(self, prefix: str, title: str) -> None:
         self._prefix = prefix
@@ -26,7 +26,7 @@ class OperatorRoom:
         self.__name__ = title
 
     def find(self, name: str) -> Any:
-        """Return the function of an operator, the room of a longer prefix, or None."""
+        """Return the function of an operator, the namespace of a longer prefix, or None."""
         if name.startswith("_"):
             return None
         whole = self._prefix + name
@@ -37,11 +37,11 @@ class OperatorRoom:
             return op.spec.builder
         inner = f"{whole}."
         if any(operator.startswith(inner) for operator in Op.list_op_names()):
-            return OperatorRoom(inner, f"{self._title}.{name}")
+            return OperatorNamespace(inner, f"{self._title}.{name}")
         return None
 
     def names(self) -> list[str]:
-        """Return the names of the functions of this room."""
+        """Return the names of the functions of this namespace."""
         composed = [n for n in COMPOSITIONS if n.startswith(self._prefix)]
         names = [name for name in Op.list_op_names() if name.startswith(self._prefix)]
         tails = [name[len(self._prefix) :] for name in (*names, *composed)]
@@ -76,19 +76,19 @@ def operator_module(
     `files` are those that Relay's source has them in: each name is the module again. `names` are found at their
     targets.
     """
-    room = OperatorRoom(prefix, module)
+    namespace = OperatorNamespace(prefix, module)
 
     def get_operator(name: str) -> Any:
         if name == "__all__":
-            return room.names()
+            return namespace.names()
         if name in names:
             value = load(names[name])
         else:
-            value = sys.modules[module] if name in files else getattr(room, name)
+            value = sys.modules[module] if name in files else getattr(namespace, name)
         setattr(sys.modules[module], name, value)
         return value
 
-    return get_operator, room.names
+    return get_operator, namespace.names
 
 
 def operator_table() -> Table:

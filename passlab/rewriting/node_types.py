@@ -64,7 +64,7 @@ class NodeTypes:
         return self._known[expr]
 
     def know(self, expr: Expr, ty: Type | None) -> None:
-        """Take note of the type of a node, where whoever made it knows it."""
+        """Note the type of a new node that its creator knows."""
         self._known[expr] = ty
 
     def tensor(self, expr: Expr) -> TensorType | None:

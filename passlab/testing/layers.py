@@ -1,7 +1,7 @@
 """Layers that make their own parameters: calls of operators on new variables named after the layer.
 
 The variables have no types; inference finds them. Variables and calls are made here as in Relay's Python interface,
-so that the network modules need no other room.
+so that the network modules need no other package.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A token is its text and the offset where it starts, nothing more: its first characters tell what it is. White space and
 comments (`// ...` and nested `/* ... */`) are skipped. A `Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]` and a
 dotted name are one token each, so that the usual text has few of them. Characters that start no token become tokens of
-one character; whoever reads them reports them in context. This module knows no grammar.
+one character; the parser reports them in context. This module knows no grammar.
 """
 
 from __future__ import annotations

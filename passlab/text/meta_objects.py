@@ -141,7 +141,7 @@ def _int_imm(node: Node, get: Get, tensor: Tensor) -> Any:
     return bool(value) if node["attrs"].get("dtype") == "bool" else value
 
 
-def _computed(node: Node, get: Get, tensor: Tensor) -> Any:
+def _compute(node: Node, get: Get, tensor: Tensor) -> Any:
     """Return a sum, product or quotient of symbolic sizes and numbers."""
     parts = [get(int(node["attrs"][name])) for name in ("a", "b")]
     for part in parts:
@@ -236,7 +236,7 @@ BUILDERS: dict[str, Builder] = {
         str(get(int(node["attrs"]["name"]))), node["attrs"].get("dtype", "int64")
     ),
     "tir.Any": lambda node, get, tensor: ANY,
-    **dict.fromkeys(COMPUTED, _computed),
+    **dict.fromkeys(COMPUTED, _compute),
     "passlab.Opaque": lambda node, get, tensor: OpaqueObject(),
 }
 BUILDERS["tir.Var"] = BUILDERS["tir.SizeVar"]

@@ -203,7 +203,7 @@ class Graph:
     def _size_expr(self, value: SizeVar) -> Parse:
         """Write what is computed of symbolic sizes as sums, products and quotients of two."""
         if isinstance(value, SizeQuotient):
-            return self._computed(
+            return self._compute(
                 "tir.FloorDiv", (yield self._value(value.dividend)), (yield self._value(value.divisor))
             )
         assert isinstance(value, SizeExpr)
@@ -212,10 +212,10 @@ class Graph:
             indices = []
             for part in (*atoms, *([factor] if factor != 1 or not atoms else [])):
                 indices.append((yield self._value(part)))
-            parts.append(reduce(partial(self._computed, "tir.Mul"), indices))
-        return reduce(partial(self._computed, "tir.Add"), parts)
+            parts.append(reduce(partial(self._compute, "tir.Mul"), indices))
+        return reduce(partial(self._compute, "tir.Add"), parts)
 
-    def _computed(self, key: str, a: int, b: int) -> int:
+    def _compute(self, key: str, a: int, b: int) -> int:
         return self._add(key, {"a": a, "b": b, "dtype": "int64", "span": 0})
 
     def _record(self, value: Any) -> Parse:

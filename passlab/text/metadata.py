@@ -2,7 +2,7 @@
 
 The JSON is `{"root", "nodes", "b64ndarrays", "attrs"}`. A node has a `type_key`, and `attrs` (texts: numbers, or
 indices of nodes), or `data` (indices), `keys`, or `repr_str`; node 0 is the null object. Whether a number in a record
-means itself or a node is told by the record's declared fields and by which nodes nothing else refers to.
+means itself or a node is decided by the record's declared fields and by which nodes nothing else refers to.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ class TypePrinter:
         return text
 
     def comment(self, root: Type) -> str:
-        """Return a type as text that nobody reads back: long ones are cut."""
+        """Return a type as text for messages: long ones are cut."""
         return self.text(root) if root.parts <= LONGEST_COMMENT else brief_type_text(root, SHOWN)
 
     def _tensor(self, ty: TensorType) -> str:

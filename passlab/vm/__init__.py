@@ -24,5 +24,5 @@ __all__ = [
     "optimize",
 ]
 
-# The debugger stands on the lab, above this room, so it is loaded when asked for.
+# The debugger stands above this package, so it is loaded on first use.
 __getattr__, __dir__ = lazy_module(__name__, {"Debugger": "passlab.debugger.debugger:Debugger"})

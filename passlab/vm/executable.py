@@ -166,8 +166,8 @@ class Executable:
     def function(self, name: Any) -> VMFunction:
         """Return a function by name. Raises `RunError` with the nearest names."""
         if not isinstance(name, str) or name not in self.global_map:
-            cure = did_you_mean(str(name), self.globals) or f"it has {', '.join(self.globals)}"
-            raise RunError(Diagnostic(f"the executable has no function `{name}`", hint=cure))
+            hint = did_you_mean(str(name), self.globals) or f"it has {', '.join(self.globals)}"
+            raise RunError(Diagnostic(f"the executable has no function `{name}`", hint=hint))
         return self.functions[self.global_map[name]]
 
     def get_function_arity(self, name: str) -> int:

@@ -129,7 +129,7 @@ class Machine:
         except KeyboardInterrupt as error:
             finding = Diagnostic("the program was interrupted", hint="the machine is ready for the next run")
             raise InterruptedRunError(self._locate(finding)) from error
-        except BaseException:  # not ours to tell of; the machine stays usable
+        except BaseException:  # re-raised as it is; the machine stays usable
             self.frames = []
             raise
 

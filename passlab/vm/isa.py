@@ -4,7 +4,7 @@ Encoder, decoder, disassembler, bytecode verifier, the stepping engine, the runn
 debugger's "about to write r7, reading r2 r5" and the documentation are derived from `ISA`. Registers hold arrays, data
 values, storages or closures, and belong to a frame. Operands stand in their serialized order, which is also the order
 of a listing.
-How an entry is written is told in `instruction_spec`.
+`instruction_spec` explains how an entry is written.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from passlab.vm.report import Report, describe, marks
 
 WARM_UPS = 3
 DEVICE = "cpu0"
-# Control is the machine's own work; it is told as one event for each instruction too.
+# Control is the machine's own work; each such instruction is an event, too.
 _NAMES = {opcode: "VM::" + "".join(part.capitalize() for part in opcode.name.split("_")) for opcode in Opcode}
 _NAMES[Opcode.ALLOC_ADT] = "VM::AllocADT"
 

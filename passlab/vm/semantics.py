@@ -30,7 +30,7 @@ from passlab.vm.objects import Allocator, Storage, VMClosure
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What instructions know besides their operands: the executable, and who gives memory (None: nobody special)."""
+    """What instructions know besides their operands: the executable, and the memory provider (None: the default)."""
 
     exe: Executable
     allocator: Allocator | None = None

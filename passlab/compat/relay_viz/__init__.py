@@ -1,4 +1,4 @@
-"""`tvm.contrib.relay_viz`: programs drawn by a parser of nodes and a plotter, both of which a user may write.
+"""`tvm.contrib.relay_viz`: programs drawn by a parser of nodes and a plotter, both replaceable by the user.
 
     RelayVisualizer(mod).render()                                # as a tree of text on the terminal
     RelayVisualizer(mod, params, DotPlotter(), DotVizParser()).render("net")

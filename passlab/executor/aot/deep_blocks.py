@@ -63,7 +63,7 @@ class DeepBlocks:
 
 
 def _merge(a: Set, b: Set) -> Set:
-    """Return the union, made of the larger of two sets that nobody else holds."""
+    """Return the union, built in place in the larger of the two sets, which have no other owner."""
     if len(a) < len(b):
         a, b = b, a
     a.update(b)

@@ -70,7 +70,7 @@ def run(value: Any) -> Any:
     """Drive a program to its result.
 
     A function that calls functions is a generator: it yields a call and is sent the result. The calls that wait stand
-    in a list, so that depth costs memory and never Python's stack. A `Call` replaces the one who asks for it.
+    in a list, so that depth costs memory and never Python's stack. A `Call` replaces its caller.
     """
     waiting: list[Any] = []
     while True:

@@ -84,7 +84,7 @@ def schema_of(name: str, domain: str, opset: int) -> Any:
 
 
 def find_entry(name: str, domain: str, opset: int) -> tuple[Entry, int] | None:
-    """Return the entry of an operator and the version of its definition, None where nobody knows that version."""
+    """Return the entry of an operator and the version of its definition, None for an unknown version."""
     entry = entries().get(name) if domain == "" else None
     schema = schema_of(name, domain, opset) if entry else None
     if entry is None or schema is None or schema.since_version not in entry.versions:

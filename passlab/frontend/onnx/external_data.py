@@ -78,7 +78,7 @@ def _read(path: Path, offset: int, size: int, tensor: Any) -> bytes:
     except (OSError, ValueError) as error:
         _refuse(tensor, f"{_shorten(path.name)}: {_reason(error)}")
     status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):  # a folder, say, of which no file object can be made
+    if not stat.S_ISREG(status.st_mode):  # a folder, for example, which cannot be opened as a file
         os.close(descriptor)
         _refuse(tensor, f"{path.name} is no plain file")
     with os.fdopen(descriptor, "rb") as file:

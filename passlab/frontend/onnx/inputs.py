@@ -18,7 +18,7 @@ def input_type(
 
     A dimension that is not known is a symbol, the same for the same name; without `symbols` it is `?`.
 
-    Raises `ModelError` for what is no tensor, for shapes that are none, and where nobody tells the rank.
+    Raises `ModelError` for what is no tensor, for invalid shapes, and where the rank is unknown.
     """
     name, ty = value.name, value.type
     if ty.WhichOneof("value") not in ("tensor_type", None):

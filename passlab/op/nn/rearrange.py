@@ -17,8 +17,8 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn import rearrange_gradients
-from passlab.op.nn.pad import bordered, given
-from passlab.op.relations import divided, normal_axis, refuse, tensor, times
+from passlab.op.nn.pad import add_border, write_into
+from passlab.op.relations import divide_counts, normal_axis, refuse, tensor, times
 
 
 # ---------------------------------------------------------------- space and batch
@@ -109,7 +109,7 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     _check_blocks("nn.batch_to_space_nd", data, attrs.block_shape, attrs.crops, "crops")
     shape: list[Dim] = list(data.shape)
     count = math.prod(attrs.block_shape)
-    shape[0] = divided(shape[0], count)
+    shape[0] = divide_counts(shape[0], count)
     for i, (block, pair) in enumerate(zip(attrs.block_shape, attrs.crops, strict=True), 1):
         dim = shape[i]
         if isinstance(dim, int):
@@ -195,7 +195,7 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     for i, dim in enumerate(size):
         if isinstance(dim, int) and dim % block:
             refuse(f"nn.space_to_depth: an axis of size {dim} cannot be cut into blocks of {block}", 0)
-        size[i] = divided(dim, block)
+        size[i] = divide_counts(dim, block)
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
 
@@ -238,7 +238,7 @@ def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
         return None
     block, way = _check_block_size("nn.depth_to_space", attrs), conversion(attrs.layout, "NCHW", "layout")
     batch, channels, *size = forward_shape(way, data.shape, "data", 0)
-    channels = divided(channels, block * block)
+    channels = divide_counts(channels, block * block)
     size = [times(dim, block) for dim in size]
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 

@@ -234,7 +234,7 @@ crop_and_resize = by_definition(_crop)
 
 
 def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
-    """Regions read at samples of each bin, of which the mean or the maximum is taken."""
+    """Regions sampled at points of each bin, then reduced by mean or maximum."""
     x, dtype = infer_types(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "vision.roi_align")
     n, samples, pooled = sizes_of(rois, "vision.roi_align")[0], attrs.sample_ratio, attrs.pooled_size

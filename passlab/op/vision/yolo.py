@@ -15,7 +15,7 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer
 from passlab.op.nn.pad import write_into
 from passlab.op.nn.rearrange_gradients import yolo_reorg as yolo_reorg_gradient
-from passlab.op.relations import divided, refuse, tensor, times
+from passlab.op.relations import divide_counts, refuse, tensor, times
 
 
 def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -32,7 +32,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     for dim in size:
         if isinstance(dim, int) and dim % s:
             refuse(f"vision.yolo_reorg: an axis of size {dim} cannot be cut into blocks of {s}", 0)
-        result.append(divided(dim, s))
+        result.append(divide_counts(dim, s))
     if isinstance(channels, int) and channels % (s * s):
         refuse(f"vision.yolo_reorg: {channels} channels cannot be divided by {s * s}", 0)
     return TensorType((batch, times(channels, s * s), *result), data.dtype)

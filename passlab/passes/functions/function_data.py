@@ -14,7 +14,7 @@ from passlab.ir.types import FuncType, GlobalTypeVar, TupleType, Type, TypeCall,
 
 
 def types_of_functions(mod: IRModule) -> frozenset[GlobalTypeVar]:
-    """Return the data types of a module that name function types, by themselves or through others."""
+    """Return the data types of a module that contain function types, directly or through other types."""
     direct: list[GlobalTypeVar] = []
     users: dict[GlobalTypeVar, list[GlobalTypeVar]] = {}
     for header, data in mod.type_definitions.items():

@@ -71,7 +71,9 @@ class LambdaLift(ModulePass):
         for name, function in mod.items():
             if not function.attrs.get("Compiler") and not function.is_primitive:
                 changes[name] = lifter.lifted(_as_closure(_computed_once(function, mod)))
-        return mod.with_functions({**changes, **_apart(changes.values(), _used(changes.values(), lifter.made))})
+        return mod.with_functions(
+            {**changes, **_apart(changes.values(), _used_functions(changes.values(), lifter.made))}
+        )
 
 
 def _used_functions(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:

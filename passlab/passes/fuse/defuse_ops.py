@@ -26,7 +26,7 @@ from passlab.transform.declare import EXACT, standard_pass
 class DefuseOps(FunctionPass):
     """Replace every call of a function literal by the body of the function: the inverse of FuseOps.
 
-    Parameters are told apart as objects, not by name. A literal that is called in several places is copied for each.
+    Parameters are compared by identity, not by name. A literal that is called in several places is copied for each.
     Arguments that read or change state are bound by lets first, so that they are still computed once and in order.
     """
 

@@ -94,7 +94,7 @@ class _Allocation:
             return post
         bindings: list[Binding] = []
         result = self._calling(call, pre.value.checked_type, bindings)
-        for _, value in bindings:  # an allocation that fails is told where the call stands
+        for _, value in bindings:  # a failed allocation is reported at the call
             if isinstance(value, Call) and value.span is None and call.span is not None:
                 set_span(value, call.span)
         return make_lets(bindings, Let(post.var, result, post.body, post.span))

@@ -87,7 +87,7 @@ def without_kills(function: Function) -> Function:
     """Return a function that says nothing of lifetimes; the same object if it said nothing.
 
     A rewrite may lengthen a life: what is killed after its last use is used again where a copy of it was simplified
-    away. Whoever rewrites a program finds the last uses anew.
+    away. A pass that rewrites the program computes the last uses again.
     """
     if not any(type(n) is Op and n.name == KILL for n in post_order(function, enter=_enter)):
         return function
@@ -217,7 +217,7 @@ class _LastUses:
 
 
 def _ways(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
-    """Return the expressions of which one is computed, and what says which; a chain inside a value is the only way."""
+    """Return the alternatives of a branch and its condition; a chain inside a value is the only alternative."""
     if isinstance(node, If):
         return [node.true_branch, node.false_branch], [node.cond]
     return ([c.rhs for c in node.clauses], [node.data]) if isinstance(node, Match) else ([node], [])

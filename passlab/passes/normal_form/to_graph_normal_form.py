@@ -35,7 +35,7 @@ class ToGraphNormalForm(FunctionPass):
     """Put the value of each let in place of its variable, as one shared node.
 
     A function that calls itself through its variable is kept as `let f = fn ...; f`. Lets whose values read or change
-    state are kept, for they say in which order that happens (Relay removes them, and with them the effects).
+    state are kept, since they fix the order of effects (Relay removes them, and with them the effects).
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

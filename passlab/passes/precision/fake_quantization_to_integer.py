@@ -40,7 +40,7 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
-# With use_qat, calls of these whose arguments are all dequantized are done on integers by themselves.
+# With use_qat, calls of these operators are computed on integers where all their arguments are dequantized.
 _ALONE = frozenset((
     "broadcast_to", "clip", "expand_dims", "max", "maximum", "min", "minimum", "nn.avg_pool2d", "nn.batch_flatten",
     "nn.batch_matmul", "nn.bias_add", "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.depth_to_space",

@@ -40,7 +40,7 @@ _WITH_OUT_DTYPE = ("Conv", "DeformableConv", "Dense", "BatchMatmul")
 
 
 class MixedPrecision:
-    """Converts one function. `missing` counts the calls of operators of which nothing is known."""
+    """Converts one function. `missing` counts the calls of operators without a precision rule."""
 
     def __init__(self, short: str) -> None:
         self.short = short

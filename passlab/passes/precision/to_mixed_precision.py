@@ -36,7 +36,7 @@ class ToMixedPrecision(FunctionPass):
     """Cast to `mixed_precision_type` around operators that gain by it, and back around those that need the range.
 
     Operators are ALWAYS short (convolutions, matrix products), NEVER (exp, softmax, sums), or FOLLOW their arguments.
-    `missing_op_mode` says what happens for operators of which nothing is known, which follow: 0 an error, 1 a warning
+    `missing_op_mode` says what happens for operators without a rule, which follow their inputs: 0 an error, 1 a warning
     in the log, 2 nothing. Functions that others call, that are stored or passed on, and with
     `relay.ToMixedPrecision.keep_orig_output_dtype` all functions, keep the types of their results.
 

@@ -75,7 +75,7 @@ class SimplifyInference(FunctionPass):
 _WIDE = 4  # bytes of floats in which squares are summed up
 
 
-def _simplified(movable: Movable, pre: Expr, post: Expr) -> Expr:
+def _simplify(movable: Movable, pre: Expr, post: Expr) -> Expr:
     call = pre.tuple_value if type(pre) is TupleGetItem else pre
     if type(call) is not Call or not all(map(movable, call.args[1:])):
         return post  # the new form computes what comes after the data in another order, or not at all
@@ -119,14 +119,14 @@ def _batch_norm(call: Call, ty: TensorType | None) -> Expr | None:
 
 def _standardize(data: Expr, ty: TensorType, axes: Sequence[int], epsilon: float) -> Expr:
     """Return data with mean 0 and variance 1 over some axes."""
-    data, wide = _widened(data, ty)
+    data, wide = _widen(data, ty)
     mean = make("mean", data, axis=axes, keepdims=True)
     var = make("variance", data, mean, axis=axes, keepdims=True)
     deviation = make("sqrt", make("add", var, _scalar(epsilon, wide)))
     return _narrowed(make("divide", make("subtract", data, mean), deviation), ty)
 
 
-def _widened(data: Expr, ty: TensorType) -> tuple[Expr, TensorType]:
+def _widen(data: Expr, ty: TensorType) -> tuple[Expr, TensorType]:
     """Return data whose squares are numbers of its dtype: those of float16 above 255 are none. Relay leaves it so."""
     if array_dtype(ty.dtype).itemsize >= _WIDE:
         return data, ty
@@ -182,7 +182,7 @@ def _l2_normalize(call: Call, ty: TensorType | None) -> Expr | None:
     if ty is None:
         return None
     attrs: Any = call.attrs
-    data, wide = _widened(call.args[0], ty)
+    data, wide = _widen(call.args[0], ty)
     total = make("sum", make("multiply", data, data), axis=attrs.axis, keepdims=True)
     return _narrowed(make("divide", data, make("sqrt", make("maximum", total, _scalar(attrs.eps, wide)))), ty)
 

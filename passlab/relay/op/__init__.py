@@ -2,11 +2,11 @@
 
 from passlab.ir.op import Op, OpPattern
 from passlab.lazy import lazy_module
-from passlab.relay.operators import OperatorRoom, get
+from passlab.relay.operators import OperatorNamespace, get
 from passlab.relay.operators import operator_table as list  # noqa: A004 - Relay's name for it
 from passlab.transform.registering import REGISTERS
 
-_room = OperatorRoom("", __name__)
+_namespace = OperatorNamespace("", __name__)
 _NAMES = {
     **{room: f"passlab.relay.{room}" for room in ("nn", "image", "vision", "random", "annotation", "memory")},
     **{name: f"passlab.relay.op.{name}" for name in ("algorithm", "contrib", "op", "reduce", "tensor", "transform")},
@@ -19,4 +19,4 @@ _NAMES = {
     **{name: f"passlab.transform.registering:{name}" for name in REGISTERS},
 }
 __all__ = ["Op", "OpPattern", "get", "list"]
-__getattr__, __dir__ = lazy_module(__name__, _NAMES, _room.find, _room.names)
+__getattr__, __dir__ = lazy_module(__name__, _NAMES, _namespace.find, _namespace.names)

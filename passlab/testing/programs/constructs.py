@@ -89,7 +89,7 @@ def higher_order(writer: Writer, size: int) -> None:
 
 
 def returned_function(writer: Writer, size: int) -> None:
-    """A function that returns a function, of which a tuple holds two."""
+    """A function that returns a tuple of two functions."""
     argument = writer.static_tensor()
     ty = type_of(argument)
     x, y = writer.fresh(ty), writer.fresh(ty)

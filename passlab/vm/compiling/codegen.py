@@ -306,5 +306,5 @@ def _read(node: Expr) -> Sequence[Expr]:
     return (node.body,) if isinstance(node, Function) else tuple(children(node))
 
 
-def _no(what: str, expr: Expr, cure: str | None = None) -> VerifyError:
-    return VerifyError(Diagnostic(f"the virtual machine cannot run {what}", expr.span, hint=cure))
+def _no(what: str, expr: Expr, hint: str | None = None) -> VerifyError:
+    return VerifyError(Diagnostic(f"the virtual machine cannot run {what}", expr.span, hint=hint))

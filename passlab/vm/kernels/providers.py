@@ -70,13 +70,13 @@ def provider_for(place: Device, choice: Choice) -> Provider:
     if not isinstance(name, str) or name not in PROVIDERS:
         hint = did_you_mean(name, PROVIDERS) or f"there are {', '.join(PROVIDERS)}"
         raise RunError(Diagnostic(f"there is no provider of kernels `{name}`", hint=hint))
-    path, package, cure = PROVIDERS[name]
+    path, package, hint = PROVIDERS[name]
     module, _, attribute = path.partition(":")
     try:
         result: Callable[[Device], Provider] = getattr(import_module(module), attribute)
     except ImportError as error:
         raise MissingPackageError(
-            Diagnostic(f"the kernels of `{name}` need the package {package}: {error}", hint=f"{cure}, or use `numpy`")
+            Diagnostic(f"the kernels of `{name}` need the package {package}: {error}", hint=f"{hint}, or use `numpy`")
         ) from error
     return result(place)
 

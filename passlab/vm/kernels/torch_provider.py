@@ -74,7 +74,7 @@ class TorchProvider(Provider):
 
 
 class _Writable:
-    """Memory of a NumPy array under an interface that says it may be written to; nobody here does."""
+    """Memory of a NumPy array under an interface that says it may be written to; nothing here does."""
 
     def __init__(self, array: Array) -> None:
         self.held = array

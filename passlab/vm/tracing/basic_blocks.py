@@ -119,7 +119,7 @@ class BasicBlockMaker:
 
 
 class _Facts:
-    """What is known of a function's registers: who writes them, where jumps lead, whether its memory is ordinary."""
+    """Facts about a function's registers: their writers, the targets of jumps, whether its memory is on the CPU."""
 
     def __init__(self, code: Sequence[Instruction]) -> None:
         self.targets: set[int] = set()

@@ -141,7 +141,7 @@ class Log:
     def _write_frames(self, path: Path, numbers: Column, last: Column) -> None:
         """Enter the frames of a path and who ran when; `last` are the events its blocks end with.
 
-        Whoever runs after a return is the frame that was last made at that depth. So moves are sorted by depth, and
+        The frame that runs after a return is the last one created at that depth. So moves are sorted by depth, and
         each finds the ones before it there; the frames that there were already stand at the head of their depths.
         """
         kinds = np.array([p.kind for p in self.plans])[numbers]

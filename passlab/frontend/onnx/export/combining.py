@@ -1,6 +1,6 @@
 """Several nodes of a finished graph as one: layer norms, GELU, and products of one input by several matrices.
 
-Each rule looks at one node, and puts one or a few nodes in the place of it and of those that nobody else reads. Values
+Each rule looks at one node, and puts one or a few nodes in its place and in that of nodes without other users. Values
 change by rounding only. A rule has a name, so that one can be told to leave it out.
 """
 
@@ -69,7 +69,7 @@ class NodeGraph:
         return name
 
     def hidden(self, matched: Collection[Any], root: Any) -> bool:
-        """Whether nobody else reads what the matched nodes make, but for the last of them."""
+        """Whether all matched nodes but the last have no other users."""
         inside = {id(node) for node in matched}
         return all(
             name not in self.outputs and all(id(reader) in inside for reader in self.readers[name])

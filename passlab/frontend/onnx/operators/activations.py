@@ -1,4 +1,4 @@
-"""The bent lines between layers, by their formulas."""
+"""Activation functions."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def cast_like(n: Node, x: Expr, target: Expr) -> Expr:
     return _cast(n, x, n.dtype(target))
 
 
-# The largest numbers of 8-bit floats, at which a cast of ONNX stops unless it is told not to.
+# The largest numbers of 8-bit floats, at which a cast of ONNX saturates by default.
 _LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
 

@@ -32,7 +32,7 @@ def _static_reshape(n: Node, x: Expr, newshape: list[int]) -> Expr:
 
 
 def _partly_known(n: Node, x: Expr, shape: Expr, target: list[Entry]) -> Expr:
-    """Return a reshape to a shape of which some sizes are known: others may be copied, and one can be worked out."""
+    """Return a reshape to a partly known shape: unknown sizes are copied, and one can be inferred."""
     own = n.shape(x)
     codes = [
         size if isinstance(size, int) else 0 if size is not None and at < len(own) and own[at] is size else -1

@@ -6,6 +6,7 @@ import numpy as np
 
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.tensors import dtype_of
 from passlab.ir.expr import Expr
 
 
@@ -87,3 +88,20 @@ def short_fourier(n: Node, signal: Expr, step: Expr, window: Expr | None = None,
     if n.flag("onesided", True):
         parts = [n("strided_slice", p, begin=[0], end=[size // 2 + 1], strides=[1], axes=[2]) for p in parts]
     return n("stack", n.builder.tuple(parts), axis=3)
+
+
+@onnx_operator("MelWeightMatrix", 17)
+def mel_weights(n: Node, bands: Expr, size: Expr, rate: Expr, low: Expr, high: Expr) -> Expr:
+    """A constant: each column has the triangle of one mel band over the frequencies of a Fourier transform."""
+    (count,), (length,), (samples,) = (n.known_ints(x, "its sizes") for x in (bands, size, rate))
+    edges = [float(n.constant_of(x, "its edges").reshape(())) for x in (low, high)]
+    n.room(length // 2 + 1, count)
+    start, end = (2595 * np.log10(1 + edge / 700) for edge in edges)
+    mels = np.arange(count + 2) * ((end - start) / (count + 2)) + start
+    bins = ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // samples).astype(int)
+    table, places = np.zeros((length // 2 + 1, count)), np.arange(length // 2 + 1)
+    for band, (left, peak, right) in enumerate(zip(bins, bins[1:], bins[2:], strict=False)):
+        rising, falling = (places >= left) & (places <= peak), (places >= peak) & (places < right)
+        table[rising, band] = (places[rising] - left) / (peak - left) if peak > left else 1
+        table[falling, band] = (right - places[falling]) / max(right - peak, 1)
+    return n.constant(table, dtype_of(n.integer("output_datatype", 1)))

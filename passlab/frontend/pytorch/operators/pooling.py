@@ -43,7 +43,7 @@ def max_pool(
 def max_pool_with_indices(
     n: Node, x: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
 ) -> list[Any]:
-    """`nn.max_pool2d` and its like; the places of the maxima by `argmax`."""
+    """Maximum pooling of any rank; the indices of the maxima by `argmax`."""
     rank = _rank(n)
     x, lone = _with_batch(n, x, rank)
     windows = _windows(n, rank, kernel_size, stride, padding, dilation)

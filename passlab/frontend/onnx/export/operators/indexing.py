@@ -36,7 +36,7 @@ def take(e: Emitter, call: Call, data: str, indices: str) -> Any:
 
 
 def _from_the_end(indices: Expr, length: Any) -> Expr | None:
-    """Return `i` of `where(i < 0, i + length, i)`: negative indices of Gather count from the end by themselves."""
+    """Return `i` of `where(i < 0, i + length, i)`: Gather itself counts negative indices from the end."""
     if not _calls(indices, "where"):
         return None
     test, moved, plain = indices.args

@@ -31,7 +31,7 @@ def reshape(e: Emitter, call: Call, data: str, *like: str) -> Any:
 
 
 def _dimensions(e: Emitter, call: Call, data: str, dims: Sequence[Dim]) -> list[str]:
-    """Return vectors of one element for the dimensions of a reshape, of which several are not known."""
+    """Return vectors of one element for the dimensions of a reshape with several unknown sizes."""
     codes = list(getattr(call.attrs, "newshape", None) or [])
     source = e.type(call.args[0]).shape
     if op_name(call) == "nn.batch_flatten":
