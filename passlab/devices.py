@@ -176,10 +176,10 @@ def _parse_text(target: Any) -> Target:
         match = _OPTION.match(word)
         if match is None:
             raise DiagnosticError(Diagnostic(f"`{word}` is not an option of a target", hint="write it as -name=value"))
-        if found[1] in _OF_BUILDS:
+        if match[1] in _OF_BUILDS:
             hint = "give it to `relay.build(executor=Executor(...), runtime=Runtime(...))`"
             raise NodeValueError(Diagnostic(f"Cannot recognize '{word}': it is an option of a build", hint=hint))
-        options.append((found[1], found[2] or ""))
+        options.append((match[1], match[2] or ""))
     return Target(kind, tuple(options))
 
 

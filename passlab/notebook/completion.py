@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from passlab.ir.module import IRModule
@@ -50,7 +50,7 @@ def _text_before(text: str, line: int, column: int) -> str:
     return "\n".join([*lines[:line], lines[line][:column]]) if line < len(lines) else text
 
 
-def candidates(text: str, before: str, namespace: Any) -> tuple[list[tuple[str, str]], str]:
+def candidates(text: str, before: str, namespace: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
     """Return ((name, kind), ...) that may follow `before` in a cell, and the piece of a word they complete."""
     fragment = _WORD.search(before).group()  # type: ignore[union-attr]
     head = text.lstrip()
@@ -94,7 +94,7 @@ def _in_relay(text: str, before: str, fragment: str) -> Iterator[tuple[str, str]
         yield name, "type"
 
 
-def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
+def _in_passes(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     from passlab.passes import PASSES
 
     words = before.split()
@@ -110,7 +110,7 @@ def _in_passes(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str
         yield name, "pass"
 
 
-def _pass_names(namespace: Any) -> Iterator[tuple[str, str]]:
+def _pass_names(namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     from passlab.passes import PASSES
     from passlab.transform.base import Pass
 
@@ -118,7 +118,7 @@ def _pass_names(namespace: Any) -> Iterator[tuple[str, str]]:
     yield from ((name, "pass") for name, value in namespace.items() if isinstance(value, Pass))
 
 
-def _in_blame(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
+def _in_blame(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     words = before[: len(before) - len(fragment)].split()
     if words[-1] == "--step":
         value = namespace.get(words[1])
@@ -129,11 +129,11 @@ def _in_blame(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str,
         yield from _recordings(namespace)
 
 
-def _recordings(namespace: Any) -> Iterator[tuple[str, str]]:
+def _recordings(namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     return ((n, "recording") for n, v in namespace.items() if isinstance(v, RECORDINGS) and not n.startswith("_"))
 
 
-def _in_vm(before: str, fragment: str, namespace: Any) -> Iterator[tuple[str, str]]:
+def _in_vm(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     words = before[: len(before) - len(fragment)].split()
     options = [word for word in words if word.startswith("--")]
     listed = words[-1] if words[-1].startswith("--") else options[-1] if options and words[-1].endswith(",") else ""
@@ -164,7 +164,7 @@ def _stops(program: Any) -> Iterator[tuple[str, str]]:
         yield from ((node.name, "operator") for node in post_order(function) if isinstance(node, Op))
 
 
-def _programs(namespace: Any) -> Iterator[tuple[str, str]]:
+def _programs(namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     return (
         (name, "program")
         for name, value in namespace.items()

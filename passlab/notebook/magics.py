@@ -7,6 +7,7 @@ Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no 
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ class RelayMagics(NamedMagics):
         self.shell.user_ns[options.name] = program
         return self._shown(program, options.show)
 
-    def _live(self, options: Any, cell: str) -> Any:
+    def _live(self, options: Namespace, cell: str) -> Any:
         settings = LiveOptions(options.name, options.opt_level, self._constants(options.const))
         return LiveWidget(cell.rstrip("\n"), options.live.strip("\"'"), settings, self.shell.user_ns)
 
@@ -286,7 +287,7 @@ class RelayMagics(NamedMagics):
             self.shell.user_ns[options.out] = result
         return result
 
-    def _watched(self, mod: IRModule, arguments: list[Any], options: Any) -> Any:
+    def _watched(self, mod: IRModule, arguments: list[Any], options: Namespace) -> Any:
         """Run a program with its values on it, and show them, held against an earlier run where one is named."""
         earlier = self.shell.user_ns.get(options.against) if options.against else None
         if options.against and not isinstance(earlier, NodeValues):

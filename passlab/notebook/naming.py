@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import keyword
 import re
+from argparse import Namespace
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -72,7 +73,9 @@ class NamedMagics(Magics):
             return random_arguments(function, seed or 0, "give it with --args")
         return []
 
-    def _recorded(self, mod: IRModule, text: str, options: Any, instruments: list[str]) -> tuple[Recording, list[Any]]:
+    def _recorded(
+        self, mod: IRModule, text: str, options: Namespace, instruments: list[str]
+    ) -> tuple[Recording, list[Any]]:
         """Run a pipeline under the options of a line; return the recording and the reports of instruments."""
         context = pipelines.ContextOptions(
             options.opt_level, words(options.require), words(options.disable), config_of(options.config)
@@ -149,7 +152,7 @@ def options_of(magic: Any, line: str) -> Any:
         raise UsageError(f"{error}: {hint}") from None
 
 
-def pipeline_of(options: Any, cell: str | None) -> str:
+def pipeline_of(options: Namespace, cell: str | None) -> str:
     """The pipeline of a line, which the cell below it goes on with; "" where there is none."""
     line = " ".join(options.pipeline).translate(BARE)
     return "\n".join(part for part in (line, cell or "") if part.strip())

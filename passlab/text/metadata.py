@@ -31,7 +31,7 @@ class MetaTable:
         self,
         source: Source,
         start: int | None,
-        given: Mapping[str, Sequence[Any]] | None,
+        table: Mapping[str, Sequence[Any]] | None,
         decode: Decode = decode_tensor,
     ) -> None:
         self.objects: dict[str, list[Any]] = {}
