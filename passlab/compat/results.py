@@ -93,12 +93,13 @@ def _listed_functions(self: IRModule) -> _Listed:
 
 
 def _with_tensor_arrays(make: Callable[..., None]) -> Callable[..., None]:
-    """Return the `__init__` of `Prelude` that also defines the tensor arrays of float32, as TVM's does for all."""
+    """Return the `__init__` of `Prelude` that also defines tensor arrays of two dtypes, as TVM's does for all."""
 
     @wraps(make)
     def init(self: Prelude, mod: IRModule | None = None) -> None:
         make(self, mod)
-        TensorArrayOps(self, "float32").register()
+        for dtype in ("float32", "int32"):
+            TensorArrayOps(self, dtype).register()
 
     return init
 
