@@ -39,6 +39,7 @@ from passlab.display import (
     timing_view,
     tree_view,
 )
+from passlab.display.culprits import CampaignReport
 from passlab.display.flame import bars, flame_chart
 from passlab.display.instruments import printed_step_view
 from passlab.display.text_comparison import text_comparison_view
@@ -98,6 +99,7 @@ def trace():
 EXAMPLES = {
     "BisectionView": lambda: bisection_view(recorded().bisect(lambda mod: "Primitive=1" not in mod.astext())),
     "BlameView": lambda: blame_view(recorded()),
+    "CampaignReport": lambda: CampaignReport(Campaign(passlab.transform.FoldConstant(), seed=0)),
     "CampaignView": lambda: campaign_view(Campaign(passlab.transform.FoldConstant(), seed=0)),
     "CulpritView": lambda: culprit_view(culprit(recorded(), seconds=20)),
     "ComparisonView": lambda: comparison_view(compare(recorded(), recorded(disabled_pass=["FuseOps"]))),

@@ -247,7 +247,7 @@ def test_an_interrupt_leaves_the_machine_usable(monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **kwargs)
 
-    monkeypatch.setattr("passlab.vm.kernels.compiled_kernel.numpy_function", lambda node: interrupted)
+    monkeypatch.setattr("passlab.vm.kernels.primitive.Kernel.implement", staticmethod(lambda node: interrupted))
     with pytest.raises(KeyboardInterrupt):
         machine.invoke(0, [x])
     assert not machine.frames
