@@ -160,6 +160,40 @@ def shared_tick(writer: Writer) -> Expr:
     return make("subtract", make("multiply", first, Constant(np.int32(2))), first)
 
 
+def shared_with_a_branch(writer: Writer) -> Expr:
+    """Use one effect in a branch, maybe in both, and behind it: it comes before the branch."""
+    first = tick(writer, 1)
+    inside = make("subtract", tick(writer, 1), first)
+    other = first if writer.random.random() < 0.5 else tick(writer, 1)
+    return make("subtract", If(make("less", tick(writer, 1), small(writer)), inside, other), first)
+
+
+def shared_with_an_arm(writer: Writer) -> Expr:
+    """Use one effect in an arm of a match and behind it."""
+    library, first, held = writer.library, tick(writer, 1), writer.fresh(INT, "held")
+    clauses = [
+        Clause(PatternConstructor(library.some, [PatternVar(held)]), make("subtract", first, held)),
+        Clause(PatternWildcard(), small(writer)),
+    ]
+    return make("subtract", Match(Call(library.some, [tick(writer, 1)]), clauses), first)
+
+
+def shared_with_a_function(writer: Writer) -> Expr:
+    """Use one effect in a function, which is called once or twice, and behind it: it comes before the function."""
+    first, k = tick(writer, 1), writer.fresh(INT, "k")
+    function: Expr = Function([k], make("subtract", tick(writer, 1), first), INT)
+    if writer.random.random() < 0.5:
+        function = writer.let(function)
+        return make("subtract", Call(function, [Call(function, [small(writer)])]), first)
+    return make("subtract", Call(function, [tick(writer, 1)]), first)
+
+
+def shared_with_a_let(writer: Writer) -> Expr:
+    """Use one effect in the body of a let inside an operand, and behind it."""
+    first, x = tick(writer, 1), writer.fresh(INT, "x")
+    return make("subtract", Let(x, tick(writer, 1), make("subtract", first, x)), first)
+
+
 _LEAVES: tuple[Callable[[Writer], Expr], ...] = (read, write_and_read, call_of_counter, call_of_global)
 _TICKS: tuple[Callable[[Writer], Expr], ...] = (
     *_LEAVES,
@@ -174,6 +208,9 @@ _TICKS: tuple[Callable[[Writer], Expr], ...] = (
     counter_as_argument,
     cell_as_argument,
     shared_tick,
+    shared_with_a_branch,
+    shared_with_a_function,
+    shared_with_a_let,
 )
 
 
@@ -181,7 +218,7 @@ def tick(writer: Writer, depth: int = 0) -> Expr:
     """Return an int32 expression with an effect; at `depth` 1 one that holds no other."""
     if depth:
         return writer.random.choice(_LEAVES)(writer)
-    rules = (*_TICKS, counter_in_data) if writer.options.data_types else _TICKS
+    rules = (*_TICKS, counter_in_data, shared_with_an_arm) if writer.options.data_types else _TICKS
     return writer.random.choice(rules)(writer)
 
 
