@@ -22,13 +22,13 @@ from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import is_dynamic
 from passlab.ir.walk import post_order
-from passlab.passes.external.partition_graph import without_marks
 from passlab.passes.functions.inline import Inline
 from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.passes.normal_form.to_graph_normal_form import ToGraphNormalForm
 from passlab.passes.program.infer_type import InferType
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.rewriting.parameters import bind_params
+from passlab.rewriting.region_lets import without_marks
 from passlab.transform import Sequential, parse_pipeline
 from passlab.vm.compiling.compiler import OPTIMISE, as_module, compiling, default_device, reachable
 

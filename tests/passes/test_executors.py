@@ -92,6 +92,20 @@ CASES: dict[str, tuple[str, str, list[Any], Any, str]] = {
         3.0,
         "debug aot",
     ),
+    "regions are found behind variables": (
+        "def @main(%x: float32) { add(exp(%x), tanh(multiply(%x, %x))) }",
+        "AnnotateTarget, ToANormalForm, MergeCompilerRegions, PartitionGraph",
+        [np.float32(0)],
+        1.0,
+        "debug vm aot graph",
+    ),
+    "regions are found behind variables, and operators without arguments": (
+        'def @main(%x: float32) { add(%x, if (less(%x, 1f)) { zeros(shape=[], dtype="float32") } else { tanh(%x) }) }',
+        "AnnotateTarget, PartialEvaluate, InferType, PartitionGraph",
+        [np.float32(0.5)],
+        0.5,
+        "debug vm aot",
+    ),
     "a value that turns out to be a name for another lives longer": (
         "def @main(%x: float32) { let %v = nn.dropout(%x, rate=0.4f).0; let %w = add(%v, 1f); %v }",
         "ManifestLifetimes",

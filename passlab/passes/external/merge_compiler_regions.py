@@ -29,6 +29,7 @@ from passlab.analysis.regions import Region, Regions, compiler_of, is_begin, is_
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import Scope, Scopes, rewrite
+from passlab.rewriting.region_lets import without_region_lets
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -44,6 +45,7 @@ class MergeCompilerRegions(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        func = without_region_lets(func, mod)
         regions = Regions(func)
         if len(regions.all) < 2:
             return func

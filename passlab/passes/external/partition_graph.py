@@ -25,13 +25,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from passlab.analysis.regions import DEFAULT, Region, Regions, compiler_of, is_begin, is_end
+from passlab.analysis.regions import DEFAULT, Region, Regions
 from passlab.analysis.type_variables import free_type_vars
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
 from passlab.ir.types import FuncType, TupleType, TypeVar
 from passlab.ir.walk import note_rewrite, rebuild, result_of, rewrite
+from passlab.rewriting.region_lets import without_marks, without_region_lets
 from passlab.transform.base import ModulePass, infer_types, is_optimizable
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -55,7 +56,7 @@ class PartitionGraph(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         own = {name: f for name, f in mod.items() if is_optimizable(f) and not f.is_primitive}
-        plain = mod.with_functions({name: without_marks(f, DEFAULT) for name, f in own.items()})
+        plain = mod.with_functions({n: without_region_lets(without_marks(f, DEFAULT), mod) for n, f in own.items()})
         mod = infer_types(mod if plain.same_contents(mod) else plain)
         changes: dict[Any, Function] = {}
         taken = {name for name, _ in mod.items()}
@@ -99,17 +100,6 @@ def register_compiler_optimize(compiler: str, hook: Callable[[IRModule], IRModul
         _HOOKS.pop(compiler, None)
     else:
         _HOOKS[compiler] = hook
-
-
-def without_marks(func: Function, compiler: str | None = None) -> Function:
-    """Return a function without the marks for a compiler, or for any."""
-
-    def rule(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(post, Call)
-        mark = is_begin(post) or is_end(post)
-        return post.args[0] if mark and compiler in (None, compiler_of(post)) else post
-
-    return rewrite(func, rule, only=(Call,))
 
 
 def valid_name(text: str) -> str:

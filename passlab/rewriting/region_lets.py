@@ -1,0 +1,55 @@
+"""Regions for other compilers, where a pass has bound what is in them to variables.
+
+Marks say of the arguments and results of operators that they enter or leave a region; behind a variable nobody sees
+them. Normal forms, partial evaluation and others bind everything, so the lets around marks are taken out again.
+"""
+
+from __future__ import annotations
+
+from passlab.analysis.regions import DEFAULT, compiler_of, enter, is_begin, is_end
+from passlab.analysis.state import Movable
+from passlab.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
+from passlab.ir.module import IRModule
+from passlab.ir.walk import CHILDREN, post_order, rewrite
+from passlab.rewriting.let_removal import LetAction, remove_lets
+
+
+def without_marks(func: Function, compiler: str | None = None) -> Function:
+    """Return a function without the marks for a compiler, or for any."""
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        assert isinstance(post, Call)
+        mark = is_begin(post) or is_end(post)
+        return post.args[0] if mark and compiler in (None, compiler_of(post)) else post
+
+    return rewrite(func, rule, only=(Call,))
+
+
+def without_region_lets(function: Function, mod: IRModule) -> Function:
+    """Return a function in which no let binds a mark, or an operator in a region, that may be computed elsewhere.
+
+    Effects, whose order the lets keep, are marked for no compiler: such marks go.
+    """
+    if not any(type(part) in (Var, Let) for part in _leaving(post_order(function, enter=enter))):
+        return function
+    function = without_marks(function, DEFAULT)
+    order = post_order(function, enter=enter)
+    leaving = _leaving(order)
+    movable, inside = Movable(mod), set[Expr]()
+
+    def choose(let: Let, value: Expr) -> LetAction:
+        if not isinstance(value, (Call, Tuple, TupleGetItem)) or not movable(value):
+            return LetAction.KEEP
+        parts = CHILDREN[type(value)](value)
+        if is_begin(value) or is_end(value) or any(is_begin(part) or part in inside for part in parts):
+            if not is_end(value):
+                inside.add(value)
+            return LetAction.INLINE
+        return LetAction.INLINE if let.var in leaving else LetAction.KEEP
+
+    return remove_lets(function, choose, enter=enter, order=order)
+
+
+def _leaving(order: list[Expr]) -> set[Expr]:
+    """Return what is marked to leave a region."""
+    return {node.args[0] for node in order if is_end(node) and isinstance(node, Call)}
