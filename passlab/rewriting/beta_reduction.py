@@ -9,6 +9,7 @@ from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild, result_of
 from passlab.rewriting.fresh_copy import apply
+from passlab.rewriting.let_binding import bind_shared_effects
 
 
 def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
@@ -18,8 +19,14 @@ def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
     that may read or change state are bound by lets, which take the names of the parameters; `mod` tells whether
     there is any state.
     """
-    calls = [(n, n.op) for n in post_order(function) if _applies(n) and type(n) is Call and type(n.op) is Function]
-    return _beta_reduce(function, calls, Movable(mod)) if calls else function
+    if not _calls(function):
+        return function
+    function = bind_shared_effects(function, mod or IRModule())
+    return _beta_reduce(function, _calls(function), Movable(mod))
+
+
+def _calls(function: Function) -> list[tuple[Call, Function]]:
+    return [(n, n.op) for n in post_order(function) if _applies(n) and type(n) is Call and type(n.op) is Function]
 
 
 def _applies(node: Expr) -> bool:

@@ -11,9 +11,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from passlab.analysis.purity import LocalPurity
 from passlab.analysis.state import Movable
+from passlab.infer import infer_expr
 from passlab.ir.adt import Clause, Constructor
-from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, Var
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
 from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild
@@ -64,6 +66,20 @@ def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[E
         return is_bound(node) or not (is_atom(node) or movable(node) or (type(node) is Let and node in chain))
 
     return bind_in_scopes(function, bound, flatten=True)
+
+
+def bind_shared_effects(function: Function, mod: IRModule) -> Function:
+    """Return a typed function with those nodes bound that have effects and stand in several blocks; itself if none do.
+
+    For passes that move what is inside a function literal, or copy it: it no longer holds what others hold too.
+    """
+    purity = LocalPurity(also=(RefCreate,))
+    acting = {node for node in Plan(function).crossing if not purity.of(node)}
+    if not acting:
+        return function
+    typed = infer_expr(bind_beside_effects(function, mod, acting.__contains__), mod)
+    assert isinstance(typed, Function)
+    return typed
 
 
 def evaluation_children(expr: Expr) -> tuple[Expr, ...]:

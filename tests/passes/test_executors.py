@@ -92,6 +92,23 @@ CASES: dict[str, tuple[str, str, list[Any], Any, str]] = {
         3.0,
         "debug aot",
     ),
+    "what a literal shares with what is around it is read before the literal is entered": (
+        """def @main(%x: float32) { %0 = ref(4f); %1 = ref_read(%0);
+           %2 = fn (%k: float32) { %3 = { let %u = ref_write(%0, 3f); %k }; subtract(%3, %1) };
+           subtract(%2(%x), %1) }""",
+        "DefuseOps",
+        [TWO],
+        -6.0,
+        "debug aot",
+    ),
+    "a lifted closure shares an effect with what is around it": (
+        """def @main(%x: float32) { let %r = ref(1f); %0 = ref_read(%r); let %f = fn () { multiply(%0, 10f) };
+           let %u = ref_write(%r, %x); add(%f(), %0) }""",
+        "LambdaLift",
+        [TWO],
+        11.0,
+        "debug aot",
+    ),
     "regions are found behind variables": (
         "def @main(%x: float32) { add(exp(%x), tanh(multiply(%x, %x))) }",
         "AnnotateTarget, ToANormalForm, MergeCompilerRegions, PartitionGraph",

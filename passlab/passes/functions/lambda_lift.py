@@ -39,17 +39,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from passlab.analysis.purity import LocalPurity
 from passlab.analysis.type_variables import free_type_vars
-from passlab.infer import infer_expr
 from passlab.ir.equal import structural_equal, structural_hash
-from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, RefCreate, Var
+from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import Type
 from passlab.ir.variables import bound_vars, free_vars
 from passlab.ir.walk import post_order, rewrite, substitute
 from passlab.rewriting.fresh_copy import fresh_copy
-from passlab.rewriting.let_binding import Plan, bind_beside_effects
+from passlab.rewriting.let_binding import bind_shared_effects
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -70,7 +68,7 @@ class LambdaLift(ModulePass):
         changes: dict[GlobalVar | str, Function] = {}
         for name, function in mod.items():
             if not function.attrs.get("Compiler") and not function.is_primitive:
-                changes[name] = lifter.lifted(_as_closure(_computed_once(function, mod)))
+                changes[name] = lifter.lifted(_as_closure(bind_shared_effects(function, mod)))
         return mod.with_functions(
             {**changes, **_apart(changes.values(), _used_functions(changes.values(), lifter.made))}
         )
@@ -96,17 +94,6 @@ def _apart(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[
         result[var] = function if seen.isdisjoint(binds) else fresh_copy(function)
         seen.update(binds)
     return result
-
-
-def _computed_once(function: Function, mod: IRModule) -> Function:
-    """Return a function with those nodes bound that have effects and stand inside a literal and outside of it."""
-    purity = LocalPurity(also=(RefCreate,))
-    acting = {node for node in Plan(function).crossing if not purity.of(node)}
-    if not acting:
-        return function
-    typed = infer_expr(bind_beside_effects(function, mod, acting.__contains__), mod)
-    assert isinstance(typed, Function)
-    return typed
 
 
 def _as_closure(function: Function) -> Function:
