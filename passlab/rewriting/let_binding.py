@@ -71,9 +71,11 @@ def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[E
 def bind_shared_effects(function: Function, mod: IRModule) -> Function:
     """Return a typed function with those nodes bound that have effects and stand in several blocks; itself if none do.
 
-    For passes that move what is inside a function literal, or copy it: it no longer holds what others hold too.
+    For passes that move, copy or drop what is inside a function literal: it no longer holds what others hold too.
     """
     purity = LocalPurity(also=(RefCreate,))
+    if all(purity.of(node) for node in post_order(function.body)):
+        return function
     acting = {node for node in Plan(function).crossing if not purity.of(node)}
     if not acting:
         return function

@@ -22,6 +22,7 @@ from passlab.analysis.state import Movable
 from passlab.ir.expr import Expr, Function, Let
 from passlab.ir.module import IRModule
 from passlab.ir.walk import may_rewrite
+from passlab.rewriting.let_binding import bind_shared_effects
 from passlab.rewriting.let_removal import LetAction, remove_lets
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -40,6 +41,7 @@ class ToGraphNormalForm(FunctionPass):
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         movable = Movable(mod)
+        func = bind_shared_effects(func, mod)
 
         def fate(let: Let, value: Expr) -> LetAction:
             return LetAction.INLINE if movable(let.value) and may_rewrite(_NAME) else LetAction.KEEP

@@ -22,6 +22,7 @@ from passlab.analysis.purity import module_purity
 from passlab.ir.expr import Expr, Function, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, may_rewrite, post_order
+from passlab.rewriting.let_binding import bind_shared_effects
 from passlab.rewriting.let_removal import LetAction, remove_lets
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
@@ -44,6 +45,11 @@ class DeadCodeElimination(ModulePass):
         lets = {name: [n for n in post_order(f) if type(n) is Let] for name, f in mod.items()}
         if not any(lets.values()):  # as in most networks, and then nothing need be known of them
             return mod
+        if not self.ignore_impurity:
+            mod = mod.with_functions(
+                {name: bind_shared_effects(mod[name], mod) for name, found in lets.items() if found}
+            )
+            lets = {name: [n for n in post_order(f) if type(n) is Let] for name, f in mod.items()}
         pure = (lambda expr: True) if self.ignore_impurity else module_purity(mod).pure
         functions = {name: self._function(mod[name], bindings, pure) for name, bindings in lets.items() if bindings}
         return mod.with_functions(functions)
