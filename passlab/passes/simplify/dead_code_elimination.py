@@ -46,9 +46,7 @@ class DeadCodeElimination(ModulePass):
         if not any(lets.values()):  # as in most networks, and then nothing need be known of them
             return mod
         if not self.ignore_impurity:
-            mod = mod.with_functions(
-                {name: bind_shared_effects(mod[name], mod) for name, found in lets.items() if found}
-            )
+            mod = mod.with_functions({name: bind_shared_effects(mod[name], mod) for name, own in lets.items() if own})
             lets = {name: [n for n in post_order(f) if type(n) is Let] for name, f in mod.items()}
         pure = (lambda expr: True) if self.ignore_impurity else module_purity(mod).pure
         functions = {name: self._function(mod[name], bindings, pure) for name, bindings in lets.items() if bindings}
