@@ -18,6 +18,7 @@ from itertools import accumulate
 from passlab.diffing.text_lines import HOLE, TextLine
 
 MOST_CELLS = 60_000  # of one dynamic programming table; larger gaps are aligned by `difflib`
+ALL_CELLS = 150_000  # of all tables of one alignment: what is shown of a step must not wait for the best of them
 MOST_LINES = 4_000  # lines of one gap, on both sides together, that `difflib` aligns
 Pair = tuple[int, int]
 
@@ -80,6 +81,7 @@ def _align_ranks(old: Sequence[TextLine], new: Sequence[TextLine], called: Seque
     """Return the pairs; `called` has for each old line what its names are called in the new text."""
     pairs: list[Pair] = []
     work = [(0, len(old), 0, len(new))]
+    room = ALL_CELLS
     while work:
         low, high, start, end = work.pop()
         while low < high and start < end and old[low].shape == new[start].shape and called[low] == new[start].names:
@@ -105,7 +107,8 @@ def _align_ranks(old: Sequence[TextLine], new: Sequence[TextLine], called: Seque
                 if i < high:
                     pairs.append((i, j))
                 at, other = i + 1, j + 1
-        elif (high - low) * (end - start) <= MOST_CELLS:
+        elif (cells := (high - low) * (end - start)) <= min(MOST_CELLS, room):
+            room -= cells
             pairs += _best(old, new, low, high, start, end, called)
         elif high - low + end - start <= MOST_LINES:
             pairs += _match_lines(old, new, low, high, start, end)
