@@ -12,12 +12,13 @@ from functools import cached_property
 from passlab import limits
 from passlab.diffing.text_diff import ADDED, CHANGED, MOVED, OPERANDS
 from passlab.diffing.text_lines import Syntax, TextLine
-from passlab.display.dataflow import Arrow, Dataflow, truncate
+from passlab.display.dataflow import Arrow, Box, Dataflow, truncate
 from passlab.display.drawing import Face, box_size, draw
 from passlab.display.html import Markup, tag
 from passlab.display.layout import LayoutError, lay_out
 from passlab.display.palette import BOX, MUTED, PROSE
 from passlab.display.view import View, cap
+from passlab.dumps.step import GraphNode
 from passlab.errors import counted, visible
 
 _LABEL = re.compile(r"^[-\w.$]+:(?:\s|$)")  # of a block of LLVM: no value
@@ -95,6 +96,48 @@ class TextGraphView(View):
         return tag("div", header, tag("div", drawing, style=f"{BOX};overflow:auto;max-height:700px"))
 
 
+class LiveGraphView(TextGraphView):
+    """The nodes of a program that its host has as a graph; what differs from the graph `before` is marked."""
+
+    def __init__(self, nodes: Sequence[GraphNode], before: Sequence[GraphNode] | None) -> None:
+        self.nodes, self.before = nodes, None if before is None else {node.key: node for node in before}
+
+    @cached_property
+    def graph(self) -> Dataflow:
+        """One box for each node."""
+        graph = Dataflow()
+        boxes = {node.key: self._box(graph, node).number for node in self.nodes}
+        for node in self.nodes:
+            for key in dict.fromkeys(node.operands):
+                if key in boxes and key != node.key:
+                    graph.arrows.append(Arrow(boxes[key], boxes[node.key]))
+        return truncate(graph, limits.current().graph_nodes)
+
+    @staticmethod
+    def _box(graph: Dataflow, node: GraphNode) -> Box:
+        return graph.box("op" if node.operands else "input", node.operation, None, None)
+
+    @property
+    def title(self) -> str:
+        """How large the graph is."""
+        return f"{counted(len(self.graph.boxes), 'node')}, {counted(len(self.graph.arrows), 'arrow')}"
+
+    @cached_property
+    def faces(self) -> list[Face]:
+        """What each box shows: its node, and what became of it."""
+        faces = []
+        for box, node in zip(self.graph.boxes, self.nodes, strict=False):
+            text = visible(node.text.strip())
+            shown = text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
+            faces.append(Face((visible(box.name), shown), self._fate(node)))
+        return faces
+
+    def _fate(self, node: GraphNode) -> str:
+        if self.before is None or self.before.get(node.key) == node:
+            return ""
+        return "changed" if node.key in self.before else "added"
+
+
 def values_of(line: TextLine, syntax: Syntax) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
     """Return the operation of a line, the names that it defines and those that it uses; None for one without any."""
     if _LABEL.match(line.text):
@@ -123,9 +166,14 @@ def _sides(line: TextLine) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return line.names[:left], line.names[left:]
 
 
+def live_graph_view(nodes: Sequence[GraphNode], before: Sequence[GraphNode] | None = None) -> LiveGraphView:
+    """Return the graph of a live program; `before` are the nodes that it had before a pass."""
+    return LiveGraphView(nodes, before)
+
+
 def text_graph_view(lines: Sequence[TextLine], syntax: Syntax, kinds: Sequence[str] = ()) -> TextGraphView:
     """Return the graph of the values of a text."""
     return TextGraphView(lines, syntax, kinds)
 
 
-__all__ = ["TextGraphView", "text_graph_view", "values_of"]
+__all__ = ["LiveGraphView", "TextGraphView", "live_graph_view", "text_graph_view", "values_of"]

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from passlab.dumps.step import GraphNode
 from passlab.errors import Diagnostic, DumpError
 
 _DTYPES = (
@@ -95,6 +96,23 @@ def _model_text(data: bytes) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
+def model_nodes(data: bytes) -> list[GraphNode]:
+    """Return the inputs, weights and nodes of the main graph of a model; a node is called by its first output."""
+    graph = _first(data, 7)
+    graph = graph if isinstance(graph, bytes) else b""
+    values = {_value(value): "input" for value in _bytes(_all(graph, 11))}
+    values |= {_tensor(value): "weight" for value in _bytes(_all(graph, 5))}
+    nodes = {name: GraphNode(name, kind, text) for text, kind in values.items() for name in [text.partition(":")[0]]}
+    maker = {name: name for name in nodes}
+    for node in _bytes(_all(graph, 1)):
+        outputs = [_text(value) for value in _all(node, 2)]
+        operands = [maker.get(name, name) for value in _all(node, 1) if (name := _text(value))]
+        if outputs:
+            nodes[outputs[0]] = GraphNode(outputs[0], _text(_first(node, 4)), _node(node), tuple(operands))
+            maker.update(dict.fromkeys(outputs, outputs[0]))
+    return list(nodes.values())
+
+
 def _bytes(values: list[Any]) -> list[bytes]:
     return [value for value in values if isinstance(value, bytes)]
 
@@ -164,4 +182,4 @@ def _tensor(data: bytes) -> str:
     return f"{_text(_first(data, 8))}: {_dtype(_first(data, 2, 0))}[{', '.join(map(str, dims))}] <{digest}>"
 
 
-__all__ = ["fields", "model_text"]
+__all__ = ["fields", "model_nodes", "model_text"]

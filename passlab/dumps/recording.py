@@ -26,7 +26,7 @@ from passlab.dumps.language import LANGUAGES, WHOLE, Language
 from passlab.dumps.mlir_program import declarations_of, unknown_symbol
 from passlab.dumps.source import BytesSource, Piece
 from passlab.dumps.stand_ins import unknown_type
-from passlab.dumps.step import Step, Unit
+from passlab.dumps.step import GraphNode, Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.lazy import late
 from passlab.table import Table
@@ -55,6 +55,8 @@ class TextRecording:
         self.language: Language = assembly.language
         self.chains: bool = assembly.traits.chains
         self.input_piece = assembly.input.piece if assembly.input is not None else None
+        self.nodes_of: Callable[[Any], Iterable[GraphNode]] | None = None  # of live programs that are graphs
+        self.live_input: Any = None
         self._readers: dict[str, LineReader] = {}
         self._histories: dict[str, UnitHistory] = {}
         for step in self.steps:
@@ -302,9 +304,17 @@ class TextRecording:
         return queries.Blame(self, history, version, origins)
 
     def graph(self, unit: str = WHOLE, step: Any = -1) -> Any:
-        """Return the graph of the values of a unit after a step, as a view; what the step changed in it is marked."""
-        history = self.history(unit)
+        """Return the graph of the values of a unit after a step, as a view; what the step changed in it is marked.
+
+        A live program that its host has as a graph is drawn from its nodes, a text from its lines.
+        """
         number = self.number_of(step)
+        at = self.steps[number - 1] if number else None
+        live, before = (at.live, at.live_before) if at is not None else (self.live_input, None)
+        if self.nodes_of is not None and live is not None:
+            nodes = [None if one is None else list(self.nodes_of(one)) for one in (live, before)]
+            return late("passlab.display.text_graph", "live_graph_view")(*nodes)
+        history = self.history(unit)
         version = history.version_at(number)
         wrote = version > 0 and history.unit.steps[version] == number
         kinds = [kind for kind, _ in history.diff(version).origin] if wrote else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passlab.dumps.source import Piece
 
@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from passlab.dumps.recording import TextRecording
 
 VERDICTS = ("changed", "unchanged", "invalidated", "filtered", "ignored", "failed", "unknown")
+
+
+class GraphNode(NamedTuple):
+    """A node of a program that a host has as a graph: `key` names it in all steps, `operands` are keys of others."""
+
+    key: str
+    operation: str
+    text: str
+    operands: tuple[str, ...] = ()
 
 
 class Step:
@@ -46,6 +55,7 @@ class Step:
         "digest",
         "seconds",
         "live",
+        "live_before",
         "recording",
     )
 
@@ -62,6 +72,7 @@ class Step:
         self.digest = 0
         self.seconds: float | None = None
         self.live: object = None  # the program after the step as the host has it, where it was recorded live
+        self.live_before: object = None  # the program that it ran on
         self.recording: TextRecording | None = None
 
     @property
@@ -147,4 +158,4 @@ class Unit:
         return self.pieces[index] if index >= 0 else None
 
 
-__all__ = ["VERDICTS", "Step", "Unit"]
+__all__ = ["VERDICTS", "GraphNode", "Step", "Unit"]

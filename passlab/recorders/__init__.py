@@ -8,6 +8,6 @@
 
 from __future__ import annotations
 
-from passlab.recorders.protocol import Recorder
+from passlab.recorders.protocol import GraphNode, Recorder
 
-__all__ = ["Recorder"]
+__all__ = ["GraphNode", "Recorder"]

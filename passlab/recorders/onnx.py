@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from passlab.dumps.onnx_text import model_text
+from passlab.dumps.onnx_text import model_nodes, model_text
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, DumpError
 from passlab.recorders.protocol import Recorder
@@ -26,7 +26,7 @@ def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: 
 
     A function takes a model and returns one, or changes it in place and returns None.
     """
-    recorder = Recorder(name, text=text_of, copy=_copy, language="onnx")
+    recorder = Recorder(name, text=text_of, copy=_copy, language="onnx", nodes=model_nodes)
     recorder.start(model)
     for number, one in enumerate(passes, 1):
         title, function = one if isinstance(one, tuple) else (getattr(one, "__name__", f"pass {number}"), one)

@@ -16,7 +16,7 @@ programs change in place says so with `copy`, and one whose texts leave things o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from passlab.dumps.evidence import Traits
 from passlab.dumps.language import LANGUAGES, TEXT, Language
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, Piece, Source
+from passlab.dumps.step import GraphNode
 from passlab.errors import Diagnostic, DumpError
 
 
@@ -49,6 +50,7 @@ class Recorder:
     """Collects the events of one run. Not thread-safe: one recorder per thread.
 
     `text` turns a program into text; `language` names how it reads (`llvm`, `mlir`, `python`, `hlo`, `onnx`, `text`).
+    `nodes` gives the nodes of a program that is a graph, for `recording.graph`; without it graphs are read from texts.
     """
 
     def __init__(
@@ -59,10 +61,11 @@ class Recorder:
         equal: Callable[[Any, Any], bool] | None = None,
         copy: Callable[[Any], Any] | None = None,
         language: str = "text",
+        nodes: Callable[[Any], Iterable[GraphNode]] | None = None,
     ) -> None:
         if language not in LANGUAGES:
             raise DumpError(Diagnostic(f"no language is called `{language}`", hint=f"there are {', '.join(LANGUAGES)}"))
-        self.name, self.text, self.equal, self.copy = name, text, equal, copy
+        self.name, self.text, self.equal, self.copy, self.nodes = name, text, equal, copy, nodes
         self.language: Language = LANGUAGES.get(language, TEXT)
         self.events: list[Event] = []
         self.input: Any = None
@@ -144,6 +147,7 @@ class Recorder:
         assembly = Assembly(Scan(banners), Traits(), self.language)
         assembly.run()
         recording = TextRecording(assembly, "live", self.name, writer.size)
+        recording.nodes_of, recording.live_input = self.nodes, self.input
         self._finish(recording)
         return recording
 
@@ -161,6 +165,7 @@ class Recorder:
         around: dict[int, list[int]] = {}
         for step, event in zip(recording.steps, self.events, strict=True):
             step.seconds, step.live, step.since = event.seconds, event.after, step.number
+            step.live_before = event.before
             for child in around.pop(event.depth + 1, []):
                 recording.steps[child - 1].parent = step.number
             around.setdefault(event.depth, []).append(step.number)
@@ -209,4 +214,4 @@ class _Texts:
         return banner
 
 
-__all__ = ["Event", "Recorder"]
+__all__ = ["Event", "GraphNode", "Recorder"]

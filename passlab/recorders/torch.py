@@ -12,7 +12,7 @@ from typing import Any
 
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, MissingPackageError
-from passlab.recorders.protocol import Recorder
+from passlab.recorders.protocol import GraphNode, Recorder
 
 _METHODS = ("apply_gm_pass", "apply_graph_pass")
 
@@ -25,9 +25,30 @@ def _observer() -> Any:
         raise MissingPackageError(Diagnostic(f"recording torch's passes needs torch: {error}", hint=hint)) from error
 
 
+class Snapshot(str):
+    """The text of an FX graph, with its nodes: passes change graphs in place."""
+
+    nodes: tuple[GraphNode, ...]
+
+
+def snapshot_of(graph: Any) -> Snapshot:
+    """Return the text and the nodes of an FX graph as they are now."""
+    snapshot = Snapshot(graph)
+    snapshot.nodes = tuple(
+        GraphNode(
+            str(node.name),
+            getattr(node.target, "__name__", str(node.target)) if node.op.startswith("call") else str(node.op),
+            str(node.format_node() or node),
+            tuple([str(operand.name) for operand in node.all_input_nodes]),
+        )
+        for node in graph.nodes
+    )
+    return snapshot
+
+
 def new_recorder(name: str = "torch.compile") -> Recorder:
     """Return a recorder of FX graphs, which are kept as text since passes change them in place."""
-    return Recorder(name, text=str, copy=str, language="fx")
+    return Recorder(name, text=str, copy=snapshot_of, language="fx", nodes=lambda one: one.nodes)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, MissingPackageError
-from passlab.recorders.protocol import Recorder
+from passlab.recorders.protocol import GraphNode, Recorder
 
 
 def _host(name: str) -> Any:
@@ -44,9 +44,42 @@ def script_of(mod: Any) -> str:
     return str(script()) if script is not None else str(mod)
 
 
+def nodes_of(mod: Any) -> Iterator[GraphNode]:
+    """Yield the nodes of a module: bindings of its Relax functions, and other functions as wholes."""
+    relax = getattr(_host("tvm"), "relax", None)
+    for symbol, function in mod.functions.items():
+        name = str(symbol.name_hint)
+        if relax is None or not isinstance(function, relax.Function):
+            yield GraphNode(f"@{name}", type(function).__name__, name)
+            continue
+        keys = {param: f"{name}.{_name(param)}" for param in function.params}
+        yield from (GraphNode(key, "parameter", str(param)) for param, key in keys.items())
+        for block in getattr(function.body, "blocks", ()):
+            for binding in block.bindings:
+                key = f"{name}.{_name(binding.var)}"
+                key += f"#{len(keys)}" if key in keys.values() else ""
+                keys[binding.var] = key
+                yield _bound(relax, binding, key, keys)
+
+
+def _name(variable: Any) -> str:
+    return str(getattr(variable, "name_hint", None) or variable.name)  # older versions, newer ones
+
+
+def _bound(relax: Any, binding: Any, key: str, keys: dict[Any, str]) -> GraphNode:
+    value = getattr(binding, "value", None)
+    if value is None:
+        return GraphNode(key, type(binding).__name__, str(binding.var))
+    called = [f"@{symbol.name_hint}" for symbol in relax.analysis.all_global_vars(value)]
+    operands = [keys[var] for var in relax.analysis.free_vars(value) if var in keys]
+    operation = getattr(getattr(value, "op", None), "name", None) or (called[0] if called else type(value).__name__)
+    text = " ".join(str(value).split())
+    return GraphNode(key, str(operation), f"{_name(binding.var)} = {text[:200]}", (*operands, *called))
+
+
 def new_recorder(name: str = "TVM") -> Recorder:
     """Return a recorder that prints and compares modules as TVM does. Raises `MissingPackageError` without TVM."""
-    return Recorder(name, text=script_of, equal=_equality(), language="python")
+    return Recorder(name, text=script_of, equal=_equality(), language="python", nodes=nodes_of)
 
 
 def instrument_of(recorder: Recorder) -> Any:

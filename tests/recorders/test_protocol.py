@@ -5,7 +5,7 @@ import random
 import pytest
 
 from passlab.errors import DumpError
-from passlab.recorders import Recorder
+from passlab.recorders import GraphNode, Recorder
 
 
 class ToyCompiler:
@@ -136,3 +136,29 @@ def test_any_run_of_events_is_recorded_as_it_was(seed):
             truth.append((name, before != program, "\n".join(before), "\n".join(program)))
     steps = recorder.recording().steps[: len(truth)]
     assert [(s.name, s.verdict == "changed", s.before, s.after) for s in steps] == truth
+
+
+def test_a_host_with_graphs_has_them_drawn_from_its_nodes():
+    def nodes(words):
+        for place, word in enumerate(words):
+            yield GraphNode(str(place), "word", word, (str(place - 1),) if place else ())
+
+    recorder = recorded(nodes=nodes)
+    recorder.start(["a", "b"])
+    recorder.begin("longer", ["a", "b"])
+    recorder.end(["a", "x", "c"])
+    recorder.begin("idle", ["a", "x", "c"])
+    recorder.end(["a", "x", "c"])
+    recording = recorder.recording()
+    graph = recording.graph(step="longer")
+    assert graph.text() == "3 nodes, 2 arrows.\n  0: a\n± 1: x  <- 0\n+ 2: c  <- 1"
+    assert "<svg" in str(graph.html())
+    assert [face.fate for face in recording.graph(step="idle").faces] == ["", "", ""]
+    assert recording.graph(step=0).text() == "2 nodes, 1 arrow.\n  0: a\n  1: b  <- 0"
+
+
+def test_a_graph_with_keys_that_lead_nowhere_is_drawn_without_those_arrows():
+    recorder = recorded(nodes=lambda words: [GraphNode("a", "loop", "a", ("a", "nobody"))])
+    recorder.begin("one", ["a"])
+    recorder.end(["b"])
+    assert recorder.recording().graph(step=1).text() == "1 node, 0 arrows.\n  0: a"
