@@ -18,7 +18,7 @@ from passlab.display.html import Markup, tag
 from passlab.display.layout import LayoutError, lay_out
 from passlab.display.palette import BOX, MUTED, PROSE
 from passlab.display.view import View, cap
-from passlab.dumps.step import GraphNode
+from passlab.dumps.graph_node import GraphNode
 from passlab.errors import counted, visible
 
 _LABEL = re.compile(r"^[-\w.$]+:(?:\s|$)")  # of a block of LLVM: no value

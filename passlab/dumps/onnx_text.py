@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from passlab.dumps.step import GraphNode
+from passlab.dumps.graph_node import GraphNode
 from passlab.errors import Diagnostic, DumpError
 
 _DTYPES = (

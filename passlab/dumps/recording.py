@@ -22,11 +22,12 @@ from passlab.dumps.assembly import Assembly
 from passlab.dumps.blame import Origin, UnitHistory
 from passlab.dumps.comparison import TextComparison
 from passlab.dumps.filters import filters_named
+from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES, WHOLE, Language
 from passlab.dumps.mlir_program import declarations_of, unknown_symbol
 from passlab.dumps.source import BytesSource, Piece
 from passlab.dumps.stand_ins import unknown_type
-from passlab.dumps.step import GraphNode, Step, Unit
+from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.lazy import late
 from passlab.table import Table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from passlab.dumps.source import Piece
 
@@ -12,15 +12,6 @@ if TYPE_CHECKING:
     from passlab.dumps.recording import TextRecording
 
 VERDICTS = ("changed", "unchanged", "invalidated", "filtered", "ignored", "failed", "unknown")
-
-
-class GraphNode(NamedTuple):
-    """A node of a program that a host has as a graph: `key` names it in all steps, `operands` are keys of others."""
-
-    key: str
-    operation: str
-    text: str
-    operands: tuple[str, ...] = ()
 
 
 class Step:
@@ -158,4 +149,4 @@ class Unit:
         return self.pieces[index] if index >= 0 else None
 
 
-__all__ = ["VERDICTS", "GraphNode", "Step", "Unit"]
+__all__ = ["VERDICTS", "Step", "Unit"]

@@ -23,10 +23,10 @@ from typing import Any
 from passlab.dumps.assembly import Assembly
 from passlab.dumps.banner import MODULE, NONE, Banner, Scan
 from passlab.dumps.evidence import Traits
+from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES, TEXT, Language
 from passlab.dumps.recording import TextRecording
 from passlab.dumps.source import BytesSource, Piece, Source
-from passlab.dumps.step import GraphNode
 from passlab.errors import Diagnostic, DumpError
 
 
