@@ -210,7 +210,7 @@ _unnamed_permit: ContextVar[Permit | None] = ContextVar("passlab_unnamed_rewrite
 
 
 @contextmanager
-def observe(observer: Observer | None) -> Iterator[None]:
+def observed(observer: Observer | None) -> Iterator[None]:
     """Within the block, tell `observer(old, new, rule)` of every node replaced; `rule` may be ""."""
     token = _observer.set(observer)
     try:

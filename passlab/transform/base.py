@@ -18,7 +18,7 @@ from passlab.ir.expr import Function
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import observe, permitted
+from passlab.ir.walk import observed, permitted
 from passlab.lazy import PASSES, late
 from passlab.transform.context import PassContext, _current_run
 from passlab.transform.diagnostics import DiagnosticContext
@@ -128,7 +128,7 @@ class Pass:
         return result
 
     def _watched(self, run: PassRun, observers: list[Any], permits: list[Any]) -> IRModule:
-        with observe(_to_all(observers)), permitted(_by_all(permits)):
+        with observed(_to_all(observers)), permitted(_by_all(permits)):
             return self._run(run)
 
     def _run(self, run: PassRun) -> IRModule:

@@ -10,7 +10,7 @@ from passlab.ir import Call, Constant, Function, FuncType, GlobalVar, IRModule, 
 from passlab.ir.adt import Clause, PatternConstructor, TypeData
 from passlab.ir.adt import Constructor as Ctor
 from passlab.ir.types import GlobalTypeVar, TypeCall
-from passlab.ir.walk import observe, post_order
+from passlab.ir.walk import observed, post_order
 from passlab.op import make
 from passlab.text.parser import parse
 from tests.infer.programs import LIST, VERSION, typed, untyped, untyped_nodes
@@ -72,7 +72,7 @@ def test_only_what_is_new_is_visited(monkeypatch):
 
 def test_replacements_are_told_to_the_observer():
     told = {}
-    with observe(lambda old, new, rule: told.setdefault(old, new)):
+    with observed(lambda old, new, rule: told.setdefault(old, new)):
         mod = untyped("def @main(%x: int32) { let %y = %x; add(%y, 1) }")
         old = mod["main"]
         new = infer_module(mod)["main"]

@@ -28,7 +28,7 @@ from passlab.ir.walk import (
     let_chain,
     make_lets,
     note_rewrite,
-    observe,
+    observed,
     post_order,
     rewrite,
     substitute,
@@ -122,7 +122,7 @@ def test_the_observer_hears_of_every_replaced_node(seed: int) -> None:
         return Constant(7) if isinstance(pre, Constant) else post
 
     changed: dict[Expr, Expr] = {}
-    with observe(observer):
+    with observed(observer):
         rewrite(root, rule, replace=changed, name="Sevens")
         assert heard == changed
         assert {type(old) for old, name in names.items() if name == "Sevens"} <= {Constant}
