@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.analysis.purity import LocalPurity
 from passlab.ir.adt import Clause, Constructor, pattern_vars
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import (
@@ -105,6 +106,7 @@ class _Evaluator:
         self.written = 0
         self.room = 0
         self.nodes: set[Expr] = set()  # those that stand in the result
+        self.purity = LocalPurity()
 
     def function(self, function: Function, name: GlobalVar) -> Function:
         """Return the global function `name` with what is known computed."""
@@ -314,10 +316,13 @@ class _Evaluator:
             self.fuel[function] = fuel
 
     def _call(self, call: Call, frame: Frame, out: Residue, name: Var | None) -> Run:
-        args: list[Value] = []
-        for arg in call.args:
-            args.append((yield self._run(arg, frame, out)))
-        callee: Value = yield self._run(call.op, frame, out)
+        # Arguments come before the callee, but for a pure one, which comes first as in Relay: it makes no difference.
+        first = call.op if self.purity.of(call.op) else None
+        values: dict[Expr, Value] = {}
+        for part in (first, *call.args, call.op):
+            if part is not None and part not in values:
+                values[part] = yield self._run(part, frame, out)
+        callee, args = values[call.op], [values[arg] for arg in call.args]
         types = tuple(frame.typed(t) for t in call.type_args)
         left = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
         if type(callee.atom) is Op:
