@@ -7,6 +7,7 @@ worth trying. Dynamic dimensions get a size of the draw's own, data types values
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -100,8 +101,10 @@ def _wide(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: S
 
 
 def _numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
-    """The numbers that stand in the program, and their neighbours: both sides of comparisons and clips."""
+    """The numbers that stand in the program, their neighbours, and what lies between two: all sides of comparisons."""
+    ordered = sorted(sizes.numbers)
     values = [v + d for v in sizes.numbers for d in (-1, -0.5, 0, 0.5, 1)] or [0.0]
+    values += [(a + b) / 2 for a, b in itertools.pairwise(ordered)]
     if not is_float(dtype):
         low, high = _integer_range(dtype)
         values = [v for v in map(int, values) if low <= v <= high] or [0]

@@ -16,7 +16,7 @@ import numpy as np
 from passlab.diffing.diff import Change, Diff, diff, node_name
 from passlab.errors import PasslabError
 from passlab.evaluate.agreement import Disagreement, disagreement
-from passlab.instrument.tolerance import FEW_RUNS, RUNS, beyond
+from passlab.instrument.tolerance import FEW_RUNS, RUNS, STEPS, beyond
 from passlab.instrument.unpromised import lengthen
 from passlab.instrument.watched import SHORTENING, Watched, noisy_values
 from passlab.ir.adt import Constructor
@@ -135,12 +135,13 @@ class _Search:
         if self._is_gross(old, node, before, after):
             return difference
         rest: Disagreement | None = difference
+        steps = STEPS * (self._noise[3] > SHORTENING)
         for count in FEW_RUNS:
             noisy = [values[old] for values in self._noisy_values(count) if old in values]
-            far = beyond(difference, before, after, noisy, self.promise, overall=count < RUNS)
+            far = beyond(difference, before, after, noisy, self.promise, overall=count < RUNS, steps=steps)
             if far is not None:
                 return far
-            rest = beyond(difference, before, after, noisy, self.promise)
+            rest = beyond(difference, before, after, noisy, self.promise, steps=steps)
             if rest is None:
                 return None
         return rest

@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 MARGIN = 8.0  # times the largest move that noise makes may be explained by rounding
 FEW_RUNS = (2, 4, 8)  # noises that are tried: two tell what is far off, or not off at all
 RUNS = 8  # noises by which each element is moved: by chance one or two may hardly move it
+STEPS = 4  # of quantization, that shorter floats may be off by
 LEAST_NOISE = 2.0  # units in the last place by which each operator may be off
 ROUNDING = 4.0  # units by which it may be off where a pass was allowed to round: one operator may have become a few
 
@@ -41,8 +42,11 @@ def beyond(
     noisy: Sequence[Value],
     promise: NumericContract,
     overall: bool = False,
+    steps: int = 0,
 ) -> Disagreement | None:
     """Return a disagreement as far as noise does not explain it, None when it explains all of it.
+
+    Integers may be off by so many `steps`: shorter floats round to the next one seldom, and the noises may not show it.
 
     `noisy` are results of the program before under noise. Where its shape changes with noise, nothing can be said. With
     `overall` an element may move as far as any other of its tensor does: few noises are enough to see what is far off.
@@ -59,7 +63,7 @@ def beyond(
             return None
         if old.shape != new.shape or old.dtype != new.dtype:
             return difference
-        wrong = _explained_not(old, new, moved, promise, overall)
+        wrong = _explained_not(old, new, moved, promise, overall, steps)
         if wrong.any():
             return _worst(path, old, new, wrong)
     plain = disagreement(_without_arrays(before), _without_arrays(after))
@@ -84,13 +88,16 @@ def special_disagreement(before: Value, after: Value) -> Disagreement | None:
     return None
 
 
-def _explained_not(old: Array, new: Array, moved: Sequence[Array], promise: NumericContract, overall: bool) -> Array:
+def _explained_not(
+    old: Array, new: Array, moved: Sequence[Array], promise: NumericContract, overall: bool, steps: int
+) -> Array:
     """Which elements differ by more than noise moves them, and the promise allows besides."""
     if not is_float(old.dtype):
         fragile = np.zeros(old.shape, bool)
         for other in moved:
             fragile |= np.asarray(other != old)
-        return np.asarray((old != new) & ~fragile)
+        far = np.abs(old.astype(np.float64) - new.astype(np.float64)) > steps
+        return np.asarray((old != new) & ~fragile & far)
     with np.errstate(all="ignore"):
         a, b = old.astype(np.float64), new.astype(np.float64)
         spread, lost = np.zeros(a.shape), np.zeros(a.shape, bool)
@@ -160,4 +167,4 @@ def _without_arrays(value: Value) -> Value:
     return tuple(names)
 
 
-__all__ = ["FEW_RUNS", "LEAST_NOISE", "MARGIN", "RUNS", "beyond", "noise_of", "special_disagreement"]
+__all__ = ["FEW_RUNS", "LEAST_NOISE", "MARGIN", "RUNS", "STEPS", "beyond", "noise_of", "special_disagreement"]

@@ -21,7 +21,7 @@ from passlab.instrument.deadline import Deadline
 from passlab.instrument.draws import Draw, draws
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode, first_wrong
-from passlab.instrument.tolerance import FEW_RUNS, RUNS, beyond, noise_of, special_disagreement
+from passlab.instrument.tolerance import FEW_RUNS, RUNS, STEPS, beyond, noise_of, special_disagreement
 from passlab.instrument.unpromised import (
     MILD,
     Purpose,
@@ -43,6 +43,9 @@ Outcome = Literal["kept", "unchanged", "not promised", "not checked", "broken"]
 UNDECLARED = Promise(4, finite_only=True)  # what a pass that declares no promise is held to
 GIVEN = "the inputs given"
 DRAW_SECONDS = 0.5  # that a program may take at least on unusual inputs, before any pass
+EXPLORE_SECONDS = 0.3  # for which draws are looked for that reach more branches
+TURNS = 40  # of all kinds of draws
+MOST_DRAWS = 24
 SECONDS = 1.0  # for which one program is run on draws, the first in any case
 
 
@@ -246,9 +249,32 @@ class Trial:
             self._usual = max(self._usual, perf_counter() - started)
         return Run(value, None, evaluator.finite, frozenset(evaluator.branches))
 
-    def missing_branches(self) -> int:
-        """Return how many branches of the first program no run has taken."""
-        return len(branches_of(self._first, self.entry) - self.taken) if self._first is not None else 0
+    def missing(self) -> set[Branch]:
+        """Return the branches of the first program, and sides of its comparisons and clips, that no run has taken."""
+        return branches_of(self._first, self.entry) - self.taken if self._first is not None else set()
+
+    def explore(self, mod: IRModule, seconds: float = EXPLORE_SECONDS) -> None:
+        """Draw again where a branch, or a side of a comparison, is not reached, and keep the draws that reach one.
+
+        Nothing is drawn again for programs without any, nor after so many seconds.
+        """
+        if self.inputs is not None or self.entry not in mod or not branches_of(mod, self.entry):
+            return
+        end = perf_counter() + seconds
+        for number, _ in enumerate(self.draws(mod)):
+            if perf_counter() > end:
+                return
+            self.run(mod, number)
+        for turn in range(1, TURNS + 1):
+            for draw in draws(mod, self.entry, self.seed + 1000 * turn):
+                if perf_counter() > end or not self.missing() or len(self.draws(mod)) >= MOST_DRAWS:
+                    return
+                reached = self._run(mod, draw)
+                if reached.error is None and reached.branches - self.taken:
+                    draw.kind = f"{draw.kind}, drawn again to reach a branch"
+                    assert self._draws is not None
+                    self._draws = (*self._draws, draw)
+                    self.run(mod, len(self._draws) - 1)
 
     def _given(self, function: Function) -> list[Any]:
         if not isinstance(self.inputs, Mapping):
@@ -440,7 +466,7 @@ class _Comparison:
 
     def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
         """Return a difference that rounding does not explain; few noisy runs tell where it is far larger."""
-        noise = max(noise_of(self.held), self.purpose.noise)
+        noise, steps = max(noise_of(self.held), self.purpose.noise), STEPS * (self.purpose.noise > 0)
         rest: Disagreement | None = difference
         for count in FEW_RUNS:
             try:
@@ -448,10 +474,10 @@ class _Comparison:
             except PasslabError:
                 return None  # it fails when it rounds otherwise: nothing can be said
             if count < RUNS:
-                far = beyond(difference, before, after, noisy, self.held, overall=True)
+                far = beyond(difference, before, after, noisy, self.held, overall=True, steps=steps)
                 if far is not None:
                     return far
-            rest = beyond(difference, before, after, noisy, self.held)
+            rest = beyond(difference, before, after, noisy, self.held, steps=steps)
             if rest is None:
                 return None
         return rest

@@ -28,10 +28,14 @@ SAMPLE = 64  # elements that are looked at first
 SUMS = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE)  # of operators that add many numbers up
 OF_MANY_STEPS = (*SUMS, OpPattern.OPAQUE)
 EXACT_RESULTS = Trait.MAKES_WHOLE | Trait.MOVES  # what is short is so whatever it was made of
+LARGE = 1 << 16  # elements
 SHORTENING = 1000.0  # units of noise from which on it stands for shorter floats
 FRACTION = 64.0  # multiples of one over it count as exact
 WHOLE = 0.6  # of the digits of a dtype, that exact numbers may have: products and sums of them need the others
-Branch = tuple[Expr, int]  # an `if` or `match`, and the number of the branch
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+Branch = tuple[
+    Expr, int
+]  # an `if` or `match`, and the number of the branch; a comparison or clip, and one of its sides
 
 
 class Watched(Evaluator):
@@ -101,21 +105,21 @@ class Watched(Evaluator):
         return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
 
     def rounded_inside(self, call: Call, args: Sequence[Value], value: Value) -> Value:
-        """Return what an operator of many steps gives where it rounds otherwise on the way, as one moved operand shows.
+        """Return what an operator of many steps gives where it rounds otherwise on the way, as moved operands show.
 
         What cancels inside of it, element by element, does not show in its result: a sum of terms, a difference from a
-        mean. The smallest operand is moved whose numbers are not exact; any, where only the result is not.
+        mean. Where all numbers are exact nothing is moved, nor in large tensors, where many terms even out.
         """
         results = value if isinstance(value, tuple) else (value,)
-        if not all(isinstance(result, np.ndarray) and is_float(result.dtype) for result in results):
+        if not all(isinstance(r, np.ndarray) and is_float(r.dtype) and r.size <= LARGE for r in results):
             return value
         floats = [n for n, a in enumerate(args) if isinstance(a, np.ndarray) and is_float(a.dtype) and a.size]
-        inexact = [n for n in floats if not _made_of_short(args[n])]
-        if not floats or (not inexact and self.exact and _made_of_short(value)):
+        if not floats or max(args[n].size for n in floats) > LARGE:
             return value
-        place = min(inexact or floats[:1], key=lambda n: args[n].size)
+        if self.exact and _made_of_short(value) and all(_made_of_short(args[n]) for n in floats):
+            return value
         with np.errstate(all="ignore"):
-            moved = [self._moved(arg) if n == place else arg for n, arg in enumerate(args)]
+            moved = [self._moved(arg) if n in floats else arg for n, arg in enumerate(args)]
         try:
             return apply_operator(call.op, call.attrs, moved)  # type: ignore[arg-type]
         except PasslabError:
@@ -155,6 +159,8 @@ def _watched_call(ev: Any, node: Call, act: Any) -> Any:
         operands = [] if spec.traits & EXACT_RESULTS else [act.home(arg).values.get(arg) for arg in node.args]
         if ev.noise and operands and spec.pattern in OF_MANY_STEPS:
             value = ev.rounded_inside(node, operands, value)
+        if not ev.noise and has_sides(node):
+            ev.branches.update((node, side) for side in _sides_taken(node, act.home(node.args[0]).values, value))
         act.values[node] = ev.observe(value, spec.pattern in SUMS, operands)
     return waits
 
@@ -164,6 +170,21 @@ def _moved_constant(ev: Any, node: Constant, act: Any) -> Any:
     waits = STEPS[Constant](ev, node, act)
     act.values[node] = ev.noisy(act.values[node])
     return waits
+
+
+def has_sides(node: Expr) -> bool:
+    """Whether a call is one that numbers fall on two sides of."""
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in (*COMPARISONS, "clip", "nn.relu")
+
+
+def _sides_taken(node: Call, known: Any, value: Any) -> list[int]:
+    """Return the sides on which some number fell: false and true; below and above the bounds of a clip or relu."""
+    if value.dtype == bool:
+        return [int(side) for side in np.unique(value)]
+    data = known[node.args[0]]
+    low, high = (0.0, 0.0) if node.attrs is None or "a_min" not in node.attrs else (node.attrs.a_min, node.attrs.a_max)
+    with np.errstate(all="ignore"):
+        return [side for side, taken in enumerate((data < low, data > high)) if np.any(taken)]
 
 
 def _watched_if(ev: Any, node: If, act: Any) -> Any:
@@ -184,12 +205,12 @@ def _watched_match(ev: Any, node: Match, act: Any) -> Any:
 
 
 def branches_of(mod: IRModule, entry: str) -> set[Branch]:
-    """Return all arms of the `if`s and `match`es that a function can reach."""
+    """Return all arms of the `if`s and `match`es that a function can reach, and all sides of comparisons and clips."""
     branches: set[Branch] = set()
     waiting, seen = [entry], {entry}
     while waiting:
         for node in post_order(mod[waiting.pop()]):
-            if isinstance(node, If):
+            if isinstance(node, If) or has_sides(node):
                 branches |= {(node, 0), (node, 1)}
             elif isinstance(node, Match):
                 branches |= {(node, number) for number in range(len(node.clauses))}

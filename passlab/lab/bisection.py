@@ -11,6 +11,7 @@ around every pass, under the promise of that pass, as `lab.validate` does.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -392,6 +393,8 @@ def _compare(
     trial, verdicts = criterion.trial(), list[StepVerdict]()
     coverage.trial = trial
     trial.check_inputs(recording.input)
+    with contextlib.suppress(PasslabError):  # what does not run is told where programs are compared
+        trial.explore(recording.input)
     suspect: tuple[Event, Check] | None = None
     for event in recording.events[1:]:
         if not is_checked(event):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from passlab.errors import counted
 from passlab.instrument.events import Event
 from passlab.instrument.validation import GIVEN, Check, Trial
+from passlab.instrument.watched import has_sides
 from passlab.table import Table
 from passlab.transform.sequential import Sequential
 
@@ -50,8 +51,14 @@ class Coverage:
                 for reason in check.left_out:
                     reasons.setdefault(reason, []).append(event.id)
         lines += [f"{reason} (step {', '.join(steps)})" for reason, steps in reasons.items()]
-        if self.trial is not None and (branches := self.trial.missing_branches()):
+        missing = self.trial.missing() if self.trial is not None else set()
+        sides = sum(has_sides(node) for node, _ in missing)
+        if branches := len(missing) - sides:
             lines.append(f"{branches:,} branch{'' if branches == 1 else 'es'} of the program never ran")
+        if sides:
+            lines.append(
+                f"{counted(sides, 'side')} of comparisons and clips {'was' if sides == 1 else 'were'} never met"
+            )
         return [*lines, *self.notes]
 
     def text(self, full: bool = True) -> str:

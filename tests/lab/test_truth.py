@@ -364,3 +364,19 @@ def test_what_a_normalisation_cancels_inside_is_no_fault_of_an_executor():
     net = passlab.parse(f"def @main({params}) {{ nn.layer_norm(%x, %g, %b) }}")
     found = lab.culprit(net, "InferType", executors=("aot", "vm"))
     assert not found.found, found.summary()
+
+
+def test_inputs_are_drawn_again_to_reach_a_branch_that_none_did():
+    net = passlab.parse("""
+        def @main(%x: float32) {
+          if (logical_and(greater(%x, 41.25f), less(%x, 41.75f))) { exp(%x) } else { tanh(%x) }
+        }
+    """)
+    rare = replacing("exp", lambda call: relay.sqrt(call.args[0]), name="Rare")
+    assert lab.bisect(net, [rare]).event.name == "Rare"
+
+
+def test_sides_of_comparisons_that_no_input_met_are_told():
+    net = passlab.parse("def @main(%x: Tensor[(3), float32]) { (nn.relu(exp(%x)), greater(%x, 1e30f)) }")
+    found = lab.bisect(net, "InferType, FuseOps", inputs=[np.ones(3, "float32")])
+    assert "2 sides of comparisons and clips were never met" in found.summary()
