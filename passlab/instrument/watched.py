@@ -177,11 +177,11 @@ def has_sides(node: Expr) -> bool:
     return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in (*COMPARISONS, "clip", "nn.relu")
 
 
-def _sides_taken(node: Call, known: Any, value: Any) -> list[int]:
+def _sides_taken(node: Call, values: Any, result: Any) -> list[int]:
     """Return the sides on which some number fell: false and true; below and above the bounds of a clip or relu."""
-    if value.dtype == bool:
-        return [int(side) for side in np.unique(value)]
-    data = known[node.args[0]]
+    if result.dtype == bool:
+        return [int(side) for side in np.unique(result)]
+    data = values[node.args[0]]
     low, high = (0.0, 0.0) if node.attrs is None or "a_min" not in node.attrs else (node.attrs.a_min, node.attrs.a_max)
     with np.errstate(all="ignore"):
         return [side for side, taken in enumerate((data < low, data > high)) if np.any(taken)]
