@@ -81,8 +81,12 @@ def test_keys_pressed_in_a_view_are_not_commands_of_the_notebook(tour: LabPage) 
     for key in ("a", "b", "x", "d", "d", "m"):
         tour.page.keyboard.press(key)
     assert tour.count() == count
-    tour.page.keyboard.press("x")  # which compares, and the second time ends it
+    expect(explorer.locator(".pl-compare")).to_be_visible()  # x compares, and the second time ends it
+    for _ in range(2):  # what is hidden loses the focus when the page is drawn
+        tour.page.evaluate("() => new Promise(requestAnimationFrame)")
+    tour.page.keyboard.press("x")
     expect(explorer.locator(".pl-compare")).to_be_hidden()
+    expect(explorer.locator(".pl-columns")).to_be_visible()
 
 
 def test_every_tab_of_the_explorer_shows_the_chosen_pass(tour: LabPage) -> None:

@@ -59,7 +59,9 @@ export class Asking {
   toggle(mode) {
     if (!this.buttons.includes(mode === "compare" ? this.compare : this.whatIf)) return false;
     this.mode = this.mode === mode ? "" : mode;
-    const asked = this.mode !== "";
+    const asked = this.mode !== "", focused = document.activeElement;
+    // What is hidden loses the focus, and keys would go to the notebook's commands.
+    if (this.columns.contains(focused) || this.pane.element.contains(focused)) this.root.focus({ preventScroll: true });
     this.columns.hidden = asked;
     this.pane.element.hidden = !asked || (this.mode === "compare" && !this.pane.data);
     this.pane.step.hidden = !this.pane.data;
