@@ -31,6 +31,7 @@ class ViewWidget(anywidget.AnyWidget):
     nodes = traitlets.List(traitlets.Int()).tag(sync=True)
     selection: Any = traitlets.List()
     _live: ClassVar[WeakSet[ViewWidget]] = WeakSet()
+    _own_layout: Any = None  # until the widget is built: one that could not be is closed, too
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -44,7 +45,8 @@ class ViewWidget(anywidget.AnyWidget):
     def close(self) -> None:
         """Close the widget with the layout that was made for it, which would stay in the kernel's memory for good."""
         super().close()
-        self._own_layout.close()
+        if self._own_layout is not None:
+            self._own_layout.close()
 
     @traitlets.validate("selection")
     def _checked_selection(self, proposal: Change) -> list[Expr]:

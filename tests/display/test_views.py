@@ -43,12 +43,14 @@ from passlab.display.culprits import CampaignReport
 from passlab.display.flame import bars, flame_chart
 from passlab.display.instruments import printed_step_view
 from passlab.display.text_comparison import text_comparison_view
+from passlab.display.text_graph import live_graph_view
 from passlab.display.text_recording import text_diff_view, text_recording_view
 from passlab.dumps import read
 from passlab.errors import PassError
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import PassLimit, PassTimingInstrument, PrintIRAfter
 from passlab.lab import Campaign, compare, culprit, reduce, watch, watch_solver
+from passlab.recorders import GraphNode
 from passlab.transform import PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
 
@@ -109,6 +111,9 @@ EXAMPLES = {
     "FramesView": lambda: frames_view(trace()[1]),
     "GraphView": lambda: graph_view(network()),
     "InstrumentView": lambda: instrument_view(limited()),
+    "LiveGraphView": lambda: live_graph_view(
+        [GraphNode("x", "input", "x"), GraphNode("y", "exp", "y = exp(x)", ("x",))]
+    ),
     "ModuleView": lambda: module_view(network()),
     "NodeValuesView": lambda: node_values_view(watched()),
     "OperatorsView": lambda: operators_view(network()),
