@@ -6,8 +6,9 @@ It knows of a language only what its `Syntax` says: which words are names, and w
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from passlab import limits
 from passlab.diffing.text_diff import ADDED, CHANGED, MOVED, OPERANDS
@@ -21,8 +22,12 @@ from passlab.display.view import View, cap
 from passlab.dumps.graph_node import GraphNode
 from passlab.errors import counted, visible
 
+if TYPE_CHECKING:
+    from passlab.dumps.step import Step
+
 _LABEL = re.compile(r"^[-\w.$]+:(?:\s|$)")  # of a block of LLVM: no value
 WIDEST = 44  # characters of a line that a box shows
+PAGE_BOXES = 300  # boxes that the page of a recording draws
 MOST = 2000  # lines that Graphviz draws in one piece, without blocks to cut it into
 _FATES = {ADDED: "added", CHANGED: "changed", OPERANDS: "changed", MOVED: "moved"}
 
@@ -132,6 +137,15 @@ class LiveGraphView(TextGraphView):
             faces.append(Face((visible(box.name), shown), self._fate(node)))
         return faces
 
+    def page(self) -> dict[str, Any]:
+        """Return the counts of nodes and arrows, and the first boxes (lines, input, fate, key) with their arrows."""
+        boxes = [
+            [*face.lines, int(box.kind == "input"), face.fate, visible(node.key)]
+            for box, face, node in zip(self.graph.boxes[:PAGE_BOXES], self.faces, self.nodes, strict=False)
+        ]
+        arrows = [[one.source, one.target] for one in self.graph.arrows if max(one.source, one.target) < PAGE_BOXES]
+        return {"count": [len(self.nodes), len(self.graph.arrows)], "boxes": boxes, "arrows": arrows}
+
     def _fate(self, node: GraphNode) -> str:
         if self.before is None or self.before.get(node.key) == node:
             return ""
@@ -166,6 +180,32 @@ def _sides(line: TextLine) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return line.names[:left], line.names[left:]
 
 
+def page_graphs(steps: Sequence[Step], nodes_of: Callable[[Any], Iterable[GraphNode]] | None) -> list[Any]:
+    """Return for each step the graph that its host has of the program after it, or the number of a step with the same.
+
+    None stands for a step without one. A recording of texts has none at all: the page draws those from the lines.
+    """
+    if nodes_of is None:
+        return []
+    nodes: dict[int, list[GraphNode]] = {}  # by identity: what one pass leaves, the next one gets
+    graphs: list[Any] = []
+    latest: tuple[int, list[GraphNode]] | None = None
+    for number, step in enumerate(steps):
+        if step.live is None:
+            graphs.append(None)
+            continue
+        for program in (step.live, step.live_before):
+            if program is not None and id(program) not in nodes:
+                nodes[id(program)] = list(nodes_of(program))
+        after, before = nodes[id(step.live)], nodes.get(id(step.live_before))
+        if latest is not None and before == after == latest[1]:
+            graphs.append(latest[0])
+        else:
+            graphs.append(LiveGraphView(after, before).page())
+            latest = number, after
+    return graphs
+
+
 def live_graph_view(nodes: Sequence[GraphNode], before: Sequence[GraphNode] | None = None) -> LiveGraphView:
     """Return the graph of a live program; `before` are the nodes that it had before a pass."""
     return LiveGraphView(nodes, before)
@@ -176,4 +216,4 @@ def text_graph_view(lines: Sequence[TextLine], syntax: Syntax, kinds: Sequence[s
     return TextGraphView(lines, syntax, kinds)
 
 
-__all__ = ["LiveGraphView", "TextGraphView", "live_graph_view", "text_graph_view", "values_of"]
+__all__ = ["LiveGraphView", "TextGraphView", "live_graph_view", "page_graphs", "text_graph_view", "values_of"]

@@ -19,7 +19,7 @@ from passlab.display.html import Markup, tag
 from passlab.display.page import document
 from passlab.display.palette import AMBER, BOX, CELL, CODE, GREEN, HEAD, MUTED, PROSE, RED, ROWS, TABLE
 from passlab.display.text_colours import marks
-from passlab.display.text_graph import values_of
+from passlab.display.text_graph import page_graphs, values_of
 from passlab.display.timing import timing_view
 from passlab.display.view import View, cap
 from passlab.dumps.filters import filters_named, noise_of
@@ -176,6 +176,7 @@ class TextRecordingView(View):
             "other": visible(self.recording.other_output[:20_000]),
             "start": first,
             "steps": rows,
+            "graphs": page_graphs(steps, self.recording.nodes_of),
             "units": pages.units,
             "lines": pages.lines,
             "filters": pages.filters,

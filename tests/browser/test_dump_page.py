@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from passlab.dumps import read
-from passlab.recorders import Recorder
+from passlab.recorders import GraphNode, Recorder
 from tests.browser.lab_page import browser
 from tests.dumps import corpus, writer
 
@@ -69,6 +69,34 @@ def test_a_dump_shows_what_the_recording_says(name, chrome, tmp_path):
     expect(page.locator(".pl-dump-results")).to_contain_text("stretch")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert errors == []
+    page.close()
+
+
+def test_a_live_program_that_its_host_has_as_a_graph_is_drawn_from_its_nodes(chrome, tmp_path):
+    def nodes(words):
+        for place, word in enumerate(words):
+            yield GraphNode(str(place), "word", word, (str(place - 1),) if place else ())
+
+    recorder = Recorder("toy", text="\n".join, nodes=nodes)
+    recorder.start(["a", "b"])
+    for name, words in (("longer", ["a", "x", "c"]), ("idle", ["a", "x", "c"]), ("shorter", ["a", "y"])):
+        recorder.begin(name)
+        recorder.end(words)
+    recorder.skipped("not wanted")
+    recording = recorder.recording()
+    recording.to_html(tmp_path / "page.html")
+    page = chrome.new_page(viewport={"width": 1400, "height": 850})
+    page.goto((tmp_path / "page.html").as_uri())
+    boxes = page.locator(".pl-dump-graph .pl-box")
+    for name in ("longer", "idle", "shorter"):
+        page.locator(".pl-pass", has_text=name).click()
+        page.get_by_role("tab", name="graph").click()
+        graph = recording.graph(step=name)
+        expect(page.locator(".pl-dump-graph .pl-above")).to_have_text(graph.title)
+        expect(boxes).to_have_count(len(graph.nodes))
+        assert [page.locator(f".pl-dump-graph .pl-{fate}").count() for fate in ("added", "changed")] == [
+            [face.fate for face in graph.faces].count(fate) for fate in ("added", "changed")
+        ]
     page.close()
 
 

@@ -2,7 +2,7 @@
 import { button, el, help, keys, many, reveal } from "./dom.js";
 import { comparedStep } from "./dumpcompare.js";
 import { DUMP_KEYS, dumpActions } from "./dumpkeys.js";
-import { graphOf, pictureOf } from "./dumpgraph.js";
+import { graphOf, liveGraphOf, pictureOf } from "./dumpgraph.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
 import { showHits } from "./dumpsearch.js";
@@ -238,7 +238,7 @@ class DumpStep {
     return new Map(here ? version[DIFF].filter((/** @type {any} */ [sign, , right]) => sign && right >= 0).map((/** @type {any} */ [sign, , right]) => [right, sign]) : []);
   }
 
-  /** Values as boxes and arrows; what the step changed is marked. @param {number[]} lines @param {Map<number, string>} signs */
+  /** Values as boxes and arrows, or the nodes that the host has; what the step changed is marked. @param {number[]} lines @param {Map<number, string>} signs */
   graph(lines, signs) {
     const picked = (/** @type {string[]} */ names) => {
       this.choose("text");
@@ -246,7 +246,7 @@ class DumpStep {
       const hit = /** @type {HTMLElement | null} */ (this.scroll.querySelector(".pl-hit"));
       if (hit) reveal(this.scroll, hit);
     };
-    return el("div", "pl-graph pl-dump-graph", ...pictureOf(graphOf(this.data.lines, lines), signs, picked));
+    return el("div", "pl-graph pl-dump-graph", ...pictureOf(liveGraphOf(this.data.graphs, this.at) || graphOf(this.data.lines, lines), signs, picked));
   }
 
   /** @param {number[]} lines @param {string} note */

@@ -26,7 +26,19 @@ export function graphOf(lines, numbers) {
     const source = above >= 0 ? above : defined.has(name) ? defined.get(name) : target;
     if (source !== target) arrows.set(`${source} ${target}`, [source, target]);
   }
-  return { boxes, arrows: [...arrows.values()] };
+  return { noun: "line", count: [boxes.length, arrows.size], boxes, arrows: [...arrows.values()], signs: /** @type {Map<number, string> | null} */ (null) };
+}
+
+/**
+ * The graph that the host of a live recording has of the program after a step; null for a step without.
+ * @param {any[] | undefined} graphs of the data: a graph, or the number of an earlier step that has the same @param {number} step
+ */
+export function liveGraphOf(graphs, step) {
+  const own = graphs ? graphs[step] : null, same = typeof own === "number", graph = same && graphs ? graphs[own] : own;
+  if (!graph) return null;
+  const boxes = graph.boxes.map((/** @type {[string, string, number, string, string]} */ [name, text, input, , key], /** @type {number} */ at) => ({ at, name, text, input: !!input, names: [key] }));
+  const fates = graph.boxes.flatMap((/** @type {any[]} */ box, /** @type {number} */ at) => (same || !box[3] ? [] : [[at, box[3]]]));
+  return { noun: "node", count: graph.count, boxes, arrows: graph.arrows, signs: /** @type {Map<number, string> | null} */ (new Map(fates)) };
 }
 
 /** Put places in layers, those beside each other in the order of what they hang on, and give each its x. @param {Place[]} places */
@@ -87,17 +99,18 @@ export function pictureOf(graph, signs, chosen) {
     x += width[box] + GAP;
     widest = Math.max(widest, x);
   });
-  const high = y + HIGH + 20, picture = svg("svg", { viewBox: `${left} 0 ${widest - left} ${high}`, width: widest - left, height: high, role: "img", "aria-label": `graph of ${many(shown.length, "line")}` });
+  const high = y + HIGH + 20, picture = svg("svg", { viewBox: `${left} 0 ${widest - left} ${high}`, width: widest - left, height: high, role: "img", "aria-label": `graph of ${many(shown.length, graph.noun)}` });
+  const mark = (/** @type {number} */ box) => (graph.signs || signs).get(box) || "";
   for (const way of ways) picture.append(drawArrow(route(way.map((place) => places[place]), top), ""));
   shown.forEach((box, number) => {
     const [cx, cy] = middle.get(number) || [0, 0];
-    const drawn = drawBox([width[number], HIGH, box.input ? "input" : "op", FATES[signs.get(box.at) || ""] || "", "", words[number], "", "", ""], cx, cy);
+    const drawn = drawBox([width[number], HIGH, box.input ? "input" : "op", FATES[mark(box.at)] || mark(box.at), "", words[number], "", "", ""], cx, cy);
     drawn.append(svg("title", {}, box.text.slice(0, 600)));
     drawn.addEventListener("click", () => chosen(box.names));
     picture.append(drawn);
   });
-  const more = graph.boxes.length - shown.length;
-  return [el("div", "pl-above", `${many(graph.boxes.length, "line")}, ${many(graph.arrows.length, "arrow")}${more > 0 ? `; the first ${MOST} lines are drawn` : ""}`), picture];
+  const [boxes, ties] = graph.count;
+  return [el("div", "pl-above", `${many(boxes, graph.noun)}, ${many(ties, "arrow")}${boxes > shown.length ? `; the first ${MOST} ${graph.noun}s are drawn` : ""}`), picture];
 }
 
 /** The curve of an arrow along its places; one that goes up runs around at the right. @param {Place[]} way @param {(place: Place) => number} top */
