@@ -49,7 +49,7 @@ def main(arguments: Sequence[str]) -> int:
         def counted(self, root, act, plain=plain, runs=runs, layers=layers):  # type: ignore[no-untyped-def]
             started = time.process_time()
             value = plain(self, root, act)
-            if len(act.known) > layers:
+            if len(act.values) > layers:
                 runs.append(time.process_time() - started)
             return value
 
