@@ -15,7 +15,11 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 60
@@ -71,6 +75,12 @@ class LabServer:
     def notebook_url(self, name: str) -> str:
         """The address of a notebook of the folder."""
         return self.url(f"lab/tree/{name}?reset" if self.application == "jupyterlab" else f"notebooks/{name}")
+
+    def write_notebook(self, name: str, cells: Iterable[NotebookNode]) -> None:
+        """Put a notebook of Python with these cells into the folder."""
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        notebook = nbformat.v4.new_notebook(cells=list(cells), metadata={"kernelspec": kernel})
+        nbformat.write(notebook, self.folder / name)
 
     def url(self, path: str) -> str:
         """The address of a page or of the interface for programs."""

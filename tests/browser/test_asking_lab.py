@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell
 from playwright.sync_api import expect
 
 from tests.browser.lab_page import LabPage, browser
@@ -24,21 +24,8 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
-    cells = [
-        {
-            "cell_type": "code",
-            "id": f"cell-{number}",
-            "metadata": {},
-            "source": source,
-            "outputs": [],
-            "execution_count": None,
-        }
-        for number, source in enumerate(CELLS)
-    ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    text = json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
-        (server.folder / "asking.ipynb").write_text(text, encoding="utf-8")
+        server.write_notebook("asking.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "asking.ipynb") as opened:
             opened.run_all()
             yield opened

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell
 from playwright.sync_api import Locator, expect
 
 from passlab.dumps import read
@@ -52,21 +52,8 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, TextRecord
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
     """A notebook that opens the dumps, run."""
-    cells = [
-        {
-            "cell_type": "code",
-            "id": f"cell-{at}",
-            "metadata": {},
-            "source": text,
-            "outputs": [],
-            "execution_count": None,
-        }
-        for at, text in enumerate(CELLS)
-    ]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    text = json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5})
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
-        (server.folder / "dumps.ipynb").write_text(text, encoding="utf-8")
+        server.write_notebook("dumps.ipynb", map(new_code_cell, CELLS))
         for name, stored in DUMPS.items():
             if stored in corpus.FOLDERS:
                 (server.folder / name).mkdir()

@@ -6,11 +6,11 @@ has: a gated sum of two branches.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.lab_page import LabPage, browser
@@ -39,14 +39,8 @@ _WHERE = """look => {
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
     """A notebook with an explorer and a stepper, run."""
-    cells = [
-        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
-        for n, source in enumerate(CELLS)
-    ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
-        (server.folder / "gate.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+        server.write_notebook("gate.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "gate.ipynb") as opened:
             opened.run_all()
             yield opened

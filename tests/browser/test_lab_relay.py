@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.lab_page import READY_MS, WIDE, LabPage, browser
@@ -53,17 +53,9 @@ INKS = {
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabServer, Browser]]:
     """A server with one notebook and two files of Relay, and a browser."""
-    cells = [
-        {"cell_type": kind, "id": f"cell-{number}", "metadata": {}, "source": source}
-        | ({"outputs": [], "execution_count": None} if kind == "code" else {})
-        for number, (kind, source) in enumerate(CELLS)
-    ]
-    notebook = {
-        "cells": cells, "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "nbformat": 4, "nbformat_minor": 5,
-    }  # fmt: skip
+    cells = [{"code": new_code_cell, "markdown": new_markdown_cell}[kind](source) for kind, source in CELLS]
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
-        (server.folder / "relay.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+        server.write_notebook("relay.ipynb", cells)
         for name in ("net.relay", "prelude.rly"):
             (server.folder / name).write_text(PROGRAM, encoding="utf-8")
         yield server, chrome

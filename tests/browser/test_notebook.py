@@ -5,11 +5,11 @@ The program is one that no lesson has: an attention of one head with a gate.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab_page import LabPage, browser
@@ -36,15 +36,9 @@ def @main(%x: Tensor[(6, 8), float32], %q: Tensor[(8, 8), float32], %k: Tensor[(
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
     """A notebook in Notebook 7, run."""
-    cells = [
-        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
-        for n, source in enumerate(CELLS)
-    ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     home = tmp_path_factory.mktemp("notebook")
     with LabServer(home, application="notebook") as server, browser(chromium) as chrome:
-        (server.folder / "gated.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+        server.write_notebook("gated.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "gated.ipynb") as opened:
             opened.run_all()
             yield opened

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab_page import LabPage, browser
@@ -35,18 +36,10 @@ def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
 def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
     """A notebook that opens a stepper, run."""
     cells = [
-        {
-            "cell_type": "code", "id": f"cell-{number}", "metadata": {"tags": ["raises-exception"]} if "sofmax" in source else {},
-            "source": source, "outputs": [], "execution_count": None,
-        }
-        for number, source in enumerate(CELLS)
-    ]  # fmt: skip
-    notebook = {
-        "cells": cells, "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "nbformat": 4, "nbformat_minor": 5,
-    }  # fmt: skip
+        new_code_cell(source, metadata={"tags": ["raises-exception"]} if "sofmax" in source else {}) for source in CELLS
+    ]
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
-        (server.folder / "stepper.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+        server.write_notebook("stepper.ipynb", cells)
         with LabPage.opened(server, chrome, "stepper.ipynb") as opened:
             opened.run_all()
             yield opened

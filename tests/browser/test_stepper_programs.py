@@ -8,13 +8,13 @@ keeps pictures in both themes.
 from __future__ import annotations
 
 import ast
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from nbformat.v4 import new_code_cell
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab_page import LabPage, browser
@@ -52,14 +52,8 @@ _ASKED = """async text => {
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
     """A notebook with a stepper for each program, run."""
-    cells = [
-        {"cell_type": "code", "id": f"cell-{number}", "metadata": {}, "source": source, "outputs": [], "execution_count": None}
-        for number, source in enumerate(CELLS)
-    ]  # fmt: skip
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     with LabServer(tmp_path_factory.mktemp("lab")) as server, browser(chromium) as chrome:
-        (server.folder / "programs.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+        server.write_notebook("programs.ipynb", map(new_code_cell, CELLS))
         with LabPage.opened(server, chrome, "programs.ipynb") as opened:
             opened.run_all()
             yield opened
