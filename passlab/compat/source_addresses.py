@@ -21,6 +21,11 @@ def _same(package: str, *addresses: str) -> dict[str, Entry]:
 
 _STAND_INS = f"{OWN}.stand_ins"
 
+_TARGETS = _of(
+    f"{OWN}.targets",
+    *("adreno", "bifrost", "hexagon", "intel_graphics", "mali", "micro", "rasp", "riscv_cpu", "stm32"),
+)
+
 # Packages of TVM that are single modules here: they need an address of their own to have modules below them.
 _PACKAGES = {
     f"tvm.relay.{name}": f"passlab.relay.{name}"
@@ -206,28 +211,6 @@ FURTHER: dict[str, dict[str, str]] = {
         "Module": "passlab.executor.outputs:CallableByName",
     },
     "tvm.runtime.packed_func": _of(f"{OWN}.scalars", "convert"),
-    "tvm.target": _of(
-        f"{OWN}.targets",
-        "adreno",
-        "bifrost",
-        "hexagon",
-        "intel_graphics",
-        "mali",
-        "micro",
-        "rasp",
-        "riscv_cpu",
-        "stm32",
-    ),
-    "tvm.target.target": _of(
-        f"{OWN}.targets",
-        "adreno",
-        "bifrost",
-        "hexagon",
-        "intel_graphics",
-        "mali",
-        "micro",
-        "rasp",
-        "riscv_cpu",
-        "stm32",
-    ),
+    "tvm.target": _TARGETS,
+    "tvm.target.target": _TARGETS,
 }
