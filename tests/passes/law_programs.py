@@ -84,6 +84,19 @@ PROGRAMS = {
           %0 = match (%o) { Some(%v) => { add(%v, %x) }, None => { %x } };
           match? (%p) { Some(Some(%v)) => { multiply(%0, %v) } }
         }""",
+    "types that only calls tell": """
+        type List[A] { Cons(A, List[A]), Nil, }
+        type Never { }
+        def @main(%x: float32) -> (float32, float32) {
+          let %f = fn (%v: Never) -> float32 { let %y = @absurd(%v); add(%y, 1f) };
+          (@first(%x, 1), @given(fn (%l: List[float32]) -> float32 { 1f }))
+        }
+        def @first[R](%x: float32, %z: R) -> float32 {
+          let %h = fn (%k: fn (float32) -> R) -> R { %k(%x) };
+          %x
+        }
+        def @given[A](%f: fn (List[A]) -> float32) -> float32 { %f(Nil) }
+        def @absurd(%v: Never) -> float32 { match? (%v) { } }""",
     "integers": """
         def @main(%x: Tensor[(4), int8], %y: Tensor[(4), uint8]) {
           %0 = cast(cast(%x, dtype="uint8"), dtype="int16");

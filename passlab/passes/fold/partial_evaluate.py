@@ -71,6 +71,7 @@ keep:
 
 from __future__ import annotations
 
+from passlab.infer import infer_module
 from passlab.ir.module import IRModule
 from passlab.ir.walk import note_rewrite
 from passlab.passes.fold.partial_evaluation import partially_evaluated
@@ -93,8 +94,8 @@ class PartialEvaluate(ModulePass):
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        result = partially_evaluated(mod)
+        typed = infer_module(mod)
+        result = {name: f for name, f in partially_evaluated(typed).items() if f is not typed[name]}
         for name, function in result.items():
-            if function is not mod[name]:
-                note_rewrite(mod[name], function)
+            note_rewrite(mod[name], function)
         return mod.with_functions(result)

@@ -49,7 +49,11 @@ _ROOM_PER_NODE = 20
 
 
 def partially_evaluated(mod: IRModule) -> dict[str, Function]:
-    """Return the global functions of a module with all that is known computed, the same objects where nothing is."""
+    """Return the global functions of a typed module with all that is known computed, the same ones where nothing is.
+
+    Types are needed because calls of generic functions, and constructors, say there at which types they are used: what
+    their parameters say of it is gone once a call is gone into.
+    """
     functions = {name: _without_sharing(f, mod) for name, f in mod.items()}
     result = {}
     for name, function in functions.items():
@@ -268,6 +272,8 @@ class _Evaluator:
             result.append(_arm(clause, now, rhs))
         if wrote:
             self.store.forget()
+        if not result:  # nothing else says what type it has
+            name = Var((name or self._fresh()).name_hint, frame.typed(expr.checked_type_))
         return self._push(out, Match(data.atom, result, expr.complete, expr.span), name)
 
     # ------------------------------------------------------------ functions

@@ -153,9 +153,10 @@ class _FirstOrder:
         for var, function in self.made.items():
             self.mod.add(var, function)
         for kind in self.kinds.values():
-            own, *params = kind.params
-            body = Match(own, kind.clauses, complete=bool(kind.clauses))
-            self.mod.add(kind.apply, Function([own, *params], body, self.data(kind.type.ret_type)))
+            body: Expr = Match(kind.params[0], kind.clauses)
+            if not kind.clauses:  # never called: there is no such value; a match without arms would have no type
+                body = Call(kind.apply, kind.params)
+            self.mod.add(kind.apply, Function(kind.params, body, self.data(kind.type.ret_type)))
 
     # ------------------------------------------------------------ names and types
     def name(self, stem: str) -> str:
