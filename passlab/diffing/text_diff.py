@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import cached_property
 from typing import NamedTuple
 
@@ -261,8 +262,6 @@ def word_marks(left: str, right: str, names: dict[str, str] | None = None) -> tu
     """Return the stretches of two lines that differ, by words; names that are only called otherwise do not."""
     names = names or {}
     a, b = list(_WORD.finditer(left[:4000])), list(_WORD.finditer(right[:4000]))
-    from difflib import SequenceMatcher
-
     matcher = SequenceMatcher(None, [names.get(m[0], m[0]) for m in a], [m[0] for m in b], autojunk=False)
     marks: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for tag, i, k, j, m in matcher.get_opcodes():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -46,8 +47,6 @@ class UnitHistory:
 
     def version_at(self, step: int) -> int:
         """Return the number of the version that holds after a step; -1 before the first."""
-        from bisect import bisect_right
-
         return bisect_right(self.unit.steps, step) - 1
 
     def lines(self, version: int) -> list[TextLine]:

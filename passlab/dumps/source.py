@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from passlab import limits
+from passlab.dumps.onnx_text import model_text
 from passlab.errors import Diagnostic, DumpError
 
 CHUNK = 4 * 2**20  # bytes that a scan holds at once
@@ -227,8 +228,6 @@ def _as_it_is(data: bytes) -> bytes:
 
 
 def _onnx_lines(data: bytes) -> bytes:
-    from passlab.dumps.onnx_text import model_text
-
     try:
         return model_text(data).encode("utf-8", "surrogateescape")
     except DumpError as error:  # a damaged model is shown as such; the others of the folder are not lost for it

@@ -7,6 +7,7 @@ The text goes to standard output, or to any object with `write`. What was shown 
 
 from __future__ import annotations
 
+import difflib
 import sys
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -182,7 +183,5 @@ class PrintIRAfter(Printer):
 
 def unified_text(before: str, after: str) -> str:
     """Return the line differences of two texts, with two lines of surroundings."""
-    import difflib
-
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", n=2, lineterm="")
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
+from passlab.ir.variables import free_vars
 from passlab.ir.walk import rewrite, substitute
 from passlab.lab.mentions import DTYPES, Mentions
 from passlab.testing.programs import generate
@@ -126,8 +127,6 @@ def _constant(number: float, like: Constant) -> Constant:
 
 
 def _module(params: list[Var], body: Expr) -> IRModule | None:
-    from passlab.ir.variables import free_vars
-
     used = [param for param in params if param in set(free_vars(body))]
     return infer_module(IRModule.from_expr(Function(tuple(used), body)))
 

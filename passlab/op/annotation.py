@@ -14,7 +14,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, half_away
 from passlab.op.edge_cases import on_one
 from passlab.op.fields import anything, attrs, boolean, dtype, integer, text
@@ -132,11 +132,6 @@ def listen(function: Callable[[Any], object]) -> str:
     return name
 
 
-def _debug_builder(expr: Any, debug_func: Callable[[Any], object] | None = None) -> OpCall:
-    """`expr`, whose value is shown to `debug_func` whenever it is computed."""
-    return call("debug", expr, debug_func="" if debug_func is None else listen(debug_func))
-
-
 @operator(
     "debug",
     ("program",),
@@ -145,7 +140,11 @@ def _debug_builder(expr: Any, debug_func: Callable[[Any], object] | None = None)
     pattern=OpPattern.OPAQUE,
     level=1,
     out=False,
-    builder=_debug_builder,
+    python=Python(
+        "expr, debug_func=None",
+        names={"expr": "program"},
+        debug_func=lambda function: "" if function is None else listen(function),
+    ),
     gradient=_pass_on,
     shapes="any value -> the same",
     source="Relay",
@@ -195,17 +194,6 @@ def place(where: Any) -> Any:
     return VirtualDevice(where) if isinstance(where, Device) else where
 
 
-def _on_device_builder(body: Any, device: Any, constrain_result: bool = False, constrain_body: bool = True) -> OpCall:
-    """State that `body` runs, and with `constrain_result` is left, on a device: by name, or a `VirtualDevice`."""
-    constraints = {"constrain_result": constrain_result, "constrain_body": constrain_body}
-    return call("on_device", body, virtual_device=place(device), **constraints)
-
-
-def _device_copy_builder(data: Any, src_device: Any, dst_device: Any) -> OpCall:
-    """`data`, copied from one device to another: each by name, or a `VirtualDevice`."""
-    return call("device_copy", data, src_virtual_device=place(src_device), dst_virtual_device=place(dst_device))
-
-
 on_device = _mark(
     "on_device",
     "States on which device the body is computed and where its result lies.",
@@ -216,7 +204,9 @@ on_device = _mark(
         boolean("constrain_body", True, doc="whether the body is computed there"),
     ),
     inputs=("body",),
-    builder=_on_device_builder,
+    python=Python(
+        "body, device, constrain_result=False, constrain_body=True", names={"device": "virtual_device"}, device=place
+    ),
     non_computational=True,
     shapes="any value -> the same",
     source="Relay",
@@ -243,7 +233,12 @@ on_device = _mark(
     out=False,
     gradient=_pass_on,
     non_computational=True,
-    builder=_device_copy_builder,
+    python=Python(
+        "data, src_device, dst_device",
+        names={"src_device": "src_virtual_device", "dst_device": "dst_virtual_device"},
+        src_device=place,
+        dst_device=place,
+    ),
     shapes="S -> S",
     source="Relay",
     edges=(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Dynamic, Python, call, known_list, operator
 from passlab.op.dtypes import Array, array_dtype, convert, filled_array
 from passlab.op.fields import attrs, dims, dtype
 from passlab.op.relations import identity, refuse, tensor
@@ -22,15 +21,6 @@ INIT = attrs(
     dims("shape", optional=True, doc="the shape of the result"),
     dtype("dtype", "", doc="the dtype of the result"),
 )
-
-
-def shape_argument(shape: Any) -> tuple[Any, ...] | Expr:
-    """Return a shape given in Python as a tuple, or as the expression that computes it."""
-    if isinstance(shape, Constant):
-        return tuple(shape.data.reshape(-1).tolist())
-    if isinstance(shape, Expr):
-        return shape
-    return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
 
 
 def _init_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -46,15 +36,6 @@ def _no_gradient(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _init(name: str, value: int, doc: str) -> Op:
-    def builder(shape: Any, dtype: str) -> Call:
-        expected = shape_argument(shape)
-        if isinstance(expected, Expr):
-            return call(f"dyn.{name}", expected, shape=None, dtype=dtype)
-        return call(name, shape=expected, dtype=dtype)
-
-    builder.__name__ = builder.__qualname__ = name
-    builder.__doc__ = doc
-
     def kernel(attrs: Attrs) -> Array:
         return filled_array(attrs.shape, array_dtype(attrs.dtype), value, name)
 
@@ -67,7 +48,7 @@ def _init(name: str, value: int, doc: str) -> Op:
         pattern=OpPattern.ELEMWISE,
         level=3,
         out=False,
-        builder=builder,
+        python=Python("shape, dtype", dynamic=Dynamic(f"dyn.{name}"), shape=known_list),
         doc=doc,
         gradient=_no_gradient,
         shapes="-> shape",
@@ -124,14 +105,6 @@ def _full_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return TensorType(attrs.shape, attrs.dtype or value.dtype)
 
 
-def _full_builder(fill_value: Any, shape: Any = (), dtype: str = "") -> Call:
-    """A tensor of `shape` filled with the scalar `fill_value`, in `dtype` or that of the value."""
-    expected = shape_argument(shape)
-    if isinstance(expected, Expr):
-        return call("dyn.full", fill_value, expected, shape=None, dtype=dtype)
-    return call("full", fill_value, shape=expected, dtype=dtype)
-
-
 def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("cast_like", call("sum", grad), orig.args[0])]
 
@@ -145,7 +118,7 @@ def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     level=3,
     out=False,
     warns=True,
-    builder=_full_builder,
+    python=Python("fill_value, shape=(), dtype=''", dynamic=Dynamic("dyn.full"), shape=known_list),
     gradient=_full_grad,
     shapes="fill_value () -> shape",
     source="np.full",

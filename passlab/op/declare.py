@@ -24,7 +24,7 @@ import numpy as np
 
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.attrs import REQUIRED, Attrs
-from passlab.ir.expr import Expr, Tuple, TupleGetItem, TupleWrapper
+from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem, TupleWrapper
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.op import Op, OpCall, OpPattern, OpSpec, Precision, Relation, declare_op
 from passlab.op.copying import copy_into
@@ -41,7 +41,7 @@ def operator(
     relation: Relation,
     attrs: type[Attrs] | None = None,
     pattern: OpPattern = OpPattern.OPAQUE,
-    results: int | Callable[[Any], int] = 1,
+    results: int | Callable[[Any], int | None] = 1,
     out: bool = True,
     warns: bool = False,
     python: Python | None = None,
@@ -49,7 +49,8 @@ def operator(
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare the operator `name`; the decorated function is its NumPy kernel `kernel(attrs, *arrays, out=None)`.
 
-    `results` is the number of results when it returns a tuple (or a function of the attributes giving it); `out=False`
+    `results` is the number of results when it returns a tuple (or a function of the attributes giving it, or None for
+    no tuple); `out=False`
     says that the kernel itself takes no `out`, and a copy is made into it; `warns` that NumPy may warn inside it, of
     overflow or NaN, which is then silenced. `python` is Relay's Python signature, where the
     attributes do not say it. `facts` are the other fields of `OpSpec`.
@@ -160,22 +161,86 @@ def call(name: str, *args: Any, **attrs: Any) -> OpCall:
     return make_call(Op.get(name), args, attrs)
 
 
+class Dynamic:
+    """The operator that takes over where a caller gives an expression for an attribute: it has it as an input.
+
+    `constants` are the dtypes of the constants that plain values become beside an expression, and `names` the
+    parameters behind inputs of another name.
+    """
+
+    def __init__(self, name: str, names: Mapping[str, str] | None = None, **constants: str) -> None:
+        self.name = name
+        self._names = dict(names or {})
+        self._constants = constants
+
+    def call(self, values: dict[str, Any], inputs: Sequence[str]) -> Any:
+        """Return the call for parameters by name, None where no attribute is an expression.
+
+        `inputs` are those of the operator without expressions.
+        """
+        spec = Op.get(self.name).spec
+        added = {name: values[self._names.get(name, name)] for name in spec.inputs if name not in inputs}
+        if not any(isinstance(value, Expr) for value in added.values()):
+            return None
+        for name, dtype in self._constants.items():
+            added[name] = constant(dtype)(added[name])
+        rest = {name: value for name, value in values.items() if name not in added.keys() | self._names.values()}
+        assert spec.builder is not None
+        return spec.builder(**rest, **added)
+
+
+def constant(dtype: str | None = None) -> Callable[[Any], Expr]:
+    """Return what makes a number or a list a constant and leaves expressions: for a Python signature.
+
+    Without a dtype the constant has 32 bits where Python has 64, as in Relay.
+    """
+
+    def convert(value: Any) -> Expr:
+        if isinstance(value, Expr):
+            return value
+        array = np.asarray(value, dtype)
+        return Constant(array if dtype else array.astype(_NARROW.get(array.dtype, array.dtype)))
+
+    return convert
+
+
+_NARROW = {np.dtype("int64"): np.dtype("int32"), np.dtype("float64"): np.dtype("float32")}
+
+
+def known_list(value: Any) -> Any:
+    """Return the numbers of a constant, or of one number, as a list: for a Python signature."""
+    if isinstance(value, Constant):
+        return tuple(value.data.reshape(-1).tolist())
+    return value if isinstance(value, Expr) or value is None or hasattr(value, "__iter__") else (value,)
+
+
+def known_integer(value: Any) -> Any:
+    """Return the number of a constant: for a Python signature."""
+    return int(value.data) if isinstance(value, Constant) else value
+
+
 class Python:
     """Relay's Python signature of an operator, where it differs from inputs and attributes in declared order.
 
     `signature` is written as in Python: `"data, axis=-1, is_sorted=True"`. `convert` gives by parameter the function
     from what a caller may write to the attribute's value (such as one number for all axes), `names` the attribute or
-    input behind a parameter of another name.
+    input behind a parameter of another name (several names take the parts of the value), `fixed` attributes that are
+    no parameters, and `dynamic` the operator for attributes that only the run computes.
     """
 
     def __init__(
         self,
         signature: str,
-        names: Mapping[str, str] | None = None,
+        names: Mapping[str, str | tuple[str, ...]] | None = None,
+        *,
+        fixed: Mapping[str, Any] | None = None,
+        dynamic: Dynamic | None = None,
         **convert: Callable[[Any], Any],
     ) -> None:
         self._text = signature
         self.names = dict(names or {})
+        self.fixed = dict(fixed or {})
+        self.dynamic = dynamic
         self.convert = convert
 
     @cached_property
@@ -199,7 +264,7 @@ class OpBuilder:
     share a record); it is no parameter and is left empty. `python` gives another signature.
     """
 
-    def __init__(self, spec: OpSpec, results: int | Callable[[Any], int], python: Python | None = None) -> None:
+    def __init__(self, spec: OpSpec, results: int | Callable[[Any], int | None], python: Python | None = None) -> None:
         self._spec = spec
         self._results = results
         self._python = python
@@ -224,12 +289,16 @@ class OpBuilder:
         """The attributes that an input stands for, where their record has no default for them."""
         schema = self._spec.attrs.schema if self._spec.attrs else ()
         shared = [f for f in schema if f.name in self._spec.inputs]
-        return {f.name: () for f in shared if f.default is REQUIRED and f.fallback is REQUIRED}
+        needed = [f for f in shared if f.default is REQUIRED and f.fallback is REQUIRED]
+        return {f.name: 0 if f.kind in ("int", "float") else () for f in needed}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         spec = self._spec
         if self._python is not None:
             kwargs = self._convert(self._python, self._bound(args, kwargs))
+            dynamic = self._python.dynamic
+            if dynamic is not None and (result := dynamic.call(kwargs, spec.inputs)) is not None:
+                return result
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         elif kwargs or len(args) != len(spec.inputs):
             kwargs = self._bound(args, kwargs)
@@ -237,8 +306,8 @@ class OpBuilder:
         kwargs.update(self._empty)
         result = make_call(Op.get(spec.name), args, kwargs)
         results = self._results
-        count = results(result.attrs) if callable(results) else results
-        return TupleWrapper(result, count) if count != 1 or callable(results) else result
+        count = results(result.attrs) if callable(results) else results if results != 1 else None
+        return result if count is None else TupleWrapper(result, count)
 
     def _convert(self, python: Python, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values of a call's parameters, defaults included, as inputs and attributes by name."""
@@ -247,8 +316,9 @@ class OpBuilder:
         for name, convert in python.convert.items():
             values[name] = convert(values[name])
         for name, own in python.names.items():
-            values[own] = values.pop(name)
-        return values
+            value = values.pop(name)
+            values.update(zip(own, value, strict=True) if isinstance(own, tuple) else {own: value})
+        return {**values, **python.fixed}
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name. Raises `AttrsError` for a name that the operator does not know."""
@@ -268,6 +338,7 @@ class OpBuilder:
 
 
 __all__ = [
+    "Dynamic",
     "Op",
     "OpBuilder",
     "OpPattern",
@@ -276,8 +347,11 @@ __all__ = [
     "TupleWrapper",
     "as_expr",
     "call",
+    "constant",
     "deliver",
     "field_of",
+    "known_integer",
+    "known_list",
     "make_call",
     "operator",
     "quiet",

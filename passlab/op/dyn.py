@@ -26,7 +26,7 @@ from passlab.op.relations import concrete, refuse, tensor
 from passlab.op.reshape import MOST_DIMENSIONS, RESHAPE, SQUEEZE, infer_newshape, reshape_back, squeeze_axes
 from passlab.op.scatter import dense_of
 from passlab.op.slice import SLICE, sliced_dim, slices_of
-from passlab.op.sort import TOPK, topk_arrays, topk_type
+from passlab.op.sort import TOPK, topk_arrays, topk_results, topk_type
 from passlab.op.spread import TILE, check_broadcast, sum_back, tile_to
 
 
@@ -337,7 +337,7 @@ def _topk_shape(attrs: Attrs, data: Array, k: Array) -> Type:
 @operator(
     "dyn.topk", ("data", "k"), attrs=TOPK, relation=_topk_type, shape_function=_topk_shape, pattern=OpPattern.OPAQUE,
     level=6, gradient=dyn_gradients.topk,
-    out=False, results=lambda attrs: 2 if attrs.ret_type == "both" else 1,
+    out=False, results=topk_results,
     shapes="(..., n, ...), k () -> (..., k, ...), values and positions",
     source="np.argsort, stable",
     edges=(

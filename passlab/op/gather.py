@@ -14,13 +14,12 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Expr
 from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import gather_gradients
 from passlab.op.chain import flat
 from passlab.op.create import scalar
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array, array_dtype, as_array, guard_size
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.relations import broadcast_shape, join_dim, normal_axis, refuse, tensor, tensor_fields
@@ -307,13 +306,6 @@ def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return TensorType(one_hot_shape(indices.shape, attrs.axis, attrs.depth), attrs.dtype or (on.dtype if on else ""))
 
 
-def _one_hot_builder(indices: Any, on_value: Any, off_value: Any, depth: Any, axis: int, dtype: str) -> Call:
-    """Vectors of `depth` elements, `on_value` at the index and `off_value` elsewhere."""
-    if isinstance(depth, Expr):
-        return call("dyn.one_hot", indices, on_value, off_value, depth, depth=0, axis=axis, dtype=dtype)
-    return call("one_hot", indices, on_value, off_value, depth=depth, axis=axis, dtype=dtype)
-
-
 @operator(
     "one_hot",
     ("indices", "on_value", "off_value"),
@@ -323,7 +315,7 @@ def _one_hot_builder(indices: Any, on_value: Any, off_value: Any, depth: Any, ax
     level=10,
     out=False,
     warns=True,
-    builder=_one_hot_builder,
+    python=Python("indices, on_value, off_value, depth, axis, dtype", dynamic=Dynamic("dyn.one_hot")),
     gradient=gather_gradients.one_hot,
     shapes="indices S, on_value, off_value () -> S with depth put in at axis",
     source="a row of the identity matrix for each index",

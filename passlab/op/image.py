@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import Op, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, make_call, operator
+from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, dims, dtype, integer, integers, number, numbers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape, layout_axes
@@ -29,7 +28,6 @@ from passlab.op.nn.windows import (
     check_positive,
     on_axes,
     pad,
-    per_axis,
     split_padding,
     window_size,
 )
@@ -104,42 +102,16 @@ def _resize_kernel(rank: int, attrs: Attrs, data: Any, *, out: Any = None) -> An
     return resize(rank, attrs, data, attrs.size, attrs.roi, out)
 
 
-def _resize_builder(rank: int) -> Callable[..., Any]:
-    name = f"image.resize{rank}d"
-
-    def builder(
-        data: Any,
-        size: Any,
-        roi: Any = None,
-        layout: str = DATA_LAYOUTS[rank],
-        method: str = "linear",
-        coordinate_transformation_mode: str = "half_pixel",
-        rounding_method: str = "",
-        cubic_alpha: float = -0.5,
-        cubic_exclude: int = 0,
-        extrapolation_value: float = 0.0,
-        out_dtype: Any = None,
-    ) -> Any:
-        rest = {
-            "layout": layout,
-            "method": method,
-            "coordinate_transformation_mode": coordinate_transformation_mode,
-            "rounding_method": rounding_method,
-            "cubic_alpha": cubic_alpha,
-            "cubic_exclude": cubic_exclude,
-            "extrapolation_value": extrapolation_value,
-            "out_dtype": out_dtype or "",
-        }
-        region = (0.0,) * (2 * rank) if roi is None else roi
-        if rank == 2 and (isinstance(size, Expr) or isinstance(roi, Expr)):
-            expected = size if isinstance(size, Expr) else Constant(np.asarray(per_axis(size, 2), np.int32))
-            where = roi if isinstance(roi, Expr) else Constant(np.asarray(region, np.float32))
-            return make_call(Op.get("dyn.image.resize2d"), (data, expected, where), {"size": None, "roi": None, **rest})
-        return make_call(Op.get(name), (data,), {"size": per_axis(size, rank), "roi": region, **rest})
-
-    builder.__name__, builder.__qualname__ = f"resize{rank}d", f"resize{rank}d"
-    builder.__doc__ = f"Return `data` resized to `size` along {rank} spatial ax{'e' if rank > 1 else 'i'}s."
-    return builder
+def _resize_python(rank: int) -> Python:
+    return Python(
+        f"data, size, roi=None, layout={DATA_LAYOUTS[rank]!r}, method='linear', "
+        "coordinate_transformation_mode='half_pixel', rounding_method='', cubic_alpha=-0.5, cubic_exclude=0, "
+        "extrapolation_value=0.0, out_dtype=None",
+        dynamic=Dynamic("dyn.image.resize2d", size="int32", roi="float32") if rank == 2 else None,
+        size=on_axes(rank),
+        roi=lambda roi: (0.0,) * (2 * rank) if roi is None else roi,
+        out_dtype=lambda dtype: dtype or "",
+    )
 
 
 def _resize_edges(name: str, rank: int) -> tuple[str, ...]:
@@ -168,7 +140,7 @@ def _declare_resize(rank: int) -> Op:
         precision=Precision.FOLLOW if rank == 2 else None,
         level=5,
         warns=True,
-        builder=_resize_builder(rank),
+        python=_resize_python(rank),
         gradient=resize_gradients.resampling(name, partial(_resize_plan, rank)),
         shapes=f"(N, C, {spatial}) -> (N, C, size)",
         source="ONNX's Resize; Keys (1981) for cubic",
@@ -269,11 +241,6 @@ def _affine_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     return TensorType((data.shape[0], 2, *attrs.target_shape), data.dtype)
 
 
-def affine_grid_builder(data: Any, target_shape: Any = None) -> Any:
-    """Return the grid of places that the affine matrices `data` give for the pixels of `target_shape`."""
-    return make_call(Op.get("image.affine_grid"), (data,), {"target_shape": target_shape})
-
-
 @operator(
     "image.affine_grid",
     ("data",),
@@ -282,7 +249,7 @@ def affine_grid_builder(data: Any, target_shape: Any = None) -> Any:
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    builder=affine_grid_builder,
+    python=Python("data, target_shape=None"),
     gradient=resize_gradients.affine_grid,
     shapes="(N, 2, 3) -> (N, 2, H, W)",
     source="Jaderberg et al., Spatial transformer networks (2015)",

@@ -195,10 +195,9 @@ def _section_sizes(dim: Dim, sections: int | tuple[int, ...]) -> list[Dim]:
     return [b - a for a, b in pairwise([*ends, dim])]
 
 
-def _split_builder(data: Any, indices_or_sections: Any, axis: int = 0) -> TupleWrapper:
-    """`data` parted along `axis` into that many equal sections, or before each of the given indices."""
-    count = indices_or_sections if isinstance(indices_or_sections, int) else len(indices_or_sections) + 1
-    return TupleWrapper(call("split", data, indices_or_sections=indices_or_sections, axis=axis), count)
+def _split_count(attrs: Attrs) -> int:
+    parts = attrs.indices_or_sections
+    return parts if isinstance(parts, int) else len(parts) + 1
 
 
 def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -219,7 +218,8 @@ def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    builder=_split_builder,
+    python=Python("data, indices_or_sections, axis=0"),
+    results=_split_count,
     gradient=_split_grad,
     shapes="(..., n, ...) -> a tuple of (..., part, ...)",
     source="np.split",

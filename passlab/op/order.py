@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
@@ -34,11 +33,6 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     return TensorType(tuple([data.shape[axis] for axis in axes]), data.dtype)
 
 
-def _transpose_builder(data: Any, axes: Any = None) -> Call:
-    """`data` with its dimensions in the order of `axes`, reversed when None."""
-    return call("transpose", data, axes=axes)
-
-
 def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     axes = orig.attrs.axes
     back = None if axes is None else np.argsort([axis % len(axes) for axis in axes]).tolist()
@@ -55,7 +49,7 @@ def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    builder=_transpose_builder,
+    python=Python("data, axes=None"),
     gradient=_transpose_grad,
     shapes="(d0, ..., dn) -> (d[axes[0]], ..., d[axes[n]])",
     source="np.transpose",

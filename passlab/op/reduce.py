@@ -19,7 +19,7 @@ from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.broadcast import truncated_quotient
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integers
@@ -245,12 +245,6 @@ def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
-    def builder(
-        data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, select_last_index: bool = False
-    ) -> Call:
-        return call(name, data, axis=axis, keepdims=keepdims, exclude=exclude, select_last_index=select_last_index)
-
-    builder.__name__, builder.__doc__ = name, doc
     return operator(
         name,
         ("data",),
@@ -261,7 +255,7 @@ def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
         pattern=OpPattern.COMM_REDUCE,
         level=4,
         out=False,
-        builder=builder,
+        python=Python("data, axis=None, keepdims=False, exclude=False, select_last_index=False"),
         doc=doc,
         gradient=_no_slope,
         shapes=_SHAPES,

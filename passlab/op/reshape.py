@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Dynamic, Python, call, known_integer, known_list, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.nn.windows import on_axes
@@ -159,15 +158,6 @@ def reshape_back(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("reshape_like", grad, orig.args[0])]
 
 
-def _reshape_builder(data: Any, newshape: Any, allowzero: bool = False) -> Call:
-    """`data` in the shape `newshape` (integers, a constant, or an expression that computes it)."""
-    if isinstance(newshape, Constant):
-        newshape = newshape.data.reshape(-1).tolist()
-    if isinstance(newshape, Expr):
-        return call("dyn.reshape", data, newshape, newshape=[], allowzero=allowzero)
-    return call("reshape", data, newshape=[newshape] if isinstance(newshape, int) else newshape, allowzero=allowzero)
-
-
 @operator(
     "reshape",
     ("data",),
@@ -176,7 +166,7 @@ def _reshape_builder(data: Any, newshape: Any, allowzero: bool = False) -> Call:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    builder=_reshape_builder,
+    python=Python("data, newshape, allowzero=False", dynamic=Dynamic("dyn.reshape"), newshape=known_list),
     gradient=reshape_back,
     shapes="(...) -> newshape",
     source="np.reshape, with Relay's codes",
@@ -317,15 +307,6 @@ def _expand(shape: Shape, attrs: Attrs) -> Shape:
     return (*shape[:at], *([1] * count), *shape[at:])
 
 
-def _expand_dims_builder(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
-    """`data` with `num_newaxis` dimensions of size 1 put in at `axis`."""
-    if isinstance(axis, Constant):
-        axis = int(axis.data)
-    if isinstance(axis, Expr):
-        return call("dyn.expand_dims", data, axis, num_newaxis=num_newaxis)
-    return call("expand_dims", data, axis=axis, num_newaxis=num_newaxis)
-
-
 @operator(
     "expand_dims",
     ("data",),
@@ -338,7 +319,7 @@ def _expand_dims_builder(data: Any, axis: Any, num_newaxis: int = 1) -> Call:
     pattern=OpPattern.BROADCAST,
     level=1,
     out=False,
-    builder=_expand_dims_builder,
+    python=Python("data, axis, num_newaxis=1", dynamic=Dynamic("dyn.expand_dims"), axis=known_integer),
     gradient=reshape_back,
     shapes="(...) -> (..., 1 * num_newaxis, ...)",
     source="np.expand_dims",
@@ -385,15 +366,6 @@ SQUEEZE = attrs(
 )
 
 
-def _squeeze_builder(data: Any, axis: Any = None) -> Call:
-    """`data` without its dimensions of size 1, or without those that `axis` names."""
-    if isinstance(axis, Constant):
-        axis = axis.data.reshape(-1).tolist()
-    if isinstance(axis, Expr):
-        return call("dyn.squeeze", data, axis)
-    return call("squeeze", data, axis=axis)
-
-
 @operator(
     "squeeze",
     ("data",),
@@ -402,7 +374,7 @@ def _squeeze_builder(data: Any, axis: Any = None) -> Call:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    builder=_squeeze_builder,
+    python=Python("data, axis=None", dynamic=Dynamic("dyn.squeeze", {"axes": "axis"}), axis=known_list),
     gradient=reshape_back,
     shapes="(..., 1, ...) -> (..., ...)",
     source="np.squeeze",

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer
 from passlab.op.relations import normal_axis, product, tensor
@@ -51,11 +51,6 @@ def _accumulated(ufunc: np.ufunc, data: Array, axis: int) -> Array:
 
 
 def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None) -> Op:
-    def builder(data: Any, axis: int | None = None, dtype: Any = None, exclusive: bool | None = None) -> Call:
-        return call(name, data, axis=axis, dtype=dtype or "", exclusive=bool(exclusive))
-
-    builder.__name__, builder.__doc__ = name, doc
-
     def kernel(attrs: Attrs, data: Array) -> Array:
         made_in = array_dtype(attrs.dtype) if attrs.dtype else data.dtype
         rows = data.reshape(-1) if attrs.axis is None else data
@@ -77,7 +72,7 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         level=3,
         out=False,
         warns=True,
-        builder=builder,
+        python=Python("data, axis=None, dtype=None, exclusive=None", dtype=lambda dtype: dtype or "", exclusive=bool),
         doc=doc,
         gradient=gradient,
         shapes="S -> S, or (size of S) without axis",

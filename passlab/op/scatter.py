@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import scatter_gradients
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Dynamic, Python, call, constant, known_list, operator
 from passlab.op.dtypes import Array, filled_array
 from passlab.op.fields import attrs, boolean, dims, integer, number, text
 from passlab.op.gather import axis_grid, checked_indices, index_tensor
@@ -232,20 +231,6 @@ def _sparse_to_dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
     return None if ty is None else TensorType(attrs.output_shape, ty)
 
 
-def _sparse_to_dense_builder(
-    sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0
-) -> Call:
-    """A tensor of `output_shape` that is `default_value` but for `sparse_values` at `sparse_indices`."""
-    if not isinstance(default_value, Expr):
-        default_value = Constant(
-            np.asarray(default_value, np.float32 if isinstance(default_value, float) else np.int32)
-        )
-    if isinstance(output_shape, Expr) and not isinstance(output_shape, Constant):
-        return call("dyn.sparse_to_dense", sparse_indices, sparse_values, default_value, output_shape)
-    shape = output_shape.data.reshape(-1).tolist() if isinstance(output_shape, Constant) else output_shape
-    return call("sparse_to_dense", sparse_indices, sparse_values, default_value, output_shape=shape)
-
-
 def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]) -> Array:
     """Return the tensor that sparse indices (one row each) and values stand for."""
     result = filled_array(shape, values.dtype, default.astype(values.dtype), "sparse_to_dense")
@@ -264,7 +249,12 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
     pattern=OpPattern.OPAQUE,
     level=3,
     out=False,
-    builder=_sparse_to_dense_builder,
+    python=Python(
+        "sparse_indices, output_shape, sparse_values, default_value=0",
+        dynamic=Dynamic("dyn.sparse_to_dense"),
+        output_shape=known_list,
+        default_value=constant(),
+    ),
     gradient=scatter_gradients.sparse_to_dense,
     shapes="sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value () -> output_shape",
     source="TensorFlow's sparse_to_dense",
@@ -348,21 +338,12 @@ def _set_diag_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return data
 
 
-def _set_diag_builder(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Call:
-    """`data` with its diagonals `k` (one, or the first and the last of a band) replaced by `diagonal`."""
-    low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
+def _right_sides(align: str) -> tuple[bool, ...]:
+    """Return whether short diagonals above the main one stand at the right, and whether those below it do."""
     sides = align.split("_")
     if len(sides) != 2 or any(side not in ("RIGHT", "LEFT") for side in sides):
         refuse("align must name two sides", expected="RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT or RIGHT_RIGHT", found=align)
-    return call(
-        "matrix_set_diag",
-        data,
-        diagonal,
-        k1=low,
-        k2=high,
-        super_diag_right_align=sides[0] == "RIGHT",
-        sub_diag_right_align=sides[1] == "RIGHT",
-    )
+    return tuple(side == "RIGHT" for side in sides)
 
 
 @operator(
@@ -379,7 +360,16 @@ def _set_diag_builder(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_
     pattern=OpPattern.INJECTIVE,
     level=10,
     out=False,
-    builder=_set_diag_builder,
+    python=Python(
+        "data, diagonal, k=0, align='RIGHT_LEFT'",
+        names={
+            "data": "input",
+            "k": ("k1", "k2"),
+            "align": ("super_diag_right_align", "sub_diag_right_align"),
+        },
+        k=lambda k: (k, k) if isinstance(k, int) else (k[0], k[-1]),
+        align=_right_sides,
+    ),
     gradient=scatter_gradients.matrix_set_diag,
     shapes="input (..., m, n), diagonal (..., [k2 - k1 + 1,] length) -> (..., m, n)",
     source="TensorFlow's matrix_set_diag, version 3",

@@ -13,7 +13,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integers, text
 from passlab.op.relations import normal_axes, refuse, same_dtype, tensor
@@ -192,13 +192,6 @@ def _strided_set_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     return data
 
 
-def _strided_set_builder(data: Any, v: Any, begin: Any, end: Any, strides: Any = None) -> Call:
-    """`data` with the box [begin, end) in steps of `strides` replaced by `v`."""
-    return call(
-        "strided_set", data, v, as_index(begin), as_index(end), as_index(strides if strides is not None else [1])
-    )
-
-
 def _strided_set_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     _, v, begin, end, strides = orig.args
     inside = call("dyn.strided_slice", grad, begin, end, strides, begin=None, end=None, strides=None)
@@ -219,7 +212,12 @@ def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
     pattern=OpPattern.INJECTIVE,
     level=4,
     out=False,
-    builder=_strided_set_builder,
+    python=Python(
+        "data, v, begin, end, strides=None",
+        begin=as_index,
+        end=as_index,
+        strides=lambda strides: as_index([1] if strides is None else strides),
+    ),
     gradient=_strided_set_grad,
     shapes="data S, v box, begin, end, strides (rank) -> S",
     source="NumPy's basic slicing",
@@ -280,11 +278,6 @@ def _slice_like_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     return TensorType(tuple(shape), data.dtype)
 
 
-def _slice_like_builder(data: Any, shape_like: Any, axes: Any = None) -> Call:
-    """The beginning of `data` in the shape of `shape_like`, along `axes` or all dimensions."""
-    return call("slice_like", data, shape_like, axes=axes or None)
-
-
 def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, like = orig.args
     ty = orig.checked_type
@@ -302,7 +295,7 @@ def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=10,
     out=False,
-    builder=_slice_like_builder,
+    python=Python("data, shape_like, axes=None", axes=lambda axes: axes or None),
     gradient=_slice_like_grad,
     layout=layout_rules.sliced_like,
     shapes="data (d0, ...), shape_like (s0, ...) -> (s0, ...)",

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Constant, Expr, TupleWrapper
+from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.arrangement import Arguments, Result
 from passlab.op.chain import flat
-from passlab.op.declare import call, field_of, operator
+from passlab.op.declare import Dynamic, Python, call, field_of, known_integer, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
@@ -45,11 +45,6 @@ def _sort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return data
 
 
-def _sort_builder(data: Any, axis: int = -1, is_ascend: bool = True) -> OpCall:
-    """The elements of `data` in sorted order along `axis`."""
-    return call("sort", data, axis=axis, is_ascend=bool(is_ascend))
-
-
 def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element takes its gradient from where it went."""
     data, attrs = orig.args[0], orig.attrs
@@ -67,7 +62,7 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
-    builder=_sort_builder,
+    python=Python("data, axis=-1, is_ascend=True", is_ascend=bool),
     gradient=_sort_grad,
     shapes="S -> S",
     source="np.sort",
@@ -100,11 +95,6 @@ def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return TensorType(data.shape, attrs.dtype or "int32") if isinstance(data, TensorType) else None
 
 
-def _argsort_builder(data: Any, axis: int = -1, is_ascend: bool = True, dtype: str = "int32") -> OpCall:
-    """The positions of the elements of `data` in sorted order along `axis`."""
-    return call("argsort", data, axis=axis, is_ascend=bool(is_ascend), dtype=dtype)
-
-
 @operator(
     "argsort",
     ("data",),
@@ -113,7 +103,7 @@ def _argsort_builder(data: Any, axis: int = -1, is_ascend: bool = True, dtype: s
     pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
-    builder=_argsort_builder,
+    python=Python("data, axis=-1, is_ascend=True, dtype='int32'", is_ascend=bool),
     gradient=flat,
     shapes="S -> S",
     source="np.argsort, stable",
@@ -176,15 +166,9 @@ def _topk_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return topk_type(data, attrs, attrs.k)
 
 
-def _topk_builder(
-    data: Any, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: bool = False, dtype: str = "int32"
-) -> Any:
-    """The `k` largest elements of `data` along `axis` (the smallest with `is_ascend`), with their positions."""
-    facts = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
-    if isinstance(k, Constant):
-        k = int(k.data)
-    result = call("dyn.topk", data, k, k=None, **facts) if isinstance(k, Expr) else call("topk", data, k=k, **facts)
-    return TupleWrapper(result, 2) if ret_type == "both" else result
+def topk_results(attrs: Attrs) -> int | None:
+    """Return how many results `topk` has where it returns a tuple."""
+    return 2 if attrs.ret_type == "both" else None
 
 
 def _topk_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -215,7 +199,12 @@ def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     pattern=OpPattern.OPAQUE,
     level=6,
     out=False,
-    builder=_topk_builder,
+    python=Python(
+        "data, k=1, axis=-1, ret_type='both', is_ascend=False, dtype='int32'",
+        dynamic=Dynamic("dyn.topk"),
+        k=known_integer,
+    ),
+    results=topk_results,
     gradient=_topk_grad,
     layout=_topk_laid_out,
     shapes="(..., n, ...) -> (..., k, ...), values and positions",
@@ -300,11 +289,6 @@ def _unique_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     return TupleType([*fields, positions] if attrs.return_counts else fields)
 
 
-def _unique_builder(data: Any, is_sorted: bool = True, return_counts: bool = False) -> TupleWrapper:
-    """One of each element: elements, first positions, places among them, how many, and how often when asked."""
-    return TupleWrapper(call("unique", data, sorted=is_sorted, return_counts=return_counts), 5 if return_counts else 4)
-
-
 @operator(
     "unique",
     ("data",),
@@ -317,7 +301,8 @@ def _unique_builder(data: Any, is_sorted: bool = True, return_counts: bool = Fal
     pattern=OpPattern.OPAQUE,
     level=3,
     out=False,
-    builder=_unique_builder,
+    python=Python("data, is_sorted=True, return_counts=False", names={"is_sorted": "sorted"}),
+    results=lambda attrs: 5 if attrs.return_counts else 4,
     shapes="(n) -> (n), whose first `count` elements are set, and positions",
     source="np.unique",
     edges=(

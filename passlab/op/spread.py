@@ -13,8 +13,8 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.create import INIT, shape_argument
-from passlab.op.declare import Python, call, operator
+from passlab.op.create import INIT
+from passlab.op.declare import Dynamic, Python, call, known_list, operator
 from passlab.op.dtypes import Array, as_array, guard_size
 from passlab.op.fields import attrs, integer, integers
 from passlab.op.relations import concrete, normal_axis, product, refuse, tensor
@@ -45,14 +45,6 @@ def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     return TensorType(attrs.shape, data.dtype)
 
 
-def _broadcast_to_builder(data: Any, shape: Any) -> Call:
-    """`data` broadcast to `shape` (integers, a constant, or an expression that computes it)."""
-    expected = shape_argument(shape)
-    if isinstance(expected, Expr):
-        return call("dyn.broadcast_to", data, expected, shape=None)
-    return call("broadcast_to", data, shape=expected)
-
-
 def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient of broadcasting one tensor: the copies summed up."""
     return [call("collapse_sum_like", grad, orig.args[0])]
@@ -66,7 +58,7 @@ def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.BROADCAST,
     level=4,
     out=False,
-    builder=_broadcast_to_builder,
+    python=Python("data, shape", dynamic=Dynamic("dyn.broadcast_to"), shape=known_list),
     gradient=sum_back,
     shapes="(...) -> shape",
     source="np.broadcast_to",
@@ -257,14 +249,6 @@ def _tile_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return None if data is None else TensorType(tile_to(data.shape, attrs.reps), data.dtype)
 
 
-def _tile_builder(data: Any, reps: Any) -> Call:
-    """`data` repeated as a whole, `reps` times along each dimension."""
-    expected = shape_argument(reps)
-    if isinstance(expected, Expr):
-        return call("dyn.tile", data, expected, reps=[])
-    return call("tile", data, reps=expected)
-
-
 def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
@@ -288,7 +272,7 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.BROADCAST,
     level=3,
     out=False,
-    builder=_tile_builder,
+    python=Python("data, reps", dynamic=Dynamic("dyn.tile"), reps=known_list),
     gradient=_tile_grad,
     shapes="(d0, ...) -> (d0 * reps[0], ...)",
     source="np.tile",

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, constant, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.nn import window_gradients
@@ -83,11 +82,6 @@ def _trilu_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     return data
 
 
-def _trilu_builder(data: Any, k: Any, upper: bool = True) -> Call:
-    """The upper (or lower) triangle of the matrices of `data` from diagonal `k` on, zero elsewhere."""
-    return call("trilu", data, k if isinstance(k, Expr) else Constant(np.array(k, np.int32)), upper=upper)
-
-
 def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     assert orig.attrs is not None
     return [call("trilu", grad, orig.args[1], upper=orig.attrs["upper"]), call("zeros_like", orig.args[1])]
@@ -101,7 +95,7 @@ def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.ELEMWISE,
     level=3,
     out=False,
-    builder=_trilu_builder,
+    python=Python("data, k, upper=True", k=constant("int32")),
     gradient=_trilu_grad,
     shapes="(..., m, n), k () -> (..., m, n)",
     source="np.triu, np.tril",

@@ -146,9 +146,11 @@ def test_calls_have_their_operands_in_the_order_of_the_parameters() -> None:
     for fact in FACTS:
         builder = function(fact.partition("(")[0])
         if isinstance(builder, OpBuilder) and builder._python is not None:
-            names = [builder._python.names.get(name, name) for name in builder.__signature__.parameters]
+            own = [builder._python.names.get(name, name) for name in builder.__signature__.parameters]
+            names = [name for part in own for name in (part if isinstance(part, tuple) else (part,))]
             order = tuple(name for name in names if name in builder._spec.inputs)
             moved |= {builder._spec.name: order} if order != tuple(builder._spec.inputs) else {}
     assert moved == {
-        "qnn.simulated_quantize": ("data", "output_scale", "output_zero_point", "out_dtype")
+        "qnn.simulated_quantize": ("data", "output_scale", "output_zero_point", "out_dtype"),
+        "qnn.simulated_dequantize": ("data", "input_scale", "input_zero_point", "in_dtype"),
     }  # Relay's own

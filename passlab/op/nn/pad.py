@@ -10,11 +10,10 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Dynamic, Python, constant, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, pairs, text
 from passlab.op.nn import gradients
@@ -85,23 +84,6 @@ def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return padded_type("nn.pad", data, attrs.pad_width, attrs.pad_mode)
 
 
-_NARROW = {np.dtype("int64"): np.dtype("int32"), np.dtype("float64"): np.dtype("float32")}
-
-
-def number(value: Any) -> Constant:
-    """Return a Python or NumPy number as a constant, with 32 bits where Python has 64, as Relay does."""
-    array = np.asarray(value)
-    return Constant(array.astype(_NARROW.get(array.dtype, array.dtype)))
-
-
-def pad_builder(data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
-    """Return `data` with a border of `pad_value` (a number or an expression); `pad_width` may be an expression."""
-    value = pad_value if isinstance(pad_value, Expr) else number(pad_value)
-    if isinstance(pad_width, Expr):
-        return make_call(Op.get("dyn.nn.pad"), (data, pad_width, value), {"pad_width": (), "pad_mode": pad_mode})
-    return make_call(Op.get("nn.pad"), (data, value), {"pad_width": pad_width, "pad_mode": pad_mode})
-
-
 def add_border(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Any:
     """Return `data` inside a border of `value`; negative widths cut off."""
     shape = tuple(n + a + b for n, (a, b) in zip(data.shape, widths, strict=True))
@@ -128,7 +110,12 @@ PadAttrs = attrs(
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    builder=pad_builder,
+    python=Python(
+        "data, pad_width, pad_value=0, pad_mode='constant'",
+        names={"pad_value": "pad_val"},
+        dynamic=Dynamic("dyn.nn.pad"),
+        pad_value=constant(),
+    ),
     gradient=gradients.pad,
     shapes="(d0, ...), pad_val () -> (before + d0 + after, ...)",
     source="np.pad",
@@ -175,11 +162,6 @@ def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     return None if data is None else _pad("nn.mirror_pad", data, attrs.pad_width, 0 if attrs.mode == "SYMMETRIC" else 1)
 
 
-def mirror_pad_builder(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> Any:
-    """Return `data` with its mirror image as a border."""
-    return make_call(Op.get("nn.mirror_pad"), (data,), {"mode": mode, "pad_width": pad_width})
-
-
 @operator(
     "nn.mirror_pad",
     ("data",),
@@ -192,7 +174,7 @@ def mirror_pad_builder(data: Any, pad_width: Any, mode: str = "SYMMETRIC") -> An
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    builder=mirror_pad_builder,
+    python=Python("data, pad_width, mode='SYMMETRIC'"),
     gradient=gradients.mirror_pad,
     shapes="(d0, ...) -> (before + d0 + after, ...)",
     source="np.pad",

@@ -15,7 +15,7 @@ from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import Gradient
-from passlab.op.declare import Python, make_call, operator
+from passlab.op.declare import Python, known_list, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS as _LAYOUTS
@@ -358,16 +358,10 @@ def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = N
 def _declare_adaptive(rank: int, mean: bool) -> Op:
     name = f"nn.adaptive_{'avg' if mean else 'max'}_pool{rank}d"
 
-    def builder(data: Any, output_size: Any = None, layout: str = _LAYOUTS[rank], out_layout: str = "") -> Any:
-        size = () if output_size is None else (output_size,) if isinstance(output_size, int) else output_size
-        return make_call(Op.get(name), (data,), {"output_size": size, "layout": layout, "out_layout": out_layout})
-
-    builder.__name__, builder.__qualname__ = name[3:], name[3:]
     doc = (
         f"The {'mean' if mean else 'maximum'} over `output_size` windows an axis, which cover the data: window i "
         "reaches from floor(i * length / count) to ceil((i + 1) * length / count)."
     )
-    builder.__doc__ = doc
     dims = ", ".join("546"[:rank])
     record = attrs(
         f"AdaptivePool{rank}DAttrs",
@@ -385,7 +379,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         precision=Precision.NEVER if mean else Precision.FOLLOW,
         level=10,
         warns=True,
-        builder=builder,
+        python=Python(f"data, output_size=None, layout={_LAYOUTS[rank]!r}, out_layout=''", output_size=known_list),
         gradient=(pool_gradients.adaptive_avg if mean else pool_gradients.adaptive_max)(name),
         shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
         source="PyTorch's adaptive pooling",

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import Op, OpPattern, Precision, Reporter
+from passlab.ir.op import OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integer, integers, number, pairs, text
 from passlab.op.layout_names import conversion, forward_shape
@@ -56,12 +56,6 @@ def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return TensorType(tuple(shape), data.dtype)
 
 
-def space_to_batch_nd_builder(data: Any, block_shape: Any, paddings: Any, pad_value: float = 0) -> Any:
-    """Return `data` cut into blocks whose elements become samples of the batch."""
-    values = {"block_shape": block_shape, "paddings": paddings, "pad_value": pad_value}
-    return make_call(Op.get("nn.space_to_batch_nd"), (data,), values)
-
-
 @operator(
     "nn.space_to_batch_nd",
     ("data",),
@@ -75,7 +69,7 @@ def space_to_batch_nd_builder(data: Any, block_shape: Any, paddings: Any, pad_va
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    builder=space_to_batch_nd_builder,
+    python=Python("data, block_shape, paddings, pad_value=0"),
     gradient=rearrange_gradients.space_to_batch_nd,
     shapes="(N, S, ...) -> (N * product of blocks, padded S / block, ...)",
     source="TensorFlow's space_to_batch_nd",
@@ -126,11 +120,6 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     return TensorType(tuple(shape), data.dtype)
 
 
-def batch_to_space_nd_builder(data: Any, block_shape: Any, crops: Any) -> Any:
-    """Return `data` with samples of the batch put back together as blocks."""
-    return make_call(Op.get("nn.batch_to_space_nd"), (data,), {"block_shape": block_shape, "crops": crops})
-
-
 @operator(
     "nn.batch_to_space_nd",
     ("data",),
@@ -143,7 +132,7 @@ def batch_to_space_nd_builder(data: Any, block_shape: Any, crops: Any) -> Any:
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    builder=batch_to_space_nd_builder,
+    python=Python("data, block_shape, crops"),
     gradient=rearrange_gradients.batch_to_space_nd,
     shapes="(N, S, ...) -> (N / product of blocks, cropped S * block, ...)",
     source="TensorFlow's batch_to_space_nd",
@@ -199,11 +188,6 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return TensorType(way.backward_shape((batch, channels, *size)), data.dtype)
 
 
-def space_to_depth_builder(data: Any, block_size: int, layout: str = "NCHW") -> Any:
-    """Return `data` with blocks of pixels moved into the channels."""
-    return make_call(Op.get("nn.space_to_depth"), (data,), {"block_size": block_size, "layout": layout, "mode": ""})
-
-
 @operator(
     "nn.space_to_depth",
     ("data",),
@@ -212,7 +196,7 @@ def space_to_depth_builder(data: Any, block_size: int, layout: str = "NCHW") -> 
     pattern=OpPattern.INJECTIVE,
     level=5,
     warns=True,
-    builder=space_to_depth_builder,
+    python=Python("data, block_size, layout='NCHW'", fixed={"mode": ""}),
     gradient=rearrange_gradients.space_to_depth,
     shapes="(N, C, H, W) -> (N, C b², H / b, W / b)",
     source="ONNX's SpaceToDepth",

@@ -12,14 +12,14 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import TupleWrapper
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, is_float
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.nn import sparse_gradients
 from passlab.op.nn.pad import write_into
+from passlab.op.nn.windows import on_axes
 from passlab.op.relations import refuse, tensor
 
 
@@ -97,12 +97,6 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     return TensorType((rows, dense.shape[0]) if attrs.sparse_lhs else (dense.shape[0], rows), dense.dtype)
 
 
-def sparse_dense_builder(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False) -> Any:
-    """Return the product of `dense_mat` and the transposed `sparse_mat` (data, indices, pointers), or the reverse."""
-    parts = _matrix_parts(sparse_mat)
-    return make_call(Op.get("nn.sparse_dense"), (dense_mat, *parts), {"sparse_lhs": sparse_lhs})
-
-
 def _matrix_parts(matrix: Any) -> tuple[Any, Any, Any]:
     if hasattr(matrix, "indptr"):
         return matrix.data, matrix.indices, matrix.indptr
@@ -119,6 +113,8 @@ def _sparse_dense(
     return write_into(np.ascontiguousarray(product.astype(dense.dtype, copy=False)), out)
 
 
+_MATRIX: Any = {"sparse_mat": ("sparse_data", "sparse_indices", "sparse_indptr")}
+_DENSE_AND_MATRIX: Any = {"dense_mat": "dense_data", **_MATRIX}
 _INPUTS = ("dense_data", "sparse_data", "sparse_indices", "sparse_indptr")
 sparse_dense = operator(
     "nn.sparse_dense",
@@ -127,7 +123,7 @@ sparse_dense = operator(
     relation=_dense_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
-    builder=sparse_dense_builder,
+    python=Python("dense_mat, sparse_mat, sparse_lhs=False", names=_DENSE_AND_MATRIX, sparse_mat=_matrix_parts),
     gradient=sparse_gradients.sparse_dense,
     warns=True,
     shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
@@ -174,11 +170,6 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     return TupleType((data, indices, pointers))
 
 
-def sparse_transpose_builder(x: Any) -> TupleWrapper:
-    """Return the transposed square sparse matrix `x` (data, indices, pointers), in the same form."""
-    return TupleWrapper(make_call(Op.get("nn.sparse_transpose"), _matrix_parts(x), {}), 3)
-
-
 @operator(
     "nn.sparse_transpose",
     ("sparse_data", "sparse_indices", "sparse_indptr"),
@@ -186,7 +177,7 @@ def sparse_transpose_builder(x: Any) -> TupleWrapper:
     relation=_transpose_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
-    builder=sparse_transpose_builder,
+    python=Python("x", names={"x": _MATRIX["sparse_mat"]}, x=_matrix_parts),
     gradient=sparse_gradients.sparse_transpose,
     warns=True,
     results=3,
@@ -217,17 +208,12 @@ def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return dense
 
 
-def sparse_add_builder(dense_mat: Any, sparse_mat: Any) -> Any:
-    """Return the sum of `dense_mat` and `sparse_mat` (data, indices, pointers)."""
-    return make_call(Op.get("nn.sparse_add"), (dense_mat, *_matrix_parts(sparse_mat)), {})
-
-
 @operator(
     "nn.sparse_add",
     _INPUTS,
     relation=_add_type,
     level=1,
-    builder=sparse_add_builder,
+    python=Python("dense_mat, sparse_mat", names=_DENSE_AND_MATRIX, sparse_mat=_matrix_parts),
     gradient=sparse_gradients.sparse_add,
     warns=True,
     shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
@@ -264,13 +250,6 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     )
 
 
-def sparse_conv2d_builder(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC", kernel_size: Any = (1, 1)) -> Any:
-    """Return the convolution of `dense_mat` with the sparse weight `sparse_mat` (data, indices, pointers)."""
-    size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
-    values = {"layout": layout, "kernel_size": size}
-    return make_call(Op.get("nn.sparse_conv2d"), (dense_mat, *_matrix_parts(sparse_mat)), values)
-
-
 @operator(
     "nn.sparse_conv2d",
     _INPUTS,
@@ -282,7 +261,12 @@ def sparse_conv2d_builder(dense_mat: Any, sparse_mat: Any, layout: str = "NHWC",
     relation=_conv_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
     level=1,
-    builder=sparse_conv2d_builder,
+    python=Python(
+        "dense_mat, sparse_mat, layout='NHWC', kernel_size=(1, 1)",
+        names=_DENSE_AND_MATRIX,
+        sparse_mat=_matrix_parts,
+        kernel_size=on_axes(2),
+    ),
     gradient=sparse_gradients.sparse_conv2d,
     warns=True,
     shapes="dense_data (N, H, W, C), a sparse matrix (O, KH KW C) -> (N, H, W, O)",

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import make_call, operator
+from passlab.op.declare import Dynamic, Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, text
 from passlab.op.layout_names import layout_axes
@@ -84,14 +81,6 @@ def upsample(attrs: Attrs, data: Array, scales: Sequence[float], name: str, out:
     return finish(resample(data, axes, sizes, upsampling_scheme(attrs), None, data.dtype), data.dtype, out)
 
 
-def _enlarge(name: str, data: Any, scales: dict[str, Any], rest: dict[str, Any]) -> Any:
-    """Call an upsampling operator, in its dynamic form when a scale is an expression."""
-    if not any(isinstance(scale, Expr) for scale in scales.values()):
-        return make_call(Op.get(name), (data,), {**scales, **rest})
-    inputs = [s if isinstance(s, Expr) else Constant(np.asarray(s, np.float64)) for s in scales.values()]
-    return make_call(Op.get(f"dyn.{name}"), (data, *inputs), {**dict.fromkeys(scales, 0.0), **rest})
-
-
 UpSamplingAttrs = attrs(
     "UpSamplingAttrs",
     number("scale_h", doc="factor of the height"),
@@ -111,19 +100,6 @@ UpSampling3DAttrs = attrs(
 )
 
 
-def upsampling_builder(
-    data: Any,
-    scale_h: Any = 1,
-    scale_w: Any = 1,
-    layout: str = "NCHW",
-    method: str = "nearest_neighbor",
-    align_corners: bool = False,
-) -> Any:
-    """Return `data` enlarged by `scale_h` and `scale_w` (numbers or expressions)."""
-    rest = {"layout": layout, "method": method, "align_corners": align_corners}
-    return _enlarge("nn.upsampling", data, {"scale_h": scale_h, "scale_w": scale_w}, rest)
-
-
 @operator(
     "nn.upsampling",
     ("data",),
@@ -132,7 +108,10 @@ def upsampling_builder(
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    builder=upsampling_builder,
+    python=Python(
+        "data, scale_h=1, scale_w=1, layout='NCHW', method='nearest_neighbor', align_corners=False",
+        dynamic=Dynamic("dyn.nn.upsampling", scale_h="float64", scale_w="float64"),
+    ),
     gradient=resampling("nn.upsampling", _plan),
     shapes="(N, C, H, W) -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
@@ -149,21 +128,6 @@ def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     return upsample(attrs, data, (attrs.scale_h, attrs.scale_w), "nn.upsampling", out)
 
 
-def upsampling3d_builder(
-    data: Any,
-    scale_d: Any = 1,
-    scale_h: Any = 1,
-    scale_w: Any = 1,
-    layout: str = "NCDHW",
-    method: str = "nearest_neighbor",
-    coordinate_transformation_mode: str = "half_pixel",
-) -> Any:
-    """Return `data` enlarged by `scale_d`, `scale_h` and `scale_w` (numbers or expressions)."""
-    rest = {"layout": layout, "method": method, "coordinate_transformation_mode": coordinate_transformation_mode}
-    scales = {"scale_d": scale_d, "scale_h": scale_h, "scale_w": scale_w}
-    return _enlarge("nn.upsampling3d", data, scales, rest)
-
-
 @operator(
     "nn.upsampling3d",
     ("data",),
@@ -172,7 +136,11 @@ def upsampling3d_builder(
     pattern=OpPattern.INJECTIVE,
     level=2,
     warns=True,
-    builder=upsampling3d_builder,
+    python=Python(
+        "data, scale_d=1, scale_h=1, scale_w=1, layout='NCDHW', method='nearest_neighbor', "
+        "coordinate_transformation_mode='half_pixel'",
+        dynamic=Dynamic("dyn.nn.upsampling3d", scale_d="float64", scale_h="float64", scale_w="float64"),
+    ),
     gradient=resampling("nn.upsampling3d", _plan),
     shapes="(N, C, D, H, W) -> (N, C, D scale_d, H scale_h, W scale_w)",
     source="image.resize3d",

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer
 from passlab.op.join import CONCATENATE, concatenate_type
@@ -76,22 +75,6 @@ def _product(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Attrs) -> 
 
 
 def _binary(name: str, combine: Combine, doc: str) -> Op:
-    def builder(
-        lhs: Any,
-        rhs: Any,
-        lhs_scale: Any,
-        lhs_zero_point: Any,
-        rhs_scale: Any,
-        rhs_zero_point: Any,
-        output_scale: Any,
-        output_zero_point: Any,
-        lhs_axis: int = -1,
-        rhs_axis: int = -1,
-    ) -> Call:
-        scales = (lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale, output_zero_point)
-        return call(name, lhs, rhs, *scales, lhs_axis=lhs_axis, rhs_axis=rhs_axis)
-
-    builder.__name__, builder.__doc__ = name.rpartition(".")[2], doc
 
     def kernel(attrs: Attrs, lhs: Array, rhs: Array, *facts: Array) -> Array:
         if lhs.dtype.kind not in "iu":
@@ -108,7 +91,6 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
         non_computational=True,
         level=11,
         out=False,
-        builder=builder,
         doc=doc,
         shapes="lhs and rhs, which broadcast to S -> S; scales and zero points ()",
         source="Jacob et al., Quantization and training of neural networks (2018)",

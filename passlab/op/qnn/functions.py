@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.nn.windows import on_axes, pad
 from passlab.op.no_gradient import QUANTIZED
@@ -47,10 +46,6 @@ def _kernel(function: Function) -> Callable[..., Any]:
 
 
 def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpPattern.OPAQUE) -> Op:
-    def builder(x: Any, scale: Any, zero_point: Any, output_scale: Any, output_zero_point: Any) -> Call:
-        return call(name, x, scale, zero_point, output_scale, output_zero_point)
-
-    builder.__name__, builder.__doc__ = name.rpartition(".")[2], doc
     return operator(
         name,
         _SHORT,
@@ -61,7 +56,7 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
         level=11,
         out=False,
         warns=True,
-        builder=builder,
+        python=Python("x, scale, zero_point, output_scale, output_zero_point", names={"x": "data"}),
         doc=doc,
         shapes="S -> S; scales and zero points ()",
         source="Jacob et al., Quantization and training of neural networks (2018)",

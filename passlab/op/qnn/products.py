@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call
 from passlab.ir.op import Op, OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.nn.windows import on_axes, pad
 from passlab.op.no_gradient import QUANTIZED
@@ -116,14 +115,6 @@ dense = _product(
 
 
 # ---------------------------------------------------------------- batch_matmul
-def _batch_matmul_builder(
-    x: Any, y: Any, x_zero_point: Any, y_zero_point: Any, x_scale: Any, y_scale: Any, out_dtype: str = "int32"
-) -> Call:
-    """The products of quantized matrices, the second ones transposed."""
-    facts = {"out_dtype": out_dtype, "transpose_a": False, "transpose_b": True}
-    return call("qnn.batch_matmul", x, y, x_zero_point, y_zero_point, x_scale, y_scale, **facts)
-
-
 _MATMUL = ("x_zero_point", "y_zero_point", "x_scale", "y_scale")
 batch_matmul = operator(
     "qnn.batch_matmul",
@@ -135,7 +126,10 @@ batch_matmul = operator(
     level=11,
     out=False,
     doc="Multiply quantized matrices, batch by batch.",
-    builder=_batch_matmul_builder,
+    python=Python(
+        "x, y, x_zero_point, y_zero_point, x_scale, y_scale, out_dtype='int32'",
+        fixed={"transpose_a": False, "transpose_b": True},
+    ),
     shapes="x (b, m, k), y (b, k, n); with transpose_b (b, n, k) -> (b, m, n)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
@@ -170,26 +170,6 @@ def current_rounding() -> tuple[str, str]:
     return _config.get()
 
 
-def _requantize_builder(
-    data: Any,
-    input_scale: Any,
-    input_zero_point: Any,
-    output_scale: Any,
-    output_zero_point: Any,
-    axis: int = -1,
-    rounding: str = "None",
-    compute_dtype: str = "None",
-    out_dtype: str = "int8",
-) -> Call:
-    """The integers of `data` for another scale and zero point."""
-    inputs = (data, input_scale, input_zero_point, output_scale, output_zero_point)
-    settings = (rounding, compute_dtype)
-    rounding, compute_dtype = (at if own == "None" else own for own, at in zip(settings, _config.get(), strict=True))
-    return call(
-        "qnn.requantize", *inputs, axis=axis, rounding=rounding, compute_dtype=compute_dtype, out_dtype=out_dtype
-    )
-
-
 @operator(
     "qnn.requantize",
     ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
@@ -211,7 +191,12 @@ def _requantize_builder(
     level=11,
     out=False,
     warns=True,
-    builder=_requantize_builder,
+    python=Python(
+        "data, input_scale, input_zero_point, output_scale, output_zero_point, axis=-1, rounding='None', "
+        "compute_dtype='None', out_dtype='int8'",
+        rounding=lambda own: current_rounding()[0] if own == "None" else own,
+        compute_dtype=lambda own: current_rounding()[1] if own == "None" else own,
+    ),
     shapes="data S, scales and zero points () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edges=(
@@ -301,15 +286,6 @@ def simulated_quantize(
     return np.clip(result, bounds.min, bounds.max).astype(data.dtype)
 
 
-def _simulated_dequantize_builder(
-    data: Any, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8"
-) -> Call:
-    """The numbers that simulated integers stand for; `in_dtype` is a name or the expression of its code."""
-    return call(
-        "qnn.simulated_dequantize", data, _code(in_dtype), input_scale, input_zero_point, axis=axis, out_dtype="float32"
-    )
-
-
 def _simulate(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point: Expr) -> Expr:
     """`(data - zero_point) * scale`, or the data where the code says so, in simpler operators."""
     rank, dtype = len(shape_of(data)), dtype_of(data)
@@ -327,7 +303,11 @@ def _simulate(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point:
     level=11,
     out=False,
     warns=True,
-    builder=_simulated_dequantize_builder,
+    python=Python(
+        "data, input_scale, input_zero_point, axis=-1, in_dtype='int8'",
+        fixed={"out_dtype": "float32"},
+        in_dtype=_code,
+    ),
     gradient=by_definition(_simulate),
     shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",

@@ -8,20 +8,15 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Constant, Expr, TupleWrapper
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
-from passlab.op.declare import Python, make_call, operator
+from passlab.op.declare import Python, constant, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
 from passlab.op.no_gradient import BOX_CHOICE
 from passlab.op.relations import join_dim, product, refuse, tensor
 from passlab.op.vision.boxes import descending, greedy
-
-
-def _constant(value: Any, dtype: str) -> Expr:
-    return value if isinstance(value, Expr) else Constant(np.asarray(value, dtype))
 
 
 def _detections(types: Sequence[Type], index: int, name: str) -> TensorType | None:
@@ -53,13 +48,6 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     return TupleType((TensorType((batch,), "int32"), data, TensorType((batch, boxes), "int32")))
 
 
-def get_valid_counts_builder(data: Any, score_threshold: Any, id_index: int = 0, score_index: int = 1) -> TupleWrapper:
-    """Return the number of detections above a score, the detections with these first, and their former places."""
-    values = {"score_threshold": 0.0, "id_index": id_index, "score_index": score_index}
-    args = (data, _constant(score_threshold, "float32"))
-    return TupleWrapper(make_call(Op.get("vision.get_valid_counts"), args, values), 3)
-
-
 @operator(
     "vision.get_valid_counts",
     ("data", "score_threshold"),
@@ -71,7 +59,7 @@ def get_valid_counts_builder(data: Any, score_threshold: Any, id_index: int = 0,
     ),
     relation=_counts_type,
     level=5,
-    builder=get_valid_counts_builder,
+    python=Python("data, score_threshold, id_index=0, score_index=1", score_threshold=constant("float32")),
     results=3,
     out=False,
     warns=True,
@@ -130,35 +118,6 @@ def _nms_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TupleType((TensorType(data.shape[:2], "int32"), TensorType((data.shape[0], 1), "int32")))
 
 
-def non_max_suppression_builder(
-    data: Any,
-    valid_count: Any,
-    indices: Any,
-    max_output_size: Any = -1,
-    iou_threshold: Any = 0.5,
-    force_suppress: bool = False,
-    top_k: int = -1,
-    coord_start: int = 2,
-    score_index: int = 1,
-    id_index: int = 0,
-    return_indices: bool = True,
-    invalid_to_bottom: bool = False,
-) -> Any:
-    """Return the detections that remain, or (with `return_indices`) their numbers and how many they are."""
-    values = {
-        "force_suppress": force_suppress,
-        "top_k": top_k,
-        "coord_start": coord_start,
-        "score_index": score_index,
-        "id_index": id_index,
-        "return_indices": return_indices,
-        "invalid_to_bottom": invalid_to_bottom,
-    }
-    limits = (_constant(max_output_size, "int32"), _constant(iou_threshold, "float32"))
-    result = make_call(Op.get("vision.non_max_suppression"), (data, valid_count, indices, *limits), values)
-    return TupleWrapper(result, 2) if return_indices else result
-
-
 def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
     """Return the detections of one sample by score, those removed as -1, and the former place of each or -1."""
     result, places = np.full_like(data, -1), np.full(len(data), -1, np.int64)
@@ -205,8 +164,13 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
     ),
     relation=_nms_type,
     level=5,
-    builder=non_max_suppression_builder,
-    results=2,
+    python=Python(
+        "data, valid_count, indices, max_output_size=-1, iou_threshold=0.5, force_suppress=False, top_k=-1, "
+        "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False",
+        max_output_size=constant("int32"),
+        iou_threshold=constant("float32"),
+    ),
+    results=lambda attrs: 2 if attrs.return_indices else None,
     out=False,
     shapes="data (N, n, fields), valid_count (N), indices (N, n) -> (N, n), (N, 1)",
     source="greedy suppression, best score first: MXNet's box_nms",
@@ -280,21 +244,6 @@ def _all_class_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     return TupleType(fields)
 
 
-def all_class_non_max_suppression_builder(
-    boxes: Any,
-    scores: Any,
-    max_output_boxes_per_class: Any = -1,
-    iou_threshold: Any = -1.0,
-    score_threshold: Any = -1.0,
-    output_format: str = "onnx",
-) -> TupleWrapper:
-    """Return what is kept of each class, as ONNX's or TensorFlow's operator lists it, and how much that is."""
-    limits = (_constant(max_output_boxes_per_class, "int32"), _constant(iou_threshold, "float32"))
-    args = (boxes, scores, *limits, _constant(score_threshold, "float32"))
-    result = make_call(Op.get("vision.all_class_non_max_suppression"), args, {"output_format": output_format})
-    return TupleWrapper(result, 2 if output_format == "onnx" else 3)
-
-
 def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float) -> Any:
     """Return the numbers of the boxes kept for the scores of one class, the best first."""
     order = descending(scores)
@@ -311,7 +260,12 @@ def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float)
     ),
     relation=_all_class_type,
     level=5,
-    builder=all_class_non_max_suppression_builder,
+    python=Python(
+        "boxes, scores, max_output_boxes_per_class=-1, iou_threshold=-1.0, score_threshold=-1.0, output_format='onnx'",
+        max_output_boxes_per_class=constant("int32"),
+        iou_threshold=constant("float32"),
+        score_threshold=constant("float32"),
+    ),
     results=lambda attrs: 2 if attrs.output_format == "onnx" else 3,
     out=False,
     shapes="boxes (N, n, 4), scores (N, classes, n) -> rows (N * classes * n, 3), their count (1)",
