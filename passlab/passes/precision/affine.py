@@ -7,7 +7,7 @@ stands for. They raise `NoIntegerFormError` where the operator, or this use of i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -328,25 +328,24 @@ def _unary(op: str) -> Rule:
     return rule
 
 
-def _same_elements(names: Sequence[str]) -> dict[str, Rule]:
-    return dict.fromkeys(names, _keep)
-
-
-RULES: dict[str, Rule] = {
-    "qnn.quantize": _quantize, "topk": _topk, "mean": _average, "nn.global_avg_pool2d": _pooled_wide,
-    "nn.avg_pool2d": _pool, "nn.adaptive_avg_pool1d": _pooled_wide, "nn.bias_add": _bias_add, "nn.conv2d": _conv,
-    "nn.conv2d_transpose": _conv, "nn.dense": _dense, "nn.batch_matmul": _batch_matmul, "concatenate": _concatenate,
-    "split": _split, "clip": _clip, "nn.relu": _relu, "nn.pad": _pad,
-    "minimum": _in_one_scale, "maximum": _in_one_scale,
-    "add": _binary("qnn.add"), "subtract": _binary("qnn.subtract"), "multiply": _binary("qnn.mul"),
-    **_same_elements([
+# The integer form of each operator. With `use_qat` a single call of an operator of ALONE is computed on integers where
+# all its arguments are dequantized; the others only between `qnn.dequantize` and `qnn.quantize`.
+ALONE: dict[str, Rule] = {
+    **dict.fromkeys(("nn.conv2d", "nn.conv2d_transpose"), _conv), "nn.dense": _dense, "nn.batch_matmul": _batch_matmul,
+    "nn.bias_add": _bias_add, "nn.avg_pool2d": _pool, "nn.global_avg_pool2d": _pooled_wide, "split": _split,
+    "clip": _clip, "nn.relu": _relu, "nn.pad": _pad, **dict.fromkeys(("minimum", "maximum"), _in_one_scale),
+    **dict.fromkeys((
         "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "broadcast_to", "nn.max_pool2d",
-        "nn.batch_flatten", "nn.depth_to_space", "max", "min", "image.resize2d", "take",
-    ]),
+        "nn.batch_flatten", "nn.depth_to_space", "max", "min",
+    ), _keep),
+}  # fmt: skip
+RULES: dict[str, Rule] = {
+    **ALONE, "qnn.quantize": _quantize, "topk": _topk, "mean": _average, "nn.adaptive_avg_pool1d": _pooled_wide,
+    "concatenate": _concatenate, "add": _binary("qnn.add"), "subtract": _binary("qnn.subtract"),
+    "multiply": _binary("qnn.mul"), "image.resize2d": _keep, "take": _keep,
     **{name: _unary(f"qnn.{name}") for name in ("sqrt", "rsqrt", "exp", "erf", "sigmoid", "tanh", "log", "abs")},
     "nn.leaky_relu": _unary("qnn.leaky_relu"),
 }  # fmt: skip
-
 OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
 
-__all__ = ["OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerFormError", "Region", "requantize"]
+__all__ = ["ALONE", "OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerFormError", "Region", "requantize"]

@@ -34,19 +34,11 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_call_of, is_op_call, op_name
 from passlab.ir.walk import CHILDREN, post_order, rebuild, rewrite
 from passlab.op import make
-from passlab.passes.precision.affine import OPTIONAL, RULES, Affine, AffineTuple, NoIntegerFormError, Region
+from passlab.passes.precision.affine import ALONE, OPTIONAL, RULES, Affine, AffineTuple, NoIntegerFormError, Region
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
-
-# With use_qat, calls of these operators are computed on integers where all their arguments are dequantized.
-_ALONE = frozenset((
-    "broadcast_to", "clip", "expand_dims", "max", "maximum", "min", "minimum", "nn.avg_pool2d", "nn.batch_flatten",
-    "nn.batch_matmul", "nn.bias_add", "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.depth_to_space",
-    "nn.global_avg_pool2d", "nn.max_pool2d", "nn.pad", "nn.relu", "reshape", "split", "squeeze", "strided_slice",
-    "transpose",
-))  # fmt: skip
 
 
 @standard_pass(opt_level=0, required=("InferType", "DivToMul"), promise=None)
@@ -92,7 +84,7 @@ class FakeQuantizationToInteger(FunctionPass):
 
     def _alone(self, post: Expr, types: NodeTypes) -> Expr:
         """Return a single call on integers, dequantized after; or as it is."""
-        if not is_op_call(post) or post.op.name not in _ALONE:
+        if not is_op_call(post) or post.op.name not in ALONE:
             return post
         if any(op_name(a) != "qnn.dequantize" and type(a) is not Constant for a in post.args):
             return post
