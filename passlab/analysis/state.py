@@ -36,7 +36,7 @@ def _has_no_state(function: Function) -> bool:
     return cached
 
 
-class Movable:
+class Movability:
     """Whether an expression of a module may be computed elsewhere. Asked of single expressions; each node once.
 
     Calls of functions count as movable only where the module has no state at all.
@@ -55,4 +55,4 @@ class Movable:
         return self._stateless
 
 
-__all__ = ["Movable", "stateless"]
+__all__ = ["Movability", "stateless"]

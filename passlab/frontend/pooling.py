@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.frontend.site import Site
+from passlab.frontend.model_node import ModelNode
 from passlab.ir.expr import Expr
 from passlab.op.dtypes import Array
 
@@ -31,7 +31,7 @@ class Windows:
         return len(self.kernel)
 
 
-def pool(n: Site, kind: str, x: Expr, windows: Windows, ceil: bool, **more: bool) -> Expr:
+def pool(n: ModelNode, kind: str, x: Expr, windows: Windows, ceil: bool, **more: bool) -> Expr:
     """Return the maxima (`max`) or means (`avg`) over the windows of an image."""
     if ceil and (spare := _reaching(n, x, windows)) is not None:
         if more.get("count_include_pad"):
@@ -49,7 +49,7 @@ def pool(n: Site, kind: str, x: Expr, windows: Windows, ceil: bool, **more: bool
     )
 
 
-def _with_border(n: Site, x: Expr, windows: Windows, spare: list[int]) -> Expr:
+def _with_border(n: ModelNode, x: Expr, windows: Windows, spare: list[int]) -> Expr:
     """Return an image inside its padding, as far as windows reach into it: zeros that count."""
     rank = windows.rank
     after = [min(pad, most) for pad, most in zip(windows.pads[rank:], spare[rank:], strict=True)]
@@ -63,7 +63,7 @@ def _beyond(windows: Windows, spare: list[int]) -> list[int]:
     return [0] * rank + [max(most - pad, 0) for pad, most in zip(windows.pads[rank:], spare[rank:], strict=True)]
 
 
-def _reaching(n: Site, x: Expr, windows: Windows) -> list[int] | None:
+def _reaching(n: ModelNode, x: Expr, windows: Windows) -> list[int] | None:
     """Return padding with which the windows that ONNX counts fit, where Relay would count one more.
 
     Both let a last window reach beyond the padding; ONNX does not let it begin there.
@@ -82,7 +82,9 @@ def _reaching(n: Site, x: Expr, windows: Windows) -> list[int] | None:
     return pads if differs else None
 
 
-def places_of(n: Site, x: Expr, windows: Windows, ceil: bool, by_columns: bool = False, whole: bool = True) -> Expr:
+def places_of(
+    n: ModelNode, x: Expr, windows: Windows, ceil: bool, by_columns: bool = False, whole: bool = True
+) -> Expr:
     """Return where the maximum of each window lies, in the whole tensor or in its own image, by rows or by columns."""
     batch, channels, *image = n.static_shape(x)
     size = math.prod(image)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from passlab.frontend.site import Site
+from passlab.frontend.model_node import ModelNode
 from passlab.frontend.sizes import Size, as_vector, product, reshape_to, sizes_of
 from passlab.ir.expr import Expr
 
 
-def matrix_product(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
+def matrix_product(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     """Return the product of matrices by NumPy's rules: vectors are rows or columns, the axes before are broadcast."""
     if not n.rank(a) or not n.rank(b):
         n.refuse("multiplies a scalar")
@@ -19,14 +19,14 @@ def matrix_product(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
     return n("squeeze", result, axis=[n.rank(result) + axis for axis in lost]) if lost else result
 
 
-def _dense(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
+def _dense(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     """Return the product by one matrix. Relay's usual form has its rows along the columns of the result."""
     if not n.builder.config.get("use_nt_batch_matmul", True):
         return n("nn.matmul", a, b, out_dtype=out_dtype)
     return n("nn.dense", a, n("transpose", b, axes=[1, 0]), out_dtype=out_dtype)
 
 
-def _batch_product(n: Site, a: Expr, b: Expr, out_dtype: str) -> Expr:
+def _batch_product(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
     """Return the products of two batches, each made one axis of matrices."""
     sizes_a, sizes_b = sizes_of(n, a), sizes_of(n, b)
     batch = _broadcast(n, sizes_a[:-2], sizes_b[:-2])
@@ -50,7 +50,7 @@ def _single(sizes: list[Size]) -> bool:
     )
 
 
-def _broadcast(n: Site, a: list[Size], b: list[Size]) -> list[Size]:
+def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
     """Return the batch that two batches broadcast to. Where two sizes are not known, the first one stands for both."""
     rank = max(len(a), len(b))
     pairs = zip([1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b, strict=True)
@@ -65,7 +65,7 @@ def _broadcast(n: Site, a: list[Size], b: list[Size]) -> list[Size]:
     return result
 
 
-def _repeat_batches(n: Site, x: Expr, sizes: list[Size], batch: list[Size]) -> Expr:
+def _repeat_batches(n: ModelNode, x: Expr, sizes: list[Size], batch: list[Size]) -> Expr:
     """Return matrices repeated to the batch where that is needed; a single one serves all."""
     own = sizes[:-2]
     if _single(sizes):
@@ -77,7 +77,7 @@ def _repeat_batches(n: Site, x: Expr, sizes: list[Size], batch: list[Size]) -> E
     return n("broadcast_to", x, shape=target if static else as_vector(n, target))
 
 
-def _merge(n: Site, x: Expr, count: int) -> Expr:
+def _merge(n: ModelNode, x: Expr, count: int) -> Expr:
     """Return matrices with the axes of their batch made one: two at a time, where sizes are not known (-3)."""
     if n.rank(x) == 3:
         return x

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.frontend.interpolation import Resizing, matrix, nearest, outside
-from passlab.frontend.site import Site
+from passlab.frontend.model_node import ModelNode
 from passlab.ir.expr import Expr
 from passlab.op.nn.resample import COORDINATES
 
@@ -32,7 +32,7 @@ def facts(way: Resizing) -> dict[str, Any]:
 
 
 def resized(
-    n: Site,
+    n: ModelNode,
     x: Expr,
     axes: list[int],
     counts: list[int],
@@ -62,7 +62,7 @@ def resized(
     return x
 
 
-def _along(n: Site, x: Expr, axis: int, way: Resizing, fill: float) -> Expr:
+def _along(n: ModelNode, x: Expr, axis: int, way: Resizing, fill: float) -> Expr:
     """Resize one axis."""
     n.room(way.count, way.length)
     if way.method == "nearest_neighbor":

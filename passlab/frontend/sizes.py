@@ -8,30 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlab.frontend.site import Site
+from passlab.frontend.model_node import ModelNode
 from passlab.ir.expr import Expr
 
 Size = int | Expr  # a number, or a vector of one whole number
 
 
-def size_of(n: Site, x: Expr, axis: int) -> Size:
+def size_of(n: ModelNode, x: Expr, axis: int) -> Size:
     """Return one dimension of a tensor."""
     return n.builder.size(x, axis)
 
 
-def sizes_of(n: Site, x: Expr) -> list[Size]:
+def sizes_of(n: ModelNode, x: Expr) -> list[Size]:
     """Return the dimensions of a tensor."""
     return [size_of(n, x, axis) for axis in range(n.rank(x))]
 
 
-def as_vector(n: Site, sizes: Sequence[Size]) -> Expr:
+def as_vector(n: ModelNode, sizes: Sequence[Size]) -> Expr:
     """Return sizes as one vector of int64."""
     if not sizes:
         return n.constant([], "int64")
     return n.concat([n.constant([size], "int64") if isinstance(size, int) else size for size in sizes])
 
 
-def reshape_to(n: Site, x: Expr, sizes: Sequence[Size]) -> Expr:
+def reshape_to(n: ModelNode, x: Expr, sizes: Sequence[Size]) -> Expr:
     """Return `x` in a shape, which is static where at most one size is not known."""
     if all(isinstance(size, int) for size in sizes):
         return n("reshape", x, newshape=list(sizes), allowzero=0 in sizes)
@@ -45,7 +45,7 @@ def reshape_to(n: Site, x: Expr, sizes: Sequence[Size]) -> Expr:
     return n("reshape", x, newshape=as_vector(n, sizes), allowzero=True)
 
 
-def product(n: Site, sizes: Sequence[Size]) -> Size:
+def product(n: ModelNode, sizes: Sequence[Size]) -> Size:
     """Return the product of sizes."""
     factor = 1
     result: Expr | None = None
@@ -59,7 +59,7 @@ def product(n: Site, sizes: Sequence[Size]) -> Size:
     return result if factor == 1 else n("multiply", result, factor)
 
 
-def two_dimensions(n: Site, x: Expr, axis: int) -> list[int] | Expr:
+def two_dimensions(n: ModelNode, x: Expr, axis: int) -> list[int] | Expr:
     """Return the shape of `x` with the axes before `axis`, and those from it on, as one dimension each."""
     sizes = sizes_of(n, x)
     sides = [product(n, sizes[:axis]), product(n, sizes[axis:])]

@@ -102,7 +102,7 @@ class OpSpec:
     gets its data as it was written for. `precision` is None where the effect of shorter floats is unknown.
 
     For people and tests: `doc` says what is computed, `shapes` from which shapes to which, `source` by which algorithm;
-    `example` is a call in Relay text, and `edges` are calls at the edges of what is legal (`passlab.op.edge_cases`).
+    `example` is a call in Relay text; `edge_cases` are calls at the edges of what is legal (`passlab.op.edge_cases`).
     `registered` says that a user declared the operator in Relay's way, step by step (`passlab.op.registered`).
     `extra` is what users register for the operator, each at its level in `levels`; `declared` keeps the fields of this
     record that such a fact replaces (`FACTS`).
@@ -129,7 +129,7 @@ class OpSpec:
     shapes: str = ""
     source: str = ""
     example: str = ""
-    edges: tuple[str, ...] = ()
+    edge_cases: tuple[str, ...] = ()
     level: int = 10
     registered: bool = False
     extra: dict[str, Any] = field(default_factory=dict)

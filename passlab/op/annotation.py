@@ -37,7 +37,7 @@ def _keep(attrs: Attrs, data: Array) -> Any:
 
 def _mark(name: str, doc: str, record: type[Attrs] | None = None, **facts: Any) -> Op:
     facts.setdefault("example", f"{name}(%x)")
-    facts.setdefault("edges", on_one(name))
+    facts.setdefault("edge_cases", on_one(name))
     facts.setdefault("shapes", "any value -> the same")
     facts.setdefault("source", "Relay")
     facts.setdefault("inputs", ("data",))
@@ -64,7 +64,7 @@ compiler_begin = _mark(
     COMPILER,
     shapes="any value -> the same",
     source="Relay",
-    edges=(
+    edge_cases=(
         'annotation.compiler_begin(%x: (2, 3), compiler="c")',
         'annotation.compiler_begin(%x: (), compiler="c")',
         'annotation.compiler_begin(%x: (0, 3), compiler="c")',
@@ -77,7 +77,7 @@ compiler_end = _mark(
     COMPILER,
     shapes="any value -> the same",
     source="Relay",
-    edges=(
+    edge_cases=(
         'annotation.compiler_end(%x: (2, 3), compiler="c")',
         'annotation.compiler_end(%x: (), compiler="c")',
         'annotation.compiler_end(%x: (0, 3), compiler="c")',
@@ -102,7 +102,7 @@ with_funcid = _mark(
     inputs=("func",),
     shapes="a function -> the same",
     source="Relay",
-    edges=(),  # no tensor goes in
+    edge_cases=(),  # no tensor goes in
     example="annotation.with_funcid(%f)",
 )
 cast_hint = _mark(
@@ -111,7 +111,7 @@ cast_hint = _mark(
     attrs("CastHintAttrs", dtype("dtype", doc="the dtype that would do")),
     shapes="S -> S",
     source="Relay",
-    edges=(
+    edge_cases=(
         'annotation.cast_hint(%x: (2, 3), dtype="int8")',
         'annotation.cast_hint(%x: (), dtype="int8")',
         'annotation.cast_hint(%x: (0, 3), dtype="int8")',
@@ -210,7 +210,7 @@ on_device = _mark(
     non_computational=True,
     shapes="any value -> the same",
     source="Relay",
-    edges=(
+    edge_cases=(
         "on_device(%x: (2, 3))",
         "on_device(%x: (0, 3), constrain_result=True)",
     ),
@@ -241,7 +241,7 @@ on_device = _mark(
     ),
     shapes="S -> S",
     source="Relay",
-    edges=(
+    edge_cases=(
         "device_copy(%x: (2, 3), src_virtual_device=None, dst_virtual_device=None)",
         "device_copy(%x: (), src_virtual_device=None, dst_virtual_device=None)",
         "device_copy(%x: (0, 3), src_virtual_device=None, dst_virtual_device=None)",
@@ -283,7 +283,7 @@ def _simulated_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     warns=True,
     shapes="data S, dom_scale, clip_min, clip_max () -> S",
     source="Relay's quantization: round, clip, scale",
-    edges=(
+    edge_cases=(
         "relay.op.annotation.simulated_quantize(%x: (2, 3), 0.5f, -4f, 3f, kind=1)",
         "relay.op.annotation.simulated_quantize(%x: (), 0.5f, -4f, 3f, kind=2)",
         "relay.op.annotation.simulated_quantize(%x: (0, 3), 0.5f, -4f, 3f, kind=1)",

@@ -265,7 +265,7 @@ def _bits(
         warns=False,
         gradient=flat_in_both,
         shapes=_TWO,
-        edges=on_two(name),
+        edge_cases=on_two(name),
         **facts,
     )
 

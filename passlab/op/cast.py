@@ -38,7 +38,7 @@ def _cast_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_cast_grad,
     shapes="S -> S",
     source="NumPy's casts; what an integer type cannot hold wraps, NaN becomes 0",
-    edges=(
+    edge_cases=(
         'cast(%x: (2, 3), dtype="int32")',
         'cast(%x: (), dtype="float64")',
         'cast(%x: (0, 3), dtype="bool")',
@@ -78,7 +78,7 @@ def _cast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_cast_like_grad,
     shapes="data S, dtype_like any shape -> S",
     source="NumPy's casts; what an integer type cannot hold wraps, NaN becomes 0",
-    edges=(
+    edge_cases=(
         "cast_like(%x: (2, 3), %y: () int64)",
         "cast_like(%x: (), %y: (2) float32)",
         "cast_like(%x: (0, 3), %y: (0) bool)",
@@ -117,7 +117,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     out=False,
     shapes="S -> S",
     source="ndarray.view",
-    edges=(
+    edge_cases=(
         'reinterpret(%x: (2, 3) float32, dtype="int32")',
         'reinterpret(%x: () int64, dtype="float64")',
         'reinterpret(%x: (0, 3) int8, dtype="uint8")',

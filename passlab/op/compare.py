@@ -85,7 +85,7 @@ def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     out=False,
     shapes="condition, x, y, which broadcast to S -> S",
     source="np.where",
-    edges=(
+    edge_cases=(
         "where(%c: (2, 1) bool, %x: (2, 3), %y: (3))",
         "where(%c: () bool, %x: (), %y: (2))",
         "where(%c: (0, 3) bool, %x: (0, 3), %y: (1, 3))",

@@ -53,7 +53,7 @@ def _init(name: str, value: int, doc: str) -> Op:
         gradient=_no_gradient,
         shapes="-> shape",
         source=f"np.{name}",
-        edges=tuple(f'{name}(shape={shape}, dtype="T")' for shape in ([2, 3], [], [0, 3])),
+        edge_cases=tuple(f'{name}(shape={shape}, dtype="T")' for shape in ([2, 3], [], [0, 3])),
         example=f'{name}(shape=[2, 3], dtype="float32")',
     )(kernel)
 
@@ -122,7 +122,7 @@ def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_full_grad,
     shapes="fill_value () -> shape",
     source="np.full",
-    edges=(
+    edge_cases=(
         "full(%v: (), shape=[2, 3])",
         'full(%v: (), shape=[], dtype="int32")',
         "full(%v: (), shape=[0, 3])",
@@ -157,7 +157,7 @@ def _full_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_full_like_grad,
     shapes="data S, fill_value () -> S",
     source="np.full_like",
-    edges=(
+    edge_cases=(
         "full_like(%x: (2, 3), %v: ())",
         "full_like(%x: (), %v: () float32)",
         "full_like(%x: (0, 3), %v: ())",

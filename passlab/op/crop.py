@@ -61,7 +61,7 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     gradient=sampling_gradients.crop_and_resize,
     shapes="data (N, C, H, W), boxes (n, 4), box_indices (n) -> (n, C, crop_size)",
     source="TensorFlow's crop_and_resize",
-    edges=(
+    edge_cases=(
         (
             "image.crop_and_resize(%x: (2, 1, 3, 4), %b: (2, 4) float32 = [[0, 0, 1, 1], [0.2, 0.1, 0.7, 1.5]], "
             "%i: (2) int32 = [1, 0], crop_size=[2, 3])"

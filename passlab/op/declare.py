@@ -2,7 +2,7 @@
 
     @operator(
         "nn.relu", ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=1,
-        example="nn.relu(%x)", edges=(...), gradient=relu_grad,
+        example="nn.relu(%x)", edge_cases=(...), gradient=relu_grad,
     )
     def relu(attrs, data, *, out=None):
         '''Replace negative elements by zero.'''
@@ -58,9 +58,11 @@ def operator(
 
     def declare(kernel: Callable[..., Any]) -> Op:
         raw = kernel if out else with_out(kernel)
-        shapes, edges = family(name, inputs, relation)
+        shapes, edge_cases = family(name, inputs, relation)
+        if "edges" in facts:  # the name of `edge_cases` in version 1.0
+            facts["edge_cases"] = facts.pop("edges")
         facts.setdefault("shapes", shapes)
-        facts.setdefault("edges", edges)
+        facts.setdefault("edge_cases", edge_cases)
         facts.setdefault("source", "NumPy")
         doc = facts.pop("doc", None) or kernel.__doc__ or ""
         spec = OpSpec(

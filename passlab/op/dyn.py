@@ -76,7 +76,7 @@ def _init(name: str, value: int, doc: str) -> Op:
         pattern=OpPattern.ELEMWISE,
         level=3, out=False, doc=doc, gradient=_flat,
         shapes="shape (rank) -> shape", source="np.full",
-        edges=(
+        edge_cases=(
             f'{name}(%s: (2) int64 = [2, 3], shape=None, dtype="T")', f'{name}(%s: (0) int64, shape=None, dtype="T")',
             f'{name}(%s: (2) int32 = [0, 3], shape=None, dtype="T")',
         ),
@@ -107,7 +107,7 @@ def _full_shape(attrs: Attrs, fill_value: Array, shape: Array) -> Type:
     level=3, out=False, warns=True,
     shapes="fill_value (), shape (rank) -> shape",
     source="np.full",
-    edges=(
+    edge_cases=(
         'dyn.full(%v: (), %s: (2) int64 = [2, 3], shape=None, dtype="T")',
         'dyn.full(%v: (), %s: (2) int32 = [0, 3], shape=None, dtype="T")',
         'dyn.full(%v: (), %s: (0) int64, shape=None, dtype="T")',
@@ -182,7 +182,7 @@ reshape = _data_and_vector(
     precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
     shapes="data (...), newshape (rank) -> newshape",
     source="np.reshape, with Relay's codes",
-    edges=(
+    edge_cases=(
         "dyn.reshape(%x: (2, 3), %s: (2) int64 = [3, -1], newshape=[])",
         "dyn.reshape(%x: (1), %s: (0) int32, newshape=[])",
         "dyn.reshape(%x: (0, 3), %s: (2) int64 = [0, 3], newshape=[])",
@@ -196,7 +196,7 @@ squeeze = _data_and_vector(
     pattern=OpPattern.INJECTIVE, level=3, gradient=_with_zero(reshape_back),
     shapes="data (..., 1, ...), axes (k) -> (..., ...)",
     source="np.squeeze",
-    edges=(
+    edge_cases=(
         "dyn.squeeze(%x: (1, 3, 1), %a: (1) int64 = [-1], axis=[])",
         "dyn.squeeze(%x: (1, 0), %a: (1) int32 = [0], axis=[])",
     ),
@@ -216,7 +216,7 @@ broadcast_to = _data_and_vector(
     precision=Precision.FOLLOW, pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero(sum_back),
     shapes="data (...), shape (rank) -> shape",
     source="np.broadcast_to",
-    edges=(
+    edge_cases=(
         "dyn.broadcast_to(%x: (3, 1), %s: (3) int64 = [2, 3, 4], shape=None)",
         "dyn.broadcast_to(%x: (1, 3), %s: (2) int32 = [0, 3], shape=None)",
     ),
@@ -246,7 +246,7 @@ expand_dims = _data_and_vector(
     gradient=_with_zero(reshape_back),
     shapes="data (...), axis () -> (..., 1, ...)",
     source="np.expand_dims",
-    edges=(
+    edge_cases=(
         "dyn.expand_dims(%x: (2, 3), %a: () int64 = -1)",
         "dyn.expand_dims(%x: (), %a: () int64 = 0, num_newaxis=2)",
         "dyn.expand_dims(%x: (0, 3), %a: () int64 = 1)",
@@ -266,7 +266,7 @@ tile = _data_and_vector(
     floats=True, precision=Precision.FOLLOW, pattern=OpPattern.INJECTIVE, level=3, gradient=dyn_gradients.tile,
     shapes="data (d0, ...), reps (rank) -> (d0 * reps[0], ...)",
     source="np.tile",
-    edges=(
+    edge_cases=(
         "dyn.tile(%x: (2, 3), %r: (2) int64 = [2, 1], reps=[])",
         "dyn.tile(%x: (2, 3), %r: (3) int32 = [2, 0, 1], reps=[])",
         "dyn.tile(%x: (2, 3), %r: (2) float32 = [1, 3], reps=[])",
@@ -308,7 +308,7 @@ def _slice_shape(attrs: Attrs, data: Array, *bounds: Array) -> Type:
     pattern=OpPattern.INJECTIVE, level=4, out=False, gradient=dyn_gradients.strided_slice,
     shapes="data (d0, ...), begin, end, strides (rank) -> (ceil((end - begin) / strides), ...)",
     source="NumPy's basic slicing",
-    edges=(
+    edge_cases=(
         ("dyn.strided_slice(%x: (4, 5), %b: (2) int64 = [-1, 1], %e: (2) int64 = [-5, 99], %s: (2) int64 = [-2, "
         "2], begin=None, end=None, strides=None, axes=None)"),
         ("dyn.strided_slice(%x: (3), %b: (1) int32 = [1], %e: (1) int32 = [1], %s: (1) int32 = [1], begin=None, "
@@ -340,7 +340,7 @@ def _topk_shape(attrs: Attrs, data: Array, k: Array) -> Type:
     out=False, results=topk_results,
     shapes="(..., n, ...), k () -> (..., k, ...), values and positions",
     source="np.argsort, stable",
-    edges=(
+    edge_cases=(
         'dyn.topk(%x: (2, 4), %k: () int32 = 2, k=None, dtype="int32")',
         'dyn.topk(%x: (3, 2), %k: () int64 = 1, k=None, axis=0, is_ascend=True, ret_type="values")',
         'dyn.topk(%x: (0, 3), %k: () int32 = 2, k=None, axis=1, dtype="int32")',
@@ -371,7 +371,7 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
     gradient=dyn_gradients.one_hot,
     shapes="indices S, on_value, off_value, depth () -> S with depth put in at axis",
     source="a row of the identity matrix for each index",
-    edges=(
+    edge_cases=(
         'dyn.one_hot(%i: (2, 2) int32 = [[0, 1], [5, -1]], %v: (), %w: (), %d: () int32 = 3, depth=0, dtype="T")',
         'dyn.one_hot(%i: (0) int32, %v: (), %w: (), %d: () int32 = 2, depth=0, axis=0, dtype="T")',
     ),
@@ -405,7 +405,7 @@ def _dense_shape(attrs: Attrs, indices: Array, values: Array, default: Array, ou
         "output_shape (r) -> output_shape"
     ),
     source="TensorFlow's sparse_to_dense",
-    edges=(
+    edge_cases=(
         "dyn.sparse_to_dense(%i: (2, 2) int32 = [[0, 1], [1, 0]], %v: (2), %d: (), %s: (2) int64 = [2, 3])",
         "dyn.sparse_to_dense(%i: (2) int64 = [0, 3], %v: (2), %d: (), %s: (1) int32 = [4])",
     ),

@@ -49,7 +49,7 @@ def _resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) -> Type:
     warns=True,
     shapes="data (N, C, H, W), size (2), roi (4) -> (N, C, size)",
     source="ONNX's Resize; Keys (1981) for cubic",
-    edges=(
+    edge_cases=(
         (
             "dyn.image.resize2d(%x: (1, 2, 3, 4), %s: (2) int64 = [6, 7], %r: (4) float32 = [0, 0, 0, 0], "
             "size=None, roi=None)"

@@ -7,8 +7,9 @@ that the operator accepts in turn, and a `T` in the call (`dtype="T"`) stands fo
 value has it always, one without is filled by the test that runs the case, also with NaN, infinities, -0 and the
 ends of the dtype.
 
-Every declaration lists its edges (empty, scalar, negative axis, broadcasting, every layout, each way its attributes
-turn the algorithm); those on one element at a time and those on two tensors that broadcast share a list made here.
+Every declaration lists its edge cases (empty, scalar, negative axis, broadcasting, every layout, each way its
+attributes turn the algorithm). Operators on one element at a time, and those on two tensors that broadcast, share a
+list that is made here.
 """
 
 from __future__ import annotations
@@ -66,12 +67,12 @@ def program(edge: str, dtype: str = "float32") -> Program:
 
 
 def on_one(name: str) -> tuple[str, ...]:
-    """The edges of an operator on each element of one tensor."""
+    """The edge cases of an operator on each element of one tensor."""
     return (f"{name}(%x: (2, 3))", f"{name}(%x: ())", f"{name}(%x: (0, 3))", f"{name}(%x: (7))")
 
 
 def on_two(name: str) -> tuple[str, ...]:
-    """The edges of an operator on two tensors that broadcast."""
+    """The edge cases of an operator on two tensors that broadcast."""
     return (
         f"{name}(%x: (7), %y: (7))",
         f"{name}(%x: (7, 1), %y: (1, 7))",
@@ -81,7 +82,7 @@ def on_two(name: str) -> tuple[str, ...]:
     )
 
 
-# What is known of a declaration by its relation alone: what it does to shapes, and how its edges look.
+# What is known of a declaration by its relation alone: what it does to shapes, and its edge cases.
 _FAMILIES: dict[Relation, tuple[str, Callable[[str], tuple[str, ...]]]] = {
     identity: ("S -> S", on_one),
     broadcast: ("two tensors, which broadcast to S -> S", on_two),
@@ -91,7 +92,7 @@ _FAMILIES: dict[Relation, tuple[str, Callable[[str], tuple[str, ...]]]] = {
 
 def family(name: str, inputs: Sequence[str], relation: Relation) -> tuple[str, tuple[str, ...]]:
     """Return the shapes and the edge cases that an operator has by its relation, empty where that says nothing."""
-    shapes, edges = _FAMILIES.get(relation, ("", None))
-    if edges is None or len(inputs) != (1 if relation is identity else 2):
+    shapes, cases = _FAMILIES.get(relation, ("", None))
+    if cases is None or len(inputs) != (1 if relation is identity else 2):
         return "", ()
-    return shapes, edges(name)
+    return shapes, cases(name)

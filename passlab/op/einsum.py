@@ -172,7 +172,7 @@ def _fit(
     gradient=_einsum_grad,
     shapes="tensors by the left of the equation -> its right",
     source="np.einsum",
-    edges=(
+    edge_cases=(
         'einsum((%x: (2, 3), %y: (3, 2)), equation="ij,jk->ik")',
         'einsum((%x: (2, 3),), equation="ij->ji")',
         'einsum((%x: (2, 2, 3), %y: (3, 1)), equation="...ij,jk->...ik")',

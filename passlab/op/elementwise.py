@@ -426,7 +426,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
     warns=True,
     shapes="S -> S",
     source="np.clip",
-    edges=(
+    edge_cases=(
         "clip(%x: (2, 3), a_min=-1f, a_max=2f)",
         "clip(%x: (), a_min=0f, a_max=6f)",
         "clip(%x: (0, 3), a_min=0f, a_max=6f)",

@@ -60,7 +60,7 @@ def _multiply_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     gradient=flat,
     shapes="S -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",
-    edges=(
+    edge_cases=(
         "fixed_point_multiply(%x: (2, 3) int32, multiplier=1073741824, shift=1)",
         "fixed_point_multiply(%x: () int32, multiplier=1395864371, shift=-2)",
         "fixed_point_multiply(%x: (0, 3) int32, multiplier=1, shift=0)",
@@ -103,7 +103,7 @@ def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     gradient=flat,
     shapes="data S, vectors of S[axes] -> S",
     source="gemmlowp's fixed-point multiplication, halves rounded up",
-    edges=(
+    edge_cases=(
         (
             "fixed_point_multiply_per_axis(%x: (2, 3) int32, %m: (2) int32 = [1073741824, 1395864371], "
             "%l: (2) int32 = [0, 1], %r: (2) int32 = [2, 0], is_lshift_required=True, is_rshift_required=True, "

@@ -90,7 +90,7 @@ def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     gradient=gather_gradients.take,
     shapes="data (..., n, ...), indices I -> (..., I, ...)",
     source="np.take",
-    edges=(
+    edge_cases=(
         "take(%x: (2, 3), %i: (2, 2) int32 = [[0, 1], [1, 7]], axis=-1)",
         'take(%x: (2, 3), %i: (2) int64 = [-4, 3], axis=0, mode="wrap")',
         "take(%x: (2, 3), %i: () int32 = 4)",
@@ -159,7 +159,7 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
     gradient=gather_gradients.gather,
     shapes="data, indices I of the same rank -> I",
     source="PyTorch's gather",
-    edges=(
+    edge_cases=(
         "gather(%x: (2, 3), %i: (2, 1) int32 = [[0], [2]], axis=-1)",
         "gather(%x: (2, 3), %i: (1, 3) int64 = [[1, -1, 0]], axis=0)",
         "gather(%x: (2, 3), %i: (0, 3) int32, axis=0)",
@@ -210,7 +210,7 @@ def _gather_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     gradient=gather_gradients.gather_nd,
     shapes="data (d0, ...), indices (m, I) -> (I, d[m], ...)",
     source="TensorFlow's gather_nd, its index dimension first",
-    edges=(
+    edge_cases=(
         "gather_nd(%x: (2, 3, 2), %i: (2, 2) int32 = [[0, 1], [2, 0]])",
         "gather_nd(%x: (2, 3), %i: (1, 0) int64)",
         "gather_nd(%x: (2, 3), %i: (1, 2) int32 = [[1, 2]], batch_dims=1)",
@@ -258,7 +258,7 @@ def _adv_index_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     gradient=gather_gradients.adv_index,
     shapes="data (d0, ...), n index tensors, which broadcast to I -> (I, d[n], ...)",
     source="NumPy's advanced indexing",
-    edges=(
+    edge_cases=(
         "adv_index((%x: (2, 3), %i: (2) int32 = [0, 1], %j: (2, 1) int64 = [[2], [-1]]))",
         "adv_index((%x: (2, 3), %i: (0) int32))",
     ),
@@ -319,7 +319,7 @@ def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     gradient=gather_gradients.one_hot,
     shapes="indices S, on_value, off_value () -> S with depth put in at axis",
     source="a row of the identity matrix for each index",
-    edges=(
+    edge_cases=(
         'one_hot(%i: (2, 2) int32 = [[0, 1], [5, -1]], %v: (), %w: (), depth=3, dtype="T")',
         'one_hot(%i: () int64 = 1, %v: (), %w: (), depth=2, axis=0, dtype="T")',
         'one_hot(%i: (0) int32, %v: (), %w: (), depth=2, dtype="T")',
@@ -354,7 +354,7 @@ def _argwhere_shape(attrs: Attrs, condition: Array) -> Type:
     precision=Precision.FOLLOW,
     shapes="S of rank r -> (count, r)",
     source="np.argwhere",
-    edges=(
+    edge_cases=(
         "argwhere(%c: (2, 3))",
         "argwhere(%c: ())",
         "argwhere(%c: (0, 3))",
@@ -389,7 +389,7 @@ def _unravel_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     python=Python("indices, shape", names={"indices": "data"}),
     shapes="indices I, shape (r) -> (r, I)",
     source="np.unravel_index",
-    edges=(
+    edge_cases=(
         "unravel_index(%i: (3) int32 = [0, 3, 5], %s: (2) int32 = [2, 3])",
         "unravel_index(%i: () int64 = 4, %s: (2) int64 = [2, 3])",
         "unravel_index(%i: (0) int32, %s: (2) int32 = [2, 3])",

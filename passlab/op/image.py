@@ -144,7 +144,7 @@ def _declare_resize(rank: int) -> Op:
         gradient=resize_gradients.resampling(name, partial(_resize_plan, rank)),
         shapes=f"(N, C, {spatial}) -> (N, C, size)",
         source="ONNX's Resize; Keys (1981) for cubic",
-        edges=_resize_edges(name, rank),
+        edge_cases=_resize_edges(name, rank),
         example=f"{name}(%x, size={[8] * rank})",
         doc=f"Resize along {rank} spatial ax{'e' if rank > 1 else 'i'}s, by the coordinates of ONNX's Resize.",
     )(partial(_resize_kernel, rank))
@@ -201,7 +201,7 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     gradient=window_gradients.dilation2d,
     shapes="data (N, C, H, W), weight (C, KH, KW) -> (N, C, OH, OW)",
     source="TensorFlow's dilation2d",
-    edges=(
+    edge_cases=(
         "image.dilation2d(%x: (1, 2, 4, 4), %w: (2, 2, 2))",
         (
             'image.dilation2d(%x: (1, 4, 4, 2), %w: (2, 2, 2), strides=[2, 1], padding=[1, 1], data_layout="NHWC", '
@@ -253,7 +253,7 @@ def _affine_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     gradient=resize_gradients.affine_grid,
     shapes="(N, 2, 3) -> (N, 2, H, W)",
     source="Jaderberg et al., Spatial transformer networks (2015)",
-    edges=(
+    edge_cases=(
         "image.affine_grid(%x: (2, 2, 3), target_shape=[2, 3])",
         "image.affine_grid(%x: (0, 2, 3), target_shape=[2, 3])",
     ),
@@ -313,7 +313,7 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     gradient=sampling_gradients.grid_sample,
     shapes="data (N, C, H, W), grid (N, 2, OH, OW) -> (N, C, OH, OW)",
     source="Jaderberg et al., Spatial transformer networks (2015)",
-    edges=(
+    edge_cases=(
         "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 2, 2) T = [[[[-1, 0.3], [0.9, 1]], [[0, 0.25], [-2, 1]]]])",
         (
             "image.grid_sample(%x: (1, 2, 3, 4), %g: (1, 2, 1, 2) T = [[[[-1, 0.3]], [[0.25, -2]]]], "

@@ -110,7 +110,7 @@ def _concatenate_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_concatenate_grad,
     shapes="((..., a, ...), (..., b, ...)) -> (..., a + b, ...)",
     source="np.concatenate",
-    edges=(
+    edge_cases=(
         "concatenate((%x: (2, 3), %y: (2, 1)), axis=-1)",
         "concatenate((%x: (0, 3), %y: (2, 3)))",
         "concatenate((%x: (3),))",
@@ -153,7 +153,7 @@ def _stack_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_stack_grad,
     shapes="n tensors S -> S with n put in at axis",
     source="np.stack",
-    edges=(
+    edge_cases=(
         "stack((%x: (2, 3), %y: (2, 3)), axis=-1)",
         "stack((%x: (), %y: ()), axis=0)",
         "stack((%x: (0, 3),), axis=1)",
@@ -223,7 +223,7 @@ def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_split_grad,
     shapes="(..., n, ...) -> a tuple of (..., part, ...)",
     source="np.split",
-    edges=(
+    edge_cases=(
         "split(%x: (2, 6), indices_or_sections=3, axis=-1)",
         "split(%x: (5), indices_or_sections=[0, 2, 2])",
         "split(%x: (0, 4), indices_or_sections=2, axis=1)",
@@ -298,7 +298,7 @@ def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_meshgrid_grad,
     shapes="vectors (a), (b), ... -> as many tensors (a, b, ...)",
     source="np.meshgrid",
-    edges=(
+    edge_cases=(
         'meshgrid((%x: (2), %y: (3)), indexing="ij")',
         'meshgrid((%x: (2), %y: (3)), indexing="xy")',
         "meshgrid((%x: (), %y: (2)))",

@@ -56,7 +56,7 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_layout_grad,
     shapes="src_layout -> dst_layout",
     source="Relay's layouts: a capital for an axis, 4c for a part of 4 split off it",
-    edges=(
+    edge_cases=(
         'layout_transform(%x: (1, 4, 2, 3), src_layout="NCHW", dst_layout="NHWC")',
         'layout_transform(%x: (1, 4, 2, 3), src_layout="NCHW", dst_layout="NCHW2c")',
         'layout_transform(%x: (0, 4, 2, 3), src_layout="NCHW", dst_layout="HWCN")',

@@ -15,8 +15,8 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Tuple
 from passlab.ir.op import OpCall
 from passlab.ir.types import TensorType, TupleType, tensor_types
-from passlab.op.arrangement import Arguments, Arranged, Result, Rule, settle
 from passlab.op.declare import call as make
+from passlab.op.layout_change import Arguments, LayoutChange, Result, Rule, drop_identity
 from passlab.op.layout_names import parse_layout
 
 
@@ -45,14 +45,14 @@ def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
 # ---------------------------------------------------------------- one element at a time
 def elementwise(call: OpCall, layouts: Arguments) -> Result | None:
     """The operator computes each element by itself."""
-    return _with(call, layouts), layouts.arrangement(call.args[0])
+    return _with(call, layouts), layouts.change_of(call.args[0])
 
 
 def broadcast(call: OpCall, layouts: Arguments) -> Result | None:
     """All arguments are brought into the layout of the first one that is in another and has all axes."""
     rank = _rank(call)
-    arrangements = (layouts.arrangement(a) for a in call.args if _rank(a) == rank)
-    expected = next((a for a in arrangements if a is not None), None)
+    changes = (layouts.change_of(a) for a in call.args if _rank(a) == rank)
+    expected = next((a for a in changes if a is not None), None)
     if expected is None:
         return None
     shape = _shape(call)
@@ -62,24 +62,24 @@ def broadcast(call: OpCall, layouts: Arguments) -> Result | None:
     return _again(call, tuple(a for a in args if a is not None), call.attrs), expected
 
 
-def _broadcastable(expr: Expr, result: Sequence[Any], arrangement: Arranged, layouts: Arguments) -> Expr | None:
+def _broadcastable(expr: Expr, result: Sequence[Any], change: LayoutChange, layouts: Arguments) -> Expr | None:
     own, rank = _rank(expr), len(result)
-    if own == 0 or (own < rank and _single(expr) and layouts.arrangement(expr) is None):
+    if own == 0 or (own < rank and _single(expr) and layouts.change_of(expr) is None):
         return layouts.plain(expr)
-    if own == rank and layouts.arrangement(expr) is None and _blocked_alike(expr, result, arrangement):
-        return layouts.arranged(expr, arrangement)
-    if own < 0 or layouts.arrangement(expr) is not None:
-        return layouts.arranged(expr, arrangement) if own == rank else None
+    if own == rank and layouts.change_of(expr) is None and _blocked_alike(expr, result, change):
+        return layouts.in_layout(expr, change)
+    if own < 0 or layouts.change_of(expr) is not None:
+        return layouts.in_layout(expr, change) if own == rank else None
     shape = (*[1] * (rank - own), *_shape(expr))
-    if (target := _split_as(shape, arrangement)) is None:
+    if (target := _split_as(shape, change)) is None:
         return None
     if own == rank:
-        return layouts.arranged(expr, Arranged(arrangement.old, target))
+        return layouts.in_layout(expr, LayoutChange(change.old, target))
     wide = make("expand_dims", layouts.plain(expr), axis=0, num_newaxis=rank - own)
-    return make("layout_transform", wide, src_layout=arrangement.old, dst_layout=target)
+    return make("layout_transform", wide, src_layout=change.old, dst_layout=target)
 
 
-def _blocked_alike(expr: Expr, result: Sequence[Any], target: Arranged) -> bool:
+def _blocked_alike(expr: Expr, result: Sequence[Any], target: LayoutChange) -> bool:
     """Whether an operand is as large as the result along the axes that get blocks of another size."""
     old, new = parse_layout(target.old), parse_layout(target.new)
     if old is None or new is None or target.old.isalpha():
@@ -89,7 +89,7 @@ def _blocked_alike(expr: Expr, result: Sequence[Any], target: Arranged) -> bool:
     return all(a == b for (letter, _), a, b in zip(old.parts, shape, result, strict=True) if letter in letters)
 
 
-def _split_as(shape: Sequence[Any], target: Arranged) -> str | None:
+def _split_as(shape: Sequence[Any], target: LayoutChange) -> str | None:
     """Return the layout for a tensor to broadcast with one in `wanted.new`: axes of size 1 are split into parts of 1.
 
     None where an axis cannot be split.
@@ -119,13 +119,13 @@ def _single(expr: Expr) -> bool:
 def rescaled_pair(call: OpCall, layouts: Arguments) -> Result | None:
     """As `broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
     ranks = {_rank(a) for a in call.args[:2]}
-    if (expected := next(filter(None, map(layouts.arrangement, call.args[:2])), None)) is None or len(ranks) != 1:
+    if (expected := next(filter(None, map(layouts.change_of, call.args[:2])), None)) is None or len(ranks) != 1:
         return None
     moved = {}
     for name, scales in (("lhs_axis", call.args[2:4]), ("rhs_axis", call.args[4:6])):
         axis = getattr(call.attrs, name)
         moved[name] = axis if all(map(_single, scales)) else _one_place(expected, axis, _rank(call))
-    args = [layouts.arranged(a, expected) for a in call.args[:2]]
+    args = [layouts.in_layout(a, expected) for a in call.args[:2]]
     if None in moved.values() or any(a is None for a in args):
         return None
     whole = (*(a for a in args if a is not None), *map(layouts.plain, call.args[2:]))
@@ -134,7 +134,7 @@ def rescaled_pair(call: OpCall, layouts: Arguments) -> Result | None:
 
 def drop_axes(call: OpCall, layouts: Arguments) -> Result | None:
     """Both results are laid out as the data."""
-    return _with(call, layouts), [layouts.arrangement(call.args[0])] * 2
+    return _with(call, layouts), [layouts.change_of(call.args[0])] * 2
 
 
 # ---------------------------------------------------------------- operators that name axes
@@ -142,62 +142,62 @@ def along(results: int = 0) -> Rule:
     """A rule for operators that name an axis of their first argument; of several results the first is alike."""
 
     def rule(call: OpCall, layouts: Arguments) -> Result | None:
-        arrangement = layouts.arrangement(call.args[0])
-        if arrangement is None:
+        change = layouts.change_of(call.args[0])
+        if change is None:
             return None
-        if (axis := _one_place(arrangement, call.attrs.axis, _rank(call.args[0]))) is None:
+        if (axis := _one_place(change, call.attrs.axis, _rank(call.args[0]))) is None:
             return None
         result = _with(call, layouts, call.attrs.with_fields(axis=axis))
-        return result, [arrangement, *[None] * (results - 1)] if results else arrangement
+        return result, [change, *[None] * (results - 1)] if results else change
 
     return rule
 
 
-def _one_place(arrangement: Arranged, axis: Any, rank: int) -> int | None:
+def _one_place(change: LayoutChange, axis: Any, rank: int) -> int | None:
     """Return where an axis is now, None for one that is split or not told."""
-    places = arrangement.places(axis % rank) if isinstance(axis, int) and -rank <= axis < rank else []
+    places = change.places(axis % rank) if isinstance(axis, int) and -rank <= axis < rank else []
     return places[0] if len(places) == 1 else None
 
 
-def _blocks(arrangement: Arranged, axis: int, rank: int) -> tuple[int, int] | None:
+def _blocks(change: LayoutChange, axis: int, rank: int) -> tuple[int, int] | None:
     """Return where an axis is now, or the blocks of it, and how much a block holds; None where it is split twice."""
-    places, layout = arrangement.places(axis % rank) if -rank <= axis < rank else [], parse_layout(arrangement.new)
+    places, layout = change.places(axis % rank) if -rank <= axis < rank else [], parse_layout(change.new)
     if layout is None or not 1 <= len(places) <= 2 or layout.parts[places[0]][1]:
         return None
-    return places[0], layout.factor(arrangement.old[axis % rank])
+    return places[0], layout.factor(change.old[axis % rank])
 
 
 def batch_first(call: OpCall, layouts: Arguments) -> Result | None:
     """Normalization over all axes but the first and the one that is named."""
-    arrangement = layouts.arrangement(call.args[0])
-    return along()(call, layouts) if arrangement is not None and arrangement.places(0) == [0] else None
+    change = layouts.change_of(call.args[0])
+    return along()(call, layouts) if change is not None and change.places(0) == [0] else None
 
 
 def behind_axis(call: OpCall, layouts: Arguments) -> Result | None:
     """Normalization over the axes that stand behind the one that is named: they may move among themselves."""
-    arrangement = layouts.arrangement(call.args[0])
-    if arrangement is None:
+    change = layouts.change_of(call.args[0])
+    if change is None:
         return None
-    front = call.attrs.axis % len(arrangement.old) + 1
-    stays = arrangement.whole and arrangement.new[:front] == arrangement.old[:front]
+    front = call.attrs.axis % len(change.old) + 1
+    stays = change.whole and change.new[:front] == change.old[:front]
     return elementwise(call, layouts) if stays else None
 
 
 def normalize(call: OpCall, layouts: Arguments) -> Result | None:
     """Normalization along the axes that a list names."""
-    arrangement = layouts.arrangement(call.args[0])
+    change = layouts.change_of(call.args[0])
     axes = call.attrs.axis
-    if arrangement is None or not isinstance(axes, tuple):
+    if change is None or not isinstance(axes, tuple):
         return None
-    places = [_one_place(arrangement, a, _rank(call.args[0])) for a in axes]
+    places = [_one_place(change, a, _rank(call.args[0])) for a in axes]
     if None in places:
         return None
-    return _with(call, layouts, call.attrs.with_fields(axis=tuple(places))), arrangement
+    return _with(call, layouts, call.attrs.with_fields(axis=tuple(places))), change
 
 
 def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
     """Reductions take away the places of the axes they name; `variance` takes its mean in the layout of its data."""
-    arrangement, attrs = layouts.arrangement(call.args[0]), call.attrs
+    change, attrs = layouts.change_of(call.args[0]), call.attrs
     rank = _rank(call.args[0])
     axes = attrs.axis
     axes = range(rank) if axes is None else (axes,) if isinstance(axes, int) else axes
@@ -205,24 +205,24 @@ def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
     if attrs.exclude:
         gone = set(range(rank)) - gone
     picks = call.op.name in ("argmax", "argmin")
-    order = [p for a in sorted(gone) for p in arrangement.places(a)] if arrangement is not None else []
-    if arrangement is None or (picks and (len(order) != len(gone) or order != sorted(order))):
+    order = [p for a in sorted(gone) for p in change.places(a)] if change is not None else []
+    if change is None or (picks and (len(order) != len(gone) or order != sorted(order))):
         return None  # places are counted in the order of the axes
-    letters = {arrangement.old[a] for a in gone}
+    letters = {change.old[a] for a in gone}
     named = set(range(rank)) - gone if attrs.exclude else gone
-    places = sorted(p for a in named for p in arrangement.places(a))
-    left = (_of_size_1 if attrs.keepdims else _without)(arrangement, letters)
+    places = sorted(p for a in named for p in change.places(a))
+    left = (_of_size_1 if attrs.keepdims else _without)(change, letters)
     shape = _shape(call.args[0])
-    around = [_around(mean, shape, arrangement, layouts) for mean in call.args[1:]]
+    around = [_around(mean, shape, change, layouts) for mean in call.args[1:]]
     if any(mean is None for mean in around):
         return None
     args = (layouts.now(call.args[0]), *(mean for mean in around if mean is not None))
-    return _again(call, args, attrs.with_fields(axis=tuple(places))), settle(left)
+    return _again(call, args, attrs.with_fields(axis=tuple(places))), drop_identity(left)
 
 
-def _around(mean: Expr, shape: Sequence[Any], data: Arranged, layouts: Arguments) -> Expr | None:
+def _around(mean: Expr, shape: Sequence[Any], data: LayoutChange, layouts: Arguments) -> Expr | None:
     """Return the mean of data as it goes with the data in its layout: as it is where it was computed of that."""
-    own = layouts.arrangement(mean)
+    own = layouts.change_of(mean)
     if own is not None and own.old == data.old and _rank(mean) == len(shape):
         letters = {letter for letter, size in zip(data.old, _shape(mean), strict=True) if size == 1}
         if own.new in (data.new, _of_size_1(data, letters).new):
@@ -230,40 +230,40 @@ def _around(mean: Expr, shape: Sequence[Any], data: Arranged, layouts: Arguments
     return _broadcastable(mean, shape, data, layouts)
 
 
-def _of_size_1(arrangement: Arranged, letters: set[str]) -> Arranged:
-    layout = parse_layout(arrangement.new)
+def _of_size_1(change: LayoutChange, letters: set[str]) -> LayoutChange:
+    layout = parse_layout(change.new)
     assert layout is not None
     parts = [(f"{1 if p in letters else f}{p.lower()}" if f else p) for p, f in layout.parts]
-    return Arranged(arrangement.old, "".join(parts))
+    return LayoutChange(change.old, "".join(parts))
 
 
-def _without(arrangement: Arranged, letters: set[str]) -> Arranged:
-    layout = parse_layout(arrangement.new)
+def _without(change: LayoutChange, letters: set[str]) -> LayoutChange:
+    layout = parse_layout(change.new)
     assert layout is not None
     parts = [(f"{f}{p.lower()}" if f else p) for p, f in layout.parts if p not in letters]
-    return Arranged("".join(p for p in arrangement.old if p not in letters), "".join(parts))
+    return LayoutChange("".join(p for p in change.old if p not in letters), "".join(parts))
 
 
 def squeeze_axes(call: OpCall, layouts: Arguments) -> Result | None:
     """The axes taken away are those of the same letters."""
-    arrangement, ty = layouts.arrangement(call.args[0]), call.args[0].checked_type
-    if arrangement is None or not arrangement.whole or not isinstance(ty, TensorType):
+    change, ty = layouts.change_of(call.args[0]), call.args[0].checked_type
+    if change is None or not change.whole or not isinstance(ty, TensorType):
         return None
     axes = call.attrs.axis
     gone = [i for i, d in enumerate(ty.shape) if d == 1] if axes is None else [a % len(ty.shape) for a in axes]
-    places = sorted(p for a in gone for p in arrangement.places(a))
-    left = _without(arrangement, {arrangement.old[a] for a in gone})
-    return _with(call, layouts, call.attrs.with_fields(axis=tuple(places))), settle(left)
+    places = sorted(p for a in gone for p in change.places(a))
+    left = _without(change, {change.old[a] for a in gone})
+    return _with(call, layouts, call.attrs.with_fields(axis=tuple(places))), drop_identity(left)
 
 
 def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
     """The result is as it was written, in one step from the data as it is now."""
-    arrangement, axes = layouts.arrangement(call.args[0]), call.attrs.axes
-    if arrangement is None or not arrangement.whole:
+    change, axes = layouts.change_of(call.args[0]), call.attrs.axes
+    if change is None or not change.whole:
         return None
-    rank = len(arrangement.old)
+    rank = len(change.old)
     order = [a % rank for a in axes] if axes is not None else list(reversed(range(rank)))
-    now = tuple(arrangement.places(a)[0] for a in order)
+    now = tuple(change.places(a)[0] for a in order)
     if now == tuple(range(rank)):
         return layouts.now(call.args[0]), None
     return _with(call, layouts, call.attrs.with_fields(axes=now)), None
@@ -271,8 +271,8 @@ def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
 
 def laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     """The result of `layout_transform`, too, is made in one step from the data as it is now."""
-    arrangement, attrs = layouts.arrangement(call.args[0]), call.attrs
-    named = arrangement.named(attrs.src_layout) if arrangement is not None else None
+    change, attrs = layouts.change_of(call.args[0]), call.attrs
+    named = change.named(attrs.src_layout) if change is not None else None
     if named is None:
         return None
     if named.new == attrs.dst_layout:
@@ -285,10 +285,10 @@ def join(call: OpCall, layouts: Arguments) -> Result | None:
     whole = call.args[0]
     if not isinstance(whole, Tuple) or not whole.fields:
         return None
-    if (expected := next((a for a in map(layouts.arrangement, whole.fields) if a is not None), None)) is None:
+    if (expected := next((a for a in map(layouts.change_of, whole.fields) if a is not None), None)) is None:
         return None
     place = _blocks(expected, call.attrs.axis, _rank(whole.fields[0]))
-    fields = [layouts.arranged(f, expected) for f in whole.fields]
+    fields = [layouts.in_layout(f, expected) for f in whole.fields]
     if place is None or any(f is None for f in fields):
         return None
     data = Tuple([f for f in fields if f is not None], span=whole.span)
@@ -297,9 +297,9 @@ def join(call: OpCall, layouts: Arguments) -> Result | None:
 
 def split(call: OpCall, layouts: Arguments) -> Result | None:
     """All parts are laid out as the data. An axis in blocks is cut only between blocks."""
-    arrangement, ty, attrs = layouts.arrangement(call.args[0]), call.checked_type, call.attrs
+    change, ty, attrs = layouts.change_of(call.args[0]), call.checked_type, call.attrs
     rank = _rank(call.args[0])
-    place = None if arrangement is None else _blocks(arrangement, attrs.axis, rank)
+    place = None if change is None else _blocks(change, attrs.axis, rank)
     if place is None or not isinstance(ty, TupleType):
         return None
     axis, size = place
@@ -309,7 +309,7 @@ def split(call: OpCall, layouts: Arguments) -> Result | None:
     cuts = attrs.indices_or_sections
     cuts = cuts if isinstance(cuts, int) else tuple(i // size for i in cuts)
     moved = attrs.with_fields(axis=axis, indices_or_sections=cuts)
-    return _with(call, layouts, moved), [arrangement] * len(ty.fields)
+    return _with(call, layouts, moved), [change] * len(ty.fields)
 
 
 # ---------------------------------------------------------------- operators with a value for each axis
@@ -317,31 +317,31 @@ def permute(name: str) -> Rule:
     """A rule for operators with a list of one entry for each axis, the attribute `name`."""
 
     def rule(call: OpCall, layouts: Arguments) -> Result | None:
-        arrangement = layouts.arrangement(call.args[0])
-        layout = None if arrangement is None else parse_layout(arrangement.new)
+        change = layouts.change_of(call.args[0])
+        layout = None if change is None else parse_layout(change.new)
         values = getattr(call.attrs, name)
-        if arrangement is None or layout is None or len(values) != len(arrangement.old):
+        if change is None or layout is None or len(values) != len(change.old):
             return None
-        entry = dict(zip(arrangement.old, values, strict=True))
-        if not arrangement.whole and any(entry[letter] != (0, 0) for letter, factor in layout.parts if factor):
+        entry = dict(zip(change.old, values, strict=True))
+        if not change.whole and any(entry[letter] != (0, 0) for letter, factor in layout.parts if factor):
             return None
         moved = {name: tuple(entry[letter] for letter, _ in layout.parts)}
-        return _with(call, layouts, call.attrs.with_fields(**moved)), arrangement
+        return _with(call, layouts, call.attrs.with_fields(**moved)), change
 
     return rule
 
 
 def slice_axes(call: OpCall, layouts: Arguments) -> Result | None:
     """The axes that are cut are named where they are now, if they were; an axis in blocks is cut between blocks."""
-    arrangement, ty = layouts.arrangement(call.args[0]), call.args[0].checked_type
+    change, ty = layouts.change_of(call.args[0]), call.args[0].checked_type
     attrs: Any = call.attrs
-    if arrangement is None or len(call.args) != 1 or not isinstance(ty, TensorType) or ty.dynamic:
+    if change is None or len(call.args) != 1 or not isinstance(ty, TensorType) or ty.dynamic:
         return None
     rank = len(ty.shape)
     axes = range(rank) if attrs.axes is None else [a % rank for a in attrs.axes]
     cuts: dict[int, tuple[int, int, int]] = {}
     for i, axis in enumerate(axes):
-        at, size = _blocks(arrangement, axis, rank) or (-1, 1)
+        at, size = _blocks(change, axis, rank) or (-1, 1)
         begin, end, step = (v[i] if v and i < len(v) else d for v, d in _bounds(attrs, ty.shape[axis]))
         end = end if size == 1 else min(end, ty.shape[axis])
         if at < 0 or (size > 1 and (step != 1 or begin % size or end % size)):
@@ -350,7 +350,7 @@ def slice_axes(call: OpCall, layouts: Arguments) -> Result | None:
     order = list(cuts) if attrs.axes is not None else sorted(cuts)
     begins, ends, steps = (tuple(cuts[at][i] for at in order) for i in range(3))
     named = {"axes": tuple(order)} if attrs.axes is not None else {}
-    return _with(call, layouts, attrs.with_fields(begin=begins, end=ends, strides=steps, **named)), arrangement
+    return _with(call, layouts, attrs.with_fields(begin=begins, end=ends, strides=steps, **named)), change
 
 
 def _bounds(attrs: Attrs, dim: Any) -> list[tuple[Any, int]]:
@@ -360,7 +360,7 @@ def _bounds(attrs: Attrs, dim: Any) -> list[tuple[Any, int]]:
 
 def sliced_like(call: OpCall, layouts: Arguments) -> Result | None:
     """Two tensors that have moved alike; the axes are named where they are now."""
-    data, like = (layouts.arrangement(a) for a in call.args)
+    data, like = (layouts.change_of(a) for a in call.args)
     if data is None or data != like or not data.whole:
         return None
     rank, axes = _rank(call.args[0]), call.attrs.axes
@@ -386,8 +386,8 @@ class OneLayout:
     def __call__(self, call: OpCall, layouts: Arguments) -> Result | None:
         """Return the call in the layout that its data is in, None where it has none for it."""
         attrs: Any = call.attrs
-        arrangement = layouts.arrangement(call.args[0])
-        named = arrangement.named(attrs.layout) if arrangement is not None else None
+        change = layouts.change_of(call.args[0])
+        named = change.named(attrs.layout) if change is not None else None
         if named is None or not self.follows or not (named.whole or self.split):
             return None
         if any(named.new.find(axis) != named.old.find(axis) for axis in self.still):
@@ -416,12 +416,12 @@ class TwoLayouts:
 def in_layout(call: OpCall, layouts: Arguments, layout: str, names_result: bool = False) -> Result | None:
     """Return a call of an operator that names one layout in another, with its data brought there."""
     attrs: Any = call.attrs
-    data = layouts.arranged(call.args[0], Arranged(attrs.layout, layout))
+    data = layouts.in_layout(call.args[0], LayoutChange(attrs.layout, layout))
     if data is None or getattr(attrs, "out_layout", "") not in ("", attrs.layout):
         return None
     more = {"out_layout": layout} if getattr(attrs, "out_layout", "") or names_result else {}
     result = _with(call, layouts, attrs.with_fields(layout=layout, **more), data)
-    return result, settle(Arranged(attrs.layout, layout))
+    return result, drop_identity(LayoutChange(attrs.layout, layout))
 
 
 def in_layouts(call: OpCall, layouts: Arguments, new: Any) -> Result | None:
@@ -429,9 +429,7 @@ def in_layouts(call: OpCall, layouts: Arguments, new: Any) -> Result | None:
     return in_place(call, layouts, call, new, dict(enumerate(call.args)))
 
 
-def in_place(
-    call: OpCall, arrangements: Arguments, new_call: OpCall, new: Any, origins: dict[int, Expr]
-) -> Result | None:
+def in_place(call: OpCall, changes: Arguments, new_call: OpCall, new: Any, origins: dict[int, Expr]) -> Result | None:
     """Return the call `new_call` with the attributes `new`, in the place of one that names layouts, too.
 
     `origins` gives those of its arguments, by number, that are arguments of `call`: they are brought into the layouts
@@ -446,26 +444,24 @@ def in_place(
         expected = leading[i] if i < len(leading) else None
         now: Expr | None = arg
         if i in origins:
-            now = (
-                arrangements.arranged(origins[i], expected) if expected is not None else arrangements.plain(origins[i])
-            )
+            now = changes.in_layout(origins[i], expected) if expected is not None else changes.plain(origins[i])
         if now is None:
             return None
         args.append(now)
-    return _again(new_call, tuple(args), new), settle(result)
+    return _again(new_call, tuple(args), new), drop_identity(result)
 
 
-def _named_layouts(call: OpCall, new: Any) -> tuple[list[Arranged], Arranged] | None:
+def _named_layouts(call: OpCall, new: Any) -> tuple[list[LayoutChange], LayoutChange] | None:
     """Return how the arguments that come first, and the result, are laid out in `call` and with attributes `new`."""
     old: Any = call.attrs
     if hasattr(old, "kernel_layout") and hasattr(new, "kernel_layout"):
-        data = Arranged(old.data_layout, new.data_layout)
+        data = LayoutChange(old.data_layout, new.data_layout)
         rule = call.op.spec.layout
         images = rule.images if isinstance(rule, TwoLayouts) else 1
-        leading = [*[data] * images, Arranged(old.kernel_layout, new.kernel_layout)]
+        leading = [*[data] * images, LayoutChange(old.kernel_layout, new.kernel_layout)]
     elif hasattr(old, "layout") and hasattr(new, "layout"):
-        data = Arranged(old.layout, new.layout)
+        data = LayoutChange(old.layout, new.layout)
         leading = [data]
     else:
         return None
-    return leading, Arranged(getattr(old, "out_layout", "") or data.old, getattr(new, "out_layout", "") or data.new)
+    return leading, LayoutChange(getattr(old, "out_layout", "") or data.old, getattr(new, "out_layout", "") or data.new)

@@ -184,7 +184,7 @@ shape_of = operator(
     doc="The shape of a tensor as a vector, as an instruction.",
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
-    edges=(
+    edge_cases=(
         'vm.shape_of(%x: (2, 3), dtype="int64")',
         'vm.shape_of(%x: (), dtype="int64")',
         'vm.shape_of(%x: (0, 3), dtype="int64")',
@@ -225,7 +225,7 @@ def _reshape_tensor_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     out=False,
     shapes="data (...), shape (rank) -> shape",
     source="np.reshape",
-    edges=(
+    edge_cases=(
         "vm.reshape_tensor(%x: (2, 3), %s: (2) int64 = [3, 2], newshape=[3, 2])",
         "vm.reshape_tensor(%x: (0, 3), %s: (1) int64 = [0], newshape=[0])",
     ),

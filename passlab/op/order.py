@@ -53,7 +53,7 @@ def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_transpose_grad,
     shapes="(d0, ..., dn) -> (d[axes[0]], ..., d[axes[n]])",
     source="np.transpose",
-    edges=(
+    edge_cases=(
         "transpose(%x: (2, 3, 4), axes=[-1, 0, 1])",
         "transpose(%x: (2, 3), axes=None)",
         "transpose(%x: (), axes=None)",
@@ -97,7 +97,7 @@ def _reverse_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     python=Python("data, axis"),
     shapes="S -> S",
     source="np.flip",
-    edges=(
+    edge_cases=(
         "reverse(%x: (2, 3), axis=-1)",
         "reverse(%x: (3), axis=0)",
         "reverse(%x: (0, 3), axis=0)",
@@ -148,7 +148,7 @@ def _reverse_sequence_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_reverse_sequence_grad,
     shapes="data S, seq_lengths (S[batch_axis]) -> S",
     source="TensorFlow's reverse_sequence",
-    edges=(
+    edge_cases=(
         "reverse_sequence(%x: (2, 4), %n: (2) int32 = [2, 9], seq_axis=1, batch_axis=0)",
         "reverse_sequence(%x: (3, 2), %n: (2) int64 = [0, 3], seq_axis=0, batch_axis=-1)",
         "reverse_sequence(%x: (0, 3), %n: (0) int32)",
@@ -187,7 +187,7 @@ def _permutation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     gradient=flat,
     shapes="(n) -> (n)",
     source="the inverse of a permutation",
-    edges=(
+    edge_cases=(
         "invert_permutation(%p: (4) int32 = [2, 0, 3, 1])",
         "invert_permutation(%p: (0) int64)",
         "invert_permutation(%p: (1) int64 = [0])",

@@ -202,7 +202,7 @@ def _reduction(name: str, function: Callable[..., Array], doc: str, **facts: Any
         doc=doc,
         shapes=_SHAPES,
         source=f"np.{name}",
-        edges=_edges(name),
+        edge_cases=_edges(name),
         example=f"{name}(%x, axis=[1])",
         **facts,
     )(_kernel(function))
@@ -260,7 +260,7 @@ def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
         gradient=_no_slope,
         shapes=_SHAPES,
         source=f"np.{name}",
-        edges=_edges(name),
+        edge_cases=_edges(name),
         example=f"{name}(%x, axis=[1])",
     )(_arg_kernel(find))
 
@@ -330,7 +330,7 @@ def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_variance_grad,
     shapes="data S, mean broadcastable to S -> S without axis",
     source="np.var about a given mean",
-    edges=(
+    edge_cases=(
         "variance(%x: (2, 3), %m: (2, 1), axis=[-1])",
         "variance(%x: (2, 3), %m: (1, 1), unbiased=True)",
         "variance(%x: (0, 3), %m: (0, 1), axis=[1], keepdims=True)",

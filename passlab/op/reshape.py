@@ -170,7 +170,7 @@ def reshape_back(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=reshape_back,
     shapes="(...) -> newshape",
     source="np.reshape, with Relay's codes",
-    edges=(
+    edge_cases=(
         "reshape(%x: (2, 3), newshape=[-1])",
         "reshape(%x: (), newshape=[1, 1])",
         "reshape(%x: (1), newshape=[])",
@@ -208,7 +208,7 @@ def _reverse_reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
     gradient=reshape_back,
     shapes="(...) -> newshape",
     source="np.reshape, its codes read from the right",
-    edges=(
+    edge_cases=(
         "contrib_reverse_reshape(%x: (2, 3, 4), newshape=[-1, 0])",
         "contrib_reverse_reshape(%x: (0, 3), newshape=[-1, 0])",
         "contrib_reverse_reshape(%x: (1), newshape=[1, 1])",
@@ -273,7 +273,7 @@ def _reshape_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_reshape_like_grad,
     shapes="data (...), shape_like S -> S",
     source="np.reshape",
-    edges=(
+    edge_cases=(
         "reshape_like(%x: (2, 3), %y: (3, 2))",
         "reshape_like(%x: (), %y: (1, 1))",
         "reshape_like(%x: (0, 3), %y: (3, 0))",
@@ -323,7 +323,7 @@ def _expand(shape: Shape, attrs: Attrs) -> Shape:
     gradient=reshape_back,
     shapes="(...) -> (..., 1 * num_newaxis, ...)",
     source="np.expand_dims",
-    edges=(
+    edge_cases=(
         "expand_dims(%x: (2, 3), axis=-1)",
         "expand_dims(%x: (), axis=0, num_newaxis=2)",
         "expand_dims(%x: (0, 3), axis=1)",
@@ -378,7 +378,7 @@ SQUEEZE = attrs(
     gradient=reshape_back,
     shapes="(..., 1, ...) -> (..., ...)",
     source="np.squeeze",
-    edges=(
+    edge_cases=(
         "squeeze(%x: (1, 3, 1))",
         "squeeze(%x: (1, 3, 1), axis=[-1])",
         "squeeze(%x: (1, 0), axis=[0])",

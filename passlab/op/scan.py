@@ -77,7 +77,7 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         gradient=gradient,
         shapes="S -> S, or (size of S) without axis",
         source=f"np.{name}",
-        edges=(
+        edge_cases=(
             f"{name}(%x: (2, 3), axis=-1)",
             f"{name}(%x: (2, 3))",
             f"{name}(%x: (2, 3), axis=0, exclusive=True)",

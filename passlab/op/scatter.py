@@ -90,7 +90,7 @@ def _scatter_elements_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_scatter_elements_grad,
     shapes="data S, indices and updates I -> S",
     source="ONNX's ScatterElements",
-    edges=(
+    edge_cases=(
         "scatter_elements(%x: (2, 3), %i: (1, 3) int32 = [[1, 0, -1]], %u: (1, 3), axis=0)",
         'scatter_elements(%x: (2, 3), %i: (2, 2) int64 = [[0, 0], [2, 1]], %u: (2, 2), axis=-1, reduction="add")',
         'scatter_elements(%x: (3), %i: (2) int64 = [1, 1], %u: (2), axis=0, reduction="max")',
@@ -136,7 +136,7 @@ def _scatter_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_scatter_grad,
     shapes="data S, indices and updates I -> S",
     source="ONNX's ScatterElements",
-    edges=(
+    edge_cases=(
         "scatter(%x: (2, 3), %i: (1, 3) int32 = [[1, 0, -1]], %u: (1, 3), axis=0)",
         "scatter(%x: (2, 3), %i: (0, 3) int64, %u: (0, 3), axis=-1)",
     ),
@@ -184,7 +184,7 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     gradient=scatter_gradients.scatter_nd,
     shapes="data S, indices (m, I), updates (I, S[m:]) -> S",
     source="ONNX's ScatterND, its index dimension first",
-    edges=(
+    edge_cases=(
         "scatter_nd(%x: (2, 3), %i: (2, 2) int32 = [[0, 1], [2, 0]], %u: (2))",
         'scatter_nd(%x: (3, 2), %i: (1, 3) int64 = [[0, 2, 0]], %u: (3, 2), mode="add")',
         "scatter_nd(%x: (2, 3), %i: (1, 0) int32, %u: (0, 3))",
@@ -258,7 +258,7 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
     gradient=scatter_gradients.sparse_to_dense,
     shapes="sparse_indices (n, r) or (n) or (), sparse_values (n) or (), default_value () -> output_shape",
     source="TensorFlow's sparse_to_dense",
-    edges=(
+    edge_cases=(
         "sparse_to_dense(%i: (2, 2) int32 = [[0, 1], [1, 0]], %v: (2), %d: (), output_shape=[2, 3])",
         "sparse_to_dense(%i: (2) int64 = [0, 3], %v: (), %d: (), output_shape=[4])",
         "sparse_to_dense(%i: () int32 = 1, %v: (), %d: (), output_shape=[2])",
@@ -306,7 +306,7 @@ def _sequence_mask_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_sequence_mask_grad,
     shapes="data S, valid_length (batch) -> S",
     source="MXNet's SequenceMask",
-    edges=(
+    edge_cases=(
         "sequence_mask(%x: (3, 2), %n: (2) int32 = [1, 9], mask_value=-1f)",
         "sequence_mask(%x: (2, 3, 2), %n: (2) int64 = [0, 2], axis=1)",
         "sequence_mask(%x: (0, 2), %n: (2) int32 = [1, 0])",
@@ -373,7 +373,7 @@ def _right_sides(align: str) -> tuple[bool, ...]:
     gradient=scatter_gradients.matrix_set_diag,
     shapes="input (..., m, n), diagonal (..., [k2 - k1 + 1,] length) -> (..., m, n)",
     source="TensorFlow's matrix_set_diag, version 3",
-    edges=(
+    edge_cases=(
         "matrix_set_diag(%x: (2, 3, 4), %d: (2, 3))",
         "matrix_set_diag(%x: (3, 4), %d: (2, 3), k1=0, k2=1)",
         "matrix_set_diag(%x: (3, 3), %d: (2), k1=-1, k2=-1)",

@@ -46,7 +46,7 @@ def shape_of_array(attrs: Attrs, data: Array) -> Array:
     gradient=flat,
     shapes="(d0, ..., dn) -> (n + 1)",
     source="ndarray.shape",
-    edges=(
+    edge_cases=(
         'shape_of(%x: (2, 3), dtype="int32")',
         'shape_of(%x: (), dtype="int64")',
         'shape_of(%x: (0, 3), dtype="int64")',
@@ -76,7 +76,7 @@ def _size_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     gradient=flat,
     shapes="S -> ()",
     source="ndarray.size",
-    edges=(
+    edge_cases=(
         'ndarray_size(%x: (2, 3), dtype="int32")',
         'ndarray_size(%x: (), dtype="int64")',
         'ndarray_size(%x: (0, 3), dtype="int32")',
@@ -169,7 +169,7 @@ def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_arange_grad,
     shapes="start, stop, step () -> (ceil((stop - start) / step))",
     source="np.arange",
-    edges=(
+    edge_cases=(
         'arange(0f, 6f, 2f, start=None, stop=None, step=None, dtype="float32")',
         'arange(5, -4, -2, start=None, stop=None, step=None, dtype="int32")',
         'arange(3f, 1f, 1f, start=None, stop=None, step=None, dtype="float32")',

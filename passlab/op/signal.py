@@ -78,7 +78,7 @@ def _stft_builder(
     gradient=window_gradients.stft,
     shapes="data (batch, n) or (n), window (win_length) -> (batch, n_fft // 2 + 1, frames, 2)",
     source="np.fft.rfft of windows; PyTorch's stft without centring",
-    edges=(
+    edge_cases=(
         "stft(%x: (2, 8), %w: (4), n_fft=4, hop_length=2, win_length=4)",
         "stft(%x: (1, 7), %w: (3), n_fft=3, hop_length=2, win_length=3, normalized=True, onesided=False)",
         "stft(%x: (0, 8), %w: (4), n_fft=4, hop_length=2, win_length=4)",
@@ -141,7 +141,7 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_dft_grad,
     shapes="real and imaginary parts (..., n) -> (..., n), twice",
     source="np.fft.fft, np.fft.ifft; Cooley and Tukey (1965)",
-    edges=(
+    edge_cases=(
         "dft(%x: (2, 5), %y: (2, 5))",
         "dft(%x: (4), %y: (4), inverse=True)",
         "dft(%x: (0, 3), %y: (0, 3))",

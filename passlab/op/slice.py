@@ -156,7 +156,7 @@ def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_slice_grad,
     shapes="(d0, ...) -> (ceil((end - begin) / strides), ...)",
     source="NumPy's basic slicing",
-    edges=(
+    edge_cases=(
         "strided_slice(%x: (4, 5), begin=[-1, 1], end=[-5, 99], strides=[-2, 2], axes=None)",
         "strided_slice(%x: (3), begin=[2], end=[1], strides=[1], axes=None)",
         "strided_slice(%x: (0, 3), begin=[0, 0], end=[9, 1], strides=[1], axes=None)",
@@ -221,7 +221,7 @@ def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
     gradient=_strided_set_grad,
     shapes="data S, v box, begin, end, strides (rank) -> S",
     source="NumPy's basic slicing",
-    edges=(
+    edge_cases=(
         ("strided_set(%x: (3, 4), %v: (1, 2), %b: (2) int64 = [1, 0], %e: (2) int64 = [2, 4], %s: (2) int64 = [1, 2])"),
         "strided_set(%x: (3), %v: (0), %b: (1) int32 = [2], %e: (1) int32 = [1], %s: (1) int32 = [1])",
     ),
@@ -300,7 +300,7 @@ def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.sliced_like,
     shapes="data (d0, ...), shape_like (s0, ...) -> (s0, ...)",
     source="NumPy's basic slicing",
-    edges=(
+    edge_cases=(
         "slice_like(%x: (3, 4), %y: (2, 2), axes=None)",
         "slice_like(%x: (3, 4), %y: (9, 2), axes=[-1])",
         "slice_like(%x: (3), %y: (0), axes=None)",

@@ -15,11 +15,11 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.arrangement import Arguments, Result
 from passlab.op.chain import flat
 from passlab.op.declare import Dynamic, Python, call, field_of, known_integer, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
+from passlab.op.layout_change import Arguments, Result
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
 
 _AXIS = integer("axis", -1, doc="the dimension to sort along")
@@ -66,7 +66,7 @@ def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_sort_grad,
     shapes="S -> S",
     source="np.sort",
-    edges=(
+    edge_cases=(
         "sort(%x: (2, 4), axis=-1)",
         "sort(%x: (3, 2), axis=0, is_ascend=False)",
         "sort(%x: (0, 3), axis=0)",
@@ -107,7 +107,7 @@ def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     gradient=flat,
     shapes="S -> S",
     source="np.argsort, stable",
-    edges=(
+    edge_cases=(
         'argsort(%x: (2, 4), axis=-1, dtype="int32")',
         'argsort(%x: (3, 2), axis=0, is_ascend=False, dtype="int64")',
         'argsort(%x: (0, 3), axis=0, dtype="int32")',
@@ -188,7 +188,7 @@ def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     """The axis is named where it is now, and all results are laid out as the data."""
     result = layout_rules.along()(call, layouts)
     several = isinstance(call.checked_type, TupleType)
-    return (result[0], [layouts.arrangement(call.args[0])] * 2) if result is not None and several else result
+    return (result[0], [layouts.change_of(call.args[0])] * 2) if result is not None and several else result
 
 
 @operator(
@@ -209,7 +209,7 @@ def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     layout=_topk_laid_out,
     shapes="(..., n, ...) -> (..., k, ...), values and positions",
     source="np.argsort, stable",
-    edges=(
+    edge_cases=(
         'topk(%x: (2, 4), k=2, dtype="int32")',
         'topk(%x: (3, 2), k=1, axis=0, is_ascend=True, ret_type="values")',
         'topk(%x: (2, 3), k=0, axis=-1, ret_type="indices", dtype="int64")',
@@ -255,7 +255,7 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     gradient=flat,
     shapes="sorted_sequence (..., n), values (..., m) -> (..., m)",
     source="np.searchsorted",
-    edges=(
+    edge_cases=(
         "searchsorted(%s: (3) float32 = [1, 2, 2], %v: (2, 2) float32 = [[0, 2], [9, 1]])",
         (
             "searchsorted(%s: (2, 3) int32 = [[1, 2, 2], [0, 5, 7]], %v: (2, 2) int32 = [[2, 3], [5, 9]], "
@@ -305,7 +305,7 @@ def _unique_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     results=lambda attrs: 5 if attrs.return_counts else 4,
     shapes="(n) -> (n), whose first `count` elements are set, and positions",
     source="np.unique",
-    edges=(
+    edge_cases=(
         "unique(%x: (5) int32 = [3, 1, 3, 2, 1])",
         "unique(%x: (4) int64 = [2, 2, 1, 2], return_counts=True)",
         "unique(%x: (4) float32 = [2, 1, 2, 5], sorted=False)",

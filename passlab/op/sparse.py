@@ -58,7 +58,7 @@ def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     gradient=flat,
     shapes="sparse_indices (n, r), prev_shape (r), new_shape (q) -> (n, q), (q)",
     source="TensorFlow's sparse_reshape",
-    edges=(
+    edge_cases=(
         "sparse_reshape(%i: (2, 2) int64 = [[0, 1], [1, 2]], %p: (2) int64 = [2, 3], %n: (2) int64 = [3, -1])",
         "sparse_reshape(%i: (0, 2) int32, %p: (2) int32 = [2, 3], %n: (1) int32 = [6])",
     ),
@@ -131,7 +131,7 @@ def _fill_builder(sparse_indices: Any, sparse_values: Any, dense_shape: Any, def
     gradient=sparse_gradients.sparse_fill_empty_rows,
     shapes="sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows)",
     source="TensorFlow's sparse_fill_empty_rows",
-    edges=(
+    edge_cases=(
         "sparse_fill_empty_rows(%i: (2, 2) int64 = [[0, 1], [2, 0]], %v: (2), %s: (2) int64 = [4, 3], %d: (1))",
         "sparse_fill_empty_rows(%i: (0, 2) int64, %v: (0), %s: (2) int64 = [2, 3], %d: (1))",
     ),

@@ -62,7 +62,7 @@ def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=sum_back,
     shapes="(...) -> shape",
     source="np.broadcast_to",
-    edges=(
+    edge_cases=(
         "broadcast_to(%x: (3, 1), shape=[2, 3, 4])",
         "broadcast_to(%x: (), shape=[2])",
         "broadcast_to(%x: (1, 3), shape=[0, 3])",
@@ -100,7 +100,7 @@ def _broadcast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_broadcast_like_grad,
     shapes="data (...), broadcast_type S -> S",
     source="np.broadcast_to",
-    edges=(
+    edge_cases=(
         "broadcast_to_like(%x: (3, 1), %y: (2, 3, 4))",
         "broadcast_to_like(%x: (), %y: ())",
         "broadcast_to_like(%x: (1, 3), %y: (0, 3))",
@@ -150,7 +150,7 @@ def _collapse_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_collapse_like_grad,
     shapes="data (...), collapse_type S -> S",
     source="the transpose of np.broadcast_to",
-    edges=(
+    edge_cases=(
         "collapse_sum_like(%x: (2, 3), %y: (1, 3))",
         "collapse_sum_like(%x: (2, 3), %y: ())",
         "collapse_sum_like(%x: (0, 3), %y: (1, 3))",
@@ -214,7 +214,7 @@ def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     builder=_collapse_to_builder,
     shapes="data (...), shape (rank) -> shape",
     source="the transpose of np.broadcast_to",
-    edges=(
+    edge_cases=(
         "collapse_sum_to(%x: (2, 3), %s: (2) int64 = [1, 3], shape=[1, 3])",
         "collapse_sum_to(%x: (2, 3), %s: (1) int32 = [3])",
         "collapse_sum_to(%x: (0, 3), %s: (2) int64 = [1, 1])",
@@ -276,7 +276,7 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_tile_grad,
     shapes="(d0, ...) -> (d0 * reps[0], ...)",
     source="np.tile",
-    edges=(
+    edge_cases=(
         "tile(%x: (2, 3), reps=[2])",
         "tile(%x: (), reps=[2, 2])",
         "tile(%x: (2, 3), reps=[0, 1])",
@@ -333,7 +333,7 @@ def _repeat_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_repeat_grad,
     shapes="(..., n, ...) -> (..., n * repeats, ...)",
     source="np.repeat",
-    edges=(
+    edge_cases=(
         "repeat(%x: (2, 3), repeats=2, axis=-1)",
         "repeat(%x: (2, 3), repeats=0, axis=0)",
         "repeat(%x: (0, 3), repeats=2, axis=1)",

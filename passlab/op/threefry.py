@@ -142,7 +142,7 @@ def _concrete(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
     gradient=flat,
     shapes="key (10) -> key (10), out_shape",
     source="Threefry-4x64-20: Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011)",
-    edges=(
+    edge_cases=(
         "random.threefry_generate(%key: (10) uint64, out_shape=[2, 3])",
         "random.threefry_generate(%key: (10) uint64, out_shape=[0])",
     ),
@@ -170,7 +170,7 @@ def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     gradient=flat,
     shapes="key (10) -> two keys (10)",
     source="Claessen and Palka, Splittable pseudorandom number generators (2013)",
-    edges=("random.threefry_split(%key: (10) uint64)",),
+    edge_cases=("random.threefry_split(%key: (10) uint64)",),
     example="random.threefry_split(%key)",
 )
 def threefry_split(attrs: Attrs, key: Array) -> tuple[Array, Array]:
@@ -246,7 +246,7 @@ def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_along_draws,
     shapes="key (10), low, high broadcastable to out_shape -> key (10), out_shape",
     source="the upper bits of threefry words as a mantissa",
-    edges=(
+    edge_cases=(
         'random.uniform(%key: (10) uint64, %l: () = 0, %h: () = 1, out_shape=[2, 3], out_dtype="T")',
         'random.uniform(%key: (10) uint64, %l: () = 0, %h: () = 1, out_shape=[0], out_dtype="T")',
     ),
@@ -274,7 +274,7 @@ def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, A
     gradient=_along_draws,
     shapes="key (10), mean, scale broadcastable to out_shape -> key (10), out_shape",
     source="Box and Muller (1958)",
-    edges=(
+    edge_cases=(
         'random.normal(%key: (10) uint64, %m: () = 0, %s: () = 1, out_shape=[2, 3], out_dtype="T")',
         'random.normal(%key: (10) uint64, %m: () = 0, %s: () = 1, out_shape=[0], out_dtype="T")',
     ),
@@ -315,7 +315,7 @@ def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     gradient=flat,
     shapes="key (10), probs (..., n) -> key (10), (..., num_samples)",
     source="inversion of the cumulative sums",
-    edges=(
+    edge_cases=(
         "random.multinomial(%key: (10) uint64, %p: (2, 3) float32 = [[0, 1, 0], [0.5, 0.5, 0]], num_samples=4)",
         "random.multinomial(%key: (10) uint64, %p: (3) float32 = [1, 2, -1])",
     ),

@@ -57,7 +57,7 @@ def _window_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     gradient=window_gradients.sliding_window,
     shapes="(..., S) -> (..., windows, window_shape)",
     source="np.lib.stride_tricks.sliding_window_view",
-    edges=(
+    edge_cases=(
         "sliding_window(%x: (2, 5), axis=-1, window_shape=[3], strides=[2])",
         "sliding_window(%x: (3, 4), axis=0, window_shape=[2, 2], strides=[1, 1])",
         "sliding_window(%x: (0, 4), axis=1, window_shape=[2], strides=[1])",
@@ -99,7 +99,7 @@ def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_trilu_grad,
     shapes="(..., m, n), k () -> (..., m, n)",
     source="np.triu, np.tril",
-    edges=(
+    edge_cases=(
         "trilu(%x: (2, 3, 4), %k: () int64 = 1)",
         "trilu(%x: (3, 3), %k: () int32 = -1, upper=False)",
         "trilu(%x: (0, 3), %k: () int64 = 0)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild, result_of
@@ -22,7 +22,7 @@ def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
     if not _calls(function):
         return function
     function = bind_shared_effects(function, mod or IRModule())
-    return _beta_reduce(function, _calls(function), Movable(mod))
+    return _beta_reduce(function, _calls(function), Movability(mod))
 
 
 def _calls(function: Function) -> list[tuple[Call, Function]]:
@@ -33,7 +33,7 @@ def _applies(node: Expr) -> bool:
     return type(node) is Call and type(node.op) is Function and len(node.op.params) == len(node.args)
 
 
-def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], movable: Movable) -> Function:
+def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], is_movable: Movability) -> Function:
     """Work through the program with arguments before the functions they go to."""
     uses: dict[Expr, int] = {}
     for node in post_order(func):
@@ -53,7 +53,7 @@ def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], movable: Mo
         if step == "bind" and type(node) is Function:  # the arguments are done: the parameters stand for them
             call = once[node]
             args = zip(node.params, call.args, strict=True)
-            result.update({param: new(arg) for param, arg in args if movable(arg)})
+            result.update({param: new(arg) for param, arg in args if is_movable(arg)})
         elif step == "visit":
             if node in seen:
                 continue
@@ -65,25 +65,27 @@ def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], movable: Mo
             else:
                 stack += [(kid, "visit") for kid in CHILDREN[type(node)](node)[::-1]]
         else:
-            output = _made(func, node, once, movable, new)
+            output = _reduce_node(func, node, once, is_movable, new)
             if output is not node:
                 result[node] = output
                 note_rewrite(node, output)
     return result_of(func, result)
 
 
-def _made(func: Function, node: Expr, once: dict[Expr, Call], movable: Movable, new: Callable[[Expr], Expr]) -> Expr:
+def _reduce_node(
+    func: Function, node: Expr, once: dict[Expr, Call], is_movable: Movability, new: Callable[[Expr], Expr]
+) -> Expr:
     if type(node) is Call and type(node.op) is Function and node.op in once:
         args = zip(node.op.params, node.args, strict=True)
-        return make_lets([(param, new(arg)) for param, arg in args if not movable(arg)], new(node.op.body))
+        return make_lets([(param, new(arg)) for param, arg in args if not is_movable(arg)], new(node.op.body))
     result = rebuild(node, new)
     if not _applies(result):
         return result
     assert isinstance(node, Call)
     assert isinstance(result, Call)
     assert isinstance(result.op, Function)
-    shared = () if movable(result.op.body) else _outside(func, result.op, new)
-    return apply(result.op, result.args, result.type_args, [movable(arg) for arg in node.args], shared)
+    shared = () if is_movable(result.op.body) else _outside(func, result.op, new)
+    return apply(result.op, result.args, result.type_args, [is_movable(arg) for arg in node.args], shared)
 
 
 def _outside(func: Function, literal: Expr, new: Callable[[Expr], Expr]) -> set[Expr]:

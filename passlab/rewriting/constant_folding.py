@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, If, Let, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall
@@ -29,16 +29,16 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
     order = post_order(expr, enter=_enter)
     if not any(map(_starts_folding, order)):
         return expr
-    movable = Movable(mod)
+    is_movable = Movability(mod)
 
     def choose(let: Let, value: Expr) -> LetAction:
         return LetAction.INLINE if type(without_place(value)) is Constant else LetAction.KEEP
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if type(post) is Call:
-            return from_type(pre, post, movable) or folded_call(post, fold_qnn) or post
+            return from_type(pre, post, is_movable) or folded_call(post, fold_qnn) or post
         if type(post) is TupleGetItem and type(post.tuple_value) is Tuple:
-            return _field(post, post.tuple_value, movable)
+            return _field(post, post.tuple_value, is_movable)
         if type(post) is If and type(cond := without_place(post.cond)) is Constant:
             return post.true_branch if cond.data else post.false_branch
         return post
@@ -59,18 +59,18 @@ def _starts_folding(node: Expr) -> bool:
     return type(node) is Constant or (type(node) is Tuple and not node.fields)
 
 
-def _field(post: TupleGetItem, whole: Tuple, movable: Movable) -> Expr:
+def _field(post: TupleGetItem, whole: Tuple, is_movable: Movability) -> Expr:
     """Return the field that a tuple literal has there, unless computing another one of its fields has effects."""
     others = (f for i, f in enumerate(whole.fields) if i != post.index)
-    return whole.fields[post.index] if all(map(movable, others)) else post
+    return whole.fields[post.index] if all(map(is_movable, others)) else post
 
 
-def from_type(pre: Expr, post: Call, movable: Movable) -> Expr | None:
+def from_type(pre: Expr, post: Call, is_movable: Movability) -> Expr | None:
     """Return the shape or size that a static input type tells, in the dtype that the operator was asked for."""
     if type(post.op) is not Op or post.op.name not in SHAPES or type(pre) is not Call:
         return None
     ty = pre.args[0].checked_type_
-    static = type(ty) is TensorType and not ty.dynamic and movable(pre.args[0])
+    static = type(ty) is TensorType and not ty.dynamic and is_movable(pre.args[0])
     return shape_constant(post, ty) if static else None  # type: ignore[arg-type]
 
 

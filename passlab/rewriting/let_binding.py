@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from passlab.analysis.purity import LocalPurity
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.infer import infer_expr
 from passlab.ir.adt import Clause, Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, Var
@@ -52,8 +52,8 @@ def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[E
     A let computes its value before all that stands in its body. So when one of those nodes has effects, everything
     that has is bound, and the lets that stand as values are spliced into the lets around them.
     """
-    movable, order = Movable(mod), post_order(function.body)
-    if all(not is_bound(node) or is_atom(node) or movable(node) for node in order):
+    is_movable, order = Movability(mod), post_order(function.body)
+    if all(not is_bound(node) or is_atom(node) or is_movable(node) for node in order):
         return bind_in_scopes(function, lambda node, plan: is_bound(node), flatten=False)
     chain = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
     for node in order:
@@ -63,7 +63,7 @@ def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[E
             chain |= {clause.rhs for clause in node.clauses}
 
     def bound(node: Expr, plan: Plan) -> bool:
-        return is_bound(node) or not (is_atom(node) or movable(node) or (type(node) is Let and node in chain))
+        return is_bound(node) or not (is_atom(node) or is_movable(node) or (type(node) is Let and node in chain))
 
     return bind_in_scopes(function, bound, flatten=True)
 

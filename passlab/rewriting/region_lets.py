@@ -7,7 +7,7 @@ them. Normal forms, partial evaluation and others bind everything, so the lets a
 from __future__ import annotations
 
 from passlab.analysis.regions import DEFAULT, compiler_of, enter, is_begin, is_end
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, post_order, rewrite
@@ -35,10 +35,10 @@ def without_region_lets(function: Function, mod: IRModule) -> Function:
     function = without_marks(function, DEFAULT)
     order = post_order(function, enter=enter)
     leaving = _leaving(order)
-    movable, inside = Movable(mod), set[Expr]()
+    is_movable, inside = Movability(mod), set[Expr]()
 
     def choose(let: Let, value: Expr) -> LetAction:
-        if not isinstance(value, (Call, Tuple, TupleGetItem)) or not movable(value):
+        if not isinstance(value, (Call, Tuple, TupleGetItem)) or not is_movable(value):
             return LetAction.KEEP
         parts = CHILDREN[type(value)](value)
         if is_begin(value) or is_end(value) or any(is_begin(part) or part in inside for part in parts):

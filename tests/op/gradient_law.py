@@ -33,7 +33,7 @@ ROUGH = {"qnn.dequantize", "image.crop_and_resize", "vision.roi_align"}
 
 def cases(name: str) -> tuple[str, ...]:
     """The uses of an operator on which its gradient is checked, as edge cases."""
-    found = (*Op.get(name).spec.edges, *(text for text in MORE if text.startswith(f"{name}(")))
+    found = (*Op.get(name).spec.edge_cases, *(text for text in MORE if text.startswith(f"{name}(")))
     return tuple(text for text in found if text not in REFUSED)
 
 

@@ -167,12 +167,12 @@ def test_every_operator_has_edges_and_a_meaning(name: str) -> None:
         assert name not in MEANING
         return
     spec = Op.get(name).spec
-    assert spec.edges
+    assert spec.edge_cases
     assert name in MEANING or name in DRAWN
-    assert all(edge.startswith(f"{name}(") for edge in spec.edges)
-    legal = [dtype for dtype in DTYPES for edge in spec.edges if is_swept(edge) and parsed(edge, dtype)]
-    assert legal or not any(map(is_swept, spec.edges))
-    assert all(parsed(edge, "float32") or any(parsed(edge, d) for d in DTYPES) for edge in spec.edges)
+    assert all(edge.startswith(f"{name}(") for edge in spec.edge_cases)
+    legal = [dtype for dtype in DTYPES for edge in spec.edge_cases if is_swept(edge) and parsed(edge, dtype)]
+    assert legal or not any(map(is_swept, spec.edge_cases))
+    assert all(parsed(edge, "float32") or any(parsed(edge, d) for d in DTYPES) for edge in spec.edge_cases)
 
 
 def test_all_meanings_are_of_operators() -> None:
@@ -181,7 +181,7 @@ def test_all_meanings_are_of_operators() -> None:
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n in MEANING])
 def test_every_operator_on_every_dtype_at_every_edge_is_what_it_means(name: str) -> None:
-    for edge in Op.get(name).spec.edges:
+    for edge in Op.get(name).spec.edge_cases:
         for dtype in DTYPES if is_swept(edge) else DTYPES[:1]:
             case = parsed(edge, dtype)
             fills = FLOAT_FILLS if case and any("float" in v.dtype for v in case[1]) else FILLS
@@ -207,7 +207,7 @@ def test_every_attribute_has_the_say_that_it_means(text: str) -> None:
 @pytest.mark.parametrize("name", [n for n in NAMES if n in MEANING])
 def test_every_attribute_is_given_some_other_value(name: str) -> None:
     spec = Op.get(name).spec
-    uses = [*spec.edges, *(text for text in MORE if text.startswith(f"{name}("))]
+    uses = [*spec.edge_cases, *(text for text in MORE if text.startswith(f"{name}("))]
     found = [
         case[0].attrs for text in uses for d in DTYPES if (case := parsed(text, d if is_swept(text) else "float32"))
     ]

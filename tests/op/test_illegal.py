@@ -27,7 +27,7 @@ from passlab.op.edge_cases import program
 from tests.op.test_edges import NO_VALUE, filled
 from tests.op_nn.running import check_type
 
-NAMES = [name for name in Op.list_op_names() if Op.get(name).spec.edges]
+NAMES = [name for name in Op.list_op_names() if Op.get(name).spec.edge_cases]
 DTYPES = ("float32", "int32", "int64", "uint8", "bool", "float16", "bfloat16", "uint64")
 _TENSOR = re.compile(r"Tensor\[\(([\d, ]*)\), (\w+)\]")
 
@@ -93,7 +93,7 @@ def spoiled(source: str, name: str, rng: random.Random) -> str:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_works_or_says_why_not(name: str) -> None:
     rng = random.Random(name)
-    for edge in Op.get(name).spec.edges:
+    for edge in Op.get(name).spec.edge_cases:
         for _ in range(24):
             made = program(edge, rng.choice(DTYPES))
             source = spoiled(made.source, name, rng)

@@ -16,44 +16,44 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
 from passlab.op import make
-from passlab.op.arrangement import Arranged, Arrangement
 from passlab.op.dtypes import array_dtype
 from passlab.op.edge_cases import program
+from passlab.op.layout_change import LayoutChange
 from tests.op.test_edges import filled
 
-EDGES = [(n, e) for n in Op.list_op_names() if Op.get(n).spec.layout is not None for e in Op.get(n).spec.edges]
+EDGES = [(n, e) for n in Op.list_op_names() if Op.get(n).spec.layout is not None for e in Op.get(n).spec.edge_cases]
 
 
 class Moved:
     """The arguments of a call, the tensors among them in another layout."""
 
-    def __init__(self, arrangements: dict[Expr, Arranged]) -> None:
-        self.arrangements = arrangements
-        self.variables = {e: Var("moved", self.type_of(e, a)) for e, a in arrangements.items()}
+    def __init__(self, changes: dict[Expr, LayoutChange]) -> None:
+        self.changes = changes
+        self.variables = {e: Var("moved", self.type_of(e, a)) for e, a in changes.items()}
 
-    def type_of(self, expr: Expr, arranged: Arranged) -> TensorType:
+    def type_of(self, expr: Expr, arranged: LayoutChange) -> TensorType:
         ty = expr.checked_type
         assert isinstance(ty, TensorType)
         return TensorType([ty.shape[i] for i in order(arranged)], ty.dtype)
 
-    def arrangement(self, expr: Expr) -> Arrangement:
-        return self.arrangements.get(expr)
+    def change_of(self, expr: Expr) -> LayoutChange | None:
+        return self.changes.get(expr)
 
     def now(self, expr: Expr) -> Expr:
         return self.variables.get(expr, expr)
 
     def plain(self, expr: Expr) -> Expr:
-        own = self.arrangements.get(expr)
+        own = self.changes.get(expr)
         return expr if own is None else make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=own.old)
 
-    def arranged(self, expr: Expr, wanted: Arranged) -> Expr | None:
-        own = self.arrangements.get(expr, Arranged(wanted.old, wanted.old)).named(wanted.old)
+    def in_layout(self, expr: Expr, wanted: LayoutChange) -> Expr | None:
+        own = self.changes.get(expr, LayoutChange(wanted.old, wanted.old)).named(wanted.old)
         if own is None or own.new == wanted.new:
             return None if own is None else self.now(expr)
         return make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=wanted.new)
 
 
-def order(arranged: Arranged) -> list[int]:
+def order(arranged: LayoutChange) -> list[int]:
     return [arranged.old.index(letter) for letter in arranged.new]
 
 
@@ -61,7 +61,7 @@ def leaves(call: Call) -> list[Expr]:
     return [v for arg in call.args for v in (arg.fields if isinstance(arg, Tuple) else (arg,))]
 
 
-def other_layouts(call: Call) -> list[dict[Expr, Arranged]]:
+def other_layouts(call: Call) -> list[dict[Expr, LayoutChange]]:
     """Ways to move the arguments that are as long as the first one."""
     rank = len(getattr(leaves(call)[0].checked_type, "shape", ()))
     names = (getattr(call.attrs, n, None) for n in ("data_layout", "layout", "src_layout"))
@@ -70,13 +70,13 @@ def other_layouts(call: Call) -> list[dict[Expr, Arranged]]:
     if rank < 2 or not old.isalpha() or hasattr(call.attrs, "kernel_layout"):
         return []  # convolutions always go on in the layouts that they name
     news = {old[0] + old[2:] + old[1], old[::-1], old[1:] + old[0]} - {old}
-    return [{v: Arranged(old, new) for v in some} for new in sorted(news) for some in (alike, alike[:1])]
+    return [{v: LayoutChange(old, new) for v in some} for new in sorted(news) for some in (alike, alike[:1])]
 
 
-def moved_result(value: Any, arrangement: Any) -> Any:
+def moved_result(value: Any, change: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(map(moved_result, value, arrangement if isinstance(arrangement, list) else [None] * len(value)))
-    return value if arrangement is None else value.transpose(order(arrangement))
+        return tuple(map(moved_result, value, change if isinstance(change, list) else [None] * len(value)))
+    return value if change is None else value.transpose(order(change))
 
 
 @pytest.mark.parametrize(("name", "edge"), EDGES, ids=[e for _, e in EDGES])
@@ -96,13 +96,13 @@ def test_an_operator_that_goes_along_keeps_its_numbers(name: str, edge: str) -> 
         for p, v in zip(main.params, made.variables, strict=True)
     }
     want = Evaluator(IRModule.from_expr(main)).run("main", list(values.values()))
-    for arrangements in other_layouts(call):
-        moved = Moved(arrangements)
+    for changes in other_layouts(call):
+        moved = Moved(changes)
         result = rule(call, moved)
         if result is None:
             continue
         params = [moved.variables.get(p, p) for p in main.params]
-        inputs = [v.transpose(order(arrangements[p])) if p in arrangements else v for p, v in values.items()]
+        inputs = [v.transpose(order(changes[p])) if p in changes else v for p, v in values.items()]
         body = infer_expr(Function(params, result[0]))
         got = Evaluator(IRModule.from_expr(body)).run("main", inputs)
         np.testing.assert_equal(shapes(got), shapes(moved_result(want, result[1])))

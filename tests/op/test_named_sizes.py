@@ -44,7 +44,7 @@ def named(ty: Type, leaf: int, axis: int, name: SizeVar) -> Type:
 
 
 def edge_calls(name: str) -> Iterator[Call]:
-    for edge in Op.get(name).spec.edges:
+    for edge in Op.get(name).spec.edge_cases:
         for dtype in DTYPES:
             try:
                 body = passlab.parse(program(edge, dtype).source)["main"].body
@@ -65,7 +65,7 @@ def renamed(types: list[Type]) -> Iterator[tuple[list[Type], SizeVar, int]]:
                 yield [*types[:at], named(ty, leaf, axis, n), *types[at + 1 :]], n, size
 
 
-@pytest.mark.parametrize("name", [n for n in Op.list_op_names() if Op.get(n).spec.edges])
+@pytest.mark.parametrize("name", [n for n in Op.list_op_names() if Op.get(n).spec.edge_cases])
 def test_a_name_stays_only_where_the_size_does(name: str) -> None:
     relation = Op.get(name).spec.relation
     for call in edge_calls(name):

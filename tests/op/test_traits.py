@@ -29,7 +29,7 @@ Case = tuple[Call, list[Any]]
 def cases(name: str, dtype: str) -> Iterator[Case]:
     """The calls at the edges of an operator that are legal on a dtype, with arrays of small values of it."""
     rng = np.random.default_rng(11)
-    for edge in Op.get(name).spec.edges:
+    for edge in Op.get(name).spec.edge_cases:
         parts = program(edge, dtype)
         try:
             body = InferType()(passlab.parse(parts.source))["main"].body
@@ -118,7 +118,7 @@ def _pointwise(inputs: int) -> list[str]:
     specs = [Op.get(name).spec for name in Op.list_op_names()]
     return [
         s.name for s in specs
-        if len(s.inputs) == inputs and s.pattern in patterns and s.attrs is None and s.computes and s.kernel and s.edges
+        if len(s.inputs) == inputs and s.pattern in patterns and s.attrs is None and s.computes and s.kernel and s.edge_cases
         and not s.variadic and not s.stateful
     ]  # fmt: skip
 

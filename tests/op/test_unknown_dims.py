@@ -87,7 +87,7 @@ def less_known(types: list[Type]) -> Iterator[list[Type]]:
 
 def uses(name: str) -> Iterator[tuple[str, Call]]:
     spec = Op.get(name).spec
-    for text in (*spec.edges, *(more for more in MORE if more.startswith(f"{name}("))):
+    for text in (*spec.edge_cases, *(more for more in MORE if more.startswith(f"{name}("))):
         found = typed_program(text)
         assert found is not None
         body = found[1].body
@@ -95,7 +95,7 @@ def uses(name: str) -> Iterator[tuple[str, Call]]:
         yield text, body
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if Op.get(name).spec.edges])
+@pytest.mark.parametrize("name", [name for name in NAMES if Op.get(name).spec.edge_cases])
 def test_a_relation_says_nothing_wrong_of_unknown_dimensions(name: str) -> None:
     refused = 0
     for text, call in uses(name):
@@ -120,7 +120,7 @@ def answer(name: str, types: list[Type], call: Call, known: list[Type]) -> Type 
         return error
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if Op.get(name).spec.edges])
+@pytest.mark.parametrize("name", [name for name in NAMES if Op.get(name).spec.edge_cases])
 def test_a_relation_waits_for_unknown_inputs(name: str) -> None:
     """With one input of unknown type, a relation gives no wrong result, and asks for nothing wrong."""
     for text, call in uses(name):

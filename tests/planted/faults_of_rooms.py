@@ -9,7 +9,7 @@ from tests.planted.programs import BRANCHES, CLOSURES, LOOP, QUANTIZED, dataflow
 
 _PARTIAL, _CASTS = "passes/fold/partial_evaluation.py", "passes/simplify/rules/casts.py"
 _CONCRETE, _QUANTIZED = "passes/simplify/rules/concrete.py", "passes/precision/quantized_arithmetic.py"
-_AFFINE, _ALLOC = "passes/precision/affine.py", "passes/lowering/manifest_alloc.py"
+_AFFINE, _ALLOC = "passes/precision/integer_rules.py", "passes/lowering/manifest_alloc.py"
 _SIMPLIFY, _PLAIN = (
     "InferType, FoldConstant, SimplifyExpr, FuseOps",
     "InferType, SimplifyInference, FoldConstant, FuseOps",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 import passlab
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.analysis.well_formed import well_formed
 from passlab.errors import OpNotFoundError, RunError
 from passlab.evaluate import Evaluator
@@ -97,9 +97,9 @@ def test_values_with_effects_are_shared_between_branches_functions_and_what_is_a
     owners = set()
     for seed in range(60):
         mod = programs.program(seed, effects=True, size=3).mod
-        movable = Movable(mod)
+        is_movable = Movability(mod)
         for plan in map(Plan, mod.functions.values()):
-            shared = [n for n in plan.crossing if not movable(n)]
+            shared = [n for n in plan.crossing if not is_movable(n)]
             owners |= {type(owner) for owner in plan.inner if any(_holds(owner, node) for node in shared)}
     assert owners >= {If, Function, Match}
 

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from passlab.frontend.building import Builder
+from passlab.frontend.model_node import ModelNode
 from passlab.frontend.onnx.attributes import SubGraph, kind_of
-from passlab.frontend.site import Site
 from passlab.ir.expr import Expr
 
 _MISSING: Any = object()
@@ -29,7 +29,7 @@ class Subgraph(Protocol):
     def __call__(self, graph: SubGraph, inputs: Sequence[Expr], capture: Capture | None = None) -> list[Expr]: ...
 
 
-class Node(Site):
+class Node(ModelNode):
     """A node that is translated. `version` is that of its operator's definition, `outputs` the names it gives.
 
     `subgraph(graph, inputs, capture)` translates a graph inside it: expressions in, expressions out. `problems` are the

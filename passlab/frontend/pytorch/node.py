@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from passlab.frontend.building import Builder
+from passlab.frontend.model_node import ModelNode
 from passlab.frontend.pytorch.program import NodeSpec, TensorMeta
 from passlab.frontend.pytorch.promotion import common_dtype, number_dtype
-from passlab.frontend.site import Site
 from passlab.frontend.sizes import Size
 from passlab.ir.expr import Expr
 
@@ -31,7 +31,7 @@ class Symbol:
     vector: Expr
 
 
-class Node(Site):
+class Node(ModelNode):
     """A node that is translated. `overload` is that of its operator, `result` what PyTorch says its type is."""
 
     shape_hint = "export the program with this dimension fixed"

@@ -33,7 +33,7 @@ _ROW = 8192  # elements; as many as NumPy buffers, so that it goes over such row
     gradient=gradients.relu,
     shapes="S -> S",
     source="Nair and Hinton (2010)",
-    edges=(
+    edge_cases=(
         "nn.relu(%x: (2, 3))",
         "nn.relu(%x: ())",
         "nn.relu(%x: (0, 3))",
@@ -75,7 +75,7 @@ def _zeros(dtype: Any) -> Any:
     gradient=gradients.leaky_relu,
     shapes="S -> S",
     source="Maas et al. (2013)",
-    edges=(
+    edge_cases=(
         "nn.leaky_relu(%x: (2, 3), alpha=0.1f)",
         "nn.leaky_relu(%x: (), alpha=0.1f)",
         "nn.leaky_relu(%x: (0, 3), alpha=0.1f)",
@@ -142,7 +142,7 @@ def along(vector: Any, axis: int, rank: int) -> Any:
     gradient=gradients.bias_add,
     shapes="data S, bias (S[axis]) -> S",
     source="np.add",
-    edges=(
+    edge_cases=(
         "nn.bias_add(%x: (2, 3, 2), %b: (3))",
         "nn.bias_add(%x: (2, 3), %b: (3), axis=-1)",
         "nn.bias_add(%x: (0, 3), %b: (3))",
@@ -167,7 +167,7 @@ def bias_add(attrs: Attrs, data: Array, bias: Array, *, out: Array | None = None
     gradient=gradients.prelu,
     shapes="data S, alpha (S[axis]) -> S",
     source="He et al., Delving deep into rectifiers (2015)",
-    edges=(
+    edge_cases=(
         "nn.prelu(%x: (2, 3, 2), %a: (3))",
         "nn.prelu(%x: (2, 3), %a: (3), axis=-1)",
         "nn.prelu(%x: (0, 3), %a: (3))",
@@ -248,7 +248,7 @@ def finish(result: Any, dtype: Any, out: Any) -> Any:
     gradient=gradients.softmax,
     shapes="S -> S",
     source="the maximum taken off first, so that exp does not overflow",
-    edges=(
+    edge_cases=(
         "nn.softmax(%x: (2, 3), axis=-1)",
         "nn.softmax(%x: (3, 2), axis=0)",
         "nn.softmax(%x: (0, 3), axis=1)",
@@ -274,7 +274,7 @@ def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     gradient=gradients.softmax,
     shapes="S -> S",
     source="the maximum taken off first, so that exp does not overflow",
-    edges=(
+    edge_cases=(
         "nn.fast_softmax(%x: (2, 3), axis=-1)",
         "nn.fast_softmax(%x: (3, 2), axis=0)",
         "nn.fast_softmax(%x: (0, 3), axis=1)",
@@ -300,7 +300,7 @@ def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     gradient=gradients.log_softmax,
     shapes="S -> S",
     source="the maximum taken off first, so that exp does not overflow",
-    edges=(
+    edge_cases=(
         "nn.log_softmax(%x: (2, 3), axis=-1)",
         "nn.log_softmax(%x: (3, 2), axis=0)",
         "nn.log_softmax(%x: (0, 3), axis=1)",
@@ -343,7 +343,7 @@ def dropout_builder(data: Any, rate: float = 0.5) -> Any:
     gradient=gradients.dropout,
     shapes="S -> S, mask S",
     source="Srivastava et al. (2014), at inference",
-    edges=(
+    edge_cases=(
         "nn.dropout(%x: (2, 3), rate=0.5f)",
         "nn.dropout(%x: ())",
         "nn.dropout(%x: (0, 3))",

@@ -124,7 +124,7 @@ def _declare_pool_grad(mean: bool) -> Op:
         gradient=pool_gradients.avg_pool2d_grad if mean else pool_gradients.max_pool2d_grad,
         shapes="gradient (N, C, windows), data (N, C, H, W) -> (N, C, H, W)",
         source="the transpose of the pooling",
-        edges=(
+        edge_cases=(
             f"{name}(%g: (1, 2, 2, 2), %x: (1, 2, 4, 5), pool_size=[2, 2], strides=[2, 2])",
             f"{name}(%g: (1, 1, 3, 3), %x: (1, 1, 4, 4), pool_size=[2, 2], strides=[2, 2], padding=[1, 1])",
         ),
@@ -209,7 +209,7 @@ def _check_windows(grad: TensorType, data: TensorType, attrs: Attrs) -> None:
     gradient=conv_gradients.conv2d_backward_weight,
     shapes="grad (N, O, OH, OW), data (N, C, H, W) -> (O, C / groups, KH, KW)",
     source="the product of the gradient and the patches of the data",
-    edges=(
+    edge_cases=(
         (
             "nn.conv2d_backward_weight(%g: (2, 3, 2, 3), %x: (2, 2, 4, 5), kernel_size=[3, 3], "
             'kernel_layout="NCHW", out_layout="OIHW")'

@@ -97,7 +97,7 @@ def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     gradient=flat,
     shapes="data (..., k, ...) -> (..., k / word, ..., bits, ...)",
     source="np.packbits, the first element in the highest bit",
-    edges=(
+    edge_cases=(
         'nn.bitpack(%x: (2, 8) uint8, bits=2, pack_axis=1, bit_axis=2, pack_type="uint8")',
         'nn.bitpack(%x: (16, 3) int8, bits=3, pack_axis=0, bit_axis=0, pack_type="uint16", name="words")',
         'nn.bitpack(%x: (0, 8) uint8, bit_axis=1, pack_type="uint8")',
@@ -160,7 +160,7 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     gradient=flat,
     shapes="data (..., k), weight (units, k) -> (..., units)",
     source="a matrix product of whole numbers",
-    edges=(
+    edge_cases=(
         (
             "nn.bitserial_dense(%x: (2, 3) uint8 = [[0, 1, 1], [1, 0, 1]], %w: (2, 3) uint8 = [[1, 0, 1], [0, 0, 1]], "
             'units=2, pack_dtype="uint8", out_dtype="int16")'
@@ -241,7 +241,7 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     gradient=flat,
     shapes="data (N, C, H, W), weight (O, C, KH, KW) -> (N, O, OH, OW)",
     source="a convolution of whole numbers",
-    edges=(
+    edge_cases=(
         (
             "nn.bitserial_conv2d(%x: (1, 2, 3, 3) uint8, %w: (2, 2, 2, 2) uint8, kernel_size=[2, 2], "
             'padding=[1, 0, 1, 1], channels=2, activation_bits=2, weight_bits=3, pack_dtype="uint8", out_dtype="int32")'

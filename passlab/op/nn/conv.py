@@ -216,7 +216,7 @@ def conv_kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> An
     gradient=conv_gradients.conv(1),
     shapes="data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1)",
     source="im2col and a matrix product in BLAS, panel by panel",
-    edges=(
+    edge_cases=(
         "nn.conv1d(%x: (2, 2, 5), %w: (3, 2, 3), padding=[1, 1])",
         "nn.conv1d(%x: (1, 4, 6), %w: (4, 2, 2), strides=[2], dilation=[2], groups=2)",
         'nn.conv1d(%x: (1, 5, 2), %w: (3, 2, 3), data_layout="NWC", kernel_layout="WIO")',
@@ -253,7 +253,7 @@ def conv1d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None
         "OH = (H + padding - dilation (KH - 1) - 1) / strides + 1"
     ),
     source="im2col and a matrix product in BLAS, panel by panel",
-    edges=(
+    edge_cases=(
         "nn.conv2d(%x: (2, 2, 4, 5), %w: (3, 2, 3, 2), padding=[1, 0, 1, 1])",
         "nn.conv2d(%x: (1, 4, 5, 5), %w: (4, 2, 3, 3), strides=[2, 1], dilation=[1, 2], groups=2)",
         "nn.conv2d(%x: (1, 3, 4, 4), %w: (3, 1, 3, 3), groups=3, padding=[1, 1])",
@@ -294,7 +294,7 @@ def conv2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None
     gradient=conv_gradients.conv(3),
     shapes="data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
     source="im2col and a matrix product in BLAS, panel by panel",
-    edges=(
+    edge_cases=(
         "nn.conv3d(%x: (1, 2, 3, 3, 4), %w: (2, 2, 2, 2, 3), padding=[1, 0, 1])",
         "nn.conv3d(%x: (1, 2, 3, 3, 3), %w: (2, 1, 2, 2, 2), groups=2, strides=[1, 1, 2])",
         'nn.conv3d(%x: (1, 3, 3, 3, 2), %w: (2, 2, 2, 2, 1), data_layout="NDHWC", kernel_layout="DHWIO")',

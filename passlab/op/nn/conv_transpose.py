@@ -180,7 +180,7 @@ def _kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> Any:
         "(W - 1) strides - padding + dilation (K - 1) + 1 + output_padding)"
     ),
     source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
-    edges=(
+    edge_cases=(
         "nn.conv1d_transpose(%x: (2, 2, 3), %w: (2, 3, 3), strides=[2], padding=[1], output_padding=[1])",
         "nn.conv1d_transpose(%x: (1, 2, 3), %w: (2, 1, 2), groups=2)",
         "nn.conv1d_transpose(%x: (0, 2, 3), %w: (2, 3, 3))",
@@ -215,7 +215,7 @@ def conv1d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | N
     gradient=conv_gradients.conv_transpose(2),
     shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
     source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
-    edges=(
+    edge_cases=(
         "nn.conv2d_transpose(%x: (1, 2, 3, 2), %w: (2, 3, 2, 3), strides=[2, 1], padding=[1, 1])",
         "nn.conv2d_transpose(%x: (1, 2, 2, 2), %w: (2, 1, 2, 2), groups=2, dilation=[2, 1])",
         "nn.conv2d_transpose(%x: (0, 2, 2, 2), %w: (2, 1, 2, 2))",
@@ -250,7 +250,7 @@ def conv2d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | N
     gradient=conv_gradients.conv_transpose(3),
     shapes="data (N, C, D, H, W), weight (C, O / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
     source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
-    edges=(
+    edge_cases=(
         "nn.conv3d_transpose(%x: (1, 2, 2, 2, 2), %w: (2, 1, 2, 2, 2), strides=[2, 1, 1])",
         "nn.conv3d_transpose(%x: (0, 1, 2, 2, 2), %w: (1, 1, 2, 2, 2))",
     ),

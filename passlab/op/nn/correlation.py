@@ -73,7 +73,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     gradient=window_gradients.correlation,
     shapes="data1, data2 (N, C, H, W) -> (N, displacements², OH, OW)",
     source="Dosovitskiy et al., FlowNet (2015)",
-    edges=(
+    edge_cases=(
         "nn.correlation(%x: (1, 2, 4, 4), %y: (1, 2, 4, 4), max_displacement=1, padding=[1, 1])",
         (
             "nn.correlation(%x: (1, 2, 5, 5), %y: (1, 2, 5, 5), kernel_size=3, max_displacement=1, stride2=1, "

@@ -143,7 +143,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, bef
         "KW) -> (N, O, OH, OW)"
     ),
     source="Dai et al., Deformable convolutional networks (2017)",
-    edges=(
+    edge_cases=(
         "nn.deformable_conv2d(%x: (1, 2, 4, 4), %o: (1, 8, 3, 3), %w: (2, 2, 2, 2), kernel_size=[2, 2], channels=2)",
         (
             "nn.deformable_conv2d(%x: (1, 2, 3, 3), %o: (1, 16, 2, 2), %w: (2, 1, 2, 2), kernel_size=[2, 2], "

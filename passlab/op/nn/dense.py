@@ -57,7 +57,7 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     gradient=gradients.dense,
     shapes="data (..., k), weight (units, k) -> (..., units)",
     source="a matrix product in BLAS",
-    edges=(
+    edge_cases=(
         "nn.dense(%x: (2, 3), %w: (4, 3), units=None)",
         "nn.dense(%x: (2, 2, 3), %w: (4, 3), units=4)",
         "nn.dense(%x: (0, 3), %w: (4, 3), units=None)",

@@ -46,7 +46,7 @@ def _pad_shape(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array) -> T
     gradient=dyn_gradients.pad,
     shapes="data (d0, ...), pad_width (rank, 2), pad_val () -> (before + d0 + after, ...)",
     source="np.pad",
-    edges=(
+    edge_cases=(
         "dyn.nn.pad(%x: (2, 3), %w: (2, 2) int64 = [[1, 0], [0, 2]], %v: (), pad_width=[])",
         "dyn.nn.pad(%x: (0, 3), %w: (2, 2) int64 = [[1, 1], [0, 0]], %v: (), pad_width=[])",
     ),
@@ -91,7 +91,7 @@ def _upsampling_shape(attrs: Attrs, data: Array, *scales: Any) -> Type:
     warns=True,
     shapes="data (N, C, H, W), scale_h, scale_w () -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
-    edges=("dyn.nn.upsampling(%x: (1, 2, 2, 3), %h: () float32 = 2, %w: () float32 = 2, scale_h=0f, scale_w=0f)",),
+    edge_cases=("dyn.nn.upsampling(%x: (1, 2, 2, 3), %h: () float32 = 2, %w: () float32 = 2, scale_h=0f, scale_w=0f)",),
     layout=layout_rules.OneLayout(split=True, still="DHW"),
     example="dyn.nn.upsampling(%x, %h, %w, scale_h=0f, scale_w=0f)",
     no_gradient=DYNAMIC_SIZE,
@@ -112,7 +112,7 @@ def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out
     warns=True,
     shapes="data (N, C, D, H, W), three scales () -> (N, C, D scale_d, H scale_h, W scale_w)",
     source="image.resize3d",
-    edges=(
+    edge_cases=(
         (
             "dyn.nn.upsampling3d(%x: (1, 1, 2, 2, 2), %d: () float32 = 2, %h: () float32 = 1, %w: () float32 = 2, "
             "scale_d=0f, scale_h=0f, scale_w=0f)"

@@ -79,7 +79,7 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     gradient=_entropy_grad,
     shapes="x, y (batch, classes) -> ()",
     source="Shannon's cross entropy",
-    edges=(
+    edge_cases=(
         "nn.cross_entropy(%x: (2, 3), %y: (2, 3))",
         "nn.cross_entropy(%x: (1, 1), %y: (1, 1))",
     ),
@@ -102,7 +102,7 @@ def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None)
     gradient=_entropy_logits_grad,
     shapes="x, y (batch, classes) -> ()",
     source="Shannon's cross entropy",
-    edges=(
+    edge_cases=(
         "nn.cross_entropy_with_logits(%x: (2, 3), %y: (2, 3))",
         "nn.cross_entropy_with_logits(%x: (1, 1), %y: (1, 1))",
     ),
@@ -175,7 +175,7 @@ def _weight_by(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) ->
     gradient=by_definition(_weight_by),
     shapes="predictions (N, C, ...), targets (N, ...), weights (C) -> (), or (N, ...) unreduced",
     source="PyTorch's nll_loss",
-    edges=(
+    edge_cases=(
         "nn.nll_loss(%x: (3, 2), %t: (3) int32 = [0, 1, -100], %w: (2), ignore_index=-100)",
         (
             'nn.nll_loss(%x: (2, 2, 3), %t: (2, 3) int32 = [[0, 1, 1], [1, 0, 1]], %w: (2), reduction="sum", '

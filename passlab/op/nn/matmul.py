@@ -84,7 +84,7 @@ def _turn(array: Any, turn: bool) -> Any:
     gradient=gradients.matmul,
     shapes="(..., m, k), (k, n) -> (..., m, n)",
     source="a matrix product in BLAS",
-    edges=(
+    edge_cases=(
         "nn.matmul(%x: (2, 3), %w: (3, 4), units=None)",
         "nn.matmul(%x: (3, 2), %w: (4, 3), units=None, transpose_a=True, transpose_b=True)",
         "nn.matmul(%x: (0, 3), %w: (3, 4), units=None)",
@@ -139,7 +139,7 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     gradient=gradients.batch_matmul,
     shapes="(b, m, k), (b, k, n) -> (b, m, n); with transpose_b (b, n, k)",
     source="a matrix product in BLAS for each sample",
-    edges=(
+    edge_cases=(
         "nn.batch_matmul(%x: (2, 2, 3), %y: (2, 4, 3), transpose_b=True)",
         "nn.batch_matmul(%x: (1, 3, 2), %y: (2, 3, 4), transpose_a=True)",
         "nn.batch_matmul(%x: (0, 2, 3), %y: (0, 3, 4))",

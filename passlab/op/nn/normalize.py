@@ -57,7 +57,7 @@ def _batch_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     gradient=gradients.batch_norm,
     shapes="data S, four vectors (S[axis]) -> S, and the two moving vectors",
     source="Ioffe and Szegedy (2015), at inference",
-    edges=(
+    edge_cases=(
         "nn.batch_norm(%x: (2, 3, 2), %g: (3), %b: (3), %m: (3), %v: (3) T = [0.5, 1, 2])",
         "nn.batch_norm(%x: (2, 3), %g: (3), %b: (3), %m: (3), %v: (3) T = [1, 1, 1], axis=-1, scale=False)",
         "nn.batch_norm(%x: (0, 2), %g: (2), %b: (2), %m: (2), %v: (2) T = [1, 1], center=False)",
@@ -122,7 +122,7 @@ def _affine(result: Any, attrs: Attrs, gamma: Any, beta: Any, out: Any) -> Any:
     gradient=gradients.layer_norm,
     shapes="data S, gamma, beta (S[axis]) -> S",
     source="Ba et al. (2016)",
-    edges=(
+    edge_cases=(
         "nn.layer_norm(%x: (2, 3), %g: (3), %b: (3))",
         "nn.layer_norm(%x: (3, 2), %g: (3), %b: (3), axis=0, scale=False)",
         "nn.layer_norm(%x: (0, 3), %g: (3), %b: (3), center=False)",
@@ -156,7 +156,7 @@ def _instance_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
     gradient=gradients.instance_norm,
     shapes="data (N, C, ...), gamma, beta (C) -> the same",
     source="Ulyanov et al. (2016)",
-    edges=(
+    edge_cases=(
         "nn.instance_norm(%x: (2, 3, 4), %g: (3), %b: (3))",
         "nn.instance_norm(%x: (2, 4, 3), %g: (3), %b: (3), axis=-1, center=False)",
         "nn.instance_norm(%x: (0, 3, 2), %g: (3), %b: (3))",
@@ -194,7 +194,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     gradient=gradients.group_norm,
     shapes="data (N, C, ...), gamma, beta (C) -> the same",
     source="Wu and He (2018)",
-    edges=(
+    edge_cases=(
         "nn.group_norm(%x: (2, 4, 3), %g: (4), %b: (4), num_groups=2)",
         "nn.group_norm(%x: (2, 4), %g: (4), %b: (4), num_groups=1, scale=False)",
         "nn.group_norm(%x: (0, 4, 3), %g: (4), %b: (4), num_groups=2)",
@@ -234,7 +234,7 @@ def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | 
     gradient=gradients.l2_normalize,
     shapes="S -> S",
     source="x over its Euclidean norm",
-    edges=(
+    edge_cases=(
         "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=[-1])",
         "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=None)",
         "nn.l2_normalize(%x: (2, 3), eps=0.001f, axis=[])",
@@ -277,7 +277,7 @@ def _lrn_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     gradient=gradients.lrn,
     shapes="S -> S",
     source="Krizhevsky et al. (2012)",
-    edges=(
+    edge_cases=(
         "nn.lrn(%x: (1, 5, 2, 2), size=3)",
         "nn.lrn(%x: (1, 2, 2, 5), size=5, axis=3, alpha=0.1f)",
         "nn.lrn(%x: (0, 3, 2, 2), size=3)",

@@ -54,7 +54,7 @@ _PYTHON = Python(
     gradient=conv_gradients.conv(2),
     shapes="data (N, C / c, H, W, c), weight (O / o, C / i, KH, KW, i, o) -> (N, O / o, OH, OW, o)",
     source="im2col and a matrix product in BLAS, panel by panel",
-    edges=(
+    edge_cases=(
         (
             "nn.contrib_conv2d_NCHWc(%x: (1, 2, 3, 3, 2), %w: (1, 2, 2, 2, 2, 3), channels=3, kernel_size=[2, 2], "
             'data_layout="NCHW2c", kernel_layout="OIHW2i3o", out_layout="NCHW3c")'
@@ -88,7 +88,7 @@ def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array
     gradient=conv_gradients.conv(2),
     shapes="data (N, C / c, H, W, c), weight (C / c, 1, KH, KW, 1, c) -> (N, C / c, OH, OW, c)",
     source="one product per tap of the window",
-    edges=(
+    edge_cases=(
         (
             "nn.contrib_depthwise_conv2d_NCHWc(%x: (1, 2, 3, 3, 2), %w: (2, 1, 2, 2, 1, 2), groups=4, channels=4, "
             'kernel_size=[2, 2], data_layout="NCHW2c", kernel_layout="OIHW1i2o", out_layout="NCHW2c")'
@@ -147,7 +147,7 @@ def _plain(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     gradient=by_definition(_plain),
     shapes="data (m, k), weight (units / b, k, b) -> (m, units)",
     source="a matrix product in BLAS",
-    edges=(
+    edge_cases=(
         'nn.contrib_dense_pack(%x: (2, 3), %w: (2, 3, 2), units=None, weight_layout="NC2n")',
         'nn.contrib_dense_pack(%x: (2, 4), %w: (1, 2, 3, 2), units=3, weight_layout="NC3n2c")',
         "nn.contrib_dense_pack(%x: (0, 3), %w: (4, 3), units=4)",

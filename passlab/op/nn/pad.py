@@ -119,7 +119,7 @@ PadAttrs = attrs(
     gradient=gradients.pad,
     shapes="(d0, ...), pad_val () -> (before + d0 + after, ...)",
     source="np.pad",
-    edges=(
+    edge_cases=(
         "nn.pad(%x: (2, 3), %v: (), pad_width=[[1, 0], [0, 2]])",
         'nn.pad(%x: (2, 3), %v: (), pad_width=[[1, 1], [1, 2]], pad_mode="edge")',
         'nn.pad(%x: (2, 3), %v: (), pad_width=[[1, 1], [2, 1]], pad_mode="reflect")',
@@ -178,7 +178,7 @@ def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     gradient=gradients.mirror_pad,
     shapes="(d0, ...) -> (before + d0 + after, ...)",
     source="np.pad",
-    edges=(
+    edge_cases=(
         "nn.mirror_pad(%x: (2, 3), pad_width=[[1, 0], [0, 2]])",
         'nn.mirror_pad(%x: (2, 3), mode="REFLECT", pad_width=[[1, 1], [2, 0]])',
         "nn.mirror_pad(%x: (0, 3), pad_width=[[0, 0], [1, 1]])",
@@ -211,7 +211,7 @@ def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     gradient=gradients.batch_flatten,
     shapes="(n, ...) -> (n, size of the rest)",
     source="np.reshape",
-    edges=(
+    edge_cases=(
         "nn.batch_flatten(%x: (2, 3, 2))",
         "nn.batch_flatten(%x: (0, 3, 2))",
         "nn.batch_flatten(%x: (2, 1))",

@@ -244,7 +244,7 @@ def _declare_pool(rank: int, mean: bool) -> Op:
         gradient=_GRADIENTS[rank](f"nn.{'avg' if mean else 'max'}_pool2d"),
         shapes=pool_shapes(rank),
         source="the maximum or mean over shifted views",
-        edges=_pool_edges(name, rank, mean),
+        edge_cases=_pool_edges(name, rank, mean),
         example=f"{name}(%x, {lists})",
         doc=doc,
     )(kernel)
@@ -298,7 +298,11 @@ def _declare_global(name: str, kernel: Callable[..., Any], precision: Precision,
         level=2,
         warns=True,
         shapes="(N, C, H, W) -> (N, C, 1, 1)",
-        edges=(f"{name}(%x: (2, 2, 3, 4))", f'{name}(%x: (1, 3, 4, 2), layout="NHWC")', f"{name}(%x: (0, 2, 3, 3))"),
+        edge_cases=(
+            f"{name}(%x: (2, 2, 3, 4))",
+            f'{name}(%x: (1, 3, 4, 2), layout="NHWC")',
+            f"{name}(%x: (0, 2, 3, 3))",
+        ),
         example=f"{name}(%x)",
     )(kernel)
 
@@ -383,7 +387,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         gradient=(pool_gradients.adaptive_avg if mean else pool_gradients.adaptive_max)(name),
         shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
         source="PyTorch's adaptive pooling",
-        edges=(
+        edge_cases=(
             *(f"{name}(%x: ({n}, 2, {dims}), output_size={[size] * rank})" for n, size in ((2, 2), (1, 3), (0, 2))),
             f'{name}(%x: (1, {dims}, 2), output_size={[1] * rank}, layout="N{"DHW"[3 - rank :]}C")',
         ),

@@ -73,7 +73,7 @@ def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     gradient=rearrange_gradients.space_to_batch_nd,
     shapes="(N, S, ...) -> (N * product of blocks, padded S / block, ...)",
     source="TensorFlow's space_to_batch_nd",
-    edges=(
+    edge_cases=(
         "nn.space_to_batch_nd(%x: (1, 3, 4, 2), block_shape=[2, 2], paddings=[[0, 1], [0, 0]])",
         "nn.space_to_batch_nd(%x: (2, 4), block_shape=[2], paddings=[[0, 0]], pad_value=1f)",
         "nn.space_to_batch_nd(%x: (0, 2, 2), block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
@@ -136,7 +136,7 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     gradient=rearrange_gradients.batch_to_space_nd,
     shapes="(N, S, ...) -> (N / product of blocks, cropped S * block, ...)",
     source="TensorFlow's batch_to_space_nd",
-    edges=(
+    edge_cases=(
         "nn.batch_to_space_nd(%x: (4, 2, 2, 3), block_shape=[2, 2], crops=[[0, 1], [0, 0]])",
         "nn.batch_to_space_nd(%x: (4, 3), block_shape=[2], crops=[[1, 0]])",
         "nn.batch_to_space_nd(%x: (0, 2, 2), block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
@@ -200,7 +200,7 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     gradient=rearrange_gradients.space_to_depth,
     shapes="(N, C, H, W) -> (N, C b², H / b, W / b)",
     source="ONNX's SpaceToDepth",
-    edges=(
+    edge_cases=(
         "nn.space_to_depth(%x: (1, 2, 4, 6), block_size=2)",
         'nn.space_to_depth(%x: (2, 4, 2, 3), block_size=2, layout="NHWC")',
         "nn.space_to_depth(%x: (0, 1, 2, 4), block_size=2)",
@@ -239,7 +239,7 @@ def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     gradient=rearrange_gradients.depth_to_space,
     shapes="(N, C, H, W) -> (N, C / b², H b, W b)",
     source="ONNX's DepthToSpace",
-    edges=(
+    edge_cases=(
         "nn.depth_to_space(%x: (1, 8, 2, 3), block_size=2)",
         'nn.depth_to_space(%x: (2, 2, 3, 4), block_size=2, layout="NHWC", mode="CRD")',
         "nn.depth_to_space(%x: (0, 4, 2, 3), block_size=2)",
@@ -294,7 +294,7 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     gradient=rearrange_gradients.dilate,
     shapes="(d0, ...) -> ((d0 - 1) * strides[0] + 1, ...)",
     source="np.full with every stride-th element set",
-    edges=(
+    edge_cases=(
         "nn.dilate(%x: (2, 3), strides=[1, 2])",
         "nn.dilate(%x: (2, 3), strides=[3, 2], dilation_value=1f)",
         "nn.dilate(%x: (1), strides=[4])",
@@ -337,7 +337,7 @@ def _fifo_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     gradient=rearrange_gradients.fifo_buffer,
     shapes="data (..., n, ...), buffer (..., length, ...) -> (..., length, ...)",
     source="the last elements of buffer and data",
-    edges=(
+    edge_cases=(
         "nn.fifo_buffer(%x: (2, 3), %b: (4, 3), axis=0)",
         "nn.fifo_buffer(%x: (2, 1), %b: (2, 3), axis=-1)",
         "nn.fifo_buffer(%x: (0, 3), %b: (2, 3), axis=0)",

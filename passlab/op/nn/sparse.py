@@ -128,7 +128,7 @@ sparse_dense = operator(
     warns=True,
     shapes="dense_data (m, k), a sparse matrix (n, k) -> (m, n)",
     source="SciPy's compressed rows",
-    edges=(
+    edge_cases=(
         "nn.sparse_dense(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
         "nn.sparse_dense(%x: (2, 4), %d: (2, 2, 2), %i: (2) int32 = [0, 1], %p: (2) int32 = [0, 2])",
         "nn.sparse_dense(%x: (0, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
@@ -149,7 +149,7 @@ sparse_dense_padded = operator(
     warns=True,
     shapes="data (m, k), a sparse matrix (n, k) -> (m, n)",
     source="SciPy's compressed rows",
-    edges=(
+    edge_cases=(
         "nn.internal.sparse_dense_padded(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
     ),
     example="nn.internal.sparse_dense_padded(%x, %data, %indices, %indptr)",
@@ -184,7 +184,7 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     out=False,
     shapes="a sparse matrix (n, n) -> its transpose, as data, indices and indptr",
     source="SciPy's compressed rows",
-    edges=("nn.sparse_transpose(%d: (3), %i: (3) int32 = [0, 2, 1], %p: (4) int32 = [0, 2, 2, 3])",),
+    edge_cases=("nn.sparse_transpose(%d: (3), %i: (3) int32 = [0, 2, 1], %p: (4) int32 = [0, 2, 2, 3])",),
     example="nn.sparse_transpose(%data, %indices, %indptr)",
 )
 def sparse_transpose(attrs: Attrs, data: Array, indices: Array, pointers: Array) -> Any:
@@ -218,7 +218,7 @@ def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     warns=True,
     shapes="dense_data (m, n), a sparse matrix (m, n) -> (m, n)",
     source="SciPy's compressed rows",
-    edges=(
+    edge_cases=(
         "nn.sparse_add(%x: (2, 3), %d: (3), %i: (3) int32 = [0, 2, 1], %p: (3) int32 = [0, 2, 3])",
         "nn.sparse_add(%x: (2, 3), %d: (0), %i: (0) int32, %p: (3) int32 = [0, 0, 0])",
     ),
@@ -271,7 +271,9 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     warns=True,
     shapes="dense_data (N, H, W, C), a sparse matrix (O, KH KW C) -> (N, H, W, O)",
     source="a convolution by a sparse matrix product",
-    edges=("nn.sparse_conv2d(%x: (1, 2, 2, 2), %d: (2, 1, 1), %i: (2) int32 = [0, 1], %p: (3) int32 = [0, 1, 2])",),
+    edge_cases=(
+        "nn.sparse_conv2d(%x: (1, 2, 2, 2), %d: (2, 1, 1), %i: (2) int32 = [0, 1], %p: (3) int32 = [0, 1, 2])",
+    ),
     example="nn.sparse_conv2d(%x, %data, %indices, %indptr)",
 )
 def sparse_conv2d(

@@ -115,7 +115,7 @@ UpSampling3DAttrs = attrs(
     gradient=resampling("nn.upsampling", _plan),
     shapes="(N, C, H, W) -> (N, C, H scale_h, W scale_w)",
     source="image.resize2d",
-    edges=(
+    edge_cases=(
         "nn.upsampling(%x: (1, 2, 2, 3), scale_h=2f, scale_w=2f)",
         'nn.upsampling(%x: (1, 2, 3, 2), scale_h=2f, scale_w=1f, layout="NHWC", method="bilinear", align_corners=True)',
         "nn.upsampling(%x: (0, 2, 2, 3), scale_h=2f, scale_w=2f)",
@@ -144,7 +144,7 @@ def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     gradient=resampling("nn.upsampling3d", _plan),
     shapes="(N, C, D, H, W) -> (N, C, D scale_d, H scale_h, W scale_w)",
     source="image.resize3d",
-    edges=(
+    edge_cases=(
         "nn.upsampling3d(%x: (1, 1, 2, 2, 2), scale_d=2f, scale_h=1f, scale_w=2f)",
         'nn.upsampling3d(%x: (1, 1, 2, 2, 2), scale_d=2f, scale_h=2f, scale_w=2f, method="trilinear")',
     ),

@@ -94,7 +94,7 @@ def _binary(name: str, combine: Combine, doc: str) -> Op:
         doc=doc,
         shapes="lhs and rhs, which broadcast to S -> S; scales and zero points ()",
         source="Jacob et al., Quantization and training of neural networks (2018)",
-        edges=(
+        edge_cases=(
             f"{name}(%q: (2, 3) int8, %r: (2, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
             f"{name}(%q: (2, 1) uint8, %r: (3) uint8, 0.25f, 128, 0.125f, 7, 0.5f, 30)",
             f"{name}(%q: (0, 3) int8, %r: (0, 3) int8, 0.25f, 1, 0.125f, -2, 0.5f, 3)",
@@ -135,7 +135,7 @@ def _concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     python=Python("data, input_scales, input_zero_points, output_scale, output_zero_point, axis"),
     shapes="quantized tensors, a tuple of scales, a tuple of zero points -> joined along axis",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         "qnn.concatenate((%q: (2, 3) int8, %r: (2, 1) int8), (0.5f, 0.25f), (1, 2), 0.25f, 3, axis=-1)",
         "qnn.concatenate((%q: (0, 3) uint8, %r: (2, 3) uint8), (0.5f, 0.5f), (1, 1), 0.5f, 1)",
     ),

@@ -60,7 +60,7 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
         doc=doc,
         shapes="S -> S; scales and zero points ()",
         source="Jacob et al., Quantization and training of neural networks (2018)",
-        edges=(
+        edge_cases=(
             *(f"{name}(%q: ({dims}) int8, 0.25f, 1, 0.125f, 3)" for dims in ("2, 3", "", "0, 3")),
             f"{name}(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7)",
         ),
@@ -124,7 +124,7 @@ leaky_relu = operator(
     doc="Quantized numbers, those below zero times `alpha`, quantized again.",
     shapes="S -> S, scales and zero points ()",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         "qnn.leaky_relu(%q: (2, 3) int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
         "qnn.leaky_relu(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7, alpha=0.1f)",
         "qnn.leaky_relu(%q: () int8, 0.25f, 1, 0.125f, 3, alpha=0.1f)",
@@ -157,7 +157,7 @@ softmax = operator(
     doc="The softmax of quantized numbers along one dimension, quantized again.",
     shapes="S -> S, scales and zero points ()",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         "qnn.softmax(%q: (2, 3) int8, 0.25f, 1, 0.125f, 3, axis=-1)",
         "qnn.softmax(%q: (2, 3) uint8, 0.25f, 128, 0.125f, 7, axis=-1)",
         "qnn.softmax(%q: (0, 3) int8, 0.25f, 1, 0.125f, 3, axis=-1)",
@@ -196,7 +196,7 @@ def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     ),
     shapes="(N, C, H, W) -> (N, C, windows)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         "qnn.avg_pool2d(%q: (1, 2, 4, 4) int8, 0.5f, 1, 0.5f, 1, pool_size=[2, 2], strides=[2, 2])",
         "qnn.avg_pool2d(%q: (1, 2, 4, 4) uint8, 0.5f, 128, 0.25f, 3, pool_size=[2, 2])",
     ),

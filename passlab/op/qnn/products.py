@@ -106,7 +106,7 @@ dense = _product(
     ),
     shapes="data (m, k), weight (units, k) -> (m, units)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         'qnn.dense(%q: (2, 3) int8, %w: (4, 3) int8, 1, -2, 0.5f, 0.5f, units=4, out_dtype="int32")',
         'qnn.dense(%q: (0, 3) uint8, %w: (4, 3) int8, 128, 0, 0.5f, 0.5f, units=4, out_dtype="int32")',
     ),
@@ -132,7 +132,7 @@ batch_matmul = operator(
     ),
     shapes="x (b, m, k), y (b, k, n); with transpose_b (b, n, k) -> (b, m, n)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         (
             'qnn.batch_matmul(%x: (2, 2, 3) int8, %y: (2, 4, 3) int8, 1, -2, 0.5f, 0.5f, out_dtype="int32", '
             "transpose_b=True)"
@@ -172,7 +172,7 @@ conv2d = _product(
     ),
     shapes="data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         (
             "qnn.conv2d(%q: (1, 2, 4, 4) uint8, %w: (3, 2, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
             'kernel_size=[2, 2], padding=[1, 1], out_dtype="int32")'
@@ -209,7 +209,7 @@ conv2d_transpose = _product(
     pattern=OpPattern.OPAQUE,
     shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         (
             "qnn.conv2d_transpose(%q: (1, 2, 3, 3) uint8, %w: (2, 3, 2, 2) int8, 128, -3, 0.5f, 0.5f, channels=3, "
             'kernel_size=[2, 2], strides=[2, 2], out_dtype="int32")'

@@ -55,7 +55,7 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'"),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         'qnn.quantize(%x: (2, 3) float32, 0.5f, 1, out_dtype="int8")',
         (
             "qnn.quantize(%x: (2, 3) float32, %s: (3) float32 = [0.5, 0.25, 2], %z: (3) int32 = [0, 1, 2], "
@@ -117,7 +117,7 @@ def _dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Expr
     gradient=by_definition(_dequantize),
     shapes="data S, scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         'qnn.dequantize(%q: (2, 3) int8, 0.5f, 1, out_dtype="float32")',
         (
             "qnn.dequantize(%q: (2, 3) uint8, %s: (3) float32 = [0.5, 0.25, 2], %z: (3) int32 = [0, 1, 2], "
@@ -199,7 +199,7 @@ def current_rounding() -> tuple[str, str]:
     ),
     shapes="data S, scales and zero points () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         'qnn.requantize(%q: (2, 3) int32, 0.5f, 1, 0.25f, 2, out_dtype="int8")',
         'qnn.requantize(%q: (2, 3) int8, 0.5f, 1, 0.75f, 2, rounding="TONEAREST", out_dtype="uint8")',
         'qnn.requantize(%q: (0, 3) int32, 0.5f, 1, 0.25f, 2, out_dtype="int8")',
@@ -262,7 +262,7 @@ def _code(dtype: Any) -> Any:
     python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'"),
     shapes="data S, out_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         "qnn.simulated_quantize(%x: (2, 3) float32, 2, 0.5f, 1)",
         "qnn.simulated_quantize(%x: () float32, 0, 0.5f, 1)",
         "qnn.simulated_quantize(%x: (0, 3) float32, 1, 0.5f, 1)",
@@ -311,7 +311,7 @@ def _simulate(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point:
     gradient=by_definition(_simulate),
     shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
-    edges=(
+    edge_cases=(
         'qnn.simulated_dequantize(%x: (2, 3) float32, 2, 0.5f, 1, out_dtype="float32")',
         'qnn.simulated_dequantize(%x: () float32, 0, 0.5f, 1, out_dtype="float32")',
         'qnn.simulated_dequantize(%x: (0, 3) float32, 1, 0.5f, 1, out_dtype="float32")',

@@ -55,7 +55,7 @@ def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     gradient=flat,
     shapes="(N, C, H, W) -> (1, H W boxes, 4)",
     source="Liu et al., SSD (2016)",
-    edges=(
+    edge_cases=(
         "vision.multibox_prior(%x: (1, 2, 2, 3), sizes=[0.5f, 0.2f], ratios=[1f, 2f])",
         "vision.multibox_prior(%x: (1, 1, 1, 1), clip=True)",
     ),
@@ -134,7 +134,7 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds 
     out=False,
     shapes="cls_prob (N, classes, n), loc_pred (N, 4 n), anchor (1, n, 4) -> (N, n, 6), (N)",
     source="Liu et al., SSD (2016)",
-    edges=(
+    edge_cases=(
         (
             "vision.multibox_transform_loc(%p: (1, 2, 2) float32 = [[[0.1, 0.8], [0.9, 0.2]]], %l: (1, 8) float32, "
             "%a: (1, 2, 4) float32 = [[[0.1, 0.1, 0.4, 0.5], [0.2, 0.2, 0.8, 0.9]]], threshold=0.1f)"

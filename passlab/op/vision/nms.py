@@ -65,7 +65,7 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     warns=True,
     shapes="data (N, n, fields), score_threshold () -> (N), (N, n, fields), (N, n)",
     source="MXNet's box_nms",
-    edges=(
+    edge_cases=(
         "vision.get_valid_counts(%x: (1, 3, 6), 0.1f)",
         "vision.get_valid_counts(%x: (2, 0, 6), 0.1f)",
     ),
@@ -174,7 +174,7 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
     out=False,
     shapes="data (N, n, fields), valid_count (N), indices (N, n) -> (N, n), (N, 1)",
     source="greedy suppression, best score first: MXNet's box_nms",
-    edges=(
+    edge_cases=(
         (
             "vision.non_max_suppression(%x: (1, 3, 6) float32 = [[[0, 0.9, 0, 0, 2, 2], [0, 0.8, 0, 0, 2, 1.9], "
             "[1, 0.7, 5, 5, 6, 6]]], %c: (1) int32 = [3], %i: (1, 3) int32 = [[0, 1, 2]], -1, 0.5f)"
@@ -270,7 +270,7 @@ def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float)
     out=False,
     shapes="boxes (N, n, 4), scores (N, classes, n) -> rows (N * classes * n, 3), their count (1)",
     source="ONNX's NonMaxSuppression",
-    edges=(
+    edge_cases=(
         (
             "vision.all_class_non_max_suppression(%b: (1, 3, 4) float32 = [[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, "
             "6, 6]]], %s: (1, 1, 3) float32 = [[[0.7, 0.9, 0.8]]], 3, 0.5f, 0f)"
@@ -363,7 +363,7 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
         "max_detections), (N)"
     ),
     source="TensorFlow Lite's detection postprocessing",
-    edges=(
+    edge_cases=(
         (
             "vision.regular_non_max_suppression(%b: (1, 3, 4) float32 = [[[0, 0, 2, 2], [0, 0, 2, 1.9], [5, 5, 6, "
             "6]]], %s: (1, 3, 1) float32 = [[[0.7], [0.9], [0.8]]], max_detections_per_class=3, max_detections=2, "

@@ -118,7 +118,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
         "cls_prob (N, 2 anchors, H, W), bbox_pred (N, 4 anchors, H, W), im_info (N, 3) -> (N * rpn_post_nms_top_n, 5)"
     ),
     source="Ren et al., Faster R-CNN (2015)",
-    edges=(
+    edge_cases=(
         (
             "vision.proposal(%p: (1, 2, 2, 2) float32 = [[[[0, 0], [0, 0]], [[0.9, 0.3], [0.5, 0.7]]]], %m: (1, 4, "
             "2, 2) float32 = [[[[0, 0.1], [0, -0.1]], [[0, 0], [0.1, 0]], [[0, 0.2], [0, 0]], [[0, 0], [-0.2, 0]]]], "

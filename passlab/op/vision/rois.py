@@ -132,7 +132,7 @@ def _neighbours(place: Any, length: int) -> list[tuple[Any, Any]]:
     gradient=roi_align_gradient,
     shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
     source="He et al., Mask R-CNN (2017)",
-    edges=(
+    edge_cases=(
         (
             "vision.roi_align(%x: (2, 2, 4, 5), %r: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 1, 1, 9, 2]], "
             "pooled_size=[2, 2], spatial_scale=0.5f)"
@@ -194,7 +194,7 @@ def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
     python=Python("data, rois, pooled_size, spatial_scale, layout='NCHW'", pooled_size=on_axes(2)),
     shapes="data (N, C, H, W), rois (n, 5) -> (n, C, pooled_size)",
     source="Girshick, Fast R-CNN (2015)",
-    edges=(
+    edge_cases=(
         (
             "vision.roi_pool(%x: (2, 2, 4, 5), %r: (2, 5) float32 = [[0, 0, 0, 3, 3], [1, 2, 1, 9, 4]], "
             "pooled_size=[2, 2], spatial_scale=0.5f)"

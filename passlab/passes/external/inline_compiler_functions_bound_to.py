@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.errors import Diagnostic, PassValueError, did_you_mean
 from passlab.ir.expr import Call, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
@@ -44,12 +44,12 @@ class InlineCompilerFunctionsBoundTo(ModulePass):
         for name in names - {present for present, _ in mod.items()}:
             hint = did_you_mean(str(name), [present for present, _ in mod.items()])
             raise PassValueError(Diagnostic(f"the module has no function @{name}", hint=hint))
-        movable = Movable(mod)
-        ready = {n: _without_composites(mod[n], movable) for n in names if not names & _name(mod[n])}
+        is_movable = Movability(mod)
+        ready = {n: _without_composites(mod[n], is_movable) for n in names if not names & _name(mod[n])}
         if not ready:
             return mod
         changes: dict[Any, Function | None] = {
-            name: _inline(function, ready, movable) for name, function in mod.items() if name not in ready
+            name: _inline(function, ready, is_movable) for name, function in mod.items() if name not in ready
         }
         left = {n for f in changes.values() if f is not None for n in _name(f)}
         return mod.with_functions({**changes, **{n: None for n in ready if n not in left}})
@@ -59,25 +59,25 @@ def _name(function: Function) -> set[str]:
     return {n.name_hint for n in post_order(function) if isinstance(n, GlobalVar)}
 
 
-def _without_composites(function: Function, movable: Movable) -> Function:
+def _without_composites(function: Function, is_movable: Movability) -> Function:
     def inline(pre: Expr, post: Expr) -> Expr:
         assert isinstance(pre, Call)
         assert isinstance(post, Call)
         target = post.op
         if not isinstance(target, Function) or "Composite" not in target.attrs:
             return post
-        return apply(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+        return apply(target, post.args, post.type_args, [is_movable(arg) for arg in pre.args])
 
     return rewrite(function, inline, only=(Call,))
 
 
-def _inline(function: Function, ready: dict[str, Function], movable: Movable) -> Function:
+def _inline(function: Function, ready: dict[str, Function], is_movable: Movability) -> Function:
     def inline(pre: Expr, post: Expr) -> Expr:
         assert isinstance(pre, Call)
         assert isinstance(post, Call)
         target = ready.get(post.op.name_hint) if isinstance(post.op, GlobalVar) else None
         if target is None or len(target.params) != len(post.args):
             return post
-        return apply(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+        return apply(target, post.args, post.type_args, [is_movable(arg) for arg in pre.args])
 
     return rewrite(function, inline, only=(Call,), name="inlined call")

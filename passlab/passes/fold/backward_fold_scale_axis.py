@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Trait, has_trait, is_op_call, op_name
@@ -56,7 +56,7 @@ class BackwardFoldScaleAxis(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         order = post_order(func)
         offers = _offers(order, use_counts(func))
-        scales, gone = _demands(order, offers, Movable(mod))
+        scales, gone = _demands(order, offers, Movability(mod))
         return _fold(func, order, offers, scales, gone) if gone else func
 
 
@@ -104,7 +104,7 @@ def _sum_offer(call: Call, left: Message | None, right: Message | None) -> Messa
 
 
 def _demands(
-    order: list[Expr], offers: dict[Expr, Message], movable: Movable
+    order: list[Expr], offers: dict[Expr, Message], is_movable: Movability
 ) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
     """Return the scale that each node on the way takes, and the multiplications that go, with what stands for them."""
     scales: dict[Expr, Expr] = {}
@@ -114,7 +114,7 @@ def _demands(
             continue
         name = node.op.name
         if name == "multiply":
-            _place_scale(node, offers, movable, scales, gone)
+            _place_scale(node, offers, is_movable, scales, gone)
         elif node in scales and (has_trait(node, Trait.HOMOGENEOUS) or name in SUMS or name == "nn.bias_add"):
             for arg in _scaled_args(node, name, offers):
                 scales[arg] = scales[node]
@@ -125,14 +125,14 @@ _NAME = "scale into the weight before"  # of each multiplication that is folded
 
 
 def _place_scale(
-    call: Call, offers: dict[Expr, Message], movable: Movable, scales: dict[Expr, Expr], gone: dict[Expr, Expr]
+    call: Call, offers: dict[Expr, Message], is_movable: Movability, scales: dict[Expr, Expr], gone: dict[Expr, Expr]
 ) -> None:
     for arg, factor in (call.args, call.args[::-1]):
         offer = offers.get(arg)
         ty = tensor_type(arg)
         if offer is None or ty is None:
             continue
-        scale = as_scale(factor, ty, offer.axes) if accepts(offer, factor, ty) and movable(factor) else None
+        scale = as_scale(factor, ty, offer.axes) if accepts(offer, factor, ty) and is_movable(factor) else None
         if scale is not None and may_rewrite(_NAME):
             scales[arg] = scale
             gone[call] = arg

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_op_call, op_name
@@ -48,7 +48,7 @@ class DynamicToStatic(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        constants = _KnownValues(Movable(mod))
+        constants = _KnownValues(Movability(mod))
 
         def static(pre: Expr, post: Expr) -> Expr:
             rule = _RULES.get(op_name(post))
@@ -64,9 +64,9 @@ class DynamicToStatic(FunctionPass):
 class _KnownValues:
     """The values of expressions that are made of constants and of shapes of tensors of static type."""
 
-    def __init__(self, movable: Movable) -> None:
+    def __init__(self, is_movable: Movability) -> None:
         self._types = NodeTypes()
-        self._movable = movable
+        self._is_movable = is_movable
         self._known: dict[Expr, Expr | None] = {}
 
     def of(self, expr: Expr) -> Any:
@@ -103,7 +103,7 @@ class _KnownValues:
         if node.op.name not in SHAPES:
             return folded_call(node.with_fields(args=tuple(inside)))
         ty = self._types.tensor(node.args[0])
-        if ty is None or ty.dynamic or not self._movable(node.args[0]):
+        if ty is None or ty.dynamic or not self._is_movable(node.args[0]):
             return None
         return shape_constant(node, ty)
 

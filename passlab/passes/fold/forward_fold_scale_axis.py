@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Trait, has_trait, is_op_call, op_name
@@ -69,7 +69,7 @@ class ForwardFoldScaleAxis(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         order = post_order(func)
         offers = _offers(order)
-        return _fold(func, order, offers, Movable(mod)) if any(offers.values()) else func
+        return _fold(func, order, offers, Movability(mod)) if any(offers.values()) else func
 
 
 def _offers(order: list[Expr]) -> Offers:
@@ -118,7 +118,7 @@ def _accepts_scale(call: Call, name: str, offer: Message | None) -> list[Message
     return None
 
 
-def _fold(func: Function, order: list[Expr], offers: Offers, movable: Movable) -> Function:
+def _fold(func: Function, order: list[Expr], offers: Offers, is_movable: Movability) -> Function:
     result: dict[Expr, Expr] = {}
     waiting: dict[Expr, _Scaled] = {}
 
@@ -126,7 +126,7 @@ def _fold(func: Function, order: list[Expr], offers: Offers, movable: Movable) -
         return result.get(node, node)
 
     for node in order:
-        scaled = _take(node, offers.get(node), movable, waiting, new) if type(node) is Call else None
+        scaled = _take(node, offers.get(node), is_movable, waiting, new) if type(node) is Call else None
         if scaled is not None:
             waiting[node] = scaled
             note_rewrite(node, scaled.value, _NAME if op_name(node) == "multiply" else "")
@@ -144,7 +144,7 @@ _NAME = "scale into the next weight"  # of each multiplication that is folded
 def _take(
     call: Call,
     offer: Message | None,
-    movable: Movable,
+    is_movable: Movability,
     waiting: dict[Expr, _Scaled],
     new: Callable[[Expr], Expr],
 ) -> _Scaled | None:
@@ -155,7 +155,7 @@ def _take(
     if name == "multiply":
         for data, factor in (call.args, call.args[::-1]):
             ty = tensor_type(data)
-            if ty is None or ty is not tensor_type(call) or not accepts(offer, factor, ty) or not movable(factor):
+            if ty is None or ty is not tensor_type(call) or not accepts(offer, factor, ty) or not is_movable(factor):
                 continue
             scale = as_scale(factor, ty, offer.axes, new(factor))
             if scale is not None and may_rewrite(_NAME):

@@ -18,7 +18,7 @@ keep:
 from __future__ import annotations
 
 from passlab.analysis.call_graph import CallGraph
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.walk import post_order, rewrite
@@ -41,11 +41,11 @@ class Inline(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         graph = CallGraph(mod)
-        movable = Movable(mod)
+        is_movable = Movability(mod)
         ready: dict[str, Function] = {}
         done: dict[str, Function] = {}
         for name in graph.topological_order():
-            done[name] = function = _inline(mod[name], ready, movable)
+            done[name] = function = _inline(mod[name], ready, is_movable)
             marked = function.attrs.get("Inline") and not function.attrs.get("Extern")
             named = [callee for callee in graph.callees(name) if callee in mod]
             if marked and not graph.is_recursive(name) and all(callee in ready for callee in named):
@@ -56,7 +56,7 @@ class Inline(ModulePass):
         return mod.with_functions({**done, **gone})
 
 
-def _inline(function: Function, ready: dict[str, Function], movable: Movable) -> Function:
+def _inline(function: Function, ready: dict[str, Function], is_movable: Movability) -> Function:
     if not ready:
         return function
 
@@ -70,6 +70,6 @@ def _inline(function: Function, ready: dict[str, Function], movable: Movable) ->
         target = ready[pre.op.name_hint]
         if target.attrs.get("Compiler") or len(target.params) != len(post.args):
             return Call(target, post.args, post.attrs, post.type_args)
-        return apply(target, post.args, post.type_args, [movable(arg) for arg in pre.args])
+        return apply(target, post.args, post.type_args, [is_movable(arg) for arg in pre.args])
 
     return rewrite(function, inline, name="inlined call")

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.analysis.fusion import FusionGraph, FusionGroups
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
 from passlab.ir.op import Trait, has_trait, is_op_call
@@ -58,7 +58,7 @@ class FuseOps(FunctionPass):
         if func.is_primitive:
             return func
         graph = FusionGraph(func)
-        return _Fuser(graph, FusionGroups(graph, depth, fuse=level > 0), link, Movable(mod)).fused(func)
+        return _Fuser(graph, FusionGroups(graph, depth, fuse=level > 0), link, Movability(mod)).fused(func)
 
 
 def _is_fused(node: Expr) -> bool:
@@ -89,11 +89,11 @@ class _Kernel:
 class _Fuser:
     """Builds the fused program from the groups, parts first."""
 
-    def __init__(self, graph: FusionGraph, groups: FusionGroups, link: bool, movable: Movable) -> None:
+    def __init__(self, graph: FusionGraph, groups: FusionGroups, link: bool, is_movable: Movability) -> None:
         self.graph = graph
         self.groups = groups
         self.link = link
-        self.movable = movable
+        self.is_movable = is_movable
         self.kernels: dict[int, _Kernel] = {}
         self.result: dict[Expr, Expr] = {}
 
@@ -172,7 +172,7 @@ class _Fuser:
         of another, after something that the other does.
         """
         args = tuple(kernel.params)
-        if sum(not self.movable(kernel.originals[arg]) for arg in args) < 2:
+        if sum(not self.is_movable(kernel.originals[arg]) for arg in args) < 2:
             return args
         asked = {node: number for number, node in enumerate(post_order(body))}
         return tuple(sorted(args, key=lambda arg: asked[kernel.params[arg]]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function, Tuple
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, OpPattern, is_call_of
@@ -89,15 +89,15 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
     What the branches take is computed before the first of them then, so they may not read or change state; `mod` tells.
     """
     order = post_order(func)
-    movable = Movable(mod)
+    is_movable = Movability(mod)
     candidates = [
         node
         for node in order
-        if is_call_of(node, combiner.op_name) and combiner.supports(node) and all(map(movable, node.args[1:]))
+        if is_call_of(node, combiner.op_name) and combiner.supports(node) and all(map(is_movable, node.args[1:]))
     ]
     if len(candidates) < max(min_branches, 2):
         return func
-    program = _Program(func, order, movable)
+    program = _Program(func, order, is_movable)
     large = [g for g in program.groups(candidates, combiner) if len(g) >= max(min_branches, 2)]
     name = f"parallel {combiner.op_name}"
     steps = [_combine(g, combiner, program) for g in large if _independent(g, 1) and may_rewrite(name)]
@@ -113,13 +113,13 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
 class _Program:
     """Who uses each node of a function, and where it stands."""
 
-    def __init__(self, func: Function, order: list[Expr], movable: Movable) -> None:
+    def __init__(self, func: Function, order: list[Expr], is_movable: Movability) -> None:
         self.users: dict[Expr, list[Expr]] = {}
         for node in order:
             for kid in CHILDREN[type(node)](node):
                 self.users.setdefault(kid, []).append(node)
         self.scopes = Scopes(func).of
-        self.movable = movable
+        self.is_movable = is_movable
 
     def groups(self, candidates: list[OpCall], combiner: Combiner) -> list[list[Branch]]:
         """Return groups of branches, their first steps. All of a group stand in one scope, so they see the same."""
@@ -146,7 +146,7 @@ class _Program:
             return None
         if not is_static(user) or self.scopes[user] is not self.scopes[branch[0]]:
             return None
-        return user if all(arg is call or self.movable(arg) for arg in user.args) else None
+        return user if all(arg is call or self.is_movable(arg) for arg in user.args) else None
 
 
 def _independent(group: list[Branch], steps: int) -> bool:

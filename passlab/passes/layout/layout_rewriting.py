@@ -16,7 +16,7 @@ from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TupleType
 from passlab.ir.walk import may_rewrite, note_rewrite, post_order, rebuild
 from passlab.op import make
-from passlab.op.arrangement import Arranged, Arrangement, Result
+from passlab.op.layout_change import LayoutChange, Result
 from passlab.op.layout_names import LayoutName
 from passlab.op.layout_rules import TwoLayouts, in_layout, in_layouts, in_place
 from passlab.passes.layout.legalization import check
@@ -49,15 +49,15 @@ class _Rewriting:
         self._replace = replace
         self._types = NodeTypes()
         self._now: dict[Expr, Expr] = {}
-        self._arrangement: dict[Expr, Arranged] = {}
-        self._several: dict[Expr, list[Arrangement]] = {}
+        self._changes: dict[Expr, LayoutChange] = {}
+        self._several: dict[Expr, list[LayoutChange | None]] = {}
         self._brought: dict[tuple[Expr, str, str], Expr] = {}
         self._name = ""  # of the rewrite of the current node
 
     # ------------------------------------------------------------ what rules see
-    def arrangement(self, expr: Expr) -> Arrangement:
+    def change_of(self, expr: Expr) -> LayoutChange | None:
         """Return the layout of a tensor now."""
-        return self._arrangement.get(expr)
+        return self._changes.get(expr)
 
     def now(self, expr: Expr) -> Expr:
         """Return the tensor as it is now."""
@@ -66,9 +66,9 @@ class _Rewriting:
     def plain(self, expr: Expr) -> Expr:
         """Return a value as it was written."""
         now = self.now(expr)
-        arrangement = self._arrangement.get(expr)
-        if arrangement is not None:
-            return self._bring(now, arrangement.new, arrangement.old)
+        change = self._changes.get(expr)
+        if change is not None:
+            return self._bring(now, change.new, change.old)
         several = self._several.get(expr)
         if several is None or not any(several):
             return now
@@ -79,12 +79,12 @@ class _Rewriting:
             self._brought[key] = Tuple(fields)
         return self._brought[key]
 
-    def arranged(self, expr: Expr, target: Arranged) -> Expr | None:
+    def in_layout(self, expr: Expr, target: LayoutChange) -> Expr | None:
         """Return a tensor in another layout, None where it cannot be brought there."""
-        arrangement = self._arrangement.get(expr)
-        if arrangement is None:
+        change = self._changes.get(expr)
+        if change is None:
             return self._bring(self.now(expr), target.old, target.new) if _fits(expr, target) else None
-        named = arrangement.named(target.old)
+        named = change.named(target.old)
         return self._bring(self.now(expr), named.new, target.new) if named is not None else None
 
     def _bring(self, now: Expr, source: str, target: str) -> Expr:
@@ -104,14 +104,14 @@ class _Rewriting:
         result = self._call(node) if is_op_call(node) else None
         if result is None and isinstance(node, TupleGetItem):
             result = self._projection(node)
-        new_expr, arrangement = result if result is not None else (rebuild(node, self.plain), None)
+        new_expr, change = result if result is not None else (rebuild(node, self.plain), None)
         if new_expr is not node:
             self._now[node] = new_expr
             note_rewrite(node, new_expr, self._name)
-        if isinstance(arrangement, list):
-            self._several[node] = arrangement
-        elif arrangement is not None:
-            self._arrangement[node] = arrangement
+        if isinstance(change, list):
+            self._several[node] = change
+        elif change is not None:
+            self._changes[node] = change
 
     def _call(self, call: OpCall) -> Result | None:
         assert isinstance(call.op, Op)
@@ -136,20 +136,20 @@ class _Rewriting:
 
         The function is asked twice: for the layouts that the call was written in, and for those to have it in now.
         """
-        arrangements = [self._arrangement.get(arg) for arg in call.args]
-        old = [LayoutName(a.old if a is not None else "") for a in arrangements]
-        new = [LayoutName(a.new if a is not None else "") for a in arrangements]
+        changes = [self._changes.get(arg) for arg in call.args]
+        old = [LayoutName(a.old if a is not None else "") for a in changes]
+        new = [LayoutName(a.new if a is not None else "") for a in changes]
         types = [arg.checked_type for arg in call.args]
         before = _answered(hook(call.attrs, [], old, types), call)
         after = _answered(hook(call.attrs, new, old, types), call)
         args = []
         for arg, source, target in zip(call.args, before.input_layouts, after.input_layouts, strict=True):
-            now = self.arranged(arg, Arranged(str(source), str(target))) if source and target else self.plain(arg)
+            now = self.in_layout(arg, LayoutChange(str(source), str(target))) if source and target else self.plain(arg)
             if now is None:
                 return None
             args.append(now)
         ends = zip(before.output_layouts, after.output_layouts, strict=True)
-        results = [Arranged(str(o), str(n)) if o and n else None for o, n in ends]
+        results = [LayoutChange(str(o), str(n)) if o and n else None for o, n in ends]
         result = call.with_fields(args=tuple(args), attrs=after.new_attrs)
         if isinstance(call.checked_type, TupleType):
             return result, results
@@ -182,22 +182,22 @@ class _Rewriting:
             origins = {i: origin[arg] for i, arg in enumerate(output.args) if arg in origin}
             result = in_place(call, self, output, output.attrs, origins)
         if result is not None:
-            arrangement: Any = result[1]
-            plain = result[0] if arrangement is None else self._bring(result[0], arrangement.new, arrangement.old)
+            change: Any = result[1]
+            plain = result[0] if change is None else self._bring(result[0], change.new, change.old)
             check(plain, call, call.checked_type, self._types)
         return result
 
     def _is_moved(self, call: OpCall) -> bool:
         """Whether any argument, or field of one, is in another layout than it was written in."""
-        lookup = self._arrangement
+        lookup = self._changes
         return any(a in lookup or (type(a) is Tuple and any(f in lookup for f in a.fields)) for a in call.args)
 
-    def _projection(self, node: TupleGetItem) -> tuple[Any, Arrangement] | None:
+    def _projection(self, node: TupleGetItem) -> tuple[Any, LayoutChange | None] | None:
         whole = node.tuple_value
         if isinstance(whole, Tuple):
             field = whole.fields[node.index]
-            if field in self._arrangement:
-                return self.now(field), self._arrangement[field]
+            if field in self._changes:
+                return self.now(field), self._changes[field]
         several = self._several.get(whole)
         if several is None:
             return None
@@ -237,7 +237,7 @@ def _alike(new_call: OpCall, call: OpCall, args: list[Expr]) -> bool:
     return new_call.attrs == call.attrs and list(new_call.args) == args
 
 
-def _fits(expr: Expr, target: Arranged) -> bool:
+def _fits(expr: Expr, target: LayoutChange) -> bool:
     """Whether a tensor can be brought into a layout: the axes that it splits must be multiples."""
     if target.old == target.new:
         return True

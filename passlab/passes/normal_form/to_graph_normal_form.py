@@ -18,7 +18,7 @@ keep:
 
 from __future__ import annotations
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Expr, Function, Let
 from passlab.ir.module import IRModule
 from passlab.ir.walk import may_rewrite
@@ -40,10 +40,10 @@ class ToGraphNormalForm(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        movable = Movable(mod)
+        is_movable = Movability(mod)
         func = bind_shared_effects(func, mod)
 
         def fate(let: Let, value: Expr) -> LetAction:
-            return LetAction.INLINE if movable(let.value) and may_rewrite(_NAME) else LetAction.KEEP
+            return LetAction.INLINE if is_movable(let.value) and may_rewrite(_NAME) else LetAction.KEEP
 
         return remove_lets(func, fate, let_name=lambda let: _NAME)

@@ -34,7 +34,15 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_call_of, is_op_call, op_name
 from passlab.ir.walk import CHILDREN, post_order, rebuild, rewrite
 from passlab.op import make
-from passlab.passes.precision.affine import ALONE, OPTIONAL, RULES, Affine, AffineTuple, NoIntegerFormError, Region
+from passlab.passes.precision.integer_rules import (
+    ALONE,
+    OPTIONAL,
+    RULES,
+    NoIntegerFormError,
+    QuantParams,
+    QuantParamsTuple,
+    Region,
+)
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -79,7 +87,7 @@ class FakeQuantizationToInteger(FunctionPass):
         if inside is None or not any(op_name(n) == "qnn.dequantize" for n in inside):
             return post
         attrs: Any = post.attrs
-        region = Region(Affine(post.args[1], post.args[2], attrs.out_dtype, attrs.axis))
+        region = Region(QuantParams(post.args[1], post.args[2], attrs.out_dtype, attrs.axis))
         return self._on_integers(post, [*inside, post], region, types) or post
 
     def _alone(self, post: Expr, types: NodeTypes) -> Expr:
@@ -94,11 +102,11 @@ class FakeQuantizationToInteger(FunctionPass):
         result = self._on_integers(post, [*post.args, post], region, types)
         if result is None:
             return post
-        meaning = region.quantization.get(result)
-        if not isinstance(meaning, Affine):
+        params = region.quantization.get(result)
+        if not isinstance(params, QuantParams):
             return post
         dtype = next(a.attrs.out_dtype for a in post.args if is_call_of(a, "qnn.dequantize"))
-        return make("qnn.dequantize", result, meaning.scale, meaning.zero_point, out_dtype=dtype, axis=meaning.axis)
+        return make("qnn.dequantize", result, params.scale, params.zero_point, out_dtype=dtype, axis=params.axis)
 
     def _on_integers(self, root: OpCall, order: Sequence[Expr], region: Region, types: NodeTypes) -> Expr | None:
         """Return `root` on integers, None where that cannot be; `order` lists what it is made of, parts first."""
@@ -122,20 +130,20 @@ class FakeQuantizationToInteger(FunctionPass):
 
         if type(node) is Tuple:
             output = rebuild(node, new)
-            region.quantization[output] = AffineTuple(tuple(region.of(f) for f in output.fields))
+            region.quantization[output] = QuantParamsTuple(tuple(region.of(f) for f in output.fields))
             return output
         if type(node) is TupleGetItem:
             part = rebuild(node, new)
             whole = region.quantization.get(part.tuple_value)
-            if not isinstance(whole, AffineTuple):
+            if not isinstance(whole, QuantParamsTuple):
                 raise NoIntegerFormError("a projection of what is not quantized")
             region.quantization[part] = whole.fields[node.index]
             return part
         if not is_op_call(node):
             return node
         if is_call_of(node, "qnn.dequantize"):
-            meaning = _dequantize(node, types)
-            if region.quantization.setdefault(node.args[0], meaning) != meaning:
+            params = _dequantize(node, types)
+            if region.quantization.setdefault(node.args[0], params) != params:
                 raise NoIntegerFormError("a tensor is dequantized in two ways")
             return node.args[0]
         return self._call(node, new, region)
@@ -149,16 +157,16 @@ class FakeQuantizationToInteger(FunctionPass):
             if op_name(call) == "qnn.quantize"
             else rebuild(call, new)
         )
-        out, meaning = rule(result, region)
-        region.quantization[out] = meaning
+        out, params = rule(result, region)
+        region.quantization[out] = params
         return out  # type: ignore[no-any-return]
 
 
-def _dequantize(call: OpCall, types: NodeTypes) -> Affine:
+def _dequantize(call: OpCall, types: NodeTypes) -> QuantParams:
     ty = types.tensor(call.args[0])
     if ty is None:
         raise NoIntegerFormError("the type of a quantized tensor is not known")
-    return Affine(call.args[1], call.args[2], ty.dtype, call.attrs.axis)
+    return QuantParams(call.args[1], call.args[2], ty.dtype, call.attrs.axis)
 
 
 def _dataflow(root: Expr) -> list[Expr] | None:

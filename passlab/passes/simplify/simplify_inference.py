@@ -42,7 +42,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.analysis.state import Movable
+from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -68,16 +68,16 @@ class SimplifyInference(FunctionPass):
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        rule = partial(_simplify, Movable(mod))
+        rule = partial(_simplify, Movability(mod))
         return rewrite(func, rule, only=(Call, TupleGetItem), name="inference form")
 
 
 _WIDE = 4  # bytes of floats in which squares are summed up
 
 
-def _simplify(movable: Movable, pre: Expr, post: Expr) -> Expr:
+def _simplify(is_movable: Movability, pre: Expr, post: Expr) -> Expr:
     call = pre.tuple_value if type(pre) is TupleGetItem else pre
-    if type(call) is not Call or not all(map(movable, call.args[1:])):
+    if type(call) is not Call or not all(map(is_movable, call.args[1:])):
         return post  # the new form computes what comes after the data in another order, or not at all
     if type(post) is Call:
         rule = _CALLS.get(post.op.name) if type(post.op) is Op else None

@@ -106,7 +106,7 @@ class Template:
 def templates(name: str, dtype: str) -> tuple[Template, ...]:
     """Return the edge cases of an operator that are legal for a dtype, as templates."""
     result: list[Template] = []
-    for edge in Op.get(name).spec.edges:
+    for edge in Op.get(name).spec.edge_cases:
         if dtype != "float32" and not is_swept(edge):
             continue  # such a case is the same for every dtype: it belongs to the first
         case = program(edge, dtype)
@@ -138,7 +138,7 @@ def _constants(params: Sequence[Var], variables: Sequence[Any]) -> dict[Expr, Ex
 @cache
 def operator_names(smooth: bool) -> tuple[str, ...]:
     """Return the operators to draw from; with `smooth`, those with a gradient whose results do not jump."""
-    names = [name for name in Op.list_op_names() if name not in EXCLUDED and Op.get(name).spec.edges]
+    names = [name for name in Op.list_op_names() if name not in EXCLUDED and Op.get(name).spec.edge_cases]
     if smooth:
         names = [name for name in names if name not in STEPS and Op.get(name).spec.gradient is not None]
     return tuple(names)

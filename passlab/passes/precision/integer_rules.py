@@ -28,7 +28,7 @@ class NoIntegerFormError(PasslabError):
 
 
 @dataclass(frozen=True)
-class Affine:
+class QuantParams:
     """An integer tensor of `dtype` that stands for scale * (integer - zero_point), along `axis` if they are vectors."""
 
     scale: Expr
@@ -38,28 +38,28 @@ class Affine:
 
 
 @dataclass(frozen=True)
-class AffineTuple:
+class QuantParamsTuple:
     """A tuple of integer tensors."""
 
-    fields: tuple[Affine, ...]
+    fields: tuple[QuantParams, ...]
 
 
 class Region:
     """What is known while one region is rewritten: what each expression stands for, and what its result must."""
 
-    def __init__(self, result: Affine | None) -> None:
+    def __init__(self, result: QuantParams | None) -> None:
         self.result = result
-        self.quantization: dict[Expr, Affine | AffineTuple] = {}
+        self.quantization: dict[Expr, QuantParams | QuantParamsTuple] = {}
         self.types = NodeTypes()
 
-    def of(self, expr: Expr) -> Affine:
+    def of(self, expr: Expr) -> QuantParams:
         """Return what an integer tensor stands for."""
         result = self.quantization.get(expr)
-        if not isinstance(result, Affine):
+        if not isinstance(result, QuantParams):
             raise NoIntegerFormError("an argument is not quantized")
         return result
 
-    def target(self) -> Affine:
+    def target(self) -> QuantParams:
         """Return what the result of the region must stand for."""
         if self.result is None:
             raise NoIntegerFormError("the scale of the result is not known")
@@ -73,7 +73,7 @@ class Region:
         return len(ty.shape)
 
 
-Done = tuple[Expr, Affine | AffineTuple]
+Done = tuple[Expr, QuantParams | QuantParamsTuple]
 Rule = Callable[[OpCall, Region], Done]
 
 
@@ -95,22 +95,22 @@ def _without_repeats(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return flat[:1].reshape(()) if flat.size and bool(np.all(flat == flat[0])) else values
 
 
-def _is_uniform(quantization: Affine) -> bool:
+def _is_uniform(quantization: QuantParams) -> bool:
     """Whether scale and zero point are constants, one for the whole tensor, so that the axis does not matter."""
     parts = [fold(part) for part in (quantization.scale, quantization.zero_point)]
     return all(type(part) is Constant and not _without_repeats(part.data).ndim for part in parts)
 
 
-def _same(a: Affine, b: Affine) -> bool:
+def _same(a: QuantParams, b: QuantParams) -> bool:
     return a.dtype == b.dtype and nearly_equal(a.scale, b.scale) and nearly_equal(a.zero_point, b.zero_point)
 
 
-def _identical(a: Affine, b: Affine) -> bool:
+def _identical(a: QuantParams, b: QuantParams) -> bool:
     same = structural_equal((a.scale, a.zero_point), (b.scale, b.zero_point), exact=True)
     return same and (a.dtype, a.axis) == (b.dtype, b.axis)
 
 
-def requantize(expr: Expr, source: Affine, want: Affine) -> Expr:
+def requantize(expr: Expr, source: QuantParams, want: QuantParams) -> Expr:
     """Return integers that stand for the same numbers under another scale and zero point."""
     return make(
         "qnn.requantize",
@@ -128,7 +128,7 @@ def requantize(expr: Expr, source: Affine, want: Affine) -> Expr:
 def _quantize(call: OpCall, region: Region) -> Done:
     source = region.of(call.args[0])
     attrs: Any = call.attrs
-    want = Affine(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
+    want = QuantParams(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
     return (call.args[0] if _same(source, want) else requantize(call.args[0], source, want)), want
 
 
@@ -152,7 +152,7 @@ def _average(call: OpCall, region: Region) -> Done:
 def _pooled_wide(call: OpCall, region: Region) -> Done:
     """Averages are taken of int32 in the scale of the result, so that only the result is rounded."""
     source, want = region.of(call.args[0]), region.target()
-    wide = Affine(want.scale, want.zero_point, "int32", want.axis)
+    wide = QuantParams(want.scale, want.zero_point, "int32", want.axis)
     same = _same(source, want)
     data = make("cast", call.args[0], dtype="int32") if same else requantize(call.args[0], source, wide)
     return call.with_fields(args=(data,)), wide
@@ -174,7 +174,7 @@ def _bias_add(call: OpCall, region: Region) -> Done:
     if type(bias) is Constant and bias not in region.quantization:
         bias = make("qnn.quantize", bias, source.scale, source.zero_point, axis=0, out_dtype=source.dtype)
     elif not _same(source, own := region.of(bias)):
-        bias = requantize(bias, Affine(own.scale, own.zero_point, own.dtype, 0), source)
+        bias = requantize(bias, QuantParams(own.scale, own.zero_point, own.dtype, 0), source)
     return call.with_fields(args=(data, bias)), source
 
 
@@ -184,7 +184,7 @@ def _product(call: OpCall, region: Region, op: str, axis: int, **attrs: Any) -> 
     out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
     scale = fold(make("multiply", a.scale, b.scale))
     zero = fold(make("cast", make("zeros_like", scale), dtype="int32"))
-    return out, Affine(scale, zero, "int32", axis)
+    return out, QuantParams(scale, zero, "int32", axis)
 
 
 def _conv(call: OpCall, region: Region) -> Done:
@@ -206,7 +206,7 @@ def _batch_matmul(call: OpCall, region: Region) -> Done:
 
 def _concatenate(call: OpCall, region: Region) -> Done:
     whole, want = region.quantization.get(call.args[0]), region.target()
-    if not isinstance(whole, AffineTuple):
+    if not isinstance(whole, QuantParamsTuple):
         raise NoIntegerFormError("an argument is not quantized")
     scales, zeros = Tuple([t.scale for t in whole.fields]), Tuple([t.zero_point for t in whole.fields])
     attrs: Any = call.attrs
@@ -216,10 +216,10 @@ def _concatenate(call: OpCall, region: Region) -> Done:
 def _split(call: OpCall, region: Region) -> Done:
     source, sections = region.of(call.args[0]), call.attrs.indices_or_sections
     count = sections if isinstance(sections, int) else len(sections) + 1
-    return call, AffineTuple((source,) * count)
+    return call, QuantParamsTuple((source,) * count)
 
 
-def _spread(value: Expr, like: Affine, region: Region, arg: Expr) -> Expr:
+def _spread(value: Expr, like: QuantParams, region: Region, arg: Expr) -> Expr:
     """Return a scalar, or a vector along the axis of `like`, in a shape that broadcasts against `arg`."""
     scale = region.types.tensor(like.scale)
     if scale is None:
@@ -270,7 +270,7 @@ def _pad(call: OpCall, region: Region) -> Done:
     return call.with_fields(args=(arg, value)), source
 
 
-def _sides(call: OpCall, region: Region) -> tuple[Expr, Expr, Affine, Affine, Affine]:
+def _sides(call: OpCall, region: Region) -> tuple[Expr, Expr, QuantParams, QuantParams, QuantParams]:
     """Return both operands of a binary call, what they stand for, and what the result shall stand for.
 
     A floating constant is quantized like the other operand.
@@ -278,13 +278,13 @@ def _sides(call: OpCall, region: Region) -> tuple[Expr, Expr, Affine, Affine, Af
     left, right = call.args
     a, b = (region.quantization.get(x) for x in call.args)
     want = region.target()
-    if not isinstance(a, Affine) and isinstance(b, Affine) and type(left) is Constant:
+    if not isinstance(a, QuantParams) and isinstance(b, QuantParams) and type(left) is Constant:
         left = make("qnn.quantize", left, b.scale, b.zero_point, axis=b.axis, out_dtype=b.dtype)
         a = b
-    if not isinstance(b, Affine) and isinstance(a, Affine) and type(right) is Constant:
+    if not isinstance(b, QuantParams) and isinstance(a, QuantParams) and type(right) is Constant:
         right = make("qnn.quantize", right, a.scale, a.zero_point, axis=a.axis, out_dtype=a.dtype)
         b = a
-    if not isinstance(a, Affine) or not isinstance(b, Affine):
+    if not isinstance(a, QuantParams) or not isinstance(b, QuantParams):
         raise NoIntegerFormError("an argument is not quantized")
     return left, right, a, b, want if a.dtype == want.dtype else a
 
@@ -348,4 +348,13 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
 
-__all__ = ["ALONE", "OPTIONAL", "RULES", "Affine", "AffineTuple", "NoIntegerFormError", "Region", "requantize"]
+__all__ = [
+    "ALONE",
+    "OPTIONAL",
+    "RULES",
+    "QuantParams",
+    "QuantParamsTuple",
+    "NoIntegerFormError",
+    "Region",
+    "requantize",
+]

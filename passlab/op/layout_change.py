@@ -10,7 +10,7 @@ from passlab.ir.op import OpCall
 from passlab.op.layout_names import parse_layout
 
 
-class Arranged(NamedTuple):
+class LayoutChange(NamedTuple):
     """The layout that a tensor was written in and the one it is in now, by the same axis letters."""
 
     old: str
@@ -27,25 +27,24 @@ class Arranged(NamedTuple):
         layout = parse_layout(self.new)
         return [i for i, part in enumerate(layout.parts) if part[0] == letter] if layout else []
 
-    def named(self, old: str) -> Arranged | None:
+    def named(self, old: str) -> LayoutChange | None:
         """Return the same with the letters of another name for the old layout; None if that has other axes."""
         if self.old == old:
             return self
         if len(self.old) != len(old) or not self.old.isalpha() or not old.isalpha():
             return None
         letters = str.maketrans(self.old + self.old.lower(), old + old.lower())
-        return Arranged(old, self.new.translate(letters))
+        return LayoutChange(old, self.new.translate(letters))
 
 
-Arrangement = Arranged | None  # None: as it was written
-Result = tuple[Expr, "Arrangement | list[Arrangement]"]
+Result = tuple[Expr, "LayoutChange | list[LayoutChange | None] | None"]
 
 
 class Arguments(Protocol):
     """What a rule sees of the program: arguments are named by the expressions that they were written as."""
 
-    def arrangement(self, expr: Expr) -> Arrangement:
-        """Return the layout of a tensor now."""
+    def change_of(self, expr: Expr) -> LayoutChange | None:
+        """Return how the layout of a tensor has changed, None where it is as it was written."""
 
     def now(self, expr: Expr) -> Expr:
         """Return the tensor as it is now."""
@@ -53,13 +52,13 @@ class Arguments(Protocol):
     def plain(self, expr: Expr) -> Expr:
         """Return the tensor as it was written."""
 
-    def arranged(self, expr: Expr, arrangement: Arranged) -> Expr | None:
-        """Return the tensor in another layout, None where it cannot be brought there."""
+    def in_layout(self, expr: Expr, change: LayoutChange) -> Expr | None:
+        """Return the tensor after a change of its layout, None where it cannot be brought there."""
 
 
 Rule = Callable[[OpCall, Arguments], Result | None]
 
 
-def settle(arrangement: Arranged) -> Arrangement:
-    """Return an arrangement, None for one in which nothing has moved."""
-    return None if arrangement.old == arrangement.new else arrangement
+def drop_identity(change: LayoutChange) -> LayoutChange | None:
+    """Return a change, None where the old layout is the new one."""
+    return None if change.old == change.new else change

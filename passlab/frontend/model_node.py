@@ -1,6 +1,6 @@
 """One node of a model as its translation sees it: what is known of its inputs, and a way to make Relay.
 
-Calling a site makes the call of a Relay operator under the names and parameters it has in `relay`. Each format of
+Calling a node makes the call of a Relay operator under the names and parameters it has in `relay`. Each format of
 models derives its own node from it, which adds how that format states attributes.
 """
 
@@ -19,7 +19,7 @@ from passlab.ir.types import Dim
 from passlab.op.dtypes import Array, guard_size
 
 
-class Site:
+class ModelNode:
     """A node of the operator `op_type` with a name, translated by a builder."""
 
     shape_hint = "fix the shapes of the inputs"
