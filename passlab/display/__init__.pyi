@@ -20,6 +20,7 @@ from passlab.display.graph import GraphView as GraphView
 from passlab.display.graph import graph_view as graph_view
 from passlab.display.instruments import InstrumentView as InstrumentView
 from passlab.display.instruments import instrument_view as instrument_view
+from passlab.display.instruments import printed_step_view as printed_step_view
 from passlab.display.module import ModuleView as ModuleView
 from passlab.display.module import module_view as module_view
 from passlab.display.node_values import NodeValuesView as NodeValuesView

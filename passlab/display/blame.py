@@ -202,12 +202,14 @@ class BlameView(ModuleView):
     # ------------------------------------------------------------ data
     def data(self) -> dict[str, Any]:
         table = LineTable()
-        shown = super().data_with(table)
+        shown = self.data_with(table)
         makers = Makers(self.recording, table)
         numbers = makers.numbers(self.lines[: len(shown["rows"])])
         links = Links(self.recording)
         links.add_program(self.lines)
         return {
+            "kind": self.kind,
+            "title": self.title,
             **shown,
             **table.data(),
             "makers": makers.data(rows=numbers),

@@ -130,17 +130,16 @@ class DiffView(View):
     # ------------------------------------------------------------ data
     def data(self) -> dict[str, Any]:
         table = LineTable()
-        before = [table.add(line) for line in self.before]
-        after = [table.add(line) for line in self.after]
+        return {"kind": self.kind, "title": sentence(self.diff), **self.data_with(table), **table.data()}
+
+    def data_with(self, table: LineTable) -> dict[str, Any]:
+        """Return what the widget draws, with the lines in a table that others may add to before it is read."""
         return {
-            "kind": self.kind,
-            "title": sentence(self.diff),
-            "before": before,
-            "after": after,
+            "before": [table.add(line) for line in self.before],
+            "after": [table.add(line) for line in self.after],
             "nodes": [line_numbers(self.before), line_numbers(self.after)],
             "operators": [list(item) for item in self.operators],
             **self.row_data(),
-            **table.data(),
         }
 
     def row_data(self) -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from passlab import limits
 from passlab.diffing.diff import diff
-from passlab.display.diffs import diff_view, sentence
-from passlab.display.module import module_view
+from passlab.display.diffs import DiffView, diff_view, sentence
+from passlab.display.listing import LineTable
+from passlab.display.module import ModuleView, module_view
 from passlab.display.parts import Code, Embedded, Fold, Part, PartsView, Rows, Sentence
 from passlab.display.recording import recording_view
 from passlab.display.timing import timing_view
@@ -67,67 +69,105 @@ class InstrumentView(PartsView):
         return self.table.frame()
 
 
+class PrintedStepView(PartsView):
+    """One program or diff that a printing instrument showed, as a line that unfolds."""
+
+    kind = "printer"
+
+    def __init__(self, step: PrintedStep) -> None:
+        self.step = step
+
+    @cached_property
+    def inside(self) -> ModuleView | DiffView | None:
+        """What the line unfolds to, besides the text of an error: the difference, or the program."""
+        before, after = self.step.before, self.step.after
+        if after is None:
+            return None
+        return module_view(after) if before is None else diff_view(diff(before, after))
+
+    @property
+    def outcome(self) -> str:
+        """What became of the pass, as marks know it: a program that is printed whole is an "input"."""
+        if isinstance(self.inside, DiffView):
+            return "changed" if self.inside.diff else "unchanged"
+        if self.inside is None:
+            return "failed" if self.step.body else "unchanged"
+        return "input"
+
+    @property
+    def summary(self) -> str:
+        """What is said of the pass in a line."""
+        if self.step.note or self.inside is None:
+            return self.step.note or "no program"
+        return sentence(self.inside.diff) if isinstance(self.inside, DiffView) else self.inside.title
+
+    @property
+    def title(self) -> str:
+        """When and which pass, and what is said of it."""
+        return f"{self.step.when} {self.step.name}: {self.summary}"
+
+    @property
+    def part(self) -> Fold:
+        """The line, which unfolds to the difference, the program or the error."""
+        inner: list[Part] = [Code(self.step.body)] if self.outcome == "failed" else []
+        if self.inside is not None and self.outcome != "unchanged":
+            inner = [Embedded(self.inside)]
+        tone = {"failed": "bad", "unchanged": "muted"}.get(self.outcome, "")
+        return Fold(self.title, inner, tone=tone)
+
+    def parts(self) -> Iterable[Part]:
+        yield self.part
+
+    def data(self) -> dict[str, Any]:
+        return printed_data(self.title, [self])
+
+    def data_with(self, table: LineTable) -> dict[str, Any]:
+        """Return what the widget shows of the step, with its lines in a table that steps share."""
+        step, inside = self.step, self.inside
+        lines = inside.data_with(table) if inside is not None and self.outcome != "unchanged" else {}
+        head = {"when": step.when, "name": visible(step.name), "said": visible(self.summary), "outcome": self.outcome}
+        return {**head, "body": step.body if self.outcome == "failed" else "", **lines}
+
+    def frame(self) -> pd.DataFrame:
+        """Return the step as a table of one row."""
+        return Table(("pass", "what happened"), [(self.step.name, self.summary)]).frame()
+
+
 class PrinterView(InstrumentView):
     """What `PrintIRBefore` or `PrintIRAfter` showed, a line for each pass that unfolds to the program or the diff."""
 
     kind = "printer"
     instrument: Printer
 
+    @cached_property
+    def steps(self) -> list[PrintedStepView]:
+        """The passes that were shown so far, one view for each."""
+        return [PrintedStepView(step) for step in self.instrument.steps]
+
     @property
     def title(self) -> str:
         """How many passes were shown."""
-        return f"{self.instrument.name}: {counted(len(self.instrument.steps), 'printed step')}"
+        return f"{self.instrument.name}: {counted(len(self.steps), 'printed step')}"
 
     @property
     def table(self) -> Table:
         """One row per pass: its name, and what is said of it."""
-        rows = [(f"{step.when} {step.name}", step_head(step)) for step in self.instrument.steps]
-        return Table(("pass", "what happened"), rows)
+        return Table(("pass", "what happened"), [(f"{v.step.when} {v.step.name}", v.summary) for v in self.steps])
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title, "muted")
-        yield from map(step_part, self.instrument.steps)
+        for view in self.steps:
+            yield view.part
+
+    def data(self) -> dict[str, Any]:
+        return printed_data(self.title, self.steps)
 
 
-class PrintedStepView(PartsView):
-    """One program or diff that a printing instrument showed."""
-
-    kind = "printed"
-
-    def __init__(self, step: PrintedStep) -> None:
-        self.step = step
-
-    @property
-    def title(self) -> str:
-        """What is said of the step."""
-        return step_head(self.step)
-
-    def parts(self) -> Iterable[Part]:
-        yield step_part(self.step)
-
-    def frame(self) -> pd.DataFrame:
-        """Return the step as a table of one row."""
-        return Table(("pass", "what happened"), [(self.step.name, self.title)]).frame()
-
-
-def step_head(step: PrintedStep) -> str:
-    """Return what is said of a step in one line."""
-    if step.note or step.after is None:
-        return step.note or "no program"
-    if step.before is not None:
-        return sentence(diff(step.before, step.after))
-    return module_view(step.after).title
-
-
-def step_part(step: PrintedStep) -> Part:
-    """Return the line of a step, which unfolds to its diff, its program or its error."""
-    head = f"{step.when} {step.name}: {step_head(step)}"
-    if step.after is None:
-        return Fold(head, [Code(step.body)] if step.body else [], tone="bad" if step.body else "muted")
-    if step.before is None:
-        return Fold(head, [Embedded(module_view(step.after))])
-    changed = diff(step.before, step.after)
-    return Fold(head, [Embedded(diff_view(changed))] if changed else [], tone="" if changed else "muted")
+def printed_data(title: str, views: Iterable[PrintedStepView]) -> dict[str, Any]:
+    """Return printed steps as data for the widget, with each different line once."""
+    table = LineTable()
+    steps = [view.data_with(table) for view in views]
+    return {"kind": PrinterView.kind, "title": visible(title), "steps": steps, **table.data()}
 
 
 def instrument_view(instrument: PassInstrument) -> View:

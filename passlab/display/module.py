@@ -79,19 +79,16 @@ class ModuleView(View):
         return tag("span", code_line(self.lines[at]), style=_LINE)
 
     def data(self) -> dict[str, Any]:
-        return self.data_with(LineTable())
+        table = LineTable()
+        return {"kind": self.kind, "title": self.title, **self.data_with(table), **table.data()}
 
     def data_with(self, table: LineTable) -> dict[str, Any]:
-        """Return what the widget needs, with the lines in a table that others may add to before it is read."""
-        most = limits.current().shown_lines
-        rows = [table.add(line) for line in self.lines[:most]]
+        """Return what the widget draws, with the lines in a table that others may add to before it is read."""
+        lines = self.lines[: limits.current().shown_lines]
         return {
-            "kind": self.kind,
-            "title": self.title,
-            "rows": rows,
-            "nodes": line_numbers(self.lines[:most]),
-            "left_out": max(0, len(self.lines) - most),
-            **table.data(),
+            "rows": [table.add(line) for line in lines],
+            "nodes": line_numbers(lines),
+            "left_out": len(self.lines) - len(lines),
         }
 
     def frame(self) -> pd.DataFrame:

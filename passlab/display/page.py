@@ -29,6 +29,7 @@ SCRIPTS = (
     "timing",
     "solving",
     "instrument",
+    "printer",
 )
 # The frame and the title are painted before the script, which takes their place, does anything.
 _HOST = """{

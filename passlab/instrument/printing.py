@@ -2,7 +2,8 @@
 
     PrintIRAfter(passes=["FuseOps"], functions=["main"], only_changed=True)
 
-The text goes to standard output, or to any object with `write`. What was shown is kept, as `text()` and `frame()`.
+The text goes to standard output, or to any object with `write`; in a notebook it is a view that grows pass by pass.
+What was shown is kept, as `text()` and `frame()`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +39,13 @@ class PrintedStep:
         return _entry(self.when, self.name, self.note, self.body)
 
 
-# Shows a step where a front-end can do better than text: a notebook sets it. None: text goes to standard output.
-presenter: ContextVar[Callable[[PrintedStep], None] | None] = ContextVar("passlab_presenter", default=None)
+class Presenter:
+    """Shows what printers without a file print, where a front-end can do better than text on standard output.
+
+    `show` is given the printer after each step, and once more, with `whole`, when its context has ended.
+    """
+
+    show: Callable[[Printer, bool], None] | None = None
 
 
 class Printer(PassInstrument):
@@ -69,7 +74,9 @@ class Printer(PassInstrument):
         self._met = {}
 
     def exit_pass_ctx(self) -> None:
-        """Say which of the passes asked for never ran: a misspelt name would otherwise just show nothing."""
+        """Say that this was all, and which passes asked for never ran: a misspelt name would else just show nothing."""
+        if Presenter.show is not None and self.file is None and self.steps:
+            Presenter.show(self, True)
         for name in self.passes or ():
             if self._met and name not in self._met:
                 near = did_you_mean(name, self._met)
@@ -84,9 +91,8 @@ class Printer(PassInstrument):
     ) -> None:
         step = PrintedStep(self.when, info.name, note, body, before, after)
         self.steps.append(step)
-        present = presenter.get()
-        if present is not None and self.file is None:
-            present(step)
+        if Presenter.show is not None and self.file is None:
+            Presenter.show(self, False)
         else:
             self._write(f"{step}\n")
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from passlab.instrument.printing import Presenter
 from passlab.notebook import completion, formatters, inspection
 from passlab.notebook.dump_magics import DumpMagics
 from passlab.notebook.fault_magics import FaultMagics
 from passlab.notebook.live import cell_ended
 from passlab.notebook.magics import RelayMagics
 from passlab.notebook.model_magics import ModelMagics
+from passlab.notebook.printed import PrintedHere
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 MAGICS = {
@@ -45,6 +47,7 @@ def load(shell: Any) -> None:
     magics = RelayMagics(shell, run_script=before[("line", "run")])
     shell.register_magics(magics, FaultMagics, DumpMagics, ModelMagics)
     shell.events.register("post_run_cell", cell_ended)
+    Presenter.show = PrintedHere().show
     _loaded[shell] = {
         "magics": before,
         "formatters": formatters.register(shell.display_formatter),
@@ -65,6 +68,7 @@ def unload(shell: Any) -> None:
     if state is None:
         return
     shell.events.unregister("post_run_cell", cell_ended)
+    Presenter.show = None
     for (kind, name), old in state["magics"].items():
         table = shell.magics_manager.magics[kind]
         if old is None:

@@ -29,6 +29,7 @@ VIEWS = {
     ("passlab.debugger.trace", "Trace"): "stepper_view",
     ("passlab.debugger.debugger", "Debugger"): "stepper_view",
     ("passlab.instrument.base", "PassInstrument"): "instrument_view",
+    ("passlab.instrument.printing", "PrintedStep"): "printed_step_view",
     ("passlab.vm.executable", "Executable"): "executable_view",
     ("passlab.vm.report", "Report"): "profile_view",
     ("passlab.table", "Table"): "table_view",

@@ -63,6 +63,12 @@ class InstrumentWidget(ViewWidget):
     _esm = script("instrument")
 
 
+class PrinterWidget(ViewWidget):
+    """What a printing instrument showed, a line for each pass."""
+
+    _esm = script("printer")
+
+
 class SolvingWidget(ViewWidget):
     """An analysis at work."""
 
@@ -261,6 +267,7 @@ _WIDGETS: dict[str, type[ViewWidget]] = {
     "graph": GraphWidget,
     "instrument": InstrumentWidget,
     "pipeline": PipelineWidget,
+    "printer": PrinterWidget,
     "solving": SolvingWidget,
     "stepper": StepperWidget,
     "timing": TimingWidget,
@@ -283,6 +290,7 @@ __all__ = [
     "InstrumentWidget",
     "ModuleWidget",
     "PipelineWidget",
+    "PrinterWidget",
     "Shown",
     "SolvingWidget",
     "StepperWidget",

@@ -1,0 +1,183 @@
+// The widget of what a printing instrument showed: a line for each pass, which opens to its diff, its program or its error.
+import { CodePane } from "./codepane.js";
+import { chips } from "./diff.js";
+import { DiffPane } from "./diffpane.js";
+import { button, el, help, ICONS, icon, keys, many, reveal, uniqueId } from "./dom.js";
+import { mark, passName } from "./passlist.js";
+import { mountPane, Selection } from "./selection.js";
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["j k", "next and previous pass"], ["Enter", "open the pass, or close it"], ["f", "open all, or close all"], ["c", "only passes that changed something"],
+  ["n p", "in the open diff: next and previous change"], ["/", "find a pass"], ["g G", "first and last"], ["click", "select a line's node in all views"], ["Esc", "let go of it"],
+]);
+
+/** What a line opens to. @typedef {{element: HTMLElement, show: () => void, updateSelection: () => void, close: () => void, next: (way: number) => unknown}} Inside */
+
+class Printed {
+  /** @param {HTMLElement} root @param {Selection} selection */
+  constructor(root, selection) {
+    [this.root, this.selection] = [root, selection];
+    this.data = /** @type {any} */ ({ steps: [] });
+    this.at = 0;
+    this.changed = false; // whether only passes are listed that changed something
+    this.word = "";
+    this.items = /** @type {{item: HTMLElement, head: HTMLElement, body: HTMLElement, inside: Inside | null}[]} */ ([]);
+    this.element = el("div", "pl-printed-list");
+    this.name = uniqueId();
+    this.element.addEventListener("click", (event) => {
+      const head = /** @type {Element} */ (event.target).closest(".pl-printed-head");
+      const at = head ? this.items.findIndex((one) => one.head === head) : -1;
+      if (at >= 0) [this.at = at, this.toggle(at), this.press()];
+    });
+  }
+
+  /** Show passes; those that are there already stay as they are, for an instrument only adds to them. @param {any} data */
+  show(data) {
+    const kept = data.steps.length >= this.data.steps.length && this.data.steps.every((/** @type {any} */ step, /** @type {number} */ at) => step.name === data.steps[at].name && step.said === data.steps[at].said);
+    if (!kept) {
+      this.close();
+      this.items = [];
+      this.element.replaceChildren();
+      this.at = 0;
+    }
+    this.data = data;
+    for (let at = this.items.length; at < data.steps.length; at++) this.add(at);
+    if (data.steps.length === 1) this.toggle(0, true);
+    this.filter();
+  }
+
+  /** @param {number} at */
+  add(at) {
+    const step = this.data.steps[at], opens = !!(step.rows || step.kinds || step.body);
+    const caret = el("span", `pl-fold${opens ? "" : " pl-none"}`, opens ? icon(ICONS.right) : null);
+    const name = el("span", "pl-pass-name", el("span", "pl-dim", `${step.when} `), ...passName(step.name));
+    const head = el("button", "pl-printed-head", caret, mark(step.outcome), name, el("span", "pl-printed-said", step.said)), body = el("div", "pl-printed-body");
+    head.setAttribute("type", "button");
+    head.title = step.said;
+    head.tabIndex = -1;
+    body.hidden = true;
+    body.id = `${this.name}-${at}`;
+    if (opens) {
+      head.setAttribute("aria-expanded", "false");
+      head.setAttribute("aria-controls", body.id);
+    }
+    const item = el("div", `pl-printed pl-printed-${step.outcome}`, head, body);
+    this.items.push({ item, head, body, inside: null });
+    this.element.append(item);
+  }
+
+  /** What a step opens to. @param {number} at @returns {Inside | null} */
+  make(at) {
+    const step = this.data.steps[at], { data } = this;
+    if (step.kinds) {
+      const pane = new DiffPane(this.root, () => {}, this.selection);
+      const element = el("div", "", ...(step.operators.length ? [chips(step.operators)] : []), pane.element);
+      const show = () => pane.show(data, step.before, step.after, step, ...step.nodes);
+      return { element, show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: (way) => pane.next(way) };
+    }
+    if (step.rows) {
+      const pane = new CodePane(this.root, this.selection), left = step.left_out ? [el("div", "pl-empty", `⋯ ${many(step.left_out, "more line")}`)] : [];
+      const show = () => pane.show(data, step.rows, null, null, step.nodes);
+      return { element: el("div", "", pane.element, ...left), show, updateSelection: () => pane.updateSelection(), close: () => pane.close(), next: () => false };
+    }
+    return step.body ? { element: el("pre", "pl-printed-error", step.body), show: () => {}, updateSelection: () => {}, close: () => {}, next: () => false } : null;
+  }
+
+  /** Open a pass, or close it. @param {number} at @param {boolean} [open] */
+  toggle(at, open = !!this.items[at]?.body.hidden) {
+    const one = this.items[at];
+    if (!one || one.body.hidden === !open || !one.head.hasAttribute("aria-expanded")) return;
+    if (open && !one.inside) {
+      one.inside = this.make(at);
+      if (one.inside) one.body.append(one.inside.element);
+    }
+    one.body.hidden = !open;
+    one.head.setAttribute("aria-expanded", String(open));
+    if (open && one.inside) one.inside.show();
+  }
+
+  toggleAll() {
+    const open = this.items.some(({ head, item }) => !item.hidden && head.getAttribute("aria-expanded") === "false");
+    this.items.forEach(({ item }, at) => item.hidden || this.toggle(at, open));
+  }
+
+  filter() {
+    this.items.forEach(({ item }, at) => {
+      const step = this.data.steps[at];
+      item.hidden = (this.changed && step.outcome === "unchanged") || !`${step.when} ${step.name} ${step.said}`.toLowerCase().includes(this.word);
+    });
+    if (this.items[this.at]?.item.hidden) this.go(1) || this.go(-1);
+    this.press();
+  }
+
+  /** Go to another listed pass. @param {number} way @param {number} [from] */
+  go(way, from = this.at) {
+    let to = from + way;
+    while (this.items[to]?.item.hidden) to += way;
+    if (!this.items[to]) return false;
+    this.at = to;
+    this.press();
+    return true;
+  }
+
+  press() {
+    this.items.forEach(({ item, head }, at) => {
+      item.classList.toggle("pl-chosen", at === this.at);
+      if (at === this.at) reveal(this.element, head);
+    });
+  }
+
+  /** @param {number} way */
+  next(way) {
+    const { inside, body } = this.items[this.at] || {};
+    return inside && body && !body.hidden ? inside.next(way) : false;
+  }
+
+  updateSelection() {
+    for (const { inside, body } of this.items) if (inside && !body.hidden) inside.updateSelection();
+  }
+
+  close() {
+    for (const { inside } of this.items) if (inside) inside.close();
+  }
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-printer");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, KEYS), list = new Printed(root, selection);
+  const find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), only = button("changed", () => {
+    list.changed = !list.changed;
+    only.setAttribute("aria-pressed", String(list.changed));
+    list.filter();
+  });
+  only.title = "only passes that changed something (c)";
+  only.setAttribute("aria-pressed", "false");
+  find.placeholder = "find";
+  find.setAttribute("aria-label", "passes that hold a word");
+  find.addEventListener("input", () => {
+    list.word = find.value.trim().toLowerCase();
+    list.filter();
+  });
+  const all = button("open all", () => list.toggleAll());
+  all.title = "open all, or close all (f)";
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), find, only, all, button("?", () => keyHelp())), list.element);
+  keys(root, {
+    "?": () => keyHelp(), j: () => list.go(1), k: () => list.go(-1), ArrowDown: () => list.go(1), ArrowUp: () => list.go(-1),
+    g: () => list.go(1, -1), G: () => list.go(-1, list.items.length), Enter: () => (document.activeElement === find ? root.focus() : list.toggle(list.at)),
+    f: () => list.toggleAll(), c: () => only.click(), n: () => list.next(1), p: () => list.next(-1), "/": () => find.focus(),
+    Escape: () => {
+      selection.set([]);
+      root.focus();
+    },
+  });
+  const update = () => {
+    const data = model.get("data");
+    title.textContent = data.title;
+    list.show(data);
+  };
+  return mountPane({ model, el: host }, root, selection, list, update);
+}
+
+export default { render };

@@ -1,0 +1,58 @@
+"""What `PrintIRBefore` and `PrintIRAfter` print in a notebook: one widget, which grows with every pass."""
+
+from __future__ import annotations
+
+from time import monotonic
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from IPython.display import display
+
+from passlab.display import instrument_view
+from passlab.instrument.printing import Printer
+from passlab.notebook.progress import PATIENCE
+from passlab.notebook.widgets import PrinterWidget
+
+SHARE = 10  # of the time of a pipeline, at most one part in so many goes into showing what it printed so far
+
+
+class Printed:
+    """The widget of one printer. A pipeline that ends soon shows it at its end, others as long as they run."""
+
+    def __init__(self) -> None:
+        self.widget: PrinterWidget | None = None
+        self.handle: Any = None
+        self.next = monotonic() + PATIENCE
+
+    def update(self, printer: Printer, whole: bool) -> None:
+        """Show the steps that have come, now or, where that would take too much of the time, with a later one."""
+        began = monotonic()
+        if began < self.next and not whole:
+            return
+        view = instrument_view(printer)
+        if self.widget is None:
+            self.widget = PrinterWidget(view)
+            self.handle = display(self.widget, display_id=not whole or None)
+        else:
+            self.widget.view = view
+            self.widget.data = view.data()
+            if whole and self.handle is not None:
+                self.handle.update(self.widget)  # for its twins, where no widget runs
+        ended = monotonic()
+        self.next = ended + SHARE * (ended - began)
+
+
+class PrintedHere:
+    """Shows printers, each in the cell in which its context was entered."""
+
+    def __init__(self) -> None:
+        self._shown: WeakKeyDictionary[Printer, Printed] = WeakKeyDictionary()
+
+    def show(self, printer: Printer, whole: bool) -> None:
+        """Show what a printer has printed so far; with `whole` its context has ended, and the next begins anew."""
+        self._shown.setdefault(printer, Printed()).update(printer, whole)
+        if whole:
+            del self._shown[printer]
+
+
+__all__ = ["PrintedHere"]
