@@ -27,7 +27,6 @@ from passlab.display.node_values import NodeValuesView as NodeValuesView
 from passlab.display.node_values import node_values_view as node_values_view
 from passlab.display.operators import OperatorsView as OperatorsView
 from passlab.display.operators import operators_view as operators_view
-from passlab.display.parts import PartsView as PartsView
 from passlab.display.profile import ProfileView as ProfileView
 from passlab.display.profile import profile_view as profile_view
 from passlab.display.recording import RecordingView as RecordingView
@@ -57,4 +56,5 @@ from passlab.display.timing import TimingView as TimingView
 from passlab.display.timing import timing_view as timing_view
 from passlab.display.tree import TreeView as TreeView
 from passlab.display.tree import tree_view as tree_view
+from passlab.display.view import PartsView as PartsView
 from passlab.display.view import View as View

@@ -9,17 +9,17 @@ first time one is asked, and then in the program. What the passes did is known b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passlab.diffing.diff import node_name
-from passlab.display.html import Markup, tag
+from passlab.display.code_lines import Listing, Maker
 from passlab.display.listing import Line, LineTable
 from passlab.display.module import ModuleView, code_line
 from passlab.display.nodes import Links
-from passlab.display.palette import AMBER, BLUE, CODE, GREEN, MUTED, PINK, TEAL, VIOLET
-from passlab.display.view import cap
+from passlab.display.palette import AMBER, BLUE, GREEN, PINK, TEAL, VIOLET
+from passlab.display.parts import Gap, Part, Sentence
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Constant
@@ -149,13 +149,18 @@ class BlameView(ModuleView):
         lines = counted(total, "line")
         return visible(f"{where}: {', '.join([lines, *counts])}")
 
-    def text(self) -> str:
-        gutters = [
-            f"{name.ljust(self._width)} {' ' if credit is None else '|'} " if self._width else ""
-            for name, credit in zip(self._names, self.credits, strict=True)
-        ]
-        lines = [f"{gutter}{line.text}".rstrip() for gutter, line in zip(gutters, self.lines, strict=True)]
-        return cap([f"{self.title}.", "", *lines], "frame() has a row for each")
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(f"{self.title}.", "muted")
+        yield Gap()
+        pairs = zip(self.lines, map(self._maker, self._names, self.credits), strict=True)
+        yield Listing([code_line(line, maker=maker) for line, maker in pairs])
+
+    def _maker(self, name: str, credit: Credit | None) -> Maker:
+        """Return what stands in the gutter: the pass, and along what it made a bar, which hovering explains."""
+        if credit is None:
+            return Maker(name)
+        tip = f"{label(credit.event)}\n{credit.description(self.recording.provenance)}".strip()
+        return Maker(name, COLOURS[self._colours[credit.event.name]], tip)
 
     @cached_property
     def _names(self) -> list[str]:
@@ -172,32 +177,8 @@ class BlameView(ModuleView):
         return names
 
     @cached_property
-    def _width(self) -> int:
-        """How many characters the longest name in the gutter has; 0 where no pass made anything."""
-        return max((len(name) for name in self._names), default=0)
-
-    # ------------------------------------------------------------ static HTML
-    @cached_property
     def _colours(self) -> dict[str, int]:
         return colours(self.recording)
-
-    def line_html(self, at: int) -> Markup:
-        """Return a line with its gutter: the pass, and a bar along what it made, which hovering explains."""
-        if not self._width:
-            return super().line_html(at)
-        credit = self.credits[at]
-        colour, last = MUTED, None
-        if credit is not None:
-            colour = COLOURS[self._colours[credit.event.name]]
-            last = f"{label(credit.event)}\n{credit.description(self.recording.provenance)}".strip()
-        looks = f"{_GUTTER};color:{colour};width:{self._width + 2}ch"
-        bar = tag("span", style=f"{_BAR};background:{'transparent' if credit is None else colour}", title=last)
-        name = tag("span", self._names[at], style=looks, title=last)
-        return tag("span", name, bar, tag("span", code_line(self.lines[at]), style=_TEXT), style=_ROW)
-
-    @property
-    def fold_looks(self) -> str:
-        return f"{CODE};color:{MUTED};padding:0 12px 0 {self._width + 5}ch" if self._width else super().fold_looks
 
     # ------------------------------------------------------------ data
     def data(self) -> dict[str, Any]:
@@ -225,12 +206,6 @@ class BlameView(ModuleView):
             for number, (line, credit) in enumerate(zip(self.lines, self.credits, strict=True), 1)
         ]
         return pd.DataFrame(rows, columns=["line", "text", "made by", "rule", "from"])
-
-
-_ROW = "display:flex"
-_GUTTER = "flex:none;padding-right:1ch;text-align:right;white-space:pre;overflow:hidden;box-sizing:border-box"
-_BAR = "flex:none;width:3px;margin-right:1ch"
-_TEXT = "flex:1;min-width:0;padding-left:44px;text-indent:-44px"
 
 
 def blame_view(recording: Recording, step: int | str = -1) -> BlameView:

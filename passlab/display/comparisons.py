@@ -9,9 +9,11 @@ from typing import Any
 from passlab.diffing.diff import diff
 from passlab.display.diffs import DiffView, diff_view
 from passlab.display.listing import Line, listing
-from passlab.display.parts import Embedded, Fold, Part, PartsView, Rows, Sentence
+from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.recording import outcome
+from passlab.display.rows import Rows
 from passlab.display.timing import milliseconds
+from passlab.display.view import View
 from passlab.errors import Diagnostic, PassError, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
@@ -24,7 +26,7 @@ STATIC_DIFFS = 3  # that static HTML shows: the first divergence and those that 
 PLAIN = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
 
 
-class ComparisonView(PartsView):
+class ComparisonView(View):
     """Two recordings, step by step."""
 
     kind = "comparison"
@@ -48,7 +50,7 @@ class ComparisonView(PartsView):
         yield Rows(Table(PLAIN, [tuple(row[at] for at in kept) for row in columns.rows]))
         differing = [row for row in self.comparison.rows if not row.same]
         for row in differing[:STATIC_DIFFS]:
-            yield Fold(f"after {row.name}", [Embedded(diff_view(row.diff()))], brief=True)
+            yield HtmlOnly(Fold(f"after {row.name}", [Embedded(diff_view(row.diff()))]))
 
     def frame(self) -> Any:
         """Return one row per step."""

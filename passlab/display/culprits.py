@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from passlab.display.diffs import diff_view
 from passlab.display.html import escape
 from passlab.display.module import module_view
-from passlab.display.parts import Code, Embedded, Fold, Part, PartsView, Rows, Sentence
+from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
+from passlab.display.rows import Rows
+from passlab.display.view import View
 from passlab.errors import Diagnostic, FileAccessError, counted
 from passlab.instrument.statistics import count_module
 from passlab.lab.culprit_search import Culprit
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class CulpritView(PartsView):
+class CulpritView(View):
     """What broke a program, and how one knows."""
 
     kind = "culprit"
@@ -45,7 +47,7 @@ class CulpritView(PartsView):
         if culprit.found:
             size = counted(count_module(culprit.module)[0], "node")
             yield Fold(f"the smallest program that shows it: {size}", [Embedded(module_view(culprit.module))])
-            yield Fold("a script that shows it", [Code(culprit.script())], tone="muted", brief=True)
+            yield HtmlOnly(Fold("a script that shows it", [Code(culprit.script())], tone="muted"))
         if len(culprit.table()):
             yield Fold("what was looked at", [Rows(culprit.table())], tone="muted")
 
@@ -59,7 +61,7 @@ def culprit_view(culprit: Culprit) -> CulpritView:
     return CulpritView(culprit)
 
 
-class CampaignView(PartsView):
+class CampaignView(View):
     """What a search for programs that a pass breaks came to."""
 
     kind = "campaign"
@@ -75,7 +77,7 @@ class CampaignView(PartsView):
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title, "bad" if self.campaign.found else "good")
         for failure in self.campaign.failures:
-            inside = [Embedded(module_view(failure.module)), Fold("as a test", [Code(failure.test())], brief=True)]
+            inside = [Embedded(module_view(failure.module)), HtmlOnly(Fold("as a test", [Code(failure.test())]))]
             yield Fold(failure.why.split("\n")[0], inside)
         yield Fold("the programs that were tried", [Rows(self.campaign.sources())], tone="muted")
 
@@ -84,7 +86,7 @@ class CampaignView(PartsView):
         return self.campaign.sources().frame()
 
 
-class CampaignReport(PartsView):
+class CampaignReport(View):
     """All that a campaign came to, over all its runs: a page that stands alone."""
 
     kind = "campaign"
@@ -101,7 +103,7 @@ class CampaignReport(PartsView):
         campaign = self.campaign
         yield Sentence(self.title, "bad" if campaign.records else "good")
         for record in campaign.records:
-            inside = [Code(record.program), Fold("as a test", [Code(record.test)], brief=True)]
+            inside = [Code(record.program), HtmlOnly(Fold("as a test", [Code(record.test)]))]
             yield Fold(f"program {record.number:,}: {record.why.splitlines()[0]}", inside)
         yield Fold("the programs that were tried", [Rows(campaign.sources())], tone="muted")
         if campaign.left_out:

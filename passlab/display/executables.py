@@ -13,7 +13,9 @@ from passlab.debugger.code_map import CodeMap
 from passlab.display.listing import Line, LineTable, Piece
 from passlab.display.module import module_view
 from passlab.display.nodes import NO_NODE, number_of
-from passlab.display.parts import Embedded, Fold, Part, PartsView, Rows, Sentence
+from passlab.display.parts import Embedded, Fold, Part, Sentence
+from passlab.display.rows import Rows
+from passlab.display.view import View
 from passlab.errors import counted
 from passlab.ir.expr import Expr
 from passlab.table import Table
@@ -27,7 +29,7 @@ _INSTRUCTION = 8  # the column where an instruction begins, behind its number
 _WORDS = re.compile(r"\$\d+|@[\w.]+|Const\[\d+\]|[A-Za-z_]\w*")
 
 
-class ExecutableView(PartsView):
+class ExecutableView(View):
     """An executable, listed."""
 
     kind = "executable"

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import passlab
 from passlab.diffing.diff import node_name
-from passlab.display.parts import Code, Fold, Part, PartsView, Sentence
+from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
+from passlab.display.view import View
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Expr
@@ -42,7 +43,7 @@ class UserFrame(NamedTuple):
         return f"{self.file}:{self.line}, in {self.function}"
 
 
-class FailureView(PartsView):
+class FailureView(View):
     """Why a pass failed."""
 
     kind = "failure"
@@ -88,7 +89,7 @@ class FailureView(PartsView):
         if self.node:
             yield Sentence(f"working on: {self.node}")
         if self.frames:
-            yield Fold("the full traceback", [Code(self.traceback)], tone="muted", brief=True)
+            yield HtmlOnly(Fold("the full traceback", [Code(self.traceback)], tone="muted"))
 
     def data(self) -> dict[str, Any]:
         return {

@@ -5,12 +5,14 @@ What the next instruction reads and writes is marked, so that a lesson can show 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from passlab.debugger.values import short_text
 from passlab.display.html import Markup, tag
-from passlab.display.palette import AMBER, BLUE, CELL, CODE, MUTED, PROSE, RULE, TABLE
-from passlab.display.view import View, cap
+from passlab.display.palette import AMBER, BLUE, CELL, CODE, MUTED, RULE, TABLE
+from passlab.display.parts import Beside, HtmlOnly, Part, Sentence
+from passlab.display.view import View
 
 if TYPE_CHECKING:
     from passlab.debugger.instant import Instant
@@ -21,10 +23,40 @@ _MARKS = {"reads": ("●", BLUE), "writes": ("▶", AMBER), "": ("", MUTED)}
 _WORDS = {"reads": "read next", "writes": "written next"}
 
 
+class FrameBox(Part):
+    """One frame: a title, and for each register its name, its value and its mark."""
+
+    def __init__(self, title: str, rows: Sequence[tuple[str, str, str]]) -> None:
+        self.title, self.rows = title, rows
+
+    def lines(self) -> list[str]:
+        cells = [f"{_MARKS[mark][0] or ' '} {name}  {value}".rstrip() for name, value, mark in self.rows] or ["(empty)"]
+        width = max(len(self.title) + 2, *map(len, cells))
+        body = [f"│ {cell.ljust(width)} │" for cell in cells]
+        return [f"┌ {self.title} {'─' * (width - len(self.title))}┐", *body, f"└{'─' * (width + 2)}┘"]
+
+    def html(self) -> Markup:
+        cells = [
+            tag(
+                "tr",
+                tag("td", _MARKS[mark][0], style=f"{CELL};color:{_MARKS[mark][1]};padding:1px 4px"),
+                tag("td", name, style=f"{CELL};{CODE};color:{MUTED};padding:1px 6px"),
+                tag("td", value, style=f"{CELL};{CODE};padding:1px 6px"),
+                title=_WORDS.get(mark),
+                style="background:transparent",
+            )
+            for name, value, mark in self.rows
+        ]
+        head = tag("div", self.title, style=f"{CODE};font-weight:600;padding:2px 8px;border-bottom:{RULE}")
+        body = tag("table", tag("tbody", *cells), style=TABLE)
+        return tag("div", head, body, style=f"border:{RULE};border-radius:6px;min-width:120px")
+
+
 class FramesView(View):
     """The frames and registers of one instant of a traced run, outermost frame first."""
 
     kind = "frames"
+    whole = "instant.registers has all values"
 
     def __init__(self, instant: Instant) -> None:
         self.instant = instant
@@ -70,43 +102,11 @@ class FramesView(View):
         """The number of outer frames that are not shown."""
         return max(0, self.instant.depth + 1 - SHOWN_FRAMES)
 
-    def text(self) -> str:
-        lines = [self.title]
-        lines += [f"({self._hidden} outer frames)"] if self._hidden else []
-        for title, rows in self.boxes():
-            cells = [f"{_MARKS[mark][0] or ' '} {name}  {value}".rstrip() for name, value, mark in rows] or ["(empty)"]
-            width = max(len(title) + 2, *map(len, cells))
-            lines.append(f"┌ {title} {'─' * (width - len(title))}┐")
-            lines += [f"│ {cell.ljust(width)} │" for cell in cells]
-            lines.append(f"└{'─' * (width + 2)}┘")
-        return cap(lines, "instant.registers has all values")
-
-    def html(self) -> Markup:
-        boxes = [self._box(title, rows) for title, rows in self.boxes()]
-        hidden = [tag("div", f"{self._hidden} outer frames", style=f"{PROSE};color:{MUTED}")] if self._hidden else []
-        legend = " · ".join(f"{_MARKS[mark][0]} {words}" for mark, words in _WORDS.items())
-        return tag(
-            "div",
-            tag("div", self.title, style=f"{CODE};color:{MUTED}"),
-            tag("div", *hidden, *boxes, style="display:flex;flex-wrap:wrap;gap:10px;align-items:flex-end;margin:6px 0"),
-            tag("div", legend, style=f"{PROSE};color:{MUTED};font-size:11px"),
-        )
-
-    def _box(self, title: str, rows: list[tuple[str, str, str]]) -> Markup:
-        cells = [
-            tag(
-                "tr",
-                tag("td", _MARKS[mark][0], style=f"{CELL};color:{_MARKS[mark][1]};padding:1px 4px"),
-                tag("td", name, style=f"{CELL};{CODE};color:{MUTED};padding:1px 6px"),
-                tag("td", value, style=f"{CELL};{CODE};padding:1px 6px"),
-                title=_WORDS.get(mark),
-                style="background:transparent",
-            )
-            for name, value, mark in rows
-        ]
-        head = tag("div", title, style=f"{CODE};font-weight:600;padding:2px 8px;border-bottom:{RULE}")
-        body = tag("table", tag("tbody", *cells), style=TABLE)
-        return tag("div", head, body, style=f"border:{RULE};border-radius:6px;min-width:120px")
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(self.title, "muted")
+        hidden = [Sentence(f"({self._hidden} outer frames)", "muted")] if self._hidden else []
+        yield Beside([*hidden, *(FrameBox(title, rows) for title, rows in self.boxes())])
+        yield HtmlOnly(Sentence(" · ".join(f"{_MARKS[mark][0]} {words}" for mark, words in _WORDS.items()), "muted"))
 
     def data(self) -> dict[str, Any]:
         boxes = [{"title": title, "registers": [list(row) for row in rows]} for title, rows in self.boxes()]

@@ -15,15 +15,15 @@ from passlab.diffing.diff import Change, Diff, diff
 from passlab.display.dataflow import Box, Dataflow, dataflow, fold_chains, fold_groups, truncate
 from passlab.display.drawing import Face, box_size, draw
 from passlab.display.families import family
-from passlab.display.html import Markup, picture, tag
+from passlab.display.html import Markup
 from passlab.display.layout import LayoutError, lay_out_all
 from passlab.display.listing import short_type, type_text
 from passlab.display.nodes import number_of
-from passlab.display.palette import BOX, MUTED, PROSE
+from passlab.display.parts import Drawing, Gap, Part, Sentence
 from passlab.display.repeats import Item, Piece, structure
 from passlab.display.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.sheet_data import SheetData, on_sheet
-from passlab.display.view import View, cap
+from passlab.display.view import View
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
@@ -48,6 +48,7 @@ class GraphView(View):
     """A program as boxes and arrows. `changed` are nodes to mark, or a diff whose new side this is."""
 
     kind = "graph"
+    whole = "graph_view(function) shows one function"
 
     def __init__(
         self,
@@ -127,25 +128,28 @@ class GraphView(View):
         return ", ".join(notes)
 
     # ------------------------------------------------------------ forms
-    def text(self) -> str:
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(f"Dataflow: {self.title}.", "muted")
+        yield Gap()
+        yield Drawing(self._draw, f"dataflow graph: {self.title}", self._words(), self.is_large)
+
+    def _draw(self) -> Markup:
+        return draw(*on_sheet(self.graph, self.faces, pack(self.items, self.placed, STATIC_WINDOW)))
+
+    def _words(self) -> list[str]:
+        """The boxes one by one: each with the names of those it takes values of."""
         graph = self.graph
         names = _names(graph)
         into: list[list[str]] = [[] for _ in graph.boxes]
         for arrow in graph.arrows:
             into[arrow.target].append(f"{names[arrow.source]}{arrow.label if arrow.label[:1] == '.' else ''}")
-        lines = [f"Dataflow: {self.title}.", ""]
+        lines = []
         for box, face in zip(graph.boxes, self.faces, strict=True):
             mark = {"added": "+ ", "changed": "* ", "moved": "~ "}.get(face.fate, "  ")
             more = f"  [{', '.join(face.lines[1:])}]" if len(face.lines) > 1 else ""
             sources = f" <- {', '.join(into[box.number])}" if into[box.number] else ""
             lines.append(f"{mark}{names[box.number]}{sources}{more}")
-        return cap(lines, "graph_view(function) shows one function")
-
-    def html(self) -> Markup:
-        title = tag("div", self.title, style=f"{PROSE};color:{MUTED}")
-        svg = draw(*on_sheet(self.graph, self.faces, pack(self.items, self.placed, STATIC_WINDOW)))
-        look = "max-width:100%" if self.is_large else "max-width:none"
-        return tag("div", title, tag("div", picture(svg, f"dataflow graph: {self.title}", look), style=BOX))
+        return lines
 
     @building()
     def data(self) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from passlab.diffing.diff import diff
 from passlab.display.diffs import DiffView, diff_view, sentence
 from passlab.display.listing import LineTable
 from passlab.display.module import ModuleView, module_view
-from passlab.display.parts import Code, Embedded, Fold, Part, PartsView, Rows, Sentence
+from passlab.display.parts import Code, Embedded, Fold, Part, Sentence
 from passlab.display.recording import recording_view
+from passlab.display.rows import Rows
 from passlab.display.timing import timing_view
 from passlab.display.view import View
 from passlab.errors import counted, visible
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 MOST_ATTRIBUTES = 40
 
 
-class InstrumentView(PartsView):
+class InstrumentView(View):
     """An instrument: its table, where it has one; else what can be read of it."""
 
     kind = "instrument"
@@ -69,7 +70,7 @@ class InstrumentView(PartsView):
         return self.table.frame()
 
 
-class PrintedStepView(PartsView):
+class PrintedStepView(View):
     """One program or diff that a printing instrument showed, as a line that unfolds."""
 
     kind = "printer"

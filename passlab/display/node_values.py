@@ -15,7 +15,9 @@ from passlab.display.graph import GraphView
 from passlab.display.listing import Line
 from passlab.display.module import ModuleView
 from passlab.display.nodes import line_node
-from passlab.display.parts import Code, Fold, Part, PartsView, Rows, Sentence
+from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
+from passlab.display.rows import Rows
+from passlab.display.view import View
 from passlab.errors import visible
 from passlab.evaluate.agreement import Disagreement
 from passlab.ir.expr import Expr
@@ -25,7 +27,7 @@ STATIC_LINES = 400
 MICRO, MILLI = 1e-6, 1e-3
 
 
-class NodeValuesView(PartsView):
+class NodeValuesView(View):
     """A run on its program; with `against` held to an earlier run."""
 
     kind = "values"
@@ -52,7 +54,7 @@ class NodeValuesView(PartsView):
         yield Sentence(self.title)
         pairs = list(zip(self.module.lines, self.nodes, strict=True))[:STATIC_LINES]
         yield Code("\n".join(self._plain(line, node) for line, node in pairs))
-        yield Fold("times and bytes", [Rows(self.run.table())], brief=True)
+        yield HtmlOnly(Fold("times and bytes", [Rows(self.run.table())]))
 
     def frame(self) -> Any:
         """Return one row per node."""

@@ -1,21 +1,23 @@
-"""What a view is made of: a few kinds of parts, each of which renders itself as plain text and as static HTML.
+"""What a view is made of: parts, each of which renders itself as lines of plain text and as static HTML.
 
-A view lists its parts once (`PartsView.parts`); its text, its HTML and what a page shows before its script runs are
-all drawn from that list. This module knows nothing of programs or passes.
+A view lists its parts once (`View.parts`); its text, its HTML and what a page shows before its script runs are all
+drawn from that list. Here are the simple parts; `rows` has tables and lists, `code_lines` listings, `lanes` bars along
+time. None of them knows of programs or passes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from passlab.display.html import Markup, tag
+from passlab.display.html import Markup, join, picture, tag
 from passlab.display.palette import BOX, CODE, GREEN, MUTED, PROSE, RED
-from passlab.display.tables import TableView
-from passlab.display.view import View, cap
-from passlab.table import Table
 
-TONES = {"": "", "muted": MUTED, "good": GREEN, "bad": RED}
+if TYPE_CHECKING:
+    from passlab.display.view import View
+
+TONES = {"": "", "muted": f";color:{MUTED}", "good": f";color:{GREEN}", "bad": f";color:{RED}"}
 
 
 class Part:
@@ -40,8 +42,17 @@ class Sentence(Part):
         return self.text.split("\n")
 
     def html(self) -> Markup:
-        colour = f";color:{TONES[self.tone]}" if self.tone else ""
-        return tag("div", self.text, style=f"{PROSE};margin:4px 0{colour}")
+        return tag("div", self.text, style=f"{PROSE};margin:4px 0{TONES[self.tone]}")
+
+
+class Gap(Part):
+    """An empty line of the text; HTML has margins."""
+
+    def lines(self) -> list[str]:
+        return [""]
+
+    def html(self) -> Markup:
+        return Markup("")
 
 
 class Code(Part):
@@ -58,18 +69,18 @@ class Code(Part):
         return tag("div", tag("pre", self.text, style=look), style=BOX)
 
 
-class Rows(Part):
-    """A table."""
+class Drawing(Part):
+    """A picture, which text tells in `words`. It is drawn when HTML is asked for."""
 
-    def __init__(self, table: Table, title: str = "") -> None:
-        self.view = TableView(table, title)
+    def __init__(self, draw: Callable[[], Markup], alt: str, words: Sequence[str] = (), fits: bool = True) -> None:
+        self.draw, self.alt, self.words, self.fits = draw, alt, list(words), fits
 
     def lines(self) -> list[str]:
-        title = [self.view.title] if self.view.title else []
-        return [*title, *self.view.text().split("\n")]
+        return self.words
 
     def html(self) -> Markup:
-        return self.view.html()
+        width = "max-width:100%" if self.fits else "max-width:none"
+        return tag("div", picture(self.draw(), self.alt, width), style=BOX)
 
 
 class Embedded(Part):
@@ -85,50 +96,82 @@ class Embedded(Part):
         return self.view.html()
 
 
-class Fold(Part):
-    """A line that opens to more parts, or is `opened` at first.
+class Beside(Part):
+    """Parts side by side where there is room, one below the other in text."""
 
-    In plain text everything is open; what is `brief` is left out of it.
-    """
-
-    def __init__(
-        self, head: str, inside: Sequence[Part], *, tone: str = "", brief: bool = False, opened: bool = False
-    ) -> None:
-        self.head, self.inside, self.tone, self.brief, self.opened = head, list(inside), tone, brief, opened
+    def __init__(self, parts: Iterable[Part]) -> None:
+        self.parts = list(parts)
 
     def lines(self) -> list[str]:
-        inner = [f"  {line}".rstrip() for part in self.inside for line in part.lines()]
-        return [] if self.brief else [self.head, *inner]
+        return [line for part in self.parts for line in part.lines()]
 
     def html(self) -> Markup:
-        colour = f";color:{TONES[self.tone]}" if self.tone else ""
+        look = "display:flex;flex-wrap:wrap;gap:10px;align-items:flex-end;margin:6px 0"
+        return tag("div", *[part.html() for part in self.parts], style=look)
+
+
+class Fold(Part):
+    """A line that opens to more parts, or is `opened` at first. In plain text everything is open."""
+
+    def __init__(self, head: str, inside: Iterable[Part], *, tone: str = "", opened: bool = False) -> None:
+        self.head, self._inside, self.tone, self.opened = head, inside, tone, opened
+
+    @cached_property
+    def inside(self) -> list[Part]:
+        """The parts, made when they are needed."""
+        return list(self._inside)
+
+    def lines(self) -> list[str]:
+        return [self.head, *[f"  {line}".rstrip() for part in self.inside for line in part.lines()]]
+
+    def html(self) -> Markup:
         if not self.inside:
-            return tag("div", self.head, style=f"{PROSE};margin:2px 0 2px 16px{colour}")
-        summary = tag("summary", self.head, style=f"{PROSE};cursor:pointer{colour}")
-        shown = {"open": "open"} if self.opened else {}
-        return tag("details", summary, *[part.html() for part in self.inside], style="margin:2px 0", **shown)
+            return tag("div", self.head, style=f"{PROSE};margin:2px 0 2px 16px{TONES[self.tone]}")
+        summary = tag("summary", self.head, style=f"{PROSE};cursor:pointer{TONES[self.tone]}")
+        return tag("details", summary, html_of(self.inside), style="margin:2px 0", open=self.opened)
 
 
-class PartsView(View):
-    """A view that is drawn from its parts."""
+class HtmlOnly(Part):
+    """Parts that text leaves out: times, and what is one fold away."""
 
-    @property
-    def title(self) -> str:
-        """What is shown, in a line."""
-        return ""
+    def __init__(self, *parts: Part) -> None:
+        self.parts = parts
 
-    def parts(self) -> Iterable[Part]:
-        """Return what the view consists of, from top to bottom."""
-        raise NotImplementedError
-
-    def text(self) -> str:
-        return cap([line for part in self.parts() for line in part.lines()], "frame() has a row for each")
+    def lines(self) -> list[str]:
+        return []
 
     def html(self) -> Markup:
-        return tag("div", *[part.html() for part in self.parts()])
-
-    def data(self) -> dict[str, Any]:
-        return {"kind": self.kind, "title": self.title, "text": self.text()}
+        return html_of(self.parts)
 
 
-__all__ = ["Code", "Embedded", "Fold", "Part", "PartsView", "Rows", "Sentence"]
+class TextOnly(Part):
+    """Lines of text for what HTML shows by other parts."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self.text = list(lines)
+
+    def lines(self) -> list[str]:
+        return self.text
+
+    def html(self) -> Markup:
+        return Markup("")
+
+
+def html_of(parts: Iterable[Part]) -> Markup:
+    """Return parts as HTML, one below the other."""
+    return join([part.html() for part in parts])
+
+
+__all__ = [
+    "Beside",
+    "Code",
+    "Drawing",
+    "Embedded",
+    "Fold",
+    "Gap",
+    "HtmlOnly",
+    "Part",
+    "Sentence",
+    "TextOnly",
+    "html_of",
+]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from passlab.display.html import Markup, picture, tag
-from passlab.display.palette import BOX, CELL, HEAD, HUES, MUTED, NUMBER, PROSE, TABLE
-from passlab.display.timing import bar
-from passlab.display.view import View, cap
-from passlab.table import text_table
+from passlab.display.html import Markup, tag
+from passlab.display.palette import HUES
+from passlab.display.parts import Drawing, HtmlOnly, Part, Sentence
+from passlab.display.rows import Rows
+from passlab.display.view import View
+from passlab.table import Table
 from passlab.vm.report import Report, Row
 
 if TYPE_CHECKING:
@@ -34,41 +35,36 @@ class ProfileView(View):
         return self.report.rows()
 
     @property
-    def whole(self) -> float:
+    def whole_time(self) -> float:
         """Microseconds of all events together."""
         return float(sum(row["Duration (us)"] for row in self.rows))
 
-    def text(self) -> str:
-        rows = [
-            (row["Name"], row["Count"], row["Argument Shapes"], row.get("Bytes", "")) for row in self.report.rows(False)
-        ]
-        table = text_table(("kernel", "count", "shapes", "bytes"), rows).split("\n") if rows else ["nothing was run"]
+    @property
+    def title(self) -> str:
+        """How many kernels ran."""
+        return f"{len(self.rows)} kernels"
+
+    def parts(self) -> Iterable[Part]:
+        yield HtmlOnly(Sentence(f"{len(self.report.calls):,} events, {self.whole_time / 1000:.2f} ms", "muted"))
+        if self.rows:
+            table = Table(NAMES, map(_row, self.report.rows(False)))
+            yield Rows(table, bars=("time ms",), measured=("time ms", "share"), longest_first="time ms")
+        else:
+            yield Sentence("nothing was run", "muted")
         if self.report.memory:
-            table.append(self._memory_said())
-        return cap(table, "frame() has a row for each")
+            yield Sentence(self._memory_said(), "muted")
+            memory, events = self.report.memory, len(self.report.calls)
+            yield HtmlOnly(Drawing(lambda: _memory_drawing(memory, events), "memory over time"))
 
     def _memory_said(self) -> str:
         return f"at most {self.report.peak_bytes:,} bytes alive at once, of {self.report.allocated_bytes:,} allocated"
-
-    def html(self) -> Markup:
-        longest = max((float(row["Duration (us)"]) for row in self.rows), default=0.0)
-        looks = [HEAD, *[f"{HEAD};{NUMBER}"] * 3, HEAD, f"{HEAD};{NUMBER}"]
-        head = tag("thead", tag("tr", *[tag("th", name, style=look) for name, look in zip(NAMES, looks, strict=True)]))
-        body = tag("tbody", *[_html_row(row, longest) for row in self.rows])
-        title = f"{len(self.report.calls):,} events, {self.whole / 1000:.2f} ms"
-        table = tag("table", head, body, style=f"{TABLE};width:100%")
-        parts = [tag("div", title, style=f"{PROSE};color:{MUTED}"), tag("div", table, style=BOX)]
-        if self.report.memory:
-            parts.append(tag("div", self._memory_said(), style=f"{PROSE};color:{MUTED}"))
-            parts.append(picture(_memory_drawing(self.report.memory, len(self.report.calls)), alt="memory over time"))
-        return tag("div", *parts)
 
     def data(self) -> dict[str, Any]:
         rows = [
             [row["Name"], round(row["Duration (us)"], 3), row["Count"], row["Argument Shapes"]] for row in self.rows
         ]
         memory = [list(point) for point in self.report.memory]
-        return {"kind": self.kind, "title": f"{len(rows)} kernels", "rows": rows, "memory": memory}
+        return {"kind": self.kind, "title": self.title, "rows": rows, "memory": memory}
 
     def frame(self) -> pd.DataFrame:
         """Return one row per kernel and shapes."""
@@ -80,18 +76,9 @@ def profile_view(report: Report) -> ProfileView:
     return ProfileView(report)
 
 
-def _html_row(row: Row, longest: float) -> Markup:
-    size = row.get("Bytes", "")
-    return tag(
-        "tr",
-        tag("td", row["Name"], style=CELL),
-        tag("td", bar(row["Duration (us)"] / 1e6, longest / 1e6), style=f"{CELL};width:160px"),
-        tag("td", f"{row['Percent']:.1f}%", style=f"{CELL};{NUMBER}"),
-        tag("td", f"{row['Count']:,}", style=f"{CELL};{NUMBER}"),
-        tag("td", row["Argument Shapes"], style=CELL),
-        tag("td", f"{size:,}" if isinstance(size, int) else str(size), style=f"{CELL};{NUMBER}"),
-        style="background:transparent",
-    )
+def _row(row: Row) -> tuple[Any, ...]:
+    share = f"{row['Percent']:.1f}%"
+    return row["Name"], row["Duration (us)"] / 1000, share, row["Count"], row["Argument Shapes"], row.get("Bytes", "")
 
 
 def _memory_drawing(memory: Sequence[tuple[int, int]], events: int) -> Markup:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +10,13 @@ from passlab.display.blame import Makers
 from passlab.display.diffs import DiffView, sentence
 from passlab.display.failures import failure_view
 from passlab.display.graph import GraphView, graph_view, lay_out_together
-from passlab.display.html import Markup, tag
 from passlab.display.listing import Line, LineTable, listing
 from passlab.display.nodes import Links, line_numbers
-from passlab.display.palette import BOX, CELL, CODE, HEAD, MUTED, OUTCOMES, PROSE, TABLE
-from passlab.display.timing import bar, milliseconds
-from passlab.display.view import View, cap
+from passlab.display.palette import OUTCOMES
+from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
+from passlab.display.rows import Entry, Outline
+from passlab.display.timing import milliseconds, time_bars
+from passlab.display.view import View
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module, shown_change
@@ -38,6 +39,7 @@ class RecordingView(View):
     """A recorded pipeline, pass by pass."""
 
     kind = "pipeline"
+    whole = "Recording.frame() has a row for each"
 
     def __init__(self, recording: Recording, brief: bool = False) -> None:
         self.recording = recording
@@ -101,27 +103,22 @@ class RecordingView(View):
         return brief
 
     # ------------------------------------------------------------ forms
-    def text(self) -> str:
-        lines = [f"Recording: {self.title}.", ""]
-        width = max((len(e.id) for e in self.recording.steps), default=1)
-        for event in self.recording.steps:
-            sign, _, name = OUTCOMES[outcome(event)]
-            lines.append(f"{event.id.rjust(width)} {sign} {event.text or event.name}")
-            if name != "unchanged":
-                lines.append(f"{' ' * width}   {self.said(event)}")
-        return cap(lines, "Recording.frame() has a row for each")
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(f"Recording: {self.title}.", "muted")
+        yield Gap()
+        yield Outline(self._entries(), ("ms",), noted="what it did", below=True)
+        for event in self._shown_diffs():
+            difference = self.diff(event)
+            assert difference is not None
+            yield HtmlOnly(Fold(f"{event.id} {event.text or event.name}", difference.changes(STATIC_LINES)))
 
-    def html(self) -> Markup:
-        longest = max((e.seconds for e in self.recording.steps), default=0.0)
-        rows = [self._html_row(event, longest) for event in self.recording.steps]
-        head = tag("thead", tag("tr", *[tag("th", name, style=HEAD) for name in ("", "pass", "ms", "what it did")]))
-        table = tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%")
-        return tag(
-            "div",
-            tag("div", self.title, style=f"{PROSE};color:{MUTED}"),
-            tag("div", table, style=BOX),
-            *[self._html_diff(event) for event in self._shown_diffs()],
-        )
+    def _entries(self) -> Iterator[Entry]:
+        times = time_bars([event.seconds for event in self.recording.steps])
+        for event, time in zip(self.recording.steps, times, strict=True):
+            mark = OUTCOMES[outcome(event)]
+            note = self.said(event) if mark[2] != "unchanged" else ""
+            cells = ("" if event.status in ("input", "skipped") else time,)
+            yield Entry(event.text or event.name, event.id, mark, note=note, cells=cells)
 
     def _shown_diffs(self) -> Iterator[Event]:
         """Yield the steps whose diff is shown in static HTML: those from the start on for which there is room."""
@@ -130,26 +127,6 @@ class RecordingView(View):
             if event.changed and room > 0 and (not self.brief or event is self.events[self.start]):
                 room -= count_module(event.after)[0]
                 yield event
-
-    def _html_row(self, event: Event, longest: float) -> Markup:
-        sign, colour, name = OUTCOMES[outcome(event)]
-        time = Markup("") if event.status in ("input", "skipped") else bar(event.seconds, longest)
-        return tag(
-            "tr",
-            tag("td", sign, title=name, style=f"{CELL};color:{colour};text-align:center;width:16px"),
-            tag("td", f"{event.id} {event.text or event.name}", style=f"{CELL};white-space:nowrap"),
-            tag("td", time, style=f"{CELL};width:110px"),
-            tag("td", self.said(event), style=f"{CELL};color:{MUTED}"),
-            style="background:transparent",
-        )
-
-    def _html_diff(self, event: Event) -> Markup:
-        difference = self.diff(event)
-        assert difference is not None
-        title = tag("summary", f"{event.id} {event.text or event.name}", style=f"{PROSE};cursor:pointer")
-        return tag(
-            "details", title, difference.html_operators(), difference.html_lines(STATIC_LINES), style="margin:2px 0"
-        )
 
     @cached_property
     def start(self) -> int:
@@ -345,4 +322,4 @@ def outcome(event: Event) -> str:
     return event.status
 
 
-__all__ = ["CODE", "RecordingView", "outcome", "recording_view", "touched"]
+__all__ = ["RecordingView", "outcome", "recording_view", "touched"]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from passlab.display.diffs import diff_view
 from passlab.display.module import module_view
-from passlab.display.parts import Embedded, Fold, Part, PartsView, Rows, Sentence
+from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
+from passlab.display.rows import Rows
+from passlab.display.view import View
 from passlab.lab.bisection import Bisection
 from passlab.lab.reduction import Reduction
 from passlab.table import Table
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class BisectionView(PartsView):
+class BisectionView(View):
     """The pass that broke a program: a sentence, the programs that were looked at, and what the pass changed."""
 
     kind = "bisection"
@@ -49,7 +51,7 @@ class BisectionView(PartsView):
         return frame
 
 
-class ReductionView(PartsView):
+class ReductionView(View):
     """A reduced program, and how much smaller it is."""
 
     kind = "reduction"
@@ -65,7 +67,7 @@ class ReductionView(PartsView):
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title, "good")
         yield Embedded(module_view(self.found.module))
-        yield Fold("what was cut", [Rows(self.found.table())], tone="muted", brief=True)
+        yield HtmlOnly(Fold("what was cut", [Rows(self.found.table())], tone="muted"))
 
     def frame(self) -> pd.DataFrame:
         """Return one row per part that was cut."""

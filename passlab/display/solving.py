@@ -8,7 +8,9 @@ from typing import Any
 
 from passlab.display.module import ModuleView
 from passlab.display.nodes import line_node, number_of
-from passlab.display.parts import Code, Fold, Part, PartsView, Rows, Sentence
+from passlab.display.parts import Code, Fold, Part, Sentence
+from passlab.display.rows import Rows
+from passlab.display.view import View
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.lab.solving import Solving
@@ -16,7 +18,7 @@ from passlab.lab.solving import Solving
 STATIC_LINES = 400
 
 
-class SolvingView(PartsView):
+class SolvingView(View):
     """An analysis: its decisions, and the states of the program's lines before and after each."""
 
     kind = "solving"

@@ -17,13 +17,12 @@ from passlab.debugger.code_map import CALL, KERNEL
 from passlab.debugger.debugger import Debugger
 from passlab.debugger.storage_map import Allocation
 from passlab.debugger.trace import Trace
-from passlab.display.html import Markup, tag
 from passlab.display.listing import LineTable, listing
 from passlab.display.nodes import line_numbers, number_of
-from passlab.display.palette import BOX, CODE, MUTED, PROSE
+from passlab.display.parts import Code, Part, Sentence
 from passlab.display.step_log import Sweep, Window, log_data
 from passlab.display.step_values import StepValues
-from passlab.display.view import View, cap
+from passlab.display.view import View
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 
@@ -41,6 +40,7 @@ class StepperView(View):
     """A recorded run, to be stepped through. It opens where the debugger stands, with its breakpoints."""
 
     kind = "stepper"
+    whole = "frame() has all"
 
     def __init__(self, debugger: Debugger) -> None:
         self.debugger = debugger
@@ -52,28 +52,19 @@ class StepperView(View):
         """What was run, and how much of it there is."""
         return f"@{self.trace.entry} on the {EXECUTORS[self.trace.kind]}: {self.trace.summary()}"
 
-    # ------------------------------------------------------------ text and static HTML
-    def text(self) -> str:
+    def parts(self) -> Iterable[Part]:
         trace = self.trace
         here = self.debugger.at
         start = 0 if here < STATIC_INSTRUCTIONS else here - STATIC_INSTRUCTIONS // 2
         end = min(len(trace), start + STATIC_INSTRUCTIONS)
-        lines = [
-            self.title,
-            *([f"... {start:,} instructions before"] if start else []),
-            *_rows(trace, start, end, here),
-        ]
+        yield Sentence(self.title, "muted")
+        if start:
+            yield Sentence(f"... {start:,} instructions before", "muted")
+        yield Code("\n".join(_rows(trace, start, end, here)))
         if end < len(trace):
-            lines.append(f"... {len(trace) - end:,} more instructions")
+            yield Sentence(f"... {len(trace) - end:,} more instructions", "muted")
         if trace.error is not None:
-            lines.append(f"failed: {trace.error.diagnostics[0].message}")
-        return cap(lines, "frame() has all")
-
-    def html(self) -> Markup:
-        lines = self.text().split("\n")
-        head = tag("div", lines[0], style=f"{PROSE};color:{MUTED}")
-        body = tag("pre", "\n".join(lines[1:]), style=f"{CODE};margin:0;padding:6px 12px;background:transparent")
-        return tag("div", head, tag("div", body, style=BOX))
+            yield Sentence(f"failed: {trace.error.diagnostics[0].message}", "bad")
 
     def frame(self) -> pd.DataFrame:
         """Return one row per instruction."""

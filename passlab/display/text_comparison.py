@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff, near_changes
-from passlab.display.html import Markup, tag
-from passlab.display.palette import BOX, CELL, HEAD, MUTED, PROSE, TABLE
-from passlab.display.text_recording import SHOWN_STEPS, VERDICTS, Pages, TextRecordingView, diff_html, write_view
-from passlab.display.view import View, cap
+from passlab.display.parts import Fold, HtmlOnly, Part, Sentence, TextOnly
+from passlab.display.rows import Entry, Outline
+from passlab.display.text_recording import SHOWN_STEPS, VERDICTS, Pages, TextRecordingView, diff_parts, write_view
+from passlab.display.view import View
 from passlab.dumps.language import LANGUAGES
 from passlab.errors import visible
 
@@ -29,6 +30,7 @@ class TextComparisonView(View):
     """Two recordings pass by pass, and the difference where their programs part."""
 
     kind = "dump"
+    whole = "TextComparison.frame() has a row for each"
 
     def __init__(self, comparison: TextComparison) -> None:
         self.comparison = comparison
@@ -44,47 +46,30 @@ class TextComparisonView(View):
         compared = self.comparison
         return visible(f"{compared.left.name} and {compared.right.name}: {compared.summary()}")
 
-    def text(self) -> str:
-        return cap(self.comparison.text().split("\n"), "TextComparison.frame() has a row for each")
-
-    def html(self) -> Markup:
-        compared = self.comparison
-        names = ("", "", compared.left.name, compared.right.name, "pass", "on", "")
-        head = tag("thead", tag("tr", *[tag("th", visible(name), style=HEAD) for name in names]))
-        alike = (pair for pair in compared.pairs if pair.left is None or pair.right is None or self._differs(pair))
-        shown = list(alike)
-        rows = [self._row(pair) for pair in shown[:SHOWN_STEPS]]
-        left = len(compared) - len(rows)
-        more = f"{left:,} more are alike or left out; frame() has a row for each" if left else ""
-        first = compared.first
-        parted = (
-            [] if first is None else [tag("div", f"at {first.name}:", style=PROSE), diff_html(compared.diff(first))]
-        )
-        return tag(
-            "div",
-            tag("div", f"{compared.summary()}.", style=f"{PROSE};color:{MUTED}"),
-            tag("div", tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%"), style=BOX),
-            tag("div", more, style=f"{PROSE};color:{MUTED}"),
-            *parted,
-        )
+    def parts(self) -> Iterable[Part]:
+        compared, first = self.comparison, self.comparison.first
+        yield HtmlOnly(Sentence(f"{compared.summary()}.", "muted"))
+        yield TextOnly(compared.text().split("\n"))
+        entries = [self._entry(pair) for pair in compared.pairs if self._differs(pair)]
+        if entries:
+            names = (visible(compared.left.name), visible(compared.right.name))
+            yield HtmlOnly(Outline(entries, names, most=SHOWN_STEPS))
+        if len(entries) < len(compared):
+            yield HtmlOnly(Sentence(f"{len(compared) - len(entries):,} are alike; frame() has a row for each", "muted"))
+        if first is not None:
+            yield HtmlOnly(Fold(f"at {first.name}", diff_parts(compared.diff(first)), opened=True))
 
     @staticmethod
     def _differs(pair: Pair) -> bool:
-        assert pair.left is not None
-        assert pair.right is not None
-        return pair.left.verdict != pair.right.verdict or pair.same is False
+        return pair.left is None or pair.right is None or pair.left.verdict != pair.right.verdict or pair.same is False
 
-    def _row(self, pair: Pair) -> Markup:
-        cells = []
-        for step in (pair.left, pair.right):
-            sign, colour, meaning = VERDICTS[step.verdict] if step is not None else ("", MUTED, "did not run")
-            cells.append(tag("td", sign, title=meaning, style=f"{CELL};color:{colour};text-align:center;width:16px"))
-        cells += [
-            tag("td", str(step.number) if step is not None else "–", style=CELL) for step in (pair.left, pair.right)
-        ]
-        status = "other text" if pair.same is False else ""
-        cells += [tag("td", visible(text), style=CELL) for text in (pair.name, pair.unit, status)]
-        return tag("tr", *cells, style="background:transparent")
+    @staticmethod
+    def _entry(pair: Pair) -> Entry:
+        """What either recording has: the sign of the verdict and the number of the step."""
+        steps = [pair.left, pair.right]
+        cells = ["did not run" if step is None else f"{VERDICTS[step.verdict][0]} {step.number}" for step in steps]
+        note = "other text" if pair.same is False else ""
+        return Entry(visible(pair.name), about=visible(pair.unit), note=note, cells=tuple(cells))
 
     def data(self) -> dict[str, Any]:
         compared, view = self.comparison, TextRecordingView(self.comparison.left)

@@ -15,10 +15,11 @@ from passlab.diffing.text_diff import ADDED, CHANGED, MOVED, OPERANDS
 from passlab.diffing.text_lines import Syntax, TextLine
 from passlab.display.dataflow import Arrow, Box, Dataflow, truncate
 from passlab.display.drawing import Face, box_size, draw
-from passlab.display.html import Markup, tag
+from passlab.display.html import Markup
+from passlab.display.layered import lay_out_layers
 from passlab.display.layout import LayoutError, lay_out
-from passlab.display.palette import BOX, MUTED, PROSE
-from passlab.display.view import View, cap
+from passlab.display.parts import Drawing, Part, Sentence
+from passlab.display.view import View
 from passlab.dumps.graph_node import GraphNode
 from passlab.errors import counted, visible
 
@@ -34,6 +35,8 @@ _FATES = {ADDED: "added", CHANGED: "changed", OPERANDS: "changed", MOVED: "moved
 
 class TextGraphView(View):
     """The values of one text as boxes and arrows; `kinds` are what became of each line in a diff."""
+
+    whole = "blame() has every line"
 
     def __init__(self, lines: Sequence[TextLine], syntax: Syntax, kinds: Sequence[str] = ()) -> None:
         self.lines, self.syntax, self.kinds = lines, syntax, kinds
@@ -79,26 +82,29 @@ class TextGraphView(View):
             faces.append(Face((visible(box.name), shown), fate))
         return faces
 
-    def text(self) -> str:
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(f"{self.title}.", "muted")
+        yield Drawing(self._draw, f"graph: {self.title}", self._words(), fits=False)
+
+    def _draw(self) -> Markup:
+        sizes = [box_size(face.lines) for face in self.faces]
+        try:
+            layout = lay_out(self.graph, sizes)
+        except LayoutError:
+            layout = lay_out_layers(self.graph, sizes)
+        return draw(self.graph, self.faces, layout)
+
+    def _words(self) -> list[str]:
+        """The boxes one by one: each with the numbers of those it takes values of."""
         marks = {"added": "+ ", "changed": "± ", "moved": "~ ", "": "  "}
         uses: dict[int, list[str]] = {}
         for arrow in self.graph.arrows:
             uses.setdefault(arrow.target, []).append(str(arrow.source))
-        rows = [
+        return [
             f"{marks[face.fate]}{box.number}: {face.lines[-1]}"
             + (f"  <- {', '.join(uses[box.number])}" if box.number in uses else "")
             for box, face in zip(self.graph.boxes, self.faces, strict=True)
         ]
-        return cap([f"{self.title}.", *rows], "blame() has every line")
-
-    def html(self) -> Markup:
-        header = tag("div", f"{self.title}.", style=f"{PROSE};color:{MUTED};margin-bottom:4px")
-        try:
-            at = lay_out(self.graph, [box_size(face.lines) for face in self.faces])
-        except LayoutError as error:
-            return tag("div", header, tag("pre", f"{self.text()}\n({error})"))
-        drawing = draw(self.graph, self.faces, at)
-        return tag("div", header, tag("div", drawing, style=f"{BOX};overflow:auto;max-height:700px"))
 
 
 class LiveGraphView(TextGraphView):

@@ -7,7 +7,7 @@ Large recordings are cut: what changed first stays, and the view says what is le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any
 from passlab import limits
 from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff
 from passlab.diffing.text_lines import LineReader, TextLine
-from passlab.display.html import Markup, tag
+from passlab.display.code_lines import MOST_LINES as MOST_LINES_OF_CODE
+from passlab.display.code_lines import CodeLine, Listing
+from passlab.display.html import tag
 from passlab.display.page import document
-from passlab.display.palette import AMBER, BOX, CELL, CODE, GREEN, HEAD, MUTED, PROSE, RED, ROWS, TABLE
+from passlab.display.palette import AMBER, GREEN, MUTED, RED
+from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
+from passlab.display.rows import Entry, Outline
 from passlab.display.text_colours import marks
 from passlab.display.text_graph import page_graphs, values_of
 from passlab.display.timing import timing_view
-from passlab.display.view import View, cap
+from passlab.display.view import View
 from passlab.dumps.filters import filters_named, noise_of
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.recording import TextRecording
@@ -57,6 +61,7 @@ class TextRecordingView(View):
     """The passes of a dump."""
 
     kind = "dump"
+    whole = "TextRecording.frame() has a row for each"
 
     def __init__(self, recording: TextRecording, filters: tuple[str, ...] = ()) -> None:
         self.recording, self.filters = recording, filters
@@ -91,63 +96,36 @@ class TextRecordingView(View):
             parts.append(step.note)
         return "; ".join(parts)
 
-    # ------------------------------------------------------------ text
-    def text(self) -> str:
-        lines = [f"Recording: {self.title}.", *self.remarks(), ""]
-        width = len(str(len(self.recording.steps)))
+    def parts(self) -> Iterable[Part]:
+        yield Sentence(f"Recording: {self.title}.", "muted")
+        yield from (Sentence(remark, "muted") for remark in self.remarks())
+        yield Gap()
+        yield Outline(self._entries(), most=SHOWN_STEPS, last=str(len(self.recording.steps)))
+        for step in self.recording.changed[:STATIC_DIFFS]:
+            changes = diff_parts(step.diff(filters=self.filters))
+            yield HtmlOnly(Fold(f"{step.number} {step.name} {step.unit}", changes))
+
+    def _entries(self) -> Iterator[Entry]:
+        """The steps; those that changed nothing are counted. Phases, where there are several, begin with a line."""
         quiet = 0
         phases = {step.phase for step in self.recording.steps}
         phase = "" if len(phases) > 1 and self.recording.chains else None
         for step in self.recording.steps:
-            if phase is not None and step.phase != phase:
-                if quiet:
-                    lines.append(f"{' ' * width} ○ {quiet:,} that changed nothing")
-                quiet, phase = 0, step.phase
-                lines.append(f"{visible(phase)}:")
-            if step.verdict == "unchanged" or (step.verdict in ("filtered", "ignored") and not step.note):
+            starts = phase is not None and step.phase != phase
+            is_quiet = step.verdict == "unchanged" or (step.verdict in ("filtered", "ignored") and not step.note)
+            if quiet and (starts or not is_quiet):
+                yield _quiet_entry(quiet)
+                quiet = 0
+            if starts:
+                phase = step.phase
+                yield Entry(f"{visible(phase)}:")
+            if is_quiet:
                 quiet += 1
                 continue
-            if quiet:
-                lines.append(f"{' ' * width} ○ {quiet:,} that changed nothing")
-                quiet = 0
-            sign = VERDICTS[step.verdict][0]
-            remark = self.remark(step)
-            unit = f" on {step.unit}" if step.unit else ""
-            lines.append(f"{step.number:>{width}} {sign} {step.name}{unit}{f' ({remark})' if remark else ''}")
+            mark = VERDICTS[step.verdict]
+            yield Entry(step.name, str(step.number), mark, about=step.unit, note=self.remark(step))
         if quiet:
-            lines.append(f"{' ' * width} ○ {quiet:,} that changed nothing")
-        return cap(lines, "TextRecording.frame() has a row for each")
-
-    # ------------------------------------------------------------ static HTML
-    def html(self) -> Markup:
-        shown = [step for step in self.recording.steps if step.verdict != "unchanged"][:SHOWN_STEPS]
-        rows = [self._row(step) for step in shown]
-        head = tag("thead", tag("tr", *[tag("th", name, style=HEAD) for name in ("", "pass", "on", "")]))
-        left = len(self.recording.steps) - len(shown)
-        more = f"{left:,} steps that changed nothing or are left out; frame() has a row for each" if left else ""
-        return tag(
-            "div",
-            tag("div", self.title, style=f"{PROSE};color:{MUTED}"),
-            *[tag("div", line, style=f"{PROSE};color:{MUTED}") for line in self.remarks()],
-            tag("div", tag("table", head, tag("tbody", *rows), style=f"{TABLE};width:100%"), style=BOX),
-            tag("div", more, style=f"{PROSE};color:{MUTED}"),
-            *[self._diff(step) for step in self.recording.changed[:STATIC_DIFFS]],
-        )
-
-    def _row(self, step: Step) -> Markup:
-        sign, colour, meaning = VERDICTS[step.verdict]
-        return tag(
-            "tr",
-            tag("td", sign, title=meaning, style=f"{CELL};color:{colour};text-align:center;width:16px"),
-            tag("td", f"{step.number} {step.name}", style=f"{CELL};white-space:nowrap"),
-            tag("td", step.unit, style=CELL),
-            tag("td", self.remark(step), style=f"{CELL};color:{MUTED}"),
-            style="background:transparent",
-        )
-
-    def _diff(self, step: Step) -> Markup:
-        title = tag("summary", f"{step.number} {step.name} {step.unit}", style=f"{PROSE};cursor:pointer")
-        return tag("details", title, diff_html(step.diff(filters=self.filters)), style="margin:2px 0")
+            yield _quiet_entry(quiet)
 
     # ------------------------------------------------------------ data
     def data(self) -> dict[str, Any]:
@@ -311,37 +289,28 @@ def unit_names(recording: TextRecording) -> list[str]:
     return [visible(name) or rest for name in recording.units]
 
 
+def _quiet_entry(count: int) -> Entry:
+    return Entry(f"{count:,} that changed nothing", "", VERDICTS["unchanged"])
+
+
 class TextDiffView(View):
     """The difference of two texts."""
+
+    whole = "TextDiff.rows has all"
 
     def __init__(self, diff: TextDiff) -> None:
         self.diff = diff
 
-    def text(self) -> str:
-        return cap(self.diff.text().split("\n"), "TextDiff.rows has all")
-
-    def html(self) -> Markup:
-        return diff_html(self.diff, 400)
+    def parts(self) -> Iterable[Part]:
+        return diff_parts(self.diff, MOST_LINES_OF_CODE)
 
 
-def diff_html(diff: TextDiff, most: int = STATIC_LINES) -> Markup:
-    """Return a difference as static HTML, `most` lines of it."""
-    lines = list(diff.unified())
-    shown = [_line_html(line) for line in lines[:most]]
-    if len(lines) > most:
-        shown.append(tag("span", f"  {len(lines) - most:,} more lines", style=f"color:{MUTED};display:block"))
-    head = tag("div", f"{diff.summary[:1].upper()}{diff.summary[1:]}.", style=f"{PROSE};margin:4px 0")
-    pre = tag("pre", *shown, style=f"{CODE};margin:0;padding:4px 0;background:transparent;white-space:pre-wrap")
-    return tag("div", head, tag("div", pre, style=BOX))
-
-
-_ROW_KINDS = {"+": "+", "-": "-", "~": "~", "<": "~", ">": ">"}
-
-
-def _line_html(line: str) -> Markup:
-    _, colour, veil, _ = ROWS[_ROW_KINDS.get(line[:1], "=")]
-    sign = tag("span", visible(line[:2]), style=f"color:{colour}")
-    return tag("span", sign, line[2:], style=f"display:block;padding:0 10px{f';background:{veil}' if veil else ''}")
+def diff_parts(diff: TextDiff, most: int = STATIC_LINES) -> Iterable[Part]:
+    """Yield a difference: in a sentence, and line by line, `most` lines of it in HTML."""
+    yield Sentence(f"{diff.summary[:1].upper()}{diff.summary[1:]}.")
+    if diff:
+        lines = ((line[2:], line[:1]) for line in diff.unified())
+        yield Listing([CodeLine(text, kind="=" if kind == " " else kind) for text, kind in lines], most)
 
 
 def text_recording_view(recording: TextRecording, filters: tuple[str, ...] = ()) -> TextRecordingView:
@@ -386,7 +355,7 @@ __all__ = [
     "Pages",
     "TextDiffView",
     "TextRecordingView",
-    "diff_html",
+    "diff_parts",
     "text_diff_view",
     "text_recording_view",
     "unit_names",

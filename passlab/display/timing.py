@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passlab.display.flame import flame_chart
-from passlab.display.html import Markup, tag
-from passlab.display.palette import BOX, CELL, HEAD, MUTED, NUMBER, PROSE, TABLE
-from passlab.display.view import View, cap
+from passlab.display.lanes import Bar as LaneBar
+from passlab.display.lanes import Lanes
+from passlab.display.parts import HtmlOnly, Part, Sentence, TextOnly
+from passlab.display.rows import Bar, Entry, Outline, bars
+from passlab.display.view import View
 from passlab.dumps.recording import TextRecording
 from passlab.instrument.timing import PassTimingInstrument
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
     from passlab.dumps.step import Step
     from passlab.lab.recording import Recording
+
+SHADES = ("rgba(56,139,253,.34)", "rgba(56,139,253,.24)", "rgba(63,185,180,.30)", "rgba(63,185,180,.20)")
+FAILED = "rgba(248,81,73,.38)"
 
 
 class TimeRow(NamedTuple):
@@ -63,40 +68,33 @@ class TimingView(View):
         ]
 
     @property
-    def whole(self) -> float:
+    def whole_seconds(self) -> float:
         """Seconds of all passes together."""
         return sum(row.total for row in self.rows if row.depth == 0)
 
-    def text(self) -> str:
-        lines = [f"{'  ' * row.depth}{row.name}{f' ({row.note})' if row.note else ''}" for row in self.rows]
-        return cap(lines or ["no passes were timed"], "frame() has a row for each")
+    @property
+    def title(self) -> str:
+        """How many passes there are."""
+        return f"{len(self.rows)} passes"
 
-    def html(self) -> Markup:
-        longest = max((row.total for row in self.rows), default=0.0)
-        names = ("pass", "total ms", "own ms", "share")
-        looks = [HEAD, *[f"{HEAD};{NUMBER}"] * 3]
-        head = tag("thead", tag("tr", *[tag("th", name, style=look) for name, look in zip(names, looks, strict=True)]))
-        body = tag("tbody", *[self._html_row(row, longest) for row in self.rows])
-        title = f"{len(self.rows)} passes, {self.whole * 1000:.1f} ms"
-        table = tag("table", head, body, style=f"{TABLE};width:100%")
-        chart = flame_chart((row.depth, row.name, row.total, row.note) for row in self.rows)
-        return tag("div", tag("div", title, style=f"{PROSE};color:{MUTED}"), chart, tag("div", table, style=BOX))
+    def parts(self) -> Iterable[Part]:
+        yield HtmlOnly(Sentence(f"{self.title}, {self.whole_seconds * 1000:.1f} ms", "muted"), self._flame())
+        if not self.rows:
+            yield TextOnly(["no passes were timed"])
+        yield Outline(self._entries(), ("total ms", "own ms", "share"))
 
-    def _html_row(self, row: TimeRow, longest: float) -> Markup:
-        note = tag("span", f"  {row.note}", style=f"color:{MUTED}") if row.note else Markup("")
-        share = f"{100 * row.total / self.whole:.1f}%" if self.whole else ""
-        return tag(
-            "tr",
-            tag("td", row.name, note, style=f"{CELL};padding-left:{10 + 16 * row.depth}px"),
-            tag("td", bar(row.total, longest), style=f"{CELL};width:160px"),
-            tag("td", f"{row.own * 1000:.2f}", style=f"{CELL};{NUMBER}"),
-            tag("td", share, style=f"{CELL};{NUMBER}"),
-            style="background:transparent",
-        )
+    def _flame(self) -> Lanes:
+        rows = ((row.depth, row.name, row.total, row.note) for row in self.rows)
+        return Lanes(flame_bars(rows), "width is time, and what runs inside stands below")
+
+    def _entries(self) -> Iterator[Entry]:
+        for row, bar in zip(self.rows, time_bars([row.total for row in self.rows]), strict=True):
+            share = f"{100 * row.total / self.whole_seconds:.1f}%" if self.whole_seconds else ""
+            yield Entry(row.name, depth=row.depth, note=row.note, cells=(bar, f"{row.own * 1000:.2f}", share))
 
     def data(self) -> dict[str, Any]:
         rows = [[r.depth, r.name, milliseconds(r.total), milliseconds(r.own), r.note] for r in self.rows]
-        return {"kind": self.kind, "title": f"{len(rows)} passes", "rows": rows}
+        return {"kind": self.kind, "title": self.title, "rows": rows}
 
     def frame(self) -> pd.DataFrame:
         """Return one row per pass; times in milliseconds."""
@@ -122,11 +120,29 @@ def milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-def bar(seconds: float, longest: float) -> Markup:
-    """Return a time in milliseconds on a bar as long as its part of the longest."""
-    part = 100 * seconds / longest if longest else 0.0
-    veil = f"linear-gradient(90deg,rgba(56,139,253,.22) {part:.1f}%,transparent {part:.1f}%)"
-    return tag("div", f"{seconds * 1000:.2f}", style=f"background:{veil};padding:0 6px;border-radius:3px;{NUMBER}")
+def time_bars(seconds: Sequence[float]) -> list[Bar]:
+    """Return times in milliseconds as bars beside one another."""
+    return bars(seconds, lambda time: f"{time * 1000:.2f}")
 
 
-__all__ = ["TimeRow", "TimingView", "bar", "milliseconds", "timing_view"]
+def flame_bars(rows: Iterable[tuple[int, str, float, str]]) -> list[LaneBar]:
+    """Return the bars of a flame chart of stretches (depth, name, seconds, note) listed in order of starting.
+
+    Stretches of one depth stand side by side without gaps; those inside another start where it starts.
+    """
+    listed = list(rows)
+    whole = sum(seconds for depth, _, seconds, _ in listed if depth == 0)
+    drawn: list[LaneBar] = []
+    starts = [0.0]  # by depth: where the next bar begins
+    for depth, name, seconds, note in listed:
+        del starts[depth + 1 :]
+        width = 100 * seconds / whole if whole else 0.0
+        tip = f"{name}{f' ({note})' if note else ''}: {seconds * 1000:.2f} ms, {width:.1f}%"
+        colour = FAILED if note == "failed" else SHADES[depth % len(SHADES)]
+        drawn.append(LaneBar(depth, starts[depth], width, name, tip, colour))
+        starts[depth] += width
+        starts.append(drawn[-1].left)
+    return drawn
+
+
+__all__ = ["TimeRow", "TimingView", "flame_bars", "milliseconds", "time_bars", "timing_view"]

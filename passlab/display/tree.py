@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from passlab.display.html import Markup, tag
-from passlab.display.palette import CODE, MUTED, PROSE, RULE
-from passlab.display.view import View, cap
+from passlab.display.palette import CODE, MUTED, RULE
+from passlab.display.parts import Part, Sentence
+from passlab.display.view import View
 from passlab.errors import PasslabError, did_you_mean
 
 _INDENT = 26  # pixels of one level
+
+
+class Branches(Part):
+    """The nodes of a tree in the order of drawing: depth, node, and whether it is the last child of its parent."""
+
+    def __init__(self, rows: Sequence[tuple[int, Hashable, bool]], marked: frozenset[Any]) -> None:
+        self.rows, self.marked = rows, marked
+
+    def lines(self) -> list[str]:
+        lines = []
+        open_levels: list[bool] = []  # whether further siblings follow, by depth
+        for depth, node, last in self.rows:
+            del open_levels[max(0, depth - 1) :]
+            branch = "" if depth == 0 else "└─ " if last else "├─ "
+            indent = "".join("│  " if more else "   " for more in open_levels)
+            lines.append(f"{indent}{branch}{node}{'  *' if node in self.marked else ''}")
+            if depth:
+                open_levels.append(not last)
+        return lines
+
+    def html(self) -> Markup:
+        rows = []
+        for depth, node, _ in self.rows:
+            weight = ";font-weight:600;background:rgba(46,160,67,.16)" if node in self.marked else ""
+            box = tag("span", str(node), style=f"border:{RULE};border-radius:5px;padding:1px 8px{weight}")
+            arrow = tag("span", "↳ " if depth else "", style=f"color:{MUTED}")
+            rows.append(tag("div", arrow, box, style=f"{CODE};margin-left:{depth * _INDENT}px;padding:2px 0"))
+        return tag("div", *rows, style="margin:6px 0")
 
 
 class TreeView(View):
     """A tree that is given by the parent of each node; nodes without a parent are roots, in the order of the table."""
 
     kind = "tree"
+    title = ""
+    whole = "the text of a smaller tree is complete"
 
     def __init__(self, parents: Mapping[Any, Any], title: str = "", marked: frozenset[Any] = frozenset()) -> None:
         self.parents = dict(parents)
@@ -47,28 +78,10 @@ class TreeView(View):
             stack.extend((depth + 1, child, child is below[-1]) for child in reversed(below))
         return rows
 
-    def text(self) -> str:
-        lines = [self.title] if self.title else []
-        open_levels: list[bool] = []  # whether further siblings follow, by depth
-        for depth, node, last in self.rows:
-            del open_levels[max(0, depth - 1) :]
-            branch = "" if depth == 0 else "└─ " if last else "├─ "
-            indent = "".join("│  " if more else "   " for more in open_levels)
-            lines.append(f"{indent}{branch}{node}{'  *' if node in self.marked else ''}")
-            if depth:
-                open_levels.append(not last)
-        return cap(lines, "the text of a smaller tree is complete")
-
-    def html(self) -> Markup:
-        rows = []
-        for depth, node, _ in self.rows:
-            weight = ";font-weight:600;background:rgba(46,160,67,.16)" if node in self.marked else ""
-            box = tag("span", str(node), style=f"border:{RULE};border-radius:5px;padding:1px 8px{weight}")
-            rail = f"margin-left:{depth * _INDENT}px;padding:2px 0"
-            arrow = tag("span", "↳ " if depth else "", style=f"color:{MUTED}")
-            rows.append(tag("div", arrow, box, style=f"{CODE};{rail}"))
-        title = tag("div", self.title, style=f"{PROSE};color:{MUTED}")
-        return tag("div", title, *rows, style="margin:6px 0")
+    def parts(self) -> Iterable[Part]:
+        if self.title:
+            yield Sentence(self.title, "muted")
+        yield Branches(self.rows, self.marked)
 
     def data(self) -> dict[str, Any]:
         rows = [[depth, str(node), node in self.marked] for depth, node, _ in self.rows]

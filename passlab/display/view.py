@@ -5,10 +5,12 @@ Views are made by the functions of `passlab.display` and know neither IPython no
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from passlab import limits
-from passlab.display.html import Markup
+from passlab.display.html import Markup, tag
+from passlab.display.parts import Part, html_of
 from passlab.errors import visible
 
 if TYPE_CHECKING:
@@ -16,21 +18,34 @@ if TYPE_CHECKING:
 
 
 class View:
-    """Base of all views. `kind` names the widget that shows it."""
+    """Base of all views: its text and its HTML are drawn from one list of parts. `kind` names the widget that shows it.
+
+    `whole` says how to see what a text leaves out that is longer than `limits.output_bytes`.
+    """
 
     kind = ""
+    whole = "frame() has a row for each"
+
+    @property
+    def title(self) -> str:
+        """What is shown, in a line."""
+        return ""
+
+    def parts(self) -> Iterable[Part]:
+        """Return what the view consists of, from top to bottom."""
+        raise NotImplementedError
 
     def text(self) -> str:
         """Return all of it as plain text: the same for every run, without times, addresses or paths."""
-        raise NotImplementedError
+        return cap([line for part in self.parts() for line in part.lines()], self.whole)
 
     def html(self) -> Markup:
         """Return it as static HTML with inline styles, for places where no widget runs."""
-        raise NotImplementedError
+        return tag("div", html_of(self.parts()))
 
     def data(self) -> dict[str, Any]:
         """Return what the widget needs, as JSON-able data; without a widget of its own, the text."""
-        return {"kind": self.kind, "text": self.text()}
+        return {"kind": self.kind, "title": self.title, "text": self.text()}
 
     def twin(self) -> View:
         """Return what stands beside a widget for places where none runs: this view, or a shorter one."""
@@ -44,6 +59,9 @@ class View:
         return self.text()
 
 
+PartsView = View  # what views made of parts were called while there were others
+
+
 def cap(lines: list[str], whole: str) -> str:
     """Return lines as one text of at most `limits.output_bytes`; `whole` says how to see the rest."""
     budget = limits.current().output_bytes
@@ -55,4 +73,4 @@ def cap(lines: list[str], whole: str) -> str:
     return "\n".join(lines)
 
 
-__all__ = ["View", "cap"]
+__all__ = ["PartsView", "View"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from passlab.display import table_view
-from passlab.display.tables import INDENT, MOST_ROWS
+from passlab.display.rows import INDENT, MOST_ROWS
 from passlab.table import Table
 
 

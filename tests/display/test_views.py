@@ -40,11 +40,12 @@ from passlab.display import (
     tree_view,
 )
 from passlab.display.culprits import CampaignReport
-from passlab.display.flame import bars, flame_chart
 from passlab.display.instruments import printed_step_view
+from passlab.display.lanes import Lanes
 from passlab.display.text_comparison import text_comparison_view
 from passlab.display.text_graph import live_graph_view
 from passlab.display.text_recording import text_diff_view, text_recording_view
+from passlab.display.timing import flame_bars
 from passlab.dumps import read
 from passlab.errors import PassError
 from passlab.evaluate.samples import random_arguments
@@ -156,10 +157,15 @@ def test_every_class_of_views_has_an_example():
     for module in pkgutil.iter_modules(display.__path__):
         if module.name != "layout_worker":  # a program of its own
             importlib.import_module(f"passlab.display.{module.name}")
-    concrete = {cls.__name__ for cls in classes() if cls.__module__.startswith("passlab.")} - {"PartsView"}
+    concrete = {cls.__name__ for cls in classes() if cls.__module__.startswith("passlab.")}
     assert concrete == set(EXAMPLES)
     for name in VIEWS:
         assert type(EXAMPLES[name]()).__name__ == name
+
+
+def test_no_view_draws_its_text_or_its_html_by_hand():
+    own = [cls.__name__ for cls in classes() if {"text", "html"} & set(vars(cls))]
+    assert not own, f"list what these consist of in `parts`: {', '.join(own)}"
 
 
 @pytest.mark.parametrize("kind", VIEWS)
@@ -353,12 +359,13 @@ def test_expressions_types_and_modules_can_all_be_looked_at():
 
 def test_a_flame_chart_stands_what_runs_inside_below_and_side_by_side():
     rows = [(0, "all", 4.0, ""), (1, "a", 1.0, ""), (2, "deep", 0.5, "failed"), (1, "b", 3.0, ""), (0, "next", 4.0, "")]
-    assert [(b.name, b.depth, b.left, b.width) for b in bars(rows)] == [
+    drawn = flame_bars(rows)
+    assert [(b.name, b.lane, b.left, b.width) for b in drawn] == [
         ("all", 0, 0, 50), ("a", 1, 0, 12.5), ("deep", 2, 0, 6.25), ("b", 1, 12.5, 37.5), ("next", 0, 50, 50),
     ]  # fmt: skip
-    read = Reader(flame_chart(rows))
+    read = Reader(Lanes(drawn).html())
     assert "deep (failed): 500.00 ms, 6.2%" in [value for name, value in read.attributes if name == "title"]
-    assert flame_chart([(0, "nothing", 0.0, "")]) == ""
+    assert Lanes(flame_bars([(0, "nothing", 0.0, "")])).html() == ""
 
 
 def with_bias():

@@ -1,0 +1,145 @@
+"""`Listing`: lines of code with marks: coloured words, what a diff says of a line, who made it, what is beside it.
+
+It knows nothing of Relay or of other languages: whoever lists a program says what to colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from passlab.display.html import Markup, join, tag
+from passlab.display.palette import BOX, CODE, KIND_COLOURS, MUTED, PROSE, ROWS
+from passlab.display.parts import Part
+
+MOST_LINES = 400  # in HTML
+FOLDED = 8  # lines of a list of parameters above which HTML folds it
+
+FOLD, WORD = ".", "word"  # the kind of a line that stands for unchanged ones; of words that a diff marks
+_BLANK = frozenset(("=", FOLD))  # kinds without a sign in text
+_LOOKS = {kind: f"color:{colour}" for kind, colour in KIND_COLOURS.items()}
+_PRE = f"{CODE};margin:0;background:transparent;white-space:pre-wrap"
+_LINE = "display:block;padding:0 12px 0 56px;text-indent:-44px"
+_GUTTER = "flex:none;padding-right:1ch;text-align:right;white-space:pre;overflow:hidden;box-sizing:border-box"
+_BAR = "flex:none;width:3px;margin-right:1ch"
+_MADE = "flex:1;min-width:0;padding-left:44px;text-indent:-44px"
+
+
+class Maker(NamedTuple):
+    """Who made a line: a name where a stretch of lines begins, the colour of the bar along it, and its tooltip."""
+
+    name: str = ""
+    colour: str = ""
+    tip: str = ""
+
+
+class CodeLine(NamedTuple):
+    """A line. `pieces` begin with (start, end, kind), from left to right: kinds are those of `listing.Piece`, or WORD.
+
+    `kind` is what a diff says of the line, one of `palette.ROWS` or FOLD; "" in listings that are no diffs. Behind it
+    stand a `comment` in text and `beside`, muted, in HTML.
+    """
+
+    text: str
+    pieces: Sequence[Any] = ()
+    kind: str = ""
+    comment: str = ""
+    beside: str = ""
+    maker: Maker | None = None
+
+
+class Listing(Part):
+    """Lines of code, the first `most` of them in HTML. Long lists of parameters are folded there, but in a diff."""
+
+    def __init__(self, lines: Sequence[CodeLine], most: int = MOST_LINES) -> None:
+        self.code, self.most = lines, most
+        self.width = max((len(line.maker.name) for line in lines if line.maker is not None), default=0)
+
+    def lines(self) -> list[str]:
+        return [self._text(line).rstrip() for line in self.code]
+
+    def _text(self, line: CodeLine) -> str:
+        maker = line.maker or Maker()
+        gutter = f"{maker.name.ljust(self.width)} {'|' if maker.colour else ' '} " if self.width else ""
+        sign = f"{' ' if line.kind in _BLANK else line.kind} " if line.kind else ""
+        return f"{gutter}{sign}{line.text}{line.comment}"
+
+    def html(self) -> Markup:
+        if not self.code:
+            return Markup("")
+        parts: list[Markup] = []
+        shown = 0
+        for start, end, folded in _stretches(self.code):
+            end = end if folded else min(end, start + self.most - shown)
+            shown += 0 if folded else end - start
+            pre = tag("pre", *map(self._html, self.code[start:end]), style=_PRE)
+            if folded:
+                many = tag("summary", f"⋯ {end - start} parameters", style=self._fold_look)
+                pre = tag("details", many, pre)
+            parts.append(pre)
+            if shown >= self.most and end < len(self.code):
+                rest = f"⋯ {len(self.code) - end:,} more lines"
+                parts.append(tag("div", rest, style=f"{PROSE};color:{MUTED};padding:4px 12px"))
+                break
+        return tag("div", *parts, style=f"{BOX};padding:6px 0")
+
+    @property
+    def _fold_look(self) -> str:
+        """The style of the line that stands for a folded list of parameters."""
+        if self.width:
+            return f"{CODE};color:{MUTED};padding:0 12px 0 {self.width + 5}ch"
+        return f"{PROSE};color:{MUTED};padding:0 12px 0 40px"
+
+    def _html(self, line: CodeLine) -> Markup:
+        beside = tag("span", f"   {line.beside}", style=f"color:{MUTED}") if line.beside else Markup("")
+        if line.kind == FOLD:
+            return tag("span", f"  {line.text.replace('...', '⋯')}", style=f"{_LINE};color:{MUTED}")
+        if line.kind:
+            sign, colour, veil, _ = ROWS[line.kind]
+            back = f";background:{veil}" if veil else ""
+            signed = tag("span", f"{sign or ' '} ", style=f"color:{colour}")
+            return tag("span", signed, _styled(line), beside, style=f"{_LINE}{back}")
+        if not self.width:
+            return tag("span", _styled(line), beside, style=_LINE)
+        maker = line.maker or Maker()
+        look = f"{_GUTTER};color:{maker.colour or MUTED};width:{self.width + 2}ch"
+        name = tag("span", maker.name, style=look, title=maker.tip or None)
+        bar = tag("span", style=f"{_BAR};background:{maker.colour or 'transparent'}", title=maker.tip or None)
+        code = tag("span", _styled(line), beside, style=_MADE)
+        return tag("span", name, bar, code, style="display:flex;padding:0 12px")
+
+
+def _styled(line: CodeLine) -> Markup:
+    parts: list[str] = []
+    at = 0
+    for start, end, kind, *_ in line.pieces:
+        look = f"background:{ROWS[line.kind][3]};border-radius:3px" if kind == WORD else _LOOKS.get(kind)
+        if look is not None and start >= at:
+            parts += (line.text[at:start], tag("span", line.text[start:end], style=look))
+            at = end
+    return join([*parts, line.text[at:]])
+
+
+def _stretches(lines: Sequence[CodeLine]) -> Iterator[tuple[int, int, bool]]:
+    """Yield stretches of lines (start, end, whether to fold them): long lists of parameters are folded."""
+    at = 0
+    for number, line in enumerate(lines):
+        if number < at or line.kind or not line.text.endswith("("):
+            continue
+        depth = _depth(line)
+        end = number + 1
+        while end < len(lines) and _depth(lines[end]) > depth:
+            end += 1
+        if end - number > FOLDED:
+            yield at, number + 1, False
+            yield number + 1, end, True
+            at = end
+    if at < len(lines):
+        yield at, len(lines), False
+
+
+def _depth(line: CodeLine) -> int:
+    return len(line.text) - len(line.text.lstrip())
+
+
+__all__ = ["FOLD", "MOST_LINES", "WORD", "CodeLine", "Listing", "Maker"]

@@ -1,0 +1,69 @@
+"""Bars along time, in lanes one below the other: passes inside passes, storages that share memory. Knows neither."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from passlab.display.html import Markup, tag
+from passlab.display.palette import BOX, MUTED, PROSE
+from passlab.display.parts import Part
+
+ROW = 20  # pixels from one lane to the next
+NARROW = 0.15  # percent: a bar less wide than this cannot be seen
+MOST_BARS, MOST_LANES = 2000, 200  # drawn
+COLUMNS = 60  # characters that the lanes of the text form have
+
+
+class Bar(NamedTuple):
+    """One stretch: its lane, from where and how long (percent of the whole), its name, its tooltip and its colour."""
+
+    lane: int
+    left: float
+    width: float
+    name: str
+    tip: str
+    colour: str
+
+
+class Lanes(Part):
+    """Bars. Text draws each lane with the names of its bars behind it; `note` is told in HTML."""
+
+    def __init__(self, bars: Sequence[Bar], note: str = "") -> None:
+        self.bars, self.note = bars, note
+
+    def lines(self) -> list[str]:
+        lanes: dict[int, list[Bar]] = {}
+        for bar in self.bars:
+            lanes.setdefault(bar.lane, []).append(bar)
+        return [_lane_text(lane, lanes[lane]) for lane in sorted(lanes)]
+
+    def html(self) -> Markup:
+        drawn = [bar for bar in self.bars if bar.width >= NARROW and bar.lane < MOST_LANES][:MOST_BARS]
+        if not drawn:
+            return Markup("")
+        height = ROW * (1 + max(bar.lane for bar in drawn))
+        chart = tag("div", *map(_drawn, drawn), style=f"position:relative;height:{height}px;min-width:480px")
+        note = tag("div", self.note, style=f"{PROSE};color:{MUTED};font-size:11px")
+        return tag("div", chart, note, style=f"{BOX};padding:6px;margin-bottom:8px")
+
+
+def _lane_text(number: int, bars: Sequence[Bar]) -> str:
+    row = [" "] * COLUMNS
+    for bar in bars:
+        start = min(COLUMNS - 1, int(COLUMNS * bar.left / 100))
+        end = max(start + 1, int(COLUMNS * (bar.left + bar.width) / 100))
+        row[start:end] = "█" * (min(end, COLUMNS) - start)
+    return f"{number:>3} |{''.join(row)}| {', '.join(bar.name for bar in bars)}"
+
+
+def _drawn(bar: Bar) -> Markup:
+    look = (
+        f"position:absolute;left:{bar.left:.3f}%;width:{bar.width:.3f}%;top:{bar.lane * ROW}px;height:{ROW - 2}px;"
+        f"background:{bar.colour};border-right:1px solid rgba(128,128,128,.4);box-sizing:border-box;overflow:hidden;"
+        f"white-space:nowrap;text-overflow:ellipsis;padding:0 3px;font-size:11px;line-height:{ROW - 2}px;{PROSE}"
+    )
+    return tag("div", bar.name, style=look, title=bar.tip)
+
+
+__all__ = ["Bar", "Lanes"]
