@@ -178,7 +178,7 @@ def _batch_matmul(call: Call) -> Operation | None:
 def _conv2d(call: Call) -> Operation | None:
     attrs: Any = call.attrs
     plain = attrs.data_layout == "NCHW" and attrs.kernel_layout == "OIHW" and attrs.out_layout in ("", "NCHW")
-    if not plain or not _is_wide(call):
+    if not plain or not _is_wide(call) or _is_multiplied(call):
         return None
     strides, dilation = tuple(map(int, attrs.strides)), tuple(map(int, attrs.dilation))
     pads, groups = _pads(attrs.padding), int(attrs.groups)
@@ -186,6 +186,23 @@ def _conv2d(call: Call) -> Operation | None:
         both = pads[2], pads[0]
         return lambda x, w: fn.conv2d(x, w, None, strides, both, dilation, groups)
     return lambda x, w: fn.conv2d(fn.pad(x, pads), w, None, strides, 0, dilation, groups)
+
+
+def _is_multiplied(call: Call) -> bool:
+    """Whether a weight is that of a depthwise convolution, written by channel and multiplier."""
+    attrs: Any = call.attrs
+    weight = call.args[1].checked_type
+    return (
+        attrs.groups > 1
+        and isinstance(weight, TensorType)
+        and weight.shape[1] != 1
+        and weight.shape[0] != _channels(call)
+    )
+
+
+def _channels(call: Call) -> Any:
+    ty = call.checked_type
+    return ty.shape[1] if isinstance(ty, TensorType) else None
 
 
 def _pads(padding: Any) -> tuple[int, int, int, int]:
@@ -202,7 +219,20 @@ def _max_pool2d(call: Call) -> Operation | None:
     pads = _pads(attrs.padding)
     if not any(pads):
         return lambda x: fn.max_pool2d(x, size, strides, 0, dilation)
-    return lambda x: fn.max_pool2d(fn.pad(x, pads, value=torch.finfo(x.dtype).min), size, strides, 0, dilation)
+
+    def padded(x: Any) -> Any:
+        return fn.max_pool2d(fn.pad(x, pads, value=torch.finfo(x.dtype).min), size, strides, 0, dilation)
+
+    both = pads[2], pads[0]
+    if (pads[1], pads[3]) != (pads[0], pads[2]) or any(2 * b > n for b, n in zip(both, size, strict=True)):
+        return padded
+
+    def pool(x: Any) -> Any:
+        result = fn.max_pool2d(x, size, strides, both, dilation)
+        # PyTorch's padding is minus infinity, Relay's the least finite number: they differ where nothing else is there
+        return result if result.amin() >= torch.finfo(x.dtype).min else padded(x)
+
+    return pool
 
 
 def _avg_pool2d(call: Call) -> Operation | None:

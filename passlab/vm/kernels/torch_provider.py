@@ -1,13 +1,14 @@
 """Kernels on PyTorch: on a CUDA device where there is one, else on this CPU. Needs the package torch.
 
 On a CPU device arrays stay NumPy's and are seen by PyTorch without copying; on others they are PyTorch's tensors. An
-operator that PyTorch has no exact counterpart of runs on NumPy inside the kernel, on the host.
+operator that PyTorch has no exact counterpart of runs on NumPy inside the kernel, on the host. On a CPU convolutions
+and products are oneDNN's (`onednn`), and kernels of small tensors are NumPy's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -18,9 +19,10 @@ import torch
 from passlab.devices import Device
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
-from passlab.ir.op import Op
+from passlab.ir.op import Op, op_name
 from passlab.ir.types import fold_tuple, tensor_types
 from passlab.ir.walk import post_order
+from passlab.vm.kernels.onednn import Product, find_products
 from passlab.vm.kernels.primitive import Kernel, flat_values
 from passlab.vm.kernels.providers import Provider
 from passlab.vm.kernels.torch_operators import DTYPES, operation
@@ -28,6 +30,9 @@ from passlab.vm.objects import Storage
 
 Array = np.ndarray[Any, Any]
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+SMALL = 1 << 13  # elements
+# Products that are not oneDNN's: PyTorch's BLAS runs at half the speed of NumPy's on some processors.
+BLAS = frozenset(("nn.dense", "nn.batch_matmul"))
 
 
 class TorchProvider(Provider):
@@ -44,11 +49,16 @@ class TorchProvider(Provider):
 
     def kernel(self, function: Function) -> Kernel:
         """Return the kernel of a primitive function on PyTorch; on NumPy where it has dtypes that PyTorch lacks."""
-        types = {t.dtype for n in post_order(function) for t in tensor_types(n.checked_type_)}
         if not self.native:
             return TorchKernel(function, self)
+        types = [t for n in post_order(function) for t in tensor_types(n.checked_type_)]
         numpy_kernel = Kernel(function)
-        return numpy_kernel if not types <= set(DTYPES) or numpy_kernel.scalar else TorchKernel(function, self)
+        has_dtypes = all(t.dtype in DTYPES for t in types)
+        return (
+            numpy_kernel
+            if not has_dtypes or _is_small(function) or numpy_kernel.scalar
+            else TorchKernel(function, self)
+        )
 
     def to_device(self, array: Array) -> Any:
         return array if self.native else self.tensor(array).to(self.place, copy=True)
@@ -83,7 +93,7 @@ class _Writable:
 
 def _writable(array: Array) -> Array:
     """Return an array that PyTorch takes without complaint: not read-only, no steps backwards."""
-    if any(s < 0 for s in array.strides):
+    if array.ndim and min(array.strides) < 0:
         return array.copy()
     if array.flags.writeable or array.dtype == BFLOAT16:
         return array if array.flags.writeable else array.copy()
@@ -92,7 +102,7 @@ def _writable(array: Array) -> Array:
 
 def to_numpy(value: torch.Tensor) -> Array:
     """Return a tensor as a NumPy array."""
-    here = value.detach().cpu()
+    here = value.cpu()
     if here.dtype is torch.bfloat16:
         return np.asarray(here.contiguous().view(torch.int16).numpy()).view(ml_dtypes.bfloat16)
     return np.asarray(here.numpy())
@@ -166,20 +176,39 @@ class TorchKernel(Kernel):
     def _compute(self) -> Callable[[Sequence[Any]], Any]:
         """The steps as a function from the parameters' values to the result, in tensors."""
         slots: dict[Expr, int] = {p: i for i, p in enumerate(self.function.params)}
+        products = find_products(self.function) if self.native else {}
+        skipped = {node for product in products.values() for node in product.inside}
+        arrays = {node for product in products.values() for node in product.arrays}
         steps: list[Callable[[list[Any]], Any]] = []
         for node in post_order(self.function.body):
-            if node not in slots and not isinstance(node, (Op, Function)):
+            if node not in slots and node not in skipped and not isinstance(node, (Op, Function)):
                 slots[node] = len(slots)
-                steps.append(self._step(node, slots))
-        last, native, tensor = slots[self.function.body], self.native, self.provider.tensor
+                product = products.get(node)
+                if isinstance(node, Constant) and node in arrays:
+                    steps.append(partial(_array_of, node))
+                else:
+                    steps.append(self._step(node, slots) if product is None else self._product(product, slots))
+        last, tensor = slots[self.function.body], self.provider.tensor
+        moves = [_nothing if not self.native or p in arrays else tensor for p in self.function.params]
 
         def run(inputs: Sequence[Any]) -> Any:
-            values = [_map_parts(tensor, v) for v in inputs] if native else list(inputs)
+            values = [_map_parts(move, v) for move, v in zip(moves, inputs, strict=True)]
             for step in steps:
                 values.append(step(values))
             return values[last]
 
         return run
+
+    def _product(self, product: Product, slots: dict[Expr, int]) -> Callable[[list[Any]], Any]:
+        data, weight = (slots[a] for a in product.call.args)
+        bias = None if product.bias is None else slots[product.bias]
+        other = None if product.other is None else slots[product.other]
+
+        def compute(values: list[Any]) -> Any:
+            adds = None if bias is None else values[bias], None if other is None else values[other]
+            return product.compute(values[data], values[weight], *adds)
+
+        return self._guarded(compute, product.call)
 
     def _step(self, node: Expr, slots: dict[Expr, int]) -> Callable[[list[Any]], Any]:
         if isinstance(node, Constant):
@@ -196,18 +225,23 @@ class TorchKernel(Kernel):
         return self._operator(node, node.op, [slots[a] for a in node.args])
 
     def _operator(self, node: Call, op: Op, args: list[int]) -> Callable[[list[Any]], Any]:
-        compute = operation(node)
+        compute = None if self.native and op.name in BLAS else operation(node)
         if compute is None:
             self.on_numpy.append(op.name)
             compute = self._numpy(node, op)
 
+        return self._guarded(lambda values: compute(*[values[a] for a in args]), node)
+
+    def _guarded(self, compute: Callable[[list[Any]], Any], node: Call) -> Callable[[list[Any]], Any]:
+        """Return a step whose errors say which operator failed, and where it stands."""
+
         def step(values: list[Any]) -> Any:
             try:
-                return compute(*[values[a] for a in args])
+                return compute(values)
             except PasslabError:
                 raise
             except Exception as error:
-                raise RunError(Diagnostic(f"`{op.name}` failed on PyTorch: {error}", node.span)) from error
+                raise RunError(Diagnostic(f"`{op_name(node)}` failed on PyTorch: {error}", node.span)) from error
 
         return step
 
@@ -223,6 +257,20 @@ class TorchKernel(Kernel):
             return _map_parts(lambda a: tensor(a).to(place), result)
 
         return run
+
+
+def _array_of(constant: Constant, values: list[Any]) -> Array:
+    return constant.data
+
+
+def _nothing(value: Any) -> Any:
+    return value
+
+
+def _is_small(function: Function) -> bool:
+    """Whether a kernel's results are so small that calling PyTorch takes longer than computing."""
+    types = [t for n in post_order(function.body) if isinstance(n, Call) for t in tensor_types(n.checked_type_)]
+    return all(not t.dynamic and prod(t.concrete_shape) <= SMALL for t in types)
 
 
 # recurses: the results of one kernel, a level or two
