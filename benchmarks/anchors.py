@@ -25,7 +25,9 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 # Words that say when a value was obtained and not what it is: a reader needs the noun (`call`, `result`, `expected`).
 VAGUE_NAMES = frozenset({"made", "found", "wanted", "known", "given", "told", "said", "have"})
 # Words that end like participles and are nouns, adjectives of the field, or names that Python or a protocol prescribes.
-_NOUNS = frozenset({"feed", "seed", "speed", "embed", "need", "closed", "sorted", "reversed", "red", "bed"})
+_NOUNS = frozenset(
+    {"feed", "seed", "speed", "embed", "need", "closed", "sorted", "reversed", "red", "bed", "reseed", "searchsorted"}
+)
 _PARTICIPLE = re.compile(r"_?[a-z]+ed")
 
 

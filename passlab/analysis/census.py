@@ -49,7 +49,7 @@ def list_fake_quantized_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
 
 
 def _closed(order: list[Expr]) -> dict[Expr, bool]:
-    """Tell of each node whether all it depends on, back to dequantizations, is operators on constants."""
+    """Tell for each node whether all it depends on, back to dequantizations, is operators on constants."""
     closed: dict[Expr, bool] = {}
     for node in order:
         if isinstance(node, Constant) or is_call_of(node, "qnn.dequantize"):

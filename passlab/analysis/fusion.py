@@ -3,8 +3,8 @@
 Each operator has a pattern (element-wise, broadcast, injective, reduction, ...). A node may join its immediate
 post-dominator when all that lies on the way fits, so that diamonds fuse whole. Three phases: first what ends in
 element-wise work (convolutions take their epilogues), then injective operators and tuples, then the injective producers
-of tuples that were taken in themselves. After the graph partitioner of TVM's FuseOps. Needs types. Linear: the stretch
-looked at for each node is at most `max_nodes` long.
+of tuples that were taken in themselves. After the graph partitioner of TVM's FuseOps. Needs types. Linear: the paths
+that are searched from each node have at most `max_nodes` nodes.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Regions:
                 self._add(child, Region(compiler_of(child), self._opened[child]))
             if child not in self.of or is_end(child):
                 continue
-            region = self.of[child] if region is None else self._joined(region, self.of[child], node)
+            region = self.of[child] if region is None else self._merge(region, self.of[child], node)
         if region is not None:
             self._add(node, region)
 
@@ -115,7 +115,7 @@ class Regions:
         self.of[node] = region
         region.nodes.append(node)
 
-    def _joined(self, a: Region, b: Region, at: Expr) -> Region:
+    def _merge(self, a: Region, b: Region, at: Expr) -> Region:
         """Make one region of two, under the number of `a`; the smaller is moved into the larger."""
         if a is b:
             return a
@@ -129,7 +129,7 @@ class Regions:
         large.ends += small.ends
         return large
 
-    def ordered(self, root: Expr) -> list[Expr | Region]:
+    def parts_in_order(self, root: Expr) -> list[Expr | Region]:
         """Return what the function is computed of, parts first, each region taken as one thing.
 
         Nodes of regions are left out, but for their ends. Raises `PassError` for a region that needs its own result,

@@ -160,7 +160,7 @@ class _Evaluation(Evaluator):
 
     def trace(self, cls: type[T]) -> T:
         """Run the program and return what was written down."""
-        closure, values = self._prepared(self.entry, self.args)
+        closure, values = self._start_state(self.entry, self.args)
         act = self._enter(closure, values, 1, None)
         self._frame(act, -1, -1, -1)
         log = self.log

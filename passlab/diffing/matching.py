@@ -90,7 +90,9 @@ class Matching:
                 self._pair(old, new)
 
     def _meant(self, operand: Expr) -> Any:
-        """An operand as told on the old side; variables that nothing is bound to by what they stand for."""
+        """Return the old partner of an operand, itself without one; for a variable that is not bound here, its
+        number.
+        """
         return self.numbers.of.get(operand) if type(operand) is Var else self.backward.get(operand, operand)
 
     def _pair_by_operands(self) -> None:

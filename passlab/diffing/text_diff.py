@@ -1,7 +1,7 @@
 """The difference of two texts of programs, as data: which lines stayed, were renamed, changed, came, went or moved.
 
-`diff_texts(before, after, syntax)` aligns lines with `text_align`. A line whose names are only called otherwise is the
-same; one whose operands are other values has a status of its own. It knows nothing of files or HTML.
+`diff_texts(before, after, syntax)` aligns lines with `text_align`. A line in which only names have changed is the same;
+one with other values as operands has a status of its own. It knows nothing of files or HTML.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ class TextDiff:
         return lines
 
     def words(self, row: TextRow) -> tuple[Spans, Spans]:
-        """Return the stretches of both lines of a row that differ."""
+        """Return the character ranges in which the two lines of a row differ."""
         if row.left is None or row.right is None:
             return (), ()
         return word_marks(self.before[row.left].text, self.after[row.right].text, self.renaming.of(row.left))
 
     def unified(self, context: int = 3) -> Iterator[str]:
-        """Yield the lines of a unified diff: a sign and the text; unchanged stretches are folded."""
+        """Yield the lines of a unified diff: a sign and the text; runs of unchanged lines are folded."""
         near = near_changes(self.rows, context)
         folded = 0
         for row, shown in zip(self.rows, near, strict=True):
@@ -186,7 +186,9 @@ def _block(
     renaming: Renaming,
     moved: dict[int, int],
 ) -> Iterator[TextRow]:
-    """The rows of a block in which no line has a partner of its shape: lines alike are one that changed."""
+    """Return the rows of a block in which no line has a partner of its shape; similar lines count as one that
+    changed.
+    """
     gone = set(moved.values())
     left = [i for i in old if i not in gone]
     right = [j for j in new if j not in moved]
@@ -259,7 +261,7 @@ def _likeness(left: Counter[str], right: Counter[str]) -> float:
 
 
 def word_marks(left: str, right: str, names: dict[str, str] | None = None) -> tuple[Spans, Spans]:
-    """Return the stretches of two lines that differ, by words; names that are only called otherwise do not."""
+    """Return the character ranges in which two lines differ, by words; a renamed name is no difference."""
     names = names or {}
     a, b = list(_WORD.finditer(left[:4000])), list(_WORD.finditer(right[:4000]))
     matcher = SequenceMatcher(None, [names.get(m[0], m[0]) for m in a], [m[0] for m in b], autojunk=False)
@@ -273,7 +275,7 @@ def word_marks(left: str, right: str, names: dict[str, str] | None = None) -> tu
 
 
 def near_changes(rows: Sequence[TextRow], context: int) -> list[bool]:
-    """Return for each row whether it, or one of the `context` rows above and below it, is no unchanged line."""
+    """Return for each row whether it, or one of the `context` rows above and below it, has changed."""
     near = [False] * len(rows)
     for at, row in enumerate(rows):
         if row.kind != SAME:

@@ -87,19 +87,19 @@ class Evaluator:
 
         Raises `RunError` for arguments that do not fit, and for anything that goes wrong, located in the program.
         """
-        return self.apply(*self._prepared(entry, args))
+        return self.apply(*self._start_state(entry, args))
 
     def values(self, entry: str | GlobalVar | Function, args: Sequence[Any] = ()) -> dict[Expr, Value]:
         """Call a function as `run` does, and return the values of its nodes, its body among them.
 
         These are the nodes evaluated in this one call: not those of branches not taken, nor of other functions.
         """
-        closure, values = self._prepared(entry, args)
+        closure, values = self._start_state(entry, args)
         act = self._enter(closure, values, 1, None)
         self._loop(closure.function.body, act)
         return act.values
 
-    def _prepared(self, entry: str | GlobalVar | Function, args: Sequence[Any]) -> tuple[Closure, list[Value]]:
+    def _start_state(self, entry: str | GlobalVar | Function, args: Sequence[Any]) -> tuple[Closure, list[Value]]:
         function = entry if isinstance(entry, Function) else self.mod[entry]
         if len(args) != len(function.params):
             expected = tuple((f"%{p.name_hint}: {p.type_annotation}", None) for p in function.params[:8])

@@ -70,7 +70,9 @@ def values_inside(function: Function, inputs: Sequence[Value]) -> Iterator[tuple
 
 # recurses: the result of one kernel: an array, or a tuple of arrays
 def _arrays(value: Any) -> Value:
-    """Return a kernel's result with NumPy scalars as 0-d arrays. What is no number a mark has passed on as it was."""
+    """Return a kernel's result with NumPy scalars as 0-d arrays. Values that are no numbers, which marks pass on, stay
+    as they are.
+    """
     if isinstance(value, tuple):
         return tuple(_arrays(v) for v in value)
     return np.asarray(value) if isinstance(value, (np.generic, bool, int, float)) else value

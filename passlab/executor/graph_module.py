@@ -17,7 +17,7 @@ from passlab.evaluate.ownership import private_copy
 from passlab.executor.arena import position
 from passlab.executor.graph import COPY, NOP, Entry, Graph
 from passlab.executor.graph_profile import profile
-from passlab.executor.outputs import RunsByInputs, numbered, numbers_of, output_number, written
+from passlab.executor.outputs import RunsByInputs, index_of, numbers_of, output_number, written
 from passlab.executor.param_dict import load_param_dict
 from passlab.ir.expr import Constant, Function, Var
 from passlab.ir.types import TensorType, TupleType
@@ -254,7 +254,7 @@ class GraphModuleDebug(GraphModule):
         return self._copy(self.rows[number] + index, out)
 
     def _node_number(self, node: Any) -> int:
-        return numbered(node, self._node_numbers, len(self.graph.nodes), "node")
+        return index_of(node, self._node_numbers, len(self.graph.nodes), "node")
 
     @cached_property
     def _node_numbers(self) -> dict[str, int]:

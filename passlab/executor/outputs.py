@@ -25,7 +25,7 @@ def numbers_of(names: Iterable[str]) -> dict[str, int]:
     return numbers
 
 
-def numbered(key: Any, numbers: Mapping[str, int], count: int, what: str) -> int:
+def index_of(key: Any, numbers: Mapping[str, int], count: int, what: str) -> int:
     """Return the number, below `count`, that a name or a number stands for. Raises `RunError` for anything else."""
     if not isinstance(key, str):
         return _in_range(key, count, what, f"name or number of an existing {what}")
@@ -106,7 +106,7 @@ class RunsByInputs(CallableByName):
             self._set(self._input(name), array)
 
     def _input(self, key: Any) -> int:
-        return numbered(key, self._numbers, len(self.names), "input")
+        return index_of(key, self._numbers, len(self.names), "input")
 
     def _set(self, number: int, value: Any) -> None:
         """Set the input of a number."""

@@ -31,7 +31,7 @@ def facts(way: Resizing) -> dict[str, Any]:
     }
 
 
-def resized(
+def resize_axes(
     n: ModelNode,
     x: Expr,
     axes: list[int],

@@ -49,7 +49,7 @@ def place_in(expr: Expr, parent: Expr) -> Place | None:
     """Return where `expr` stands as a part of `parent`.
 
     A variable is one object at all its uses and its span is where it is bound, so a use is looked up in the text of
-    the parent; where that does not single it out, the parent's place has to do.
+    the parent; where that is ambiguous, the span of the parent is returned.
     """
     span = parent.span
     if not isinstance(expr, (Var, GlobalVar)) or span is None:

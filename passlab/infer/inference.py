@@ -40,7 +40,7 @@ def infer_module(mod: IRModule) -> IRModule:
     if not isinstance(mod, IRModule):
         raise not_a_node_error(mod, "a module")
     env = TypeEnv(mod)
-    todo = [name for name, fn in mod.items() if not _infer_types(fn, env)]
+    todo = [name for name, fn in mod.items() if not _has_valid_type(fn, env)]
     if not todo:
         return mod
     with building(), rendered(mod):
@@ -68,10 +68,10 @@ def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
     if not isinstance(expr, Expr):
         raise not_a_node_error(expr)
     env = TypeEnv(mod)
-    if expr._checked_type is not None and not isinstance(expr, GlobalVar) and _infer_types(expr, env):
+    if expr._checked_type is not None and not isinstance(expr, GlobalVar) and _has_valid_type(expr, env):
         return expr
     errors: list[Diagnostic] = []
-    for group in _unsigned_type(env, _mentioned_names(env, expr)):
+    for group in _unsigned_groups(env, _mentioned_names(env, expr)):
         errors += _group(env, group, {})
     if not errors:
         exprs: list[Expr] = [expr]
@@ -89,7 +89,7 @@ def _mentioned_names(env: TypeEnv, expr: Expr) -> list[str]:
     names: dict[str, None] = {}
     todo, seen = [expr], set[Expr]()
     while todo:
-        for node in post_order(todo.pop(), enter=lambda n: not _infer_types(n, env), seen=seen):
+        for node in post_order(todo.pop(), enter=lambda n: not _has_valid_type(n, env), seen=seen):
             if type(node) is GlobalVar and node.name_hint in env.functions and node.name_hint not in names:
                 if env.signature(node.name_hint) is None:
                     names[node.name_hint] = None
@@ -97,7 +97,7 @@ def _mentioned_names(env: TypeEnv, expr: Expr) -> list[str]:
     return list(names)
 
 
-def _infer_types(expr: Expr, env: TypeEnv) -> bool:
+def _has_valid_type(expr: Expr, env: TypeEnv) -> bool:
     """Whether an expression has a type that stands in this module."""
     if expr._checked_type is None:
         return False
@@ -120,10 +120,10 @@ def _definition_errors(mod: IRModule) -> list[Diagnostic]:
 
 def inference_groups(env: TypeEnv, names: list[str]) -> list[list[str]]:
     """Return functions in the order in which they are typed: groups without a known signature, then each other one."""
-    return [*_unsigned_type(env, names), *([name] for name in names if env.signature(name) is not None)]
+    return [*_unsigned_groups(env, names), *([name] for name in names if env.signature(name) is not None)]
 
 
-def _unsigned_type(env: TypeEnv, names: Iterable[str]) -> list[list[str]]:
+def _unsigned_groups(env: TypeEnv, names: Iterable[str]) -> list[list[str]]:
     """Return the functions without a known signature, in groups, callees first."""
     unsigned = [n for n in names if env.signature(n) is None]
     if not unsigned:
@@ -146,7 +146,7 @@ def _group(env: TypeEnv, names: list[str], changes: dict[str, Function]) -> list
         return errors
     for name, fn, root in zip(names, fns, roots, strict=True):
         assert isinstance(root, Function)
-        env.solved(name, root)
+        env.note_solved(name, root)
         if root is not fn:
             changes[name] = root
     return []

@@ -105,7 +105,7 @@ class InferenceState:
     def conflict(
         self, problem: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[diagnose.Note]
     ) -> None:
-        """Report two types that cannot be one, told with all that is known of them."""
+        """Report two types that cannot be unified, with all that is known of them."""
         resolve = self.solver.resolve
         problem = MismatchError(resolve(problem.left), resolve(problem.right), problem.detail)
         self.error(diagnose.mismatch(problem, resolve(expected), resolve(actual), place, notes))

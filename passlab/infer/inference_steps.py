@@ -147,7 +147,7 @@ class WatchedGenerator(Generator):
         self.hear(InferenceStep(self.phase, node, text, changed))
 
     def _changes(self) -> dict[Expr, str]:
-        """The types that read other than when they were told last."""
+        """Return the types whose text has changed since it was last reported."""
         changed = {}
         for node in list(self._open):
             text = self._watched.text(self.types[node])

@@ -40,7 +40,7 @@ class Solution:
             return []
         unknown = [node for node in self.state.types if type(self._type(node)) is IncompleteType]
         if not unknown:  # what is stuck all the same waits for a part of a type
-            return [diagnose.stuck(pending.place) for pending in solver.unfinished()]
+            return [diagnose.stuck(pending.place) for pending in solver.waiting_relations()]
         causes: list[Expr] = [n for n in unknown if isinstance(n, Var)]
         if not causes:
             members = set(unknown)

@@ -212,7 +212,7 @@ class Solver:
         while queue:
             self._try(queue.popleft())
 
-    def unfinished(self) -> list[Pending]:
+    def waiting_relations(self) -> list[Pending]:
         """The relations that still wait."""
         return list(self._unfinished)
 

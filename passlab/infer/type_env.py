@@ -65,7 +65,7 @@ class TypeEnv:
             self._signatures[name] = signature_of(fn) if fn is not None else None
         return self._signatures[name]
 
-    def solved(self, name: str, fn: Function) -> None:
+    def note_solved(self, name: str, fn: Function) -> None:
         """Take note of a function that is typed now."""
         if self._solved is None:  # most expressions are typed without: the table of the module need not be copied
             self.functions = self._solved = dict(self.functions)

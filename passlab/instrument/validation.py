@@ -102,7 +102,7 @@ class Run:
     endless: bool = False
 
 
-def attempted(work: Callable[[], T]) -> tuple[T | None, PasslabError | None]:
+def attempt(work: Callable[[], T]) -> tuple[T | None, PasslabError | None]:
     """Return what some work gives, or what it raised: of the code of an operator or executor that is anything."""
     try:
         return work(), None
@@ -237,7 +237,7 @@ class Trial:
         deadline = Deadline(seconds)
         try:
             with deadline:
-                value, error = attempted(lambda: evaluator.run(self.entry, draw.arguments))
+                value, error = attempt(lambda: evaluator.run(self.entry, draw.arguments))
         except deadline.error:
             deadline.close()
             slow = f"it did not end within {seconds:g} s; programs before it took {self._slowest:.2g} s at most"

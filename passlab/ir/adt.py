@@ -86,7 +86,7 @@ class TypeData(Type):
 def constructor_numbers(definitions: Iterable[TypeData]) -> dict[Constructor, int]:
     """Return for each constructor a number that no other has: its tag, unless one of another type has the same.
 
-    The byte that a tag holds of its type's name is that of another name in one of 255 pairs of types.
+    Tags alone may collide: in one of 255 pairs of types both names have the same byte.
     """
     taken: set[int] = set()
     numbers: dict[Constructor, int] = {}

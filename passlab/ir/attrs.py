@@ -180,7 +180,7 @@ class DictAttrs(Attrs):
     def with_fields(self, /, **changes: Any) -> DictAttrs:
         return DictAttrs({**self._dict, **changes})
 
-    def updated(self, changes: Mapping[str, Any]) -> DictAttrs:
+    def with_values(self, changes: Mapping[str, Any]) -> DictAttrs:
         """Return a copy with some attributes set, under any names."""
         return DictAttrs({**self._dict, **changes})
 

@@ -213,7 +213,7 @@ class Comparison:
         return all(self.bind(x, y, define) for x, y in zip(one.free, two.free, strict=True))
 
     def var(self, a: Var, b: Var, link: Link, define: bool) -> bool:
-        """Pair two variables, and compare what else counts of them."""
+        """Pair two variables and compare their annotations."""
         if not self.bind(a, b, define):
             what = (
                 "bound to different variables"

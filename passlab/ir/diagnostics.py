@@ -1,4 +1,4 @@
-"""Who is shown the findings about a program before the error that carries them is raised.
+"""Renderers show the findings about a program before the error that carries them is raised.
 
 A tool that collects findings sets a renderer of its own: `override_renderer(function)`. The function is called with a
 `DiagnosticContext` whenever a text or the types of a module are refused; the error is raised all the same.
@@ -40,7 +40,7 @@ class DiagnosticContext:
 
 
 class DiagnosticRenderer:
-    """Shows findings: by a function of the user's, or not at all, since the error says the same."""
+    """Shows findings with the user's function; without one it shows nothing, since the error says the same."""
 
     def __init__(self, render: Callable[[DiagnosticContext], object] | None = None) -> None:
         self._render = render
@@ -60,13 +60,13 @@ def override_renderer(render: Callable[[DiagnosticContext], object] | None) -> N
 
 
 def get_renderer() -> DiagnosticRenderer:
-    """Return what shows findings now."""
+    """Return the renderer in force."""
     return _renderer.get() or DiagnosticRenderer()
 
 
 @contextmanager
 def rendered(module: IRModule | None = None) -> Iterator[None]:
-    """Show the findings of an error about a program that leaves the block."""
+    """Within the block, show the findings of an error about a program."""
     try:
         yield
     except DiagnosticError as error:

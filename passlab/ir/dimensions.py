@@ -1,7 +1,7 @@
-"""The dimensions of tensor types: integers, the unknown dimension `?`, symbolic sizes and what is computed of them.
+"""The dimensions of tensor types: integers, the unknown dimension `?`, symbolic sizes and expressions of them.
 
-What is computed (`n * 2 + m`, `n // 4`) is a polynomial in normal form, so that two ways to one size are equal. Where
-one meets another dimension it counts as unknown: the run will tell.
+An expression (`n * 2 + m`, `n // 4`) is a polynomial in normal form, so that one size written in two ways is equal.
+Beside another dimension it counts as unknown: only the run can compare them.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _Terms = dict[tuple[SizeVar, ...], int]  # products of sizes, in order, by how o
 
 
 class SizeExpr(SizeVar):
-    """A sum of products of sizes, such as `n * 2 + 1`; equal to another by what it is."""
+    """A sum of products of sizes, such as `n * 2 + 1`; compared by value."""
 
     __slots__ = ("terms",)
     terms: tuple[tuple[tuple[SizeVar, ...], int], ...]
@@ -165,7 +165,9 @@ class SizeQuotient(SizeVar):
 
 
 def is_computed(dim: object) -> bool:
-    """Whether a dimension is computed of symbolic ones: equal to its like, and unknown to all others."""
+    """Whether a dimension is an expression of symbolic sizes, which equals its like and is unknown beside all
+    others.
+    """
     return isinstance(dim, SizeVar) and type(dim) is not SizeVar
 
 
@@ -197,7 +199,7 @@ def _product(a: _Terms, b: _Terms) -> _Terms:
 
 
 def _as_dim(terms: _Terms) -> PyAny:
-    """Return the number, the size, or the expression that a sum is."""
+    """Return a sum in its simplest form: a number, a size, or an expression."""
     terms = {atoms: factor for atoms, factor in terms.items() if factor}
     if not any(terms):
         return terms.get((), 0)

@@ -1,4 +1,4 @@
-"""The dtypes of Relay by name: which there are, and the name for what NumPy calls otherwise."""
+"""Relay's dtypes by name, and the names that NumPy's dtypes have in Relay."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 `find_mismatch` returns it. The rules are those of `comparison`; `structural_hash` agrees with them: what is equal has
 one hash. Modules are compared name by name, each function by itself, so sharing between functions does not count.
 
-As in Relay, floats in attributes are equal within 1e-9. What decides whether one program may stand for another asks
-with `exact=True`: then they are compared bit for bit.
+As in Relay, floats in attributes are equal within 1e-9. Code that decides whether one program may replace another
+passes `exact=True`, which compares them bit for bit.
 """
 
 from __future__ import annotations

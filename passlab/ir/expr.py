@@ -46,7 +46,7 @@ class Expr(Arithmetic):
     span: Span | None
     _checked_type: Type | None
     _digest: int
-    _reliance: Any  # what the type was found under, set by inference on nodes that mention functions or data types
+    _reliance: Any  # the signatures that the type depends on, where the node mentions functions or data types
 
     @property
     def checked_type(self) -> Type:
@@ -99,12 +99,12 @@ def set_checked_type(expr: Expr, ty: Type) -> None:
 
 
 def set_reliance(expr: Expr, reliance: object) -> None:
-    """Note on a node what its type was found under. For inference only."""
+    """Store the signatures that a node's type depends on. For inference only."""
     _set(expr, "_reliance", reliance)
 
 
 def set_span(expr: Expr, span: Span | None) -> None:
-    """Give a node that was just made, and has no span, the place of the node it replaces."""
+    """Give a new node without a span the span of the node that it replaces."""
     if expr.span is None:
         _set(expr, "span", span)
 
@@ -112,7 +112,7 @@ def set_span(expr: Expr, span: Span | None) -> None:
 class TupleWrapper:
     """What Python code gets from an operator with several results: indexable, iterable, `.astuple()` is the call.
 
-    It may stand wherever a node is made of the tuple.
+    It is accepted wherever the tuple itself is.
     """
 
     def __init__(self, tuple_value: Expr, size: int) -> None:
@@ -375,7 +375,7 @@ class Function(Expr):
 
     def with_attrs(self, changes: Mapping[str, Any]) -> Function:
         """Return a copy with several attributes set; the same object when nothing changes."""
-        attrs = self.attrs.updated(changes)
+        attrs = self.attrs.with_values(changes)
         return self if attrs == self.attrs else self.with_fields(attrs=attrs)
 
     def without_attr(self, *keys: str) -> Function:

@@ -96,7 +96,9 @@ def same_type_form(a: Type, b: Type) -> bool:
 
 
 class _Closed:
-    """What stands for all generic function types without free variables that differ in the names of theirs only."""
+    """The representative of generic function types without free variables that differ only in names of type
+    parameters.
+    """
 
     __slots__ = ("__weakref__",)
 
@@ -105,7 +107,7 @@ _closed_types: WeakValueDictionary[PyAny, _Closed] = WeakValueDictionary()  # by
 
 
 def _close(ty: FuncType, loose: set[int], closed: dict[int, _Closed]) -> None:
-    """Note what stands for a generic function type, unless it has free variables.
+    """Record the representative of a generic function type, unless it has free variables.
 
     Such a type is the same wherever it stands, so whether two places share one object must not matter.
     """
@@ -115,7 +117,7 @@ def _close(ty: FuncType, loose: set[int], closed: dict[int, _Closed]) -> None:
         closed[id(ty)] = _closed_types.setdefault(form.skeleton, _Closed())
 
 
-_LARGEST = 1000  # parts of a generic function type up to which it is looked for free variables: this keeps it linear
+_LARGEST = 1000  # parts of a generic function type that are searched for free variables: this keeps hashing linear
 
 
 def _open_nodes(ty: Type, closed: dict[int, _Closed], most: float = math.inf) -> list[Type]:
@@ -225,7 +227,9 @@ def value_token(value: PyAny, token_of: Callable[[PyAny], int], exact: bool = Tr
 
 
 def _close_token(value: float) -> int:
-    """Return what floats have in common that are equal within a tolerance: chains of them reach every finite one."""
+    """Return the token of floats that are equal within a tolerance: one for all finite floats, which chains of close
+    ones join.
+    """
     return text_token("float" if math.isfinite(value) else f"float {'nan' if math.isnan(value) else value}")
 
 

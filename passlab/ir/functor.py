@@ -73,7 +73,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _opens(method: Method) -> Method:
-    """Mark a default method: all it does with the children is to visit them in order, so a loop may do it before."""
+    """Mark a default method that only visits the children in order, so that a loop may visit them first."""
     method.opens = True  # type: ignore[attr-defined]
     return method
 
@@ -162,15 +162,15 @@ class _Functor:
                 result = method(node)
         finally:
             self._level -= 1
-        result = self._finished(node, result)
+        result = self._finish(node, result)
         self.memo_map[node] = result
         return result
 
-    def _finished(self, node: Any, result: Any) -> Any:
+    def _finish(self, node: Any, result: Any) -> Any:
         return result
 
 
-def _unimplemented(name: str) -> Callable[[Any, Any], Any]:
+def _no_visitor(name: str) -> Callable[[Any, Any], Any]:
     def method(self: Any, node: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no method visit_{name}")
 
@@ -187,21 +187,21 @@ class ExprFunctor(_Functor):
     def _children(self, node: Expr) -> tuple[Expr, ...]:
         return CHILDREN[type(node)](node)
 
-    visit_var = _unimplemented("var")
-    visit_global_var = _unimplemented("global_var")
-    visit_constant = _unimplemented("constant")
-    visit_op = _unimplemented("op")
-    visit_constructor = _unimplemented("constructor")
-    visit_call = _unimplemented("call")
-    visit_tuple = _unimplemented("tuple")
-    visit_tuple_getitem = _unimplemented("tuple_getitem")
-    visit_let = _unimplemented("let")
-    visit_function = _unimplemented("function")
-    visit_if = _unimplemented("if")
-    visit_match = _unimplemented("match")
-    visit_ref_create = _unimplemented("ref_create")
-    visit_ref_read = _unimplemented("ref_read")
-    visit_ref_write = _unimplemented("ref_write")
+    visit_var = _no_visitor("var")
+    visit_global_var = _no_visitor("global_var")
+    visit_constant = _no_visitor("constant")
+    visit_op = _no_visitor("op")
+    visit_constructor = _no_visitor("constructor")
+    visit_call = _no_visitor("call")
+    visit_tuple = _no_visitor("tuple")
+    visit_tuple_getitem = _no_visitor("tuple_getitem")
+    visit_let = _no_visitor("let")
+    visit_function = _no_visitor("function")
+    visit_if = _no_visitor("if")
+    visit_match = _no_visitor("match")
+    visit_ref_create = _no_visitor("ref_create")
+    visit_ref_read = _no_visitor("ref_read")
+    visit_ref_write = _no_visitor("ref_write")
 
 
 class ExprVisitor(ExprFunctor):
@@ -230,7 +230,7 @@ class ExprMutator(ExprFunctor):
         return rebuild(node, self.visit)
 
     def _check_binders(self, node: Let | Function) -> None:
-        """Refuse what is no variable in the place of one that `node` binds."""
+        """Raise `PassTypeError` where something other than a variable takes the place of one that `node` binds."""
         for binder in node.params if isinstance(node, Function) else (node.var,):
             result = self.visit(binder)
             if not isinstance(result, Var):
@@ -248,7 +248,7 @@ class ExprMutator(ExprFunctor):
     visit_tuple = visit_tuple_getitem = visit_let = visit_function = visit_if = visit_match = _rebuild
     visit_ref_create = visit_ref_read = visit_ref_write = _rebuild
 
-    def _finished(self, node: Expr, result: Any) -> Any:
+    def _finish(self, node: Expr, result: Any) -> Any:
         if result is not node:
             if not isinstance(result, Expr):
                 raise PassTypeError(
@@ -383,16 +383,16 @@ class TypeFunctor(_Functor):
     def _children(self, node: Type) -> tuple[Type, ...]:
         return type_parts(node)
 
-    visit_tensor_type = _unimplemented("tensor_type")
-    visit_tuple_type = _unimplemented("tuple_type")
-    visit_func_type = _unimplemented("func_type")
-    visit_ref_type = _unimplemented("ref_type")
-    visit_type_var = _unimplemented("type_var")
-    visit_global_type_var = _unimplemented("global_type_var")
-    visit_type_call = _unimplemented("type_call")
-    visit_type_data = _unimplemented("type_data")
-    visit_incomplete_type = _unimplemented("incomplete_type")
-    visit_type_relation = _unimplemented("type_relation")
+    visit_tensor_type = _no_visitor("tensor_type")
+    visit_tuple_type = _no_visitor("tuple_type")
+    visit_func_type = _no_visitor("func_type")
+    visit_ref_type = _no_visitor("ref_type")
+    visit_type_var = _no_visitor("type_var")
+    visit_global_type_var = _no_visitor("global_type_var")
+    visit_type_call = _no_visitor("type_call")
+    visit_type_data = _no_visitor("type_data")
+    visit_incomplete_type = _no_visitor("incomplete_type")
+    visit_type_relation = _no_visitor("type_relation")
 
 
 def type_parts(ty: Type) -> tuple[Type, ...]:

@@ -141,13 +141,13 @@ class IRModule:
     def with_attr(self, key: str, value: Any) -> IRModule:
         """Return a module with one attribute set."""
         new = self.snapshot()
-        new.attrs = self.attrs.updated(attribute(key, value))
+        new.attrs = self.attrs.with_values(attribute(key, value))
         return new
 
     def with_attrs(self, changes: Mapping[str, Any]) -> IRModule:
         """Return a module with several attributes set."""
         new = self.snapshot()
-        new.attrs = self.attrs.updated(changes)
+        new.attrs = self.attrs.with_values(changes)
         return new
 
     def without_attr(self, *keys: str) -> IRModule:

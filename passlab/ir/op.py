@@ -1,6 +1,6 @@
 """Operators as expressions, the record of what is known about each, and the table of all of them.
 
-`Op` is a leaf of programs: one object per name. Its `spec` is the operator's one declaration, written in the rooms of
+`Op` is a leaf of programs: one object per name. Its `spec` is the operator's one declaration, written in the modules of
 `passlab.op`; this module only says what a declaration holds. Parser, inference, evaluator, passes and documentation
 read it here, without knowing where it was written.
 """
@@ -176,7 +176,7 @@ class Op(Expr):
 
     @property
     def num_inputs(self) -> int:
-        """How many arguments it takes; of one that takes any number more, how many come first."""
+        """The number of arguments; of a variadic operator, the number that must be given."""
         return len(self.spec.inputs)
 
     @property
@@ -193,7 +193,7 @@ class Op(Expr):
         return self.get_attr(name) is not None
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
-        """Set a fact of the user's about the operator, unless it was set at a higher level."""
+        """Set a user's fact about the operator, unless it was set at a higher level."""
         levels: dict[str, int] = self.spec.levels
         if plevel >= levels.get(attr_name, plevel):
             levels[attr_name] = plevel
@@ -203,7 +203,7 @@ class Op(Expr):
                 _set(self.spec, FACTS[attr_name], value)
 
     def reset_attr(self, attr_name: str) -> None:
-        """Take a fact of the user's away again, whatever its level."""
+        """Remove a user's fact, whatever its level."""
         self.spec.levels.pop(attr_name, None)
         self.spec.extra.pop(attr_name, None)
         if attr_name in self.spec.declared:
@@ -211,12 +211,12 @@ class Op(Expr):
 
     # ------------------------------------------------------------ operators that a user registers
     def set_num_inputs(self, n: int) -> None:
-        """Set how many inputs an operator of the user's takes; those that `add_argument` has not named are numbered."""
+        """Set the number of inputs of a user's operator; those that `add_argument` has not named are numbered."""
         inputs = self.spec.inputs[:n]
         self._redeclare(inputs=(*inputs, *(f"{UNNAMED}{i}" for i in range(len(inputs), n))))
 
     def add_argument(self, name: str, type: str = "", description: str = "") -> None:  # noqa: A002 - Relay's name
-        """Name the next input of an operator of the user's; `type` and `description` are added to its documentation."""
+        """Name the next input of a user's operator; `type` and `description` are added to its documentation."""
         inputs = list(self.spec.inputs)
         unnamed = next((i for i, input_name in enumerate(inputs) if input_name == f"{UNNAMED}{i}"), len(inputs))
         inputs[unnamed : unnamed + 1] = [name]
@@ -224,11 +224,11 @@ class Op(Expr):
         self._redeclare(inputs=tuple(inputs), doc=doc)
 
     def set_attrs_type_key(self, key: str) -> None:
-        """Accept the name of the record of attributes; an operator of the user's takes any, as a `DictAttrs`."""
+        """Accept the name of the record of attributes; a user's operator takes any attributes, as a `DictAttrs`."""
         self._redeclare()
 
     def set_support_level(self, level: int) -> None:
-        """Set the level of an operator of the user's in the list of operators."""
+        """Set the level of a user's operator in the list of operators."""
         self._redeclare(level=level)
 
     def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., Type | None] | None = None) -> None:
@@ -240,7 +240,7 @@ class Op(Expr):
         self._redeclare(relation=late(RELATIONS, "named_relation")(rel_name, type_rel_func))
 
     def add_kernel(self, kernel: Callable[..., Any]) -> None:
-        """Set what an operator of the user's computes: `kernel(attrs, *arrays)` returns an array, with NumPy."""
+        """Set what a user's operator computes: `kernel(attrs, *arrays)` returns an array, with NumPy."""
         self._redeclare(kernel=late(RELATIONS, "kernel_with_out")(kernel))
 
     def _redeclare(self, **changes: Any) -> None:

@@ -1,4 +1,4 @@
-"""Where a node came from: a text and a stretch of it.
+"""Where a node came from: a text and a range of its characters.
 
 A span holds offsets; line and column are worked out when asked for, so that parsing pays nothing for them.
 """
@@ -48,7 +48,7 @@ class Source:
 
 
 class Span:
-    """A stretch of a source: characters `start` up to, not including, `end`."""
+    """A range of a source: characters `start` up to, not including, `end`."""
 
     __slots__ = ("end", "source", "start")
 

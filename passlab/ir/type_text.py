@@ -48,7 +48,9 @@ _CUTS = re.compile(r"\.\.\.(?:, \.\.\.)+")
 
 
 def brief_type_text(root: Type, parts: int) -> str:
-    """Return a type as text, `...` for what comes after so many parts: a type is a graph, its text may be endless."""
+    """Return a type as text, with `...` after so many parts: types share parts, so the whole text may be
+    exponential.
+    """
     left = parts
 
     def name(part: object) -> str | None:

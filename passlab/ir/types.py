@@ -60,13 +60,13 @@ _table: dict[tuple[PyAny, ...], weakref.ref[PyAny]] = {}
 
 
 _lock = RLock()  # a collection that starts while a type is entered may run code that makes types
-_swept = [1024]  # the number of entries at which those of types that are gone are looked for
+_swept = [1024]  # the number of entries at which entries of dead types are swept
 
 
 def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
     """Return the one type for `key`, made on first request. A key holds the ids of types, so it is never deep.
 
-    An entry outlives its type until the next sweep, which no callback does: what interrupts a callback is lost.
+    An entry outlives its type until the next sweep. Weak-reference callbacks do not sweep: an interrupt in one is lost.
     """
     with _lock:
         ref = _table.get(key)

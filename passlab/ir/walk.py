@@ -266,7 +266,7 @@ def rewrite(
     `rule(pre, post)` gets each node as it was and as it is with its children rewritten, and returns what to put there.
     `only` limits the rule to nodes of some classes. `replace` gives results in advance (it substitutes variables, say);
     nodes in it are not entered, and it is filled with every node that changed. `enter(node)` may answer False to keep
-    a node as it is, children and all. New nodes without a place take that of the node they replace.
+    a node as it is, children and all. New nodes without a span take that of the node they replace.
     The observer hears `name` for nodes that the rule replaced. A name also says that each of these rewrites is right
     without the others, so that they may be limited in number.
     """
@@ -313,16 +313,16 @@ def rewrite(
 
 
 class Places:
-    """Gives nodes that a rewriting made the places of those they replace; nodes of the program itself never change."""
+    """Gives nodes that a rewriting made the spans of those they replace; nodes of the program itself never change."""
 
     __slots__ = ("_given", "_order")
 
     def __init__(self, order: Iterable[Expr]) -> None:
         self._order = order
-        self._given: set[Expr] | None = None  # the nodes of the program, once a node is to get a place
+        self._given: set[Expr] | None = None  # the nodes of the program, collected once a node needs a span
 
     def give(self, node: Expr, span: Span | None) -> None:
-        """Give a node without a place that of the node it replaces."""
+        """Give a node without a span the span of the node it replaces."""
         if span is None or node.span is not None:
             return
         if self._given is None:

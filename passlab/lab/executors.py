@@ -27,7 +27,7 @@ from passlab.instrument.deadline import Deadline
 from passlab.instrument.draws import Draw
 from passlab.instrument.statistics import count_module
 from passlab.instrument.tolerance import LEAST_NOISE, beyond, special_disagreement
-from passlab.instrument.validation import GIVEN, UNDECLARED, Trial, attempted
+from passlab.instrument.validation import GIVEN, UNDECLARED, Trial, attempt
 from passlab.instrument.watched import noisy_runs
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Match, RefCreate, RefRead, RefWrite, TupleGetItem
@@ -150,9 +150,9 @@ def _fault(
         try:
             with deadline:
                 if function is None:
-                    function, error = attempted(lambda: _runner(kind, mod))
+                    function, error = attempt(lambda: _runner(kind, mod))
                 if function is not None:
-                    value, error = attempted(partial(function, *draw.arguments))
+                    value, error = attempt(partial(function, *draw.arguments))
         except deadline.error:
             deadline.close()
             return ExecutorFault(kind, mod, draw, f"it did not end within {deadline.seconds:.1f} s", None)

@@ -189,7 +189,7 @@ def watch(program: IRModule | Recording, *args: Any, entry: str = "main") -> Nod
     mod: IRModule = module_of(program)
     run = NodeValues(mod, entry)
     evaluator = _Watching(mod, run)
-    closure, values = evaluator._prepared(entry, args)
+    closure, values = evaluator._start_state(entry, args)
     for param, value in zip(closure.function.params, values, strict=True):
         run.note(param, value)
     try:

@@ -14,7 +14,7 @@ from typing import Any
 from passlab.errors import Diagnostic, PasslabError, PassTypeError
 from passlab.infer import infer_module
 from passlab.instrument.events import Event
-from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, attempted, contract_of, examine
+from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, attempt, contract_of, examine
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
 from passlab.table import Table
@@ -108,7 +108,7 @@ def responsible(event: Event) -> Event:
 
 def type_error(mod: IRModule) -> PasslabError | None:
     """Return why a program has no types, None when it has."""
-    return attempted(lambda: infer_module(mod.snapshot()))[1]
+    return attempt(lambda: infer_module(mod.snapshot()))[1]
 
 
 def examine_part(event: Event, trial: Trial, undeclared: Promise | None = UNDECLARED) -> Check:

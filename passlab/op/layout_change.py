@@ -27,7 +27,7 @@ class LayoutChange(NamedTuple):
         layout = parse_layout(self.new)
         return [i for i, part in enumerate(layout.parts) if part[0] == letter] if layout else []
 
-    def named(self, old: str) -> LayoutChange | None:
+    def with_letters(self, old: str) -> LayoutChange | None:
         """Return the same with the letters of another name for the old layout; None if that has other axes."""
         if self.old == old:
             return self

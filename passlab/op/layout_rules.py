@@ -272,7 +272,7 @@ def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
 def laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     """The result of `layout_transform`, too, is made in one step from the data as it is now."""
     change, attrs = layouts.change_of(call.args[0]), call.attrs
-    named = change.named(attrs.src_layout) if change is not None else None
+    named = change.with_letters(attrs.src_layout) if change is not None else None
     if named is None:
         return None
     if named.new == attrs.dst_layout:
@@ -387,7 +387,7 @@ class OneLayout:
         """Return the call in the layout that its data is in, None where it has none for it."""
         attrs: Any = call.attrs
         change = layouts.change_of(call.args[0])
-        named = change.named(attrs.layout) if change is not None else None
+        named = change.with_letters(attrs.layout) if change is not None else None
         if named is None or not self.follows or not (named.whole or self.split):
             return None
         if any(named.new.find(axis) != named.old.find(axis) for axis in self.still):

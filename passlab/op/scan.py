@@ -39,7 +39,7 @@ def _scan_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 _LONG_ROW = 64  # elements: adding so many at a time is faster than one running sum after the other
 
 
-def _accumulated(ufunc: np.ufunc, data: Array, axis: int) -> Array:
+def _accumulate(ufunc: np.ufunc, data: Array, axis: int) -> Array:
     """Return running results; along outer axes row by row, in the same order."""
     if data.ndim < 2 or data.strides[axis] < _LONG_ROW * data.itemsize or not data.flags.c_contiguous:
         return np.asarray(ufunc.accumulate(data, axis=axis, dtype=data.dtype))
@@ -57,9 +57,9 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
         axis = attrs.axis if attrs.axis is not None else 0
         rows = rows.astype(made_in, copy=False)
         if not attrs.exclusive:
-            return _accumulated(ufunc, rows, axis)
+            return _accumulate(ufunc, rows, axis)
         result = np.full(rows.shape, start, made_in)
-        np.moveaxis(result, axis, 0)[1:] = np.moveaxis(_accumulated(ufunc, rows, axis), axis, 0)[:-1]
+        np.moveaxis(result, axis, 0)[1:] = np.moveaxis(_accumulate(ufunc, rows, axis), axis, 0)[:-1]
         return result
 
     return operator(

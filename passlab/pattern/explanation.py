@@ -23,7 +23,7 @@ from passlab.pattern.language import (
     TuplePattern,
     TypePattern,
     VarPattern,
-    checked,
+    check_pattern,
 )
 from passlab.pattern.matcher import Matcher, attribute_matches
 from passlab.pattern.pattern_printer import pattern_text
@@ -76,7 +76,7 @@ class _Furthest:
         self.pattern: DFPattern | None = None
         self.expr: Expr | None = None
 
-    def failed(self, pattern: DFPattern, expr: Expr, matched: int) -> None:
+    def note_failure(self, pattern: DFPattern, expr: Expr, matched: int) -> None:
         if matched > self.best:
             self.best, self.pattern, self.expr = matched, pattern, expr
 
@@ -86,7 +86,7 @@ def explain(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Expl
 
     The result of the program is tried first, then every node inwards. Each costs one attempt at matching.
     """
-    total = len(pattern_parts(checked(pattern)))
+    total = len(pattern_parts(check_pattern(pattern)))
     program = Program(expr)
     best: Explanation | None = None
     for root in [expr, *(node for node in program.candidates(root_keys(pattern)) if node is not expr)]:

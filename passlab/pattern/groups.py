@@ -142,6 +142,6 @@ def _stands_alone(root: Expr, inside: tuple[Expr, ...], taken: set[Expr], progra
         if node is root:
             continue
         for user in program.users[node]:
-            if user not in members and not program.dominated(user, root):
+            if user not in members and not program.is_dominated(user, root):
                 return False
     return True

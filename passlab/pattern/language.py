@@ -32,10 +32,10 @@ class DFPattern:
 
     def __call__(self, *args: DFPattern | None) -> CallPattern:
         """A call whose callee matches this and whose arguments match `args`; `p(None)` takes any arguments."""
-        return CallPattern(self, None if len(args) == 1 and args[0] is None else [checked(a) for a in args])
+        return CallPattern(self, None if len(args) == 1 and args[0] is None else [check_pattern(a) for a in args])
 
     def __or__(self, other: DFPattern) -> AltPattern:
-        return AltPattern(self, checked(other))
+        return AltPattern(self, check_pattern(other))
 
     def __add__(self, other: DFPattern) -> CallPattern:
         return is_op("add")(self, other)
@@ -103,7 +103,7 @@ class DFPattern:
         return pattern_text(self)
 
 
-def checked(value: Any) -> DFPattern:
+def check_pattern(value: Any) -> DFPattern:
     """Return `value` if it is a pattern. Raises `PassTypeError` otherwise."""
     if not isinstance(value, DFPattern):
         raise PassTypeError(f"a pattern is needed, not {type(value).__name__}; `is_expr` makes one of an expression")
@@ -145,7 +145,7 @@ class WildcardPattern(DFPattern):
 
     def redirect_to(self, pat: DFPattern) -> None:
         """Stand for `pat` from now on, which may contain this very wildcard: patterns that repeat."""
-        self.target = checked(pat)
+        self.target = check_pattern(pat)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return () if self.target is None else (self.target,)
@@ -157,8 +157,8 @@ class CallPattern(DFPattern):
     __slots__ = ("args", "op")
 
     def __init__(self, op: DFPattern, args: Sequence[DFPattern] | None) -> None:
-        self.op = checked(op)
-        self.args = None if args is None else tuple(checked(a) for a in args)
+        self.op = check_pattern(op)
+        self.args = None if args is None else tuple(check_pattern(a) for a in args)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.op, *(self.args or ()))
@@ -170,8 +170,8 @@ class FunctionPattern(DFPattern):
     __slots__ = ("body", "params")
 
     def __init__(self, params: Sequence[DFPattern] | None, body: DFPattern) -> None:
-        self.params = None if params is None else tuple(checked(p) for p in params)
-        self.body = checked(body)
+        self.params = None if params is None else tuple(check_pattern(p) for p in params)
+        self.body = check_pattern(body)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return (*(self.params or ()), self.body)
@@ -183,7 +183,11 @@ class IfPattern(DFPattern):
     __slots__ = ("cond", "false_branch", "true_branch")
 
     def __init__(self, cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern) -> None:
-        self.cond, self.true_branch, self.false_branch = checked(cond), checked(true_branch), checked(false_branch)
+        self.cond, self.true_branch, self.false_branch = (
+            check_pattern(cond),
+            check_pattern(true_branch),
+            check_pattern(false_branch),
+        )
 
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.cond, self.true_branch, self.false_branch)
@@ -195,7 +199,7 @@ class LetPattern(DFPattern):
     __slots__ = ("body", "value", "var")
 
     def __init__(self, var: DFPattern, value: DFPattern, body: DFPattern) -> None:
-        self.var, self.value, self.body = checked(var), checked(value), checked(body)
+        self.var, self.value, self.body = check_pattern(var), check_pattern(value), check_pattern(body)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.var, self.value, self.body)
@@ -207,7 +211,7 @@ class TuplePattern(DFPattern):
     __slots__ = ("fields",)
 
     def __init__(self, fields: Sequence[DFPattern] | None) -> None:
-        self.fields = None if fields is None else tuple(checked(f) for f in fields)
+        self.fields = None if fields is None else tuple(check_pattern(f) for f in fields)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return self.fields or ()
@@ -219,7 +223,7 @@ class TupleGetItemPattern(DFPattern):
     __slots__ = ("index", "tuple")
 
     def __init__(self, tuple: DFPattern, index: int | None = None) -> None:  # noqa: A002 - Relay's name
-        self.tuple = checked(tuple)
+        self.tuple = check_pattern(tuple)
         self.index = -1 if index is None else index
 
     def parts(self) -> tuple[DFPattern, ...]:
@@ -232,7 +236,7 @@ class AltPattern(DFPattern):
     __slots__ = ("left", "right")
 
     def __init__(self, left: DFPattern, right: DFPattern) -> None:
-        self.left, self.right = checked(left), checked(right)
+        self.left, self.right = check_pattern(left), check_pattern(right)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.left, self.right)
@@ -244,7 +248,7 @@ class NarrowedPattern(DFPattern):
     __slots__ = ("pattern",)
 
     def __init__(self, pattern: DFPattern) -> None:
-        self.pattern = checked(pattern)
+        self.pattern = check_pattern(pattern)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.pattern,)
@@ -301,7 +305,7 @@ class DominatorPattern(DFPattern):
     __slots__ = ("child", "parent", "path")
 
     def __init__(self, parent: DFPattern, path: DFPattern, child: DFPattern) -> None:
-        self.parent, self.path, self.child = checked(parent), checked(path), checked(child)
+        self.parent, self.path, self.child = check_pattern(parent), check_pattern(path), check_pattern(child)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return (self.parent, self.path, self.child)

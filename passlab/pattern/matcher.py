@@ -36,7 +36,7 @@ from passlab.pattern.language import (
     TypePattern,
     VarPattern,
     WildcardPattern,
-    checked,
+    check_pattern,
 )
 from passlab.pattern.program import Program, pattern_operator
 
@@ -46,7 +46,7 @@ Matches = dict[DFPattern, list[Expr]]
 class Tracer(Protocol):
     """What listens to failures."""
 
-    def failed(self, pattern: DFPattern, expr: Expr, matched: int) -> None:
+    def note_failure(self, pattern: DFPattern, expr: Expr, matched: int) -> None:
         """Hear that `pattern` did not match `expr` when `matched` patterns stood for something."""
 
 
@@ -76,7 +76,7 @@ class Matcher:
             if self.found[pattern][0] is expr:
                 return True
             if self._tracer is not None:
-                self._tracer.failed(pattern, expr, len(self._noted))
+                self._tracer.note_failure(pattern, expr, len(self._noted))
             return False
         mark = len(self._noted)
         rule = _RULES[type(pattern)]
@@ -91,7 +91,7 @@ class Matcher:
             self._noted.append(pattern)
             return True
         if self._tracer is not None:
-            self._tracer.failed(pattern, expr, len(self._noted))
+            self._tracer.note_failure(pattern, expr, len(self._noted))
         self.forget(mark)
         return False
 
@@ -133,7 +133,7 @@ class Matcher:
             return False
         reached = self._paths(p, expr)
         self._once = True
-        return reached and self.program.dominated(self.found[p.parent][0], expr)
+        return reached and self.program.is_dominated(self.found[p.parent][0], expr)
 
     def _paths(self, p: DominatorPattern, child: Expr) -> bool:
         """Follow all inputs up to the parent. An expression the parent is a direct input of needs no other input.
@@ -303,10 +303,10 @@ _RULES: dict[type, Callable[[Matcher, Any, Expr], bool]] = {
 
 def match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> bool:
     """Tell whether an expression matches a pattern."""
-    return Matcher(Program(expr), mod).match(checked(pattern), expr)
+    return Matcher(Program(expr), mod).match(check_pattern(pattern), expr)
 
 
 def find_match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Matches | None:
     """Return what each pattern object stands for when an expression matches, None when it does not."""
     matcher = Matcher(Program(expr), mod)
-    return matcher.found if matcher.match(checked(pattern), expr) else None
+    return matcher.found if matcher.match(check_pattern(pattern), expr) else None

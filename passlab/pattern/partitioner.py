@@ -10,7 +10,7 @@ from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Tuple, TupleGe
 from passlab.ir.op import Op
 from passlab.ir.walk import rewrite, substitute
 from passlab.pattern.groups import Group, find_groups
-from passlab.pattern.language import DFPattern, FunctionPattern, checked
+from passlab.pattern.language import DFPattern, FunctionPattern, check_pattern
 from passlab.pattern.program import PARTITIONED, Program
 
 
@@ -25,7 +25,7 @@ def partition(
     The function has the match's inputs as parameters, named `FunctionVar_<match>_<input>`, the attribute
     `PartitionedFromPattern` that spells what is in it, and `attrs`. Returns the same object when nothing matched.
     """
-    if isinstance(checked(pattern), FunctionPattern):
+    if isinstance(check_pattern(pattern), FunctionPattern):
         warnings.warn("a function that is not called is not partitioned: match its call", stacklevel=2)
         return expr
     groups = {group.root: group for group in find_groups(pattern, Program(expr))}

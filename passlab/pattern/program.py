@@ -114,7 +114,7 @@ class Program:
             stack.extend((child, False) for child in children[node])
         return first, last
 
-    def dominated(self, node: Expr, by: Expr) -> bool:
+    def is_dominated(self, node: Expr, by: Expr) -> bool:
         """Tell whether every way from `node` to the result of the program leads through `by`."""
         first, last = self._intervals
         i, j = self.place.get(node), self.place.get(by)

@@ -163,7 +163,7 @@ class StaticTensorArrayOps(ArrayNames):
         name = self.get_name("tensor_array_split")
         if not self.shape or (name in self.prelude.mod and not force_update):
             return
-        self._joined().define_tensor_array_write()
+        self._join().define_tensor_array_write()
         value = self if value_shape is None else self._of(value_shape)
         value.define_tensor_take()
         own = {"value": value.get_name("tensor_t"), "take": value.get_name("tensor_take")}
@@ -172,7 +172,7 @@ class StaticTensorArrayOps(ArrayNames):
     def define_tensor_array_concat(self) -> None:
         """Define `tensor_array_concat`: all tensors of an array behind each other. Not for scalars."""
         if self.shape:
-            self._joined().define_tensor_concatenate()
+            self._join().define_tensor_concatenate()
             self._define("tensor_array_concat", texts.CONCAT)
 
     def define_tensor_array_stack(self) -> None:
@@ -201,7 +201,7 @@ class StaticTensorArrayOps(ArrayNames):
         ops.define_tensor_adt()
         return ops
 
-    def _joined(self) -> StaticTensorArrayOps:
+    def _join(self) -> StaticTensorArrayOps:
         return self._of((ANY, *self.shape[1:]))
 
     def _stack_parts(self) -> StaticTensorArrayOps:
@@ -222,7 +222,7 @@ class StaticTensorArrayOps(ArrayNames):
         """Return what a word of the texts stands for here; types that it names are defined on the way."""
         kind, _, rest = word.partition("_")
         if kind in ("joined", "stacked"):
-            other = self._joined() if kind == "joined" else self._stack_parts()
+            other = self._join() if kind == "joined" else self._stack_parts()
             return other._meaning(rest or "element")
         if word == "tensor":
             return type_text(TensorType(self.shape, self.dtype))

@@ -1,4 +1,4 @@
-"""Generic functions as arguments, at the types at which they are wanted.
+"""Specialize generic functions that are passed as arguments to the types at which they are used.
 
     @twice(@same, %x)   becomes   @twice(fn (%x: T) -> T { @same(%x) }, %x)
 

@@ -23,7 +23,7 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
 
     Operator calls on constants are evaluated, lets of constants removed, branches on constants taken, projections of
     tuple literals resolved, shapes of tensors of static type read off. Primitive functions are not entered. A constant
-    is one wherever `on_device` says it lies; it takes that note along. What has effects is not dropped; `mod` tells
+    is one wherever `on_device` says it lies; it keeps that annotation. What has effects is not dropped; `mod` tells
     whether there are any.
     """
     order = post_order(expr, enter=_enter)
@@ -51,7 +51,7 @@ def _enter(node: Expr) -> bool:
 
 
 def _starts_folding(node: Expr) -> bool:
-    """Whether a node may be the first of what is folded: known itself, or made known without a constant."""
+    """Whether folding may start at a node: it is a constant, or its value follows from types alone."""
     if type(node) is Op:
         return node.name in SHAPES
     if type(node) is TupleGetItem:

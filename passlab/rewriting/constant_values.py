@@ -19,7 +19,7 @@ NOT_FOLDED = frozenset(
 
 
 def without_place(expr: Expr) -> Expr:
-    """Return what an `on_device` says the place of; any other expression as it is."""
+    """Return the expression inside an `on_device` call; any other expression as it is."""
     while is_call_of(expr, "on_device"):
         expr = expr.args[0]
     return expr

@@ -102,7 +102,7 @@ def evaluation_children(expr: Expr) -> tuple[Expr, ...]:
 
 
 def pin(expr: Expr) -> Expr | None:
-    """Return what an `on_device` call that fixes both its body and its result is about, or None for anything else."""
+    """Return the body of an `on_device` call that fixes both its body and its result, or None for anything else."""
     if type(expr) is not Call or expr.op is not find_op("on_device") or len(expr.args) != 1:
         return None
     fixed = expr.attrs is not None and expr.attrs.get("constrain_result") and expr.attrs.get("constrain_body", True)
@@ -128,9 +128,9 @@ def first_free_number(function: Function) -> int:
 
 
 class _Bound:
-    """Marks, in the order of work, where a let's variable must come to be although its value was met before.
+    """A step of a plan that binds the variable of a let whose value was computed earlier.
 
-    `renames`: the value is a variable that was not met before. From there on the let's variable stands for it.
+    `renames`: the value is a variable that was not met before; from there on the let's variable replaces it.
     """
 
     __slots__ = ("let", "renames")

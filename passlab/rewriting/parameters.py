@@ -34,7 +34,7 @@ def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
 
 
 def _fitting(param: Var, value: Any) -> Any:
-    """A value held against the type that its parameter declares, where that is a tensor."""
+    """Return a value, checked against the type that its parameter declares where that is a tensor."""
     return check_argument(param, value) if isinstance(param.type_annotation, TensorType) else value
 
 

@@ -1,7 +1,7 @@
-"""Regions for other compilers, where a pass has bound what is in them to variables.
+"""Removing the lets that hide the marks of regions for other compilers.
 
-Marks say of the arguments and results of operators that they enter or leave a region; behind a variable nobody sees
-them. Normal forms, partial evaluation and others bind everything, so the lets around marks are taken out again.
+Marks on the arguments and results of operators say where values enter and leave a region; a variable bound to a mark
+hides it. Normal forms, partial evaluation and others bind everything, so the lets around marks are taken out again.
 """
 
 from __future__ import annotations

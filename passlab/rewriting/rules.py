@@ -1,4 +1,4 @@
-"""Rewrite rules as data: what a rule looks for, what it demands, what it puts there, and what it promises.
+"""Rewrite rules as data: a pattern, a condition, a result, and a numeric promise.
 
     Rule("cast to own type", "cast(x)", "x", when=lambda m: m.type("x") is m.type("root"))
 
@@ -261,7 +261,7 @@ class RuleSet:
             for op in rule.terms[0].ops:
                 self._by_op.setdefault(op, []).append(rule)
 
-    def simplified(self, root: ExprT) -> ExprT:
+    def simplify(self, root: ExprT) -> ExprT:
         """Return the program with rules applied until none fits, from the leaves up; the same object if none does.
 
         What a rule makes is looked at again, its new parts first. Rules are meant to end; should they go round in

@@ -1,6 +1,6 @@
 """Weights in another form: operators that use a parameter get new parameters in its place.
 
-Knows nothing of passes. Beside the program its arrays change, which is the work of `relay.data_dep_optimization`.
+Knows nothing of passes. The arrays of the parameters are rewritten separately, by `relay.data_dep_optimization`.
 """
 
 from __future__ import annotations

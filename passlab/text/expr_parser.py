@@ -136,7 +136,7 @@ class ExprParser:
         var = yield self.patterns.binder("a variable `%x`")
         self.cursor.expect("=")
         # A function may call itself through its variable. Elsewhere the name means what it meant before, if anything.
-        early = self._starts_function() or not self.scopes.declared(word)
+        early = self._starts_function() or not self.scopes.is_declared(word)
         if early:
             self.scopes.bind(word, var)
         value = yield self._value()

@@ -58,7 +58,7 @@ class Scopes:
             else:
                 env[key] = old
 
-    def declared(self, word: str) -> bool:
+    def is_declared(self, word: str) -> bool:
         """Whether a local of this name can be seen here."""
         key = sigil_key(word)
         return key in self.env or key in self.free
@@ -159,7 +159,7 @@ class Scopes:
                 hint="define it above with `" + word + " = ...;`",
             )
         part = key.find(".")
-        if part > 0 and self.declared(key[:part]):
+        if part > 0 and self.is_declared(key[:part]):
             self.cursor.i = index
             after = Span(self.cursor.source, span.start + part + 1, span.end)
             self.cursor.error(f"expected the number of a tuple element found `{key[part + 1 :]}`", after)

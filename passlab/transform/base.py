@@ -98,11 +98,11 @@ class Pass:
         try:
             # What is set in a copy of the context variables goes with it: an interrupt cannot leave a run current.
             with building():
-                return copy_context().run(self._started, run)
+                return copy_context().run(self._start, run)
         finally:
             run.over = True
 
-    def _started(self, run: PassRun) -> IRModule:
+    def _start(self, run: PassRun) -> IRModule:
         _current_run.set(run)
         return run.context._conduct(run, lambda: self._body(run))
 
@@ -115,7 +115,7 @@ class Pass:
         started = perf_counter()
         try:
             if observers or permits:
-                result = copy_context().run(self._watched, run, observers, permits)
+                result = copy_context().run(self._watch, run, observers, permits)
             else:
                 result = self._run(run)
         except Exception as error:
@@ -127,14 +127,14 @@ class Pass:
             raise PassError(Diagnostic(f"Immutable module has been modified in pass: {self.info.name}"))
         return result
 
-    def _watched(self, run: PassRun, observers: list[Any], permits: list[Any]) -> IRModule:
+    def _watch(self, run: PassRun, observers: list[Any], permits: list[Any]) -> IRModule:
         with observed(_to_all(observers)), permitted(_by_all(permits)):
             return self._run(run)
 
     def _run(self, run: PassRun) -> IRModule:
         raise NotImplementedError(f"{type(self).__name__} cannot run: derive from ModulePass or FunctionPass")
 
-    def _typed(self, mod: IRModule) -> IRModule:
+    def _with_types(self, mod: IRModule) -> IRModule:
         """Return the module to work on: with types, for a pass that requires `InferType` and is called by itself.
 
         No instrument sees this: a pipeline has run what its passes require, and finds nothing to do here.
@@ -200,7 +200,7 @@ class ModulePass(Pass):
 
     def _run(self, run: PassRun) -> IRModule:
         run.diagnostics = DiagnosticContext(run.module)
-        start = run.partial = self._typed(run.module).snapshot()
+        start = run.partial = self._with_types(run.module).snapshot()
         result = self.transform_module(start, run.context)
         if not isinstance(result, IRModule):
             raise _wrong_result(self, "IRModule", result)
@@ -242,7 +242,7 @@ class FunctionPass(Pass):
 
     def _run(self, run: PassRun) -> IRModule:
         run.diagnostics = DiagnosticContext(run.module)
-        start = self._typed(run.module)
+        start = self._with_types(run.module)
         start_module = start.snapshot()
         seen = start_module if self.trusted else start.snapshot()  # what a user's pass adds to it is not in the result
         changes: dict[str, Function] = {}

@@ -97,7 +97,7 @@ def _checked_init(cls: Any) -> Any:
                 )
         if len(args) > len(names):
             raise PassTypeError(Diagnostic(f"{title} takes {len(names)} options, {len(args)} were given"))
-        values = _converted(cls, {**dict(zip(names, args, strict=False)), **kwargs})
+        values = _convert_all(cls, {**dict(zip(names, args, strict=False)), **kwargs})
         try:
             plain(self, **values)
         except PasslabError:
@@ -125,7 +125,7 @@ def _hints(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
-def _converted(cls: Any, values: dict[str, Any]) -> dict[str, Any]:
+def _convert_all(cls: Any, values: dict[str, Any]) -> dict[str, Any]:
     hints = _hints(cls) if values else {}
     return {name: _convert(cls.__name__, name, hints.get(name, Any), value) for name, value in values.items()}
 

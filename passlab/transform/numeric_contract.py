@@ -28,7 +28,7 @@ class NumericContract:
         return self.ulps == 0 and not self.finite_only
 
     def then(self, other: NumericContract) -> NumericContract:
-        """Return what holds for a pass with this promise followed by one with the other."""
+        """Return the promise of a pass with this promise followed by one with the other."""
         approximates = self.approximates or other.approximates
         return NumericContract(self.ulps + other.ulps, self.finite_only or other.finite_only, approximates)
 

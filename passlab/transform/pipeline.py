@@ -219,9 +219,9 @@ class _Parser:
         try:
             pass_ = factory(*positional, **named)
         except PasslabError as error:
-            raise self.located(error, start, places) from None
+            raise self.locate_error(error, start, places) from None
         except (TypeError, ValueError) as error:
-            raise self.located(ParseError(Diagnostic(f"{name}: {error}")), start, places) from None
+            raise self.locate_error(ParseError(Diagnostic(f"{name}: {error}")), start, places) from None
         if not isinstance(pass_, Pass):
             raise self.error(
                 f"`{name}` made no pass", start, start + len(name), expected="Pass", found=type(pass_).__name__
@@ -276,9 +276,9 @@ class _Parser:
         try:
             return Sequential(items, **named)
         except PasslabError as error:
-            raise self.located(error, start, places) from None
+            raise self.locate_error(error, start, places) from None
 
-    def located(self, error: PasslabError, start: int, places: dict[str, Span]) -> PasslabError:
+    def locate_error(self, error: PasslabError, start: int, places: dict[str, Span]) -> PasslabError:
         """Return an error from making a pass with the place of the option it names, or else of the whole item."""
         whole = self.span(start, self.tokens[self.at - 1][2] + len(self.tokens[self.at - 1][1]))
 

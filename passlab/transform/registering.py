@@ -72,7 +72,7 @@ register_mixed_precision_conversion = _registers(
 register_fake_quantization_to_integer = _registers(
     "FTVMFakeQuantizationToInteger",
     "register_fake_quantization_to_integer",
-    "Register a rule of FakeQuantizationToInteger: func(call, region) -> [expression, its affine type].",
+    "Register a rule of FakeQuantizationToInteger: func(call, region) -> [expression, its quantization parameters].",
 )
 
 register_gradient = _registers(

@@ -69,20 +69,20 @@ class Machine:
         self.frames, self.result, self.executed = [], None, 0
         self.state.begin()
         first = Call(func_index, tuple(args))
-        self._guarded(lambda most: self._run_through(most, first), limits.current().instructions)
-        return self._finished()
+        self._step_in_limits(lambda most: self._run_through(most, first), limits.current().instructions)
+        return self._has_finished()
 
     def step(self) -> bool:
         """Execute one instruction; return whether the program goes on."""
-        self._guarded(self._step_through, 1)
+        self._step_in_limits(self._step_through, 1)
         return bool(self.frames)
 
     def run(self) -> Any:
         """Execute until the entry frame returns; return the result. Raises `RunError` with the machine's stack."""
-        self._guarded(self._run_through, limits.current().instructions)
-        return self._finished()
+        self._step_in_limits(self._run_through, limits.current().instructions)
+        return self._has_finished()
 
-    def _finished(self) -> Any:
+    def _has_finished(self) -> Any:
         if self.frames:
             frames, self.frames = self.frames, []
             raise LimitError(
@@ -112,10 +112,10 @@ class Machine:
                 if instruction.spec.flow not in _LEAVING:
                     observe(instruction, frame.registers, seconds)
 
-        self._guarded(go, limits.current().instructions)
-        return self._finished()
+        self._step_in_limits(go, limits.current().instructions)
+        return self._has_finished()
 
-    def _guarded(self, go: Callable[[int], None], most: int) -> None:
+    def _step_in_limits(self, go: Callable[[int], None], most: int) -> None:
         """Execute up to `most` instructions, NumPy's warnings off; an error gets the machine's stack as notes."""
         try:
             with np.errstate(all="ignore"):
@@ -199,7 +199,7 @@ class Machine:
             code = self._code[func_index] = []
             for at, instruction in enumerate(function.instructions):
                 flow, work = decode_step(environment, function, at)
-                code.append((flow, self.state.metered(instruction, work)))
+                code.append((flow, self.state.meter(instruction, work)))
         return code
 
     # ------------------------------------------------------------ frames

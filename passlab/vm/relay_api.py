@@ -16,7 +16,7 @@ from passlab.vm.benchmarking import BenchmarkResult, benchmark
 from passlab.vm.executable import Executable
 from passlab.vm.interpreter import Machine
 from passlab.vm.kernels.primitive import flat_values
-from passlab.vm.kernels.providers import Choice, moved, provider_for
+from passlab.vm.kernels.providers import Choice, move_arrays, provider_for
 from passlab.vm.objects import Allocator, PooledAllocator, VMClosure
 
 Array = np.ndarray[Any, Any]
@@ -129,14 +129,14 @@ class VirtualMachine:
             with self._turn:
                 return self.machine.invoke(func_index, args)
         places = self.exe.functions[func_index].param_device_indexes
-        there = [moved(v, self.providers[i].to_device, np.ndarray) for v, i in zip(args, places, strict=True)]
+        there = [move_arrays(v, self.providers[i].to_device, np.ndarray) for v, i in zip(args, places, strict=True)]
         with self._turn:
             return self._at_home(self.machine.invoke(func_index, there))
 
     def _at_home(self, value: Any) -> Any:
         for provider in self.providers:
             if provider.array_type is not np.ndarray:
-                value = moved(value, provider.to_host, provider.array_type)
+                value = move_arrays(value, provider.to_host, provider.array_type)
         return value
 
     def run(self, *args: Any, **kwargs: Any) -> Any:

@@ -60,7 +60,7 @@ class State:
             )
         self.room = max(cap - alive - needed, cap // SHARE)
 
-    def metered(self, instruction: Instruction, step: Step) -> Step:
+    def meter(self, instruction: Instruction, step: Step) -> Step:
         """Return a step that uses up room for what its instruction makes; the step itself when that is nothing."""
         effect = instruction.spec.effect
         if effect is Effect.STORAGE:

@@ -47,7 +47,7 @@ class Moved:
         return expr if own is None else make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=own.old)
 
     def in_layout(self, expr: Expr, wanted: LayoutChange) -> Expr | None:
-        own = self.changes.get(expr, LayoutChange(wanted.old, wanted.old)).named(wanted.old)
+        own = self.changes.get(expr, LayoutChange(wanted.old, wanted.old)).with_letters(wanted.old)
         if own is None or own.new == wanted.new:
             return None if own is None else self.now(expr)
         return make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=wanted.new)

@@ -293,7 +293,7 @@ def held(name: str, tried: Case) -> bool:
         mod = infer_module(IRModule.from_expr(Function(list(tried.values), tried.result)))
     except TypeInferenceError:
         return False  # the program makes no sense: an empty tensor under another shape
-    made = RuleSet([rule]).simplified(mod["main"].body)
+    made = RuleSet([rule]).simplify(mod["main"].body)
     if made is mod["main"].body:
         return False
     now = infer_module(IRModule.from_expr(Function(mod["main"].params, made)))

@@ -193,7 +193,7 @@ ROOMS = (
             "tanh(expand_dims(exp(%x), axis=-1))", _MATRIX, "expand_dims", "type relation"),
     _kernel("a one-hot vector along another axis", "op/gather.py", "return np.where(np.expand_dims(indices, at) == places, on_value", "return np.where(np.expand_dims(indices, at) != places, on_value",
             "tanh(one_hot(%i, 1f, 0f, depth=3, axis=-1, dtype=\"float32\"))", "%i: Tensor[(4), int32]", "one_hot"),
-    _kernel("a scan that leaves its first element out", "op/scan.py", "return _accumulated(ufunc, rows, axis)", "return _accumulated(ufunc, rows[..., ::-1], axis)",
+    _kernel("a scan that leaves its first element out", "op/scan.py", "return _accumulate(ufunc, rows, axis)", "return _accumulate(ufunc, rows[..., ::-1], axis)",
             "tanh(cumsum(exp(%x), axis=1))", _MATRIX, "cumsum"),
     _kernel("broadcasting from the left", "op/relations.py", "offset = len(long) - len(short)", "offset = 0",
             "tanh(add(exp(%x), %b))", "%x: Tensor[(3, 3, 1), float32], %b: Tensor[(3), float32]", "add", "type relation"),

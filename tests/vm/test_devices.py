@@ -13,7 +13,7 @@ from passlab.devices import Device, VirtualDevice, cpu, cuda
 from passlab.errors import MissingPackageError, RunError
 from passlab.vm import Executable, VirtualMachine, compile
 from passlab.vm.isa import Opcode
-from passlab.vm.kernels.providers import PROVIDERS, moved, provider_for
+from passlab.vm.kernels.providers import PROVIDERS, move_arrays, provider_for
 from tests.vm.programs import PROGRAMS, same
 
 
@@ -108,12 +108,12 @@ def test_arrays_move_inside_values_and_what_is_shared_stays_shared():
     a, b = np.zeros(1), np.ones(1)
     shared = (a, "name")
     value = (shared, (shared, b))
-    made = moved(value, lambda v: v + 1, np.ndarray)
+    made = move_arrays(value, lambda v: v + 1, np.ndarray)
     assert made[0] is made[1][0]
     assert made[0][0][0] == 1
     assert made[1][1][0] == 2
-    assert moved(value, lambda v: v, np.ndarray) is value
+    assert move_arrays(value, lambda v: v, np.ndarray) is value
     deep = ()
     for _ in range(100_000):
         deep = (deep, a)
-    assert moved(deep, lambda v: v, np.ndarray) is deep
+    assert move_arrays(deep, lambda v: v, np.ndarray) is deep

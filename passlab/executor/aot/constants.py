@@ -38,10 +38,10 @@ class Constants:
         """Return the name of an array. Equal arrays are one."""
         key = (value.dtype.name, value.shape, value.tobytes() if value.size <= WRITTEN else id(value))
         if key not in self.known:
-            self.known[key] = self._defined(value)
+            self.known[key] = self._define(value)
         return self.known[key]
 
-    def _defined(self, value: Array) -> str:
+    def _define(self, value: Array) -> str:
         standard = value.dtype.kind in _STANDARD
         kind = value.dtype.type.__name__ if standard else f"ml_dtypes.{value.dtype.name}"
         kind = f"np.{kind}" if standard else kind

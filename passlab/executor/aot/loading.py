@@ -84,7 +84,7 @@ class CompiledFunction:
         self.classes: dict[tuple[str, str], type] = {_names(c): k for k, c in self.constructors.items()}
 
     @cached_property
-    def fueled(self) -> _Imported:
+    def with_fuel(self) -> _Imported:
         """The program once more, with loops that count their turns; its data values are those of `module`."""
         result = _Imported(self.source.with_loops(f"{SPEND}()"))
         setattr(result.module, SPEND, spend)
@@ -95,17 +95,17 @@ class CompiledFunction:
 
     def __call__(self, *args: Any) -> Any:
         arguments = [check_argument(p, a) for p, a in zip(self.function.params, args, strict=True)]
-        return self._guarded(None, arguments)
+        return self._run_in_limits(None, arguments)
 
     def call_value(self, value: Callable[..., Any], args: Sequence[Any]) -> Any:
         """Call a function that the program returned."""
-        return self._guarded(value, args)
+        return self._run_in_limits(value, args)
 
-    def _guarded(self, function: Callable[..., Any] | None, args: Sequence[Any]) -> Any:
+    def _run_in_limits(self, function: Callable[..., Any] | None, args: Sequence[Any]) -> Any:
         """Run the entry, or another function of the program, within the limits."""
         most = limits.current().instructions
         left_fuel = Fuel(most) if most < ENDLESS else None
-        program = self.program if left_fuel is None else self.fueled
+        program = self.program if left_fuel is None else self.with_fuel
         outer = fuel.set(left_fuel) if left_fuel is not None else None
         try:
             with np.errstate(all="ignore"):
@@ -134,7 +134,7 @@ class CompiledFunction:
         notes: list[tuple[str, None]] = []
         span: Span | None = None
         trace = error.__traceback__
-        modules = [vars(self.module), *([vars(self.fueled.module)] if "fueled" in vars(self) else [])]
+        modules = [vars(self.module), *([vars(self.with_fuel.module)] if "with_fuel" in vars(self) else [])]
         while trace is not None:
             if any(trace.tb_frame.f_globals is module for module in modules):
                 name, line = trace.tb_frame.f_code.co_name, lines[trace.tb_lineno - 1].strip()

@@ -83,10 +83,10 @@ class Loop:
             variables = [Var(f"state{at}", ty) for at, ty in enumerate(types)]
             for var in (number, condition, *variables):
                 self.n.builder.finish(var)
-            result = self.body(number, condition, list(variables), outer.captured)
+            result = self.body(number, condition, list(variables), outer.capture)
             if len(result.states) != len(types):
                 self.n.refuse("has a body that gives another number of states than it takes")
-            wider = [self._joined(ty, self._type(state)) for ty, state in zip(types, result.states, strict=True)]
+            wider = [self._join(ty, self._type(state)) for ty, state in zip(types, result.states, strict=True)]
             if wider == types:
                 return self._enter_call(number, condition, variables, result, outer)
             types = wider
@@ -97,7 +97,7 @@ class Loop:
             self.n.refuse("carries something that is no tensor", found=str(ty))
         return plain(ty)
 
-    def _joined(self, a: TensorType, b: TensorType) -> TensorType:
+    def _join(self, a: TensorType, b: TensorType) -> TensorType:
         return join(self.n, a, b)
 
     def _enter_call(
@@ -113,7 +113,7 @@ class Loop:
         go = (
             condition
             if self.limit is None
-            else n("logical_and", n("less", number, outer.captured(self.limit)), condition)
+            else n("logical_and", n("less", number, outer.capture(self.limit)), condition)
         )
         again = condition if round_.again is None else round_.again
         last = Tuple([*variables, *kept])
@@ -161,7 +161,7 @@ class _Outer:
         """The variables and what they stand for, in the order in which they were asked for."""
         return [(var, value) for value, var in self._known.items()]
 
-    def captured(self, value: Expr) -> Expr:
+    def capture(self, value: Expr) -> Expr:
         """Return what stands for a value inside the loop."""
         if isinstance(value, (Constant, Var)):
             return value

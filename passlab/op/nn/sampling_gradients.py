@@ -54,7 +54,7 @@ class _Image:
         samples = call("gather", self._flat, spots, axis=2)
         return samples * call("expand_dims", inside, axis=1) if beyond == "zeros" else samples
 
-    def mixed(self, taps: Sequence[Sequence[tuple[Expr, Expr]]], count: int, beyond: str) -> Expr:
+    def weighted_sum(self, taps: Sequence[Sequence[tuple[Expr, Expr]]], count: int, beyond: str) -> Expr:
         """Return the sum over the pixels at (place, weight), one of each axis, times the product of the weights."""
         terms = []
         for corner in itertools.product(*taps):
@@ -70,7 +70,7 @@ class _Image:
             share = place - low
             one = self.number(1)
             taps.append([(low, one - share), (low + one, share)])
-        return self.mixed(taps, count, beyond)
+        return self.weighted_sum(taps, count, beyond)
 
 
 # ---------------------------------------------------------------- grid_sample
@@ -127,7 +127,7 @@ def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
         places.append(spot)
     if attrs.method == "bicubic":
         taps = [_cubic_taps(image, p, n, mode, aligned) for p, n in zip(places, size, strict=True)]
-        samples = image.mixed(taps, count, "zeros" if mode == "zeros" else "border")
+        samples = image.weighted_sum(taps, count, "zeros" if mode == "zeros" else "border")
     elif attrs.method == "nearest":
         samples = image.at([_half_away(image, place) for place in places], count, "zeros")
     else:

@@ -16,7 +16,7 @@ from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer
 from passlab.op.join import CONCATENATE, concatenate_type
 from passlab.op.no_gradient import QUANTIZED
-from passlab.op.qnn.scales import along, parameter, requantized, rescale, saturate
+from passlab.op.qnn.scales import along, parameter, requantize_array, rescale, saturate
 from passlab.op.relations import broadcast_shape, refuse, same_dtype, tensor
 
 BROADCAST = attrs(
@@ -57,8 +57,8 @@ def _sum(sign: int) -> Combine:
     def combine(lhs: Array, rhs: Array, facts: tuple[Array, ...], attrs: Attrs) -> Array:
         left, right, target = _pairs(facts)
         parts = (
-            requantized(lhs, left, target, "int32", attrs.lhs_axis),
-            requantized(rhs, right, target, "int32", attrs.rhs_axis),
+            requantize_array(lhs, left, target, "int32", attrs.lhs_axis),
+            requantize_array(rhs, right, target, "int32", attrs.rhs_axis),
         )
         return as_array(parts[0].astype(np.int64) + sign * parts[1].astype(np.int64) - sign * target[1])
 
@@ -154,4 +154,6 @@ def concatenate(
     """Join quantized tensors along one dimension, each brought to the scale of the result."""
     target = (output_scale, output_zero_point)
     sources = zip(data, input_scales, input_zero_points, strict=True)
-    return np.concatenate([requantized(part, (s, z), target, part.dtype.name) for part, s, z in sources], attrs.axis)
+    return np.concatenate(
+        [requantize_array(part, (s, z), target, part.dtype.name) for part, s, z in sources], attrs.axis
+    )

@@ -18,7 +18,7 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array
 from passlab.op.nn.windows import on_axes, pad
 from passlab.op.no_gradient import QUANTIZED
-from passlab.op.qnn.scales import parameter, quantize_real, quantized, real, requantized
+from passlab.op.qnn.scales import integer_input, parameter, quantize_real, real, requantize_array
 from passlab.op.relations import normal_axis
 
 Function = Callable[[Array, Any], Any]
@@ -32,7 +32,7 @@ def _known_parameters(types: Sequence[Type], names: Sequence[str]) -> bool:
 
 
 def _same_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = quantized(types, 0)
+    data = integer_input(types, 0)
     return data if _known_parameters(types, _SHORT) else None
 
 
@@ -99,7 +99,7 @@ hardswish = _pointwise(
 
 # ---------------------------------------------------------------- functions with attributes
 def _leaky_relu_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = quantized(types, 0)
+    data = integer_input(types, 0)
     return data if _known_parameters(types, _LONG) else None
 
 
@@ -137,7 +137,7 @@ leaky_relu = operator(
 
 
 def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = quantized(types, 0)
+    data = integer_input(types, 0)
     if data is not None:
         normal_axis(attrs.axis, len(data.shape))
     return data if _known_parameters(types, _SHORT) else None
@@ -170,7 +170,7 @@ softmax = operator(
 
 # ---------------------------------------------------------------- avg_pool2d
 def _pool_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = quantized(types, 0)
+    data = integer_input(types, 0)
     if data is None or not _known_parameters(types, _LONG):
         return None
     result = Op.get("nn.avg_pool2d").spec.relation([TensorType(data.shape, "int32")], attrs, reporter)
@@ -217,4 +217,4 @@ def avg_pool2d(
     assert raw is not None
     means = raw(attrs, data.astype(np.int32))
     source, target = (input_scale, input_zero_point), (output_scale, output_zero_point)
-    return requantized(means, source, target, data.dtype.name)
+    return requantize_array(means, source, target, data.dtype.name)

@@ -20,7 +20,7 @@ from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, array_dtype
 from passlab.op.nn.windows import on_axes, pad
 from passlab.op.no_gradient import QUANTIZED
-from passlab.op.qnn.scales import along, parameter, quantized
+from passlab.op.qnn.scales import along, integer_input, parameter
 
 _PARAMETERS = ("input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")
 _WEIGHT_PARAMETERS = ("input_zero_point", "weight_zero_point", "input_scale", "weight_scale")
@@ -36,7 +36,7 @@ def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -
     """Make the relation from that of the operator `plain` on floats; `channel` is the weight's axis of channels."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-        data, weight = quantized(types, 0), quantized(types, 1, "weight")
+        data, weight = integer_input(types, 0), integer_input(types, 1, "weight")
         axes = (-1, channel(attrs), -1, channel(attrs))
         sides = (None, weight, None, weight)
         parameters = [parameter(types, 2 + i, name, sides[i], axes[i]) for i, name in enumerate(names)]

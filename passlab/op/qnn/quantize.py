@@ -20,7 +20,7 @@ from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array, array_dtype, half_away, is_float_name
 from passlab.op.fields import attrs, dtype, integer, text
 from passlab.op.no_gradient import QUANTIZED
-from passlab.op.qnn.scales import INTEGERS, along, parameter, quantize_real, quantized, real, requantized
+from passlab.op.qnn.scales import INTEGERS, along, integer_input, parameter, quantize_real, real, requantize_array
 from passlab.op.relations import normal_axis, refuse, tensor
 
 _AXIS = integer("axis", -1, doc="the dimension along which scales vary, where they are vectors")
@@ -75,7 +75,7 @@ def quantize(attrs: Attrs, data: Array, output_scale: Array, output_zero_point: 
 
 # ---------------------------------------------------------------- dequantize
 def _dequantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = quantized(types, 0)
+    data = integer_input(types, 0)
     if data is None:
         return None
     if not is_float_name(attrs.out_dtype):
@@ -136,7 +136,7 @@ def dequantize(attrs: Attrs, data: Array, input_scale: Array, input_zero_point: 
 
 # ---------------------------------------------------------------- requantize
 def _requantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    data = quantized(types, 0)
+    data = integer_input(types, 0)
     if data is None:
         return None
     names = ("input_scale", "input_zero_point", "output_scale", "output_zero_point")
@@ -220,7 +220,7 @@ def requantize(
     rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
     compute = "int64" if attrs.compute_dtype == "None" else attrs.compute_dtype
     source, target = (input_scale, input_zero_point), (output_scale, output_zero_point)
-    return requantized(data, source, target, attrs.out_dtype or data.dtype.name, attrs.axis, rounding, compute)
+    return requantize_array(data, source, target, attrs.out_dtype or data.dtype.name, attrs.axis, rounding, compute)
 
 
 # ---------------------------------------------------------------- simulated

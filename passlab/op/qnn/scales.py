@@ -44,7 +44,7 @@ def parameter(types: Sequence[Type], index: int, name: str, data: TensorType | N
     return True
 
 
-def quantized(types: Sequence[Type], index: int, name: str = "data") -> TensorType | None:
+def integer_input(types: Sequence[Type], index: int, name: str = "data") -> TensorType | None:
     """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is none."""
     ty = tensor(types, index, name)
     if ty is not None and ty.dtype not in INTEGERS:
@@ -114,7 +114,7 @@ def rescale(data: Array, ratio: Array, rounding: str = "UPWARD", compute: str = 
     return as_array(np.right_shift(wide + half, total))
 
 
-def requantized(
+def requantize_array(
     data: Array,
     source: tuple[Array, Array],
     target: tuple[Array, Array],

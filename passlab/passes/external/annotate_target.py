@@ -98,7 +98,7 @@ class _Annotation:
         self.tensors: dict[Type, bool] = {}
         self.marks: dict[tuple[str, str], Call] = {}
 
-    def _marked(self, mark: str, expr: Expr, compiler: str) -> Call:
+    def _mark_use(self, mark: str, expr: Expr, compiler: str) -> Call:
         """Return a mark around an expression; a new one for each use; attributes are shared."""
         first = self.marks.get((mark, compiler))
         if first is None:
@@ -110,10 +110,10 @@ class _Annotation:
         """Return a node with marks around its arguments."""
         if type(post) is Call:
             marked = self._is_data(pre) and (self.non_calls or type(post.op) is not Var)
-            return self._mark(pre, post) if marked else self._ended(post)
+            return self._mark(pre, post) if marked else self._end_regions(post)
         if type(post) in _STRUCTURES:
-            return self._structure(post) if self.non_calls and self._is_data(pre) else self._ended(post)
-        return self._ended(post) if type(post) in _PARTS_ARE_RESULTS and enter(post) else post
+            return self._structure(post) if self.non_calls and self._is_data(pre) else self._end_regions(post)
+        return self._end_regions(post) if type(post) in _PARTS_ARE_RESULTS and enter(post) else post
 
     def _is_data(self, node: Expr) -> bool:
         """Whether a node makes tensors of tensors: functions and data of other types stay with this compiler."""
@@ -136,7 +136,7 @@ class _Annotation:
             return call
         if is_end(call):
             compiler = self.compiler.setdefault(call.args[0], compiler_of(call))
-            return call if compiler == compiler_of(call) else self._marked(END, call.args[0], compiler)
+            return call if compiler == compiler_of(call) else self._mark_use(END, call.args[0], compiler)
         first = call.args[0] if call.args else None
         if first is not None and is_begin(first) and compiler_of(first) != DEFAULT:
             self.compiler[call] = compiler_of(first)
@@ -168,12 +168,12 @@ class _Annotation:
         if is_begin(part) and compiler_of(part) == compiler:
             return part
         source = part.args[0] if is_begin(part) else self._end(part)
-        return self._marked(BEGIN, source, compiler)
+        return self._mark_use(BEGIN, source, compiler)
 
     def _end(self, expr: Expr) -> Expr:
         compiler = None if is_end(expr) else self.compiler.get(expr)
-        return expr if compiler is None else self._marked(END, expr, compiler)
+        return expr if compiler is None else self._mark_use(END, expr, compiler)
 
-    def _ended(self, node: Expr) -> Expr:
+    def _end_regions(self, node: Expr) -> Expr:
         """Return a node whose parts are results: each leaves its region."""
         return rebuild(node, self._end)

@@ -67,7 +67,9 @@ class _Groups:
     """Which regions have become one."""
 
     def __init__(self, func: Function, regions: Regions) -> None:
-        self.items = [item for item in regions.ordered(func) if not (isinstance(item, Expr) and item in regions.of)]
+        self.items = [
+            item for item in regions.parts_in_order(func) if not (isinstance(item, Expr) and item in regions.of)
+        ]
         self.number = {item: i for i, item in enumerate(self.items)}
         self.regions = regions
         self.graph = Contraction([[self.of(p) for p in regions.parts(item)] for item in self.items])

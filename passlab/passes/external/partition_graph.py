@@ -63,7 +63,7 @@ class PartitionGraph(ModulePass):
         made_by: dict[str, list[GlobalVar]] = {}
         for name in own:
             work = _Partition(f"tvmgen_{self.mod_name}", name, self.bind_constants, taken)
-            result = work.partitioned(mod[name])
+            result = work.partition(mod[name])
             if result is not mod[name]:
                 changes[name] = result
             changes.update(work.functions)
@@ -118,12 +118,12 @@ class _Partition:
         self.functions: dict[GlobalVar, Function] = {}
         self.result: dict[Expr, Expr] = {}
 
-    def partitioned(self, func: Function) -> Function:
+    def partition(self, func: Function) -> Function:
         """Return the function with calls in the place of its regions."""
         regions = Regions(func)
         if not regions.all:
             return func
-        for item in regions.ordered(func):
+        for item in regions.parts_in_order(func):
             if isinstance(item, Region):
                 self._call(item, [*regions.inputs(item)])
             elif item not in self.result and (result := rebuild(item, self._now)) is not item:

@@ -145,7 +145,7 @@ class _Evaluator:
 
     def _binder(self, var: Var, frame: Frame) -> Var:
         """Return the variable to bind in the place of `var`: itself, but once only."""
-        annotation = frame.typed(var.type_annotation)
+        annotation = frame.replace_type_params(var.type_annotation)
         if var in self.own and annotation is var.type_annotation:
             self.own.remove(var)
             return var
@@ -273,7 +273,7 @@ class _Evaluator:
         if wrote:
             self.store.forget()
         if not result:  # nothing else says what type it has
-            name = Var((name or self._fresh()).name_hint, frame.typed(expr.checked_type_))
+            name = Var((name or self._fresh()).name_hint, frame.replace_type_params(expr.checked_type_))
         return self._push(out, Match(data.atom, result, expr.complete, expr.span), name)
 
     # ------------------------------------------------------------ functions
@@ -312,7 +312,7 @@ class _Evaluator:
         self.store.undo(mark)
         self._refuel(function, fuel)
         body = make_lets(out, result.atom)
-        ret = frame.typed(function.ret_type)
+        ret = frame.replace_type_params(function.ret_type)
         return function.with_fields(params=params, body=body, ret_type=ret, type_params=generic)
 
     def _refuel(self, function: Function, fuel: Any) -> None:
@@ -329,7 +329,7 @@ class _Evaluator:
             if part is not None and part not in values:
                 values[part] = yield self._run(part, frame, out)
         callee, args = values[call.op], [values[arg] for arg in call.args]
-        types = tuple(frame.typed(t) for t in call.type_args)
+        types = tuple(frame.replace_type_params(t) for t in call.type_args)
         left = Call(callee.atom, [a.atom for a in args], call.attrs, types, call.span)
         if type(callee.atom) is Op:
             data = operator_value(callee.atom, call.attrs, [a.data for a in args])

@@ -72,7 +72,7 @@ class Frame:
             frame = frame._parent
         return None
 
-    def typed(self, ty: Any) -> Any:
+    def replace_type_params(self, ty: Any) -> Any:
         """Return a type (or None) as it reads in this run, its type parameters replaced."""
         types: Mapping[Any, Type] = self.types
         return map_type(ty, types.get) if types and ty is not None else ty

@@ -192,18 +192,18 @@ class _Style:
         return result
 
     # ------------------------------------------------------------ types and variables
-    def _typed(self, ty: Any) -> Any:
+    def _convert_type(self, ty: Any) -> Any:
         return cps_type(ty, self._answer)
 
     def _continuation(self, ty: Type) -> Var:
-        return Var("k", FuncType((self._typed(ty),), self._answer))
+        return Var("k", FuncType((self._convert_type(ty),), self._answer))
 
     def _new(self, node: Expr) -> Expr:
         """Return an atom in the new function."""
         if type(node) is Var:
             if node not in self._vars:
                 ty = node.type_annotation if node.type_annotation is not None else node.checked_type
-                kept = ty if node in self._direct else self._typed(ty)
+                kept = ty if node in self._direct else self._convert_type(ty)
                 self._vars[node] = Var(node.name_hint, kept, node.span, node.virtual_device)
             return self._vars[node]
         return self._wrap(node) if type(node) is GlobalVar else node
@@ -213,7 +213,7 @@ class _Style:
         ty: Any = self._mod[var].checked_type_ or var.checked_type
         own = {t: TypeVar(t.name_hint, t.kind) for t in ty.type_params}
         plain: Any = map_type(ty, own.get)
-        params = [Var(f"p{i}", self._typed(t)) for i, t in enumerate(plain.arg_types)]
+        params = [Var(f"p{i}", self._convert_type(t)) for i, t in enumerate(plain.arg_types)]
         k = self._continuation(plain.ret_type)
         args = list(own.values())
         if var.name_hint in self._renamed:
@@ -273,7 +273,7 @@ class _Style:
             arms = (Clause(c.lhs, self._bodies[value, i], c.span) for i, c in enumerate(again.clauses))
             return Match(self._new(value.data), tuple(arms), value.complete, value.span)
         assert isinstance(value, Call)
-        callee, types = self._new(value.op), [self._typed(t) for t in value.type_args]
+        callee, types = self._new(value.op), [self._convert_type(t) for t in value.type_args]
         if type(value.op) is GlobalVar:
             callee = self._renamed[value.op.name_hint]
             complete = len(types) == len(self._mod[value.op].type_params)
@@ -301,7 +301,7 @@ class _Style:
         if type(value) is Function:
             return fresh_copy(value) if value.is_primitive else self._function(value)
         if type(value) is Call:
-            types = [self._typed(t) for t in value.type_args]
+            types = [self._convert_type(t) for t in value.type_args]
             callee = value.op if type(value.op) is not Var else self._new(value.op)
             return Call(callee, [*map(self._new, value.args)], value.attrs, types, value.span)
         return self._new(value) if type(value) is Var or type(value) is GlobalVar else rebuild(value, self._new)

@@ -94,7 +94,7 @@ class _Kind:
         self.params = params
         self.constructors: list[Constructor] = []
         self.clauses: list[Clause] = []
-        self.named: dict[Expr, Constructor] = {}  # of global functions
+        self.global_constructors: dict[Expr, Constructor] = {}  # of global functions
 
     def constructor(self, inputs: list[Type]) -> Constructor:
         """Return one more constructor."""
@@ -223,15 +223,15 @@ class _FirstOrder:
             self.todo.append((name, types, result))
         return self.instances[key]
 
-    def named(self, var: GlobalVar) -> Expr:
+    def global_value(self, var: GlobalVar) -> Expr:
         """Return a global function as a value."""
         ty: Any = self.typed[var].checked_type
         kind = self.kind(ty)
-        if var not in kind.named:
-            result = kind.named[var] = kind.constructor([])
+        if var not in kind.global_constructors:
+            result = kind.global_constructors[var] = kind.constructor([])
             called = Call(self.function(var, ()), kind.params[1:])
             kind.clauses.append(Clause(PatternConstructor(result), called))
-        return Call(kind.named[var], ())
+        return Call(kind.global_constructors[var], ())
 
 
 def _tag(ty: Type) -> str:
@@ -333,7 +333,7 @@ class _Body:
 
     def _new(self, node: Expr) -> Expr:
         if type(node) is GlobalVar:
-            return self._work.named(node)
+            return self._work.global_value(node)
         return self._now.get(node, node)
 
     def _node(self, node: Expr) -> Expr:

@@ -68,7 +68,7 @@ class LambdaLift(ModulePass):
         changes: dict[GlobalVar | str, Function] = {}
         for name, function in mod.items():
             if not function.attrs.get("Compiler") and not function.is_primitive:
-                changes[name] = lifter.lifted(_as_closure(bind_shared_effects(function, mod)))
+                changes[name] = lifter.lift_nested(_as_closure(bind_shared_effects(function, mod)))
         return mod.with_functions(
             {**changes, **_apart(changes.values(), _used_functions(changes.values(), lifter.made))}
         )
@@ -125,7 +125,7 @@ class _Lifter:
         self.made: dict[GlobalVar, Function] = {}
         self.by_stem: dict[str, list[GlobalVar]] = {}
 
-    def lifted(self, root: Function) -> Function:
+    def lift_nested(self, root: Function) -> Function:
         """Return a global function with the literals inside it lifted, the innermost first."""
         top = root.body if root.attrs.get("Closure") else root  # a closure's own literal stays where it is
         inside = (n for n in post_order(root, enter=_enter) if isinstance(n, Function) and not n.is_primitive)

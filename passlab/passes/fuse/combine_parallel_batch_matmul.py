@@ -66,7 +66,7 @@ class _BatchMatmul(Combiner):
         same = a.attrs.out_dtype == b.attrs.out_dtype and dtype_of(a.args[1]) == dtype_of(b.args[1])
         return same and (batch_a, inner_a) == (batch_b, inner_b)
 
-    def combined(self, calls: Sequence[OpCall]) -> Expr:
+    def combine(self, calls: Sequence[OpCall]) -> Expr:
         right = joined_along([c.args[1] for c in calls], 1)
         attrs: Any = calls[0].attrs
         return make("nn.batch_matmul", calls[0].args[0], right, out_dtype=attrs.out_dtype, transpose_b=True)
@@ -80,7 +80,7 @@ class _BatchMatmul(Combiner):
             s[-1] == shape_of(c)[-1] and shape_of(c) == shape_of(c.args[parent]) for c, s in pairs
         )
 
-    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
+    def join_argument(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         return joined_along([c.args[index] for c in calls], -1)
 
     def parts(self, whole: Expr, calls: Sequence[OpCall]) -> Iterable[Expr]:

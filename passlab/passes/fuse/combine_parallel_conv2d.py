@@ -93,7 +93,7 @@ class _Conv2D(Combiner):
         same = all(getattr(a.attrs, name) == getattr(b.attrs, name) for name in _SAME)
         return same and self._weight(a) == self._weight(b) and dtype_of(a.args[1]) == dtype_of(b.args[1])
 
-    def combined(self, calls: Sequence[OpCall]) -> Expr:
+    def combine(self, calls: Sequence[OpCall]) -> Expr:
         self.first = calls[0]
         axis, _ = self._weight(calls[0])
         weight = joined_along([c.args[1] for c in calls], axis)
@@ -117,7 +117,7 @@ class _Conv2D(Combiner):
             for s, size, c in zip(shapes, self.sizes, calls, strict=True)
         )
 
-    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
+    def join_argument(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         axis = self._channel(self.first) - self._rank(self.first) + len(shape_of(calls[0].args[index]))
         return joined_along([c.args[index] for c in calls], axis)
 

@@ -88,7 +88,7 @@ class _ToDense(Combiner):
         same = a.attrs.out_dtype == b.attrs.out_dtype
         return same and shape_of(a.args[1])[1] == shape_of(b.args[1])[1] and dtype_of(a.args[1]) == dtype_of(b.args[1])
 
-    def combined(self, calls: Sequence[OpCall]) -> Expr:
+    def combine(self, calls: Sequence[OpCall]) -> Expr:
         weight = joined_along([c.args[1] for c in calls], 0)
         units = sum(shape_of(c.args[1])[0] for c in calls)
         return make("nn.dense", calls[0].args[0], weight, units=units, out_dtype=calls[0].attrs.out_dtype)
@@ -106,7 +106,7 @@ class _ToDense(Combiner):
                 return False
         return True
 
-    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
+    def join_argument(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         rank = len(shape_of(calls[0].args[index]))
         axis = max(rank - 1, 0)
         values = []
@@ -153,7 +153,7 @@ class _ToBatch(Combiner):
         same = a.attrs.out_dtype == b.attrs.out_dtype
         return same and shape_of(a.args[1]) == shape_of(b.args[1]) and dtype_of(a.args[1]) == dtype_of(b.args[1])
 
-    def combined(self, calls: Sequence[OpCall]) -> Expr:
+    def combine(self, calls: Sequence[OpCall]) -> Expr:
         data, weight = ([c.args[i] for c in calls] for i in (0, 1))
         attrs: Any = calls[0].attrs
         return make("nn.batch_matmul", _stack(data), _stack(weight), out_dtype=attrs.out_dtype, transpose_b=True)
@@ -164,11 +164,11 @@ class _ToBatch(Combiner):
         kinds = {(shape_of(c.args[index]), dtype_of(c.args[index])) for c in calls}
         return len(kinds) == 1 and all(shape_of(c) == shape_of(c.args[parent]) for c in calls)
 
-    def followed(self, call: OpCall, args: Sequence[Expr]) -> Expr:
+    def follow(self, call: OpCall, args: Sequence[Expr]) -> Expr:
         """The biases of a batch are no vector, so that they are added."""
-        return make("add", *args) if _is_bias(call) else super().followed(call, args)
+        return make("add", *args) if _is_bias(call) else super().follow(call, args)
 
-    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
+    def join_argument(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         """Each gets the two axes of a result, so that the stack broadcasts as each of them does."""
         missing = 2 - len(shape_of(calls[0].args[index]))
         values = [c.args[index] for c in calls]

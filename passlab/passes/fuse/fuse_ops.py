@@ -58,7 +58,7 @@ class FuseOps(FunctionPass):
         if func.is_primitive:
             return func
         graph = FusionGraph(func)
-        return _Fuser(graph, FusionGroups(graph, depth, fuse=level > 0), link, Movability(mod)).fused(func)
+        return _Fuser(graph, FusionGroups(graph, depth, fuse=level > 0), link, Movability(mod)).fuse_groups(func)
 
 
 def _is_fused(node: Expr) -> bool:
@@ -97,7 +97,7 @@ class _Fuser:
         self.kernels: dict[int, _Kernel] = {}
         self.result: dict[Expr, Expr] = {}
 
-    def fused(self, func: Function) -> Function:
+    def fuse_groups(self, func: Function) -> Function:
         """Return the function with its groups as primitive functions."""
         for node in post_order(func, enter=lambda n: not _is_fused(n)):
             if not CHILDREN[type(node)](node) or _is_fused(node):

@@ -35,7 +35,7 @@ class Combiner:
         """Whether two calls may be in one group."""
         raise NotImplementedError
 
-    def combined(self, calls: Sequence[OpCall]) -> Expr:
+    def combine(self, calls: Sequence[OpCall]) -> Expr:
         """Return the call that does the work of all."""
         raise NotImplementedError
 
@@ -43,7 +43,7 @@ class Combiner:
         """Whether argument `index` of the calls that follow can be joined; argument `parent` is the branch itself."""
         raise NotImplementedError
 
-    def joined(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
+    def join_argument(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
         """Return argument `index` of the calls that follow, joined."""
         raise NotImplementedError
 
@@ -51,7 +51,7 @@ class Combiner:
         """Whether a following operator of one operand, which gives it another shape, can be done on all at once."""
         return False
 
-    def followed(self, call: OpCall, args: Sequence[Expr]) -> Expr:
+    def follow(self, call: OpCall, args: Sequence[Expr]) -> Expr:
         """Return a following operator on the joined operands."""
         return Call(call.op, args, call.attrs)
 
@@ -169,7 +169,7 @@ def _independent(group: list[Branch], steps: int) -> bool:
 
 def _combine(group: list[Branch], combiner: Combiner, program: _Program) -> dict[Expr, Expr]:
     """Return what stands for the last call of each branch that could be combined."""
-    whole = combiner.combined([branch[0] for branch in group])
+    whole = combiner.combine([branch[0] for branch in group])
     last = 0
     while all(following := [program.after(branch) for branch in group]):
         level = last + 1
@@ -179,8 +179,8 @@ def _combine(group: list[Branch], combiner: Combiner, program: _Program) -> dict
         parent = calls[0].args.index(group[0][last])
         if not (_same_step(group, level, parent, combiner) and _independent(group, level + 1)):
             break
-        args = [whole if i == parent else combiner.joined(calls, parent, i) for i in range(len(calls[0].args))]
-        whole = combiner.followed(calls[0], args)
+        args = [whole if i == parent else combiner.join_argument(calls, parent, i) for i in range(len(calls[0].args))]
+        whole = combiner.follow(calls[0], args)
         last = level
     ends = [branch[last] for branch in group]
     return dict(zip(ends, combiner.parts(whole, ends), strict=True))

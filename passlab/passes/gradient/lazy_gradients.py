@@ -34,7 +34,7 @@ def lazily_filled(function: Function, mod: IRModule) -> Function:
     if not fills or function.type_params or not _fits(function, order):
         return function
     _bring_library(mod)
-    result = _Cells(mod).wrapped(function, order)
+    result = _Cells(mod).wrap(function, order)
     note_rewrite(function, result)
     return result
 
@@ -96,18 +96,18 @@ class _Cells:
         self._now: dict[Expr, Expr] = {}
         self._out: dict[Expr, Expr] = {}  # tensors and tuples of them taken out of their cells
 
-    def wrapped(self, function: Function, order: list[Expr]) -> Function:
+    def wrap(self, function: Function, order: list[Expr]) -> Function:
         """Return the function on tensors around the one on cells."""
         inputs = [(self._var(p), self._in(p, p.checked_type)) for p in function.params]
         for node in order:
             output = self._node(node)
             if output is not node:
                 self._now[node] = output
-        result = Var("result", self._typed(function.body.checked_type))
+        result = Var("result", self._convert_type(function.body.checked_type))
         body = Let(result, self._new(function.body), self._taken(result, function.body.checked_type))
         return function.with_fields(body=make_lets(inputs, body))
 
-    def _typed(self, ty: Any) -> Any:
+    def _convert_type(self, ty: Any) -> Any:
         return None if ty is None else map_type(ty, lambda t: self._cell(t) if type(t) is TensorType else None)
 
     def _new(self, node: Expr) -> Expr:
@@ -117,7 +117,7 @@ class _Cells:
         result = self._now.get(var)
         if result is None:
             ty = var.type_annotation if var.type_annotation is not None else var.checked_type
-            result = self._now[var] = Var(var.name_hint, self._typed(ty), var.span, var.virtual_device)
+            result = self._now[var] = Var(var.name_hint, self._convert_type(ty), var.span, var.virtual_device)
         return result  # type: ignore[return-value]
 
     # ------------------------------------------------------------ into cells and out of them
@@ -157,7 +157,7 @@ class _Cells:
             return function
         params = tuple(map(self._var, function.params))
         result: Expr = function.with_fields(
-            params=params, body=self._new(function.body), ret_type=self._typed(function.ret_type)
+            params=params, body=self._new(function.body), ret_type=self._convert_type(function.ret_type)
         )
         return result
 
@@ -176,7 +176,7 @@ class _Cells:
 
     def _fill(self, call: Call, constructor: Constructor, ty: Type) -> Expr:
         """Return a cell of zeros or ones. What they are like is computed once, and before."""
-        before = [(Var("like", self._typed(a.checked_type)), a) for a in call.args]
+        before = [(Var("like", self._convert_type(a.checked_type)), a) for a in call.args]
         like = [self._taken(var, a.checked_type) for var, a in before]
         cell = Call(constructor, [Function((), call.with_fields(args=tuple(like)), ty)], None, [ty], call.span)
         return make_lets([(var, self._new(a)) for var, a in before], cell)

@@ -102,7 +102,7 @@ class ConvertLayout(FunctionPass):
                     )
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        result = in_other_layouts(func, self._wanted, self._replace)
+        result = in_other_layouts(func, self._desired_layouts, self._replace)
         calls = (n for n in post_order(func) if is_op_call(n))
         names = {c.op.name for c in calls if _is_convolution(c)} - set(self.desired_layouts) - {_IN_BLOCKS}
         if names:
@@ -121,7 +121,7 @@ class ConvertLayout(FunctionPass):
             return None
         return hook(call.attrs, args, [a.checked_type for a in call.args], list(self.desired_layouts[name]))
 
-    def _wanted(self, call: OpCall) -> Any:
+    def _desired_layouts(self, call: OpCall) -> Any:
         if self._hook(call) is not None:
             return None
         name, attrs = call.op.name, call.attrs

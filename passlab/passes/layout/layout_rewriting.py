@@ -84,7 +84,7 @@ class _Rewriting:
         change = self._changes.get(expr)
         if change is None:
             return self._bring(self.now(expr), target.old, target.new) if _fits(expr, target) else None
-        named = change.named(target.old)
+        named = change.with_letters(target.old)
         return self._bring(self.now(expr), named.new, target.new) if named is not None else None
 
     def _bring(self, now: Expr, source: str, target: str) -> Expr:
@@ -115,7 +115,7 @@ class _Rewriting:
 
     def _call(self, call: OpCall) -> Result | None:
         assert isinstance(call.op, Op)
-        if self._replace is not None and (replaced := self._replaced(call)) is not None:
+        if self._replace is not None and (replaced := self._replacement_of(call)) is not None:
             return replaced
         rule = call.op.spec.layout
         hook = call.op.spec.extra.get("FInferCorrectLayout")
@@ -140,8 +140,8 @@ class _Rewriting:
         old = [LayoutName(a.old if a is not None else "") for a in changes]
         new = [LayoutName(a.new if a is not None else "") for a in changes]
         types = [arg.checked_type for arg in call.args]
-        before = _answered(hook(call.attrs, [], old, types), call)
-        after = _answered(hook(call.attrs, new, old, types), call)
+        before = _as_result(hook(call.attrs, [], old, types), call)
+        after = _as_result(hook(call.attrs, new, old, types), call)
         args = []
         for arg, source, target in zip(call.args, before.input_layouts, after.input_layouts, strict=True):
             now = self.in_layout(arg, LayoutChange(str(source), str(target))) if source and target else self.plain(arg)
@@ -168,7 +168,7 @@ class _Rewriting:
         self._name = ""
         return None
 
-    def _replaced(self, call: OpCall) -> Result | None:
+    def _replacement_of(self, call: OpCall) -> Result | None:
         """Return what the caller puts in the place of a call, if anything; None also where a tensor does not fit."""
         assert self._replace is not None
         args = [self.plain(a) for a in call.args]
@@ -220,7 +220,7 @@ def _in_blocks(result: Result | None) -> Result | None:
     return conv.with_fields(op=op, attrs=op.spec.attrs(**dict(attrs.items()))), result[1]
 
 
-def _answered(answer: Any, call: OpCall) -> InferCorrectLayoutOutput:
+def _as_result(answer: Any, call: OpCall) -> InferCorrectLayoutOutput:
     """Return the answer of a function of `register_infer_correct_layout`: an output, or the two lists of layouts."""
     if not isinstance(answer, InferCorrectLayoutOutput):
         inputs, outputs = answer

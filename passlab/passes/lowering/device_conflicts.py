@@ -37,7 +37,7 @@ def without_conflicts(function: Function) -> Function:
         if isinstance(node, Op):
             continue
         for call, i in readers.get(node, ()):
-            goal = _wanted(call, i, place.get)
+            goal = _argument_device(call, i, place.get)
             if goal is None or is_call_of(node, "on_device") or type(node) is Constant:
                 continue
             both = common_device(place[node], goal) if node in place else goal
@@ -70,7 +70,7 @@ def without_conflicts(function: Function) -> Function:
     return result
 
 
-def _wanted(call: Call, number: int, place: Find) -> VirtualDevice | None:
+def _argument_device(call: Call, number: int, place: Find) -> VirtualDevice | None:
     """Return the device on which an operator reads an argument, None where it does not say."""
     assert isinstance(call.op, Op)
     attrs: Any = call.attrs

@@ -55,7 +55,7 @@ class LowerTE(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         library = _Library(mod)
-        changes = {name: beta_reduced(f) if f.is_primitive else library.lowered(f) for name, f in mod.items()}
+        changes = {name: beta_reduced(f) if f.is_primitive else library.lower(f) for name, f in mod.items()}
         return mod.with_functions({**changes, **library.functions, **library.wrappers})
 
 
@@ -72,7 +72,7 @@ class _Library:
         self.by_outline: dict[Hashable, GlobalVar] = {}
         self.by_hash: defaultdict[int, list[tuple[Function, GlobalVar]]] = defaultdict(list)
 
-    def lowered(self, function: Function) -> Function:
+    def lower(self, function: Function) -> Function:
         """Return a function with its primitive literals named."""
         order = post_order(function, enter=_outside)
         names: dict[Expr, GlobalVar] = {f: self.name(f) for f in order if isinstance(f, Function) and f.is_primitive}

@@ -77,7 +77,7 @@ class MemoryPlan(FunctionPass):
                 return Let(region.var, region.allocation(), post.body) if pre is region.first else post.body
             assert type(post) is Call
             storage = post.args[0] if is_call_of(post, "memory.alloc_tensor") else None
-            return post if storage not in home else home[storage].placed(post)
+            return post if storage not in home else home[storage].place_in_region(post)
 
         return rewrite(func, rule, only=(Let, Call))
 
@@ -114,7 +114,7 @@ class _Region:
             virtual_device=attrs["virtual_device"],
         )
 
-    def placed(self, call: Call) -> Call:
+    def place_in_region(self, call: Call) -> Call:
         """Return an `alloc_tensor` of one of the storages as one in the region."""
         start = self.start[call.args[0]] + _number(call, 1)
         args = (self.var, Constant(np.int64(start)), *call.args[2:])

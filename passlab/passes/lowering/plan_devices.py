@@ -71,7 +71,7 @@ class PlanDevices(ModulePass):
             functions = {name: mod[name] for name in functions}
         devices = Devices(functions, host_device(self.config))
         devices.settle(functions, default_device(self.config))
-        result = mod.with_functions({name: _Placement(devices).placed(name, f) for name, f in functions.items()})
+        result = mod.with_functions({name: _Placement(devices).place(name, f) for name, f in functions.items()})
         return mod if result is mod else infer_types(result)
 
 
@@ -110,7 +110,7 @@ class _Placement:
         self.result: dict[Expr, Expr] = {}
         self.edges: dict[tuple[Expr, VirtualDevice, VirtualDevice | None], Expr] = {}
 
-    def placed(self, name: str, function: Function) -> Function:
+    def place(self, name: str, function: Function) -> Function:
         """Return the function with all devices explicit; itself when they already are."""
         order = self.devices.order[name]
         params = {p for f in order if type(f) is Function for p in f.params}
@@ -153,7 +153,7 @@ class _Placement:
     def _call(self, node: Call, here: VirtualDevice) -> Expr:
         if is_call_of(node, "on_device"):
             return self.result.get(node.args[0], node.args[0])
-        devices = self._wanted(node, here)
+        devices = self._argument_device(node, here)
         if is_call_of(node, "device_copy"):
             if devices[0] == here:
                 return self._to(node.args[0], here, here)
@@ -163,7 +163,7 @@ class _Placement:
         op = self.result.get(node.op, node.op)
         return node.with_fields(op=op, args=args if args != node.args else node.args)
 
-    def _wanted(self, node: Call, here: VirtualDevice) -> list[VirtualDevice]:
+    def _argument_device(self, node: Call, here: VirtualDevice) -> list[VirtualDevice]:
         """Return where a call needs its arguments."""
         op, devices = node.op, self.devices
         if type(op) is Op:
@@ -179,10 +179,10 @@ class _Placement:
         key = (part, device, here)
         cached = self.edges.get(key)
         if cached is None:
-            cached = self.edges[key] = self._moved(part, device, here)
+            cached = self.edges[key] = self._move(part, device, here)
         return cached
 
-    def _moved(self, part: Expr, device: VirtualDevice, here: VirtualDevice | None) -> Expr:
+    def _move(self, part: Expr, device: VirtualDevice, here: VirtualDevice | None) -> Expr:
         result = self.result.get(part, part)
         if type(part) in (Op, Constructor) or isinstance(part.checked_type_, FuncType):
             return result

@@ -50,7 +50,7 @@ class MixedPrecision:
         self._casts: dict[tuple[Expr, str], Expr] = {}
         self._result: dict[Expr, Expr] = {}
 
-    def converted(self, function: Function, keep_result: bool) -> Function:
+    def convert(self, function: Function, keep_result: bool) -> Function:
         """Return the function converted; with `keep_result` its result is cast back to the type it had."""
         order = post_order(function)
         binders: dict[Expr, list[Let]] = {}

@@ -97,7 +97,7 @@ def _real(data: Expr, ty: TensorType, scale: Typed, zero: Typed, axis: int) -> E
     return make("multiply", make("cast", moved, dtype="float32"), _along(scale, "float32", axis, rank))
 
 
-def _quantized(data: Expr, ty: TensorType, scale: Typed, zero: Typed, dtype: str, axis: int = -1) -> Expr:
+def _quantize_in(data: Expr, ty: TensorType, scale: Typed, zero: Typed, dtype: str, axis: int = -1) -> Expr:
     rank = len(ty.shape)
     steps = make("divide", _cast(data, ty, "float32"), _along(scale, "float32", axis, rank))
     moved = _plus("add", steps, _along(zero, "float32", axis, rank))
@@ -116,7 +116,7 @@ def _dequantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
 
 def _quantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
     scale, zero = _pairs(args, types, 1)[:2]
-    return _quantized(args[0], types[0], scale, zero, attrs.out_dtype, attrs.axis)
+    return _quantize_in(args[0], types[0], scale, zero, attrs.out_dtype, attrs.axis)
 
 
 # ---------------------------------------------------------------- from one scale to another
@@ -141,7 +141,7 @@ def _rescale(data: Expr, ratio: Any, rounding: str = "UPWARD", compute: str = "i
     return make("right_shift", rounded, Constant(np.asarray(total)))
 
 
-def _requantized(
+def _change_scale(
     data: Expr,
     ty: TensorType,
     source: Sequence[Typed],
@@ -164,7 +164,7 @@ def _requantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
     rest = _pairs(args, types, 1)
     rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
     compute = "int64" if attrs.compute_dtype == "None" else attrs.compute_dtype
-    return _requantized(args[0], types[0], rest[:2], rest[2:4], types[-1].dtype, attrs.axis, rounding, compute)
+    return _change_scale(args[0], types[0], rest[:2], rest[2:4], types[-1].dtype, attrs.axis, rounding, compute)
 
 
 def _sum(name: str, back: str) -> Rule:
@@ -172,7 +172,9 @@ def _sum(name: str, back: str) -> Rule:
         rest = _pairs(args, types, 2)
         target, zero = rest[4:6], _along(rest[5], "int64", -1, 1)
         sides = [
-            make("cast", _requantized(args[i], types[i], rest[2 * i : 2 * i + 2], target, "int32", axis), dtype="int64")
+            make(
+                "cast", _change_scale(args[i], types[i], rest[2 * i : 2 * i + 2], target, "int32", axis), dtype="int64"
+            )
             for i, axis in enumerate((attrs.lhs_axis, attrs.rhs_axis))
         ]
         return _saturate(_plus(back, make(name, *sides), zero), "int64", types[-1].dtype)
@@ -198,7 +200,7 @@ def _concatenate(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr
     parts = []
     for i, ty in enumerate(types[0].fields):
         source = [(field_of(args[j], i), types[j].fields[i]) for j in (1, 2)]
-        parts.append(_requantized(field_of(args[0], i), ty, source, target, ty.dtype))  # type: ignore[attr-defined, arg-type]
+        parts.append(_change_scale(field_of(args[0], i), ty, source, target, ty.dtype))  # type: ignore[attr-defined, arg-type]
     return make("concatenate", Tuple(parts), axis=attrs.axis)
 
 
@@ -240,13 +242,13 @@ def _table(name: str) -> Rule:
 def _softmax(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
     scale, zero, out_scale, out_zero = _pairs(args, types, 1)[:4]
     result = make("nn.softmax", _real(args[0], types[0], scale, zero, -1), axis=attrs.axis)
-    return _quantized(result, TensorType(types[0].shape, "float32"), out_scale, out_zero, types[-1].dtype)
+    return _quantize_in(result, TensorType(types[0].shape, "float32"), out_scale, out_zero, types[-1].dtype)
 
 
 def _avg_pool(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
     rest = _pairs(args, types, 1)
     means = make("nn.avg_pool2d", _cast(args[0], types[0], "int32"), **dict(attrs.items()))
-    return _requantized(means, TensorType(types[-1].shape, "int32"), rest[:2], rest[2:4], types[-1].dtype)
+    return _change_scale(means, TensorType(types[-1].shape, "int32"), rest[:2], rest[2:4], types[-1].dtype)
 
 
 _TABLES = (

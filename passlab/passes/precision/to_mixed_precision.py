@@ -69,7 +69,7 @@ class ToMixedPrecision(FunctionPass):
         typed: Any = func if func.checked_type_ is not None else infer_expr(func, mod)
         keep = bool(ctx.get_config("relay.ToMixedPrecision.keep_orig_output_dtype")) or func in named_functions(mod)
         work = MixedPrecision(self.mixed_precision_type)
-        result = work.converted(typed, keep)
+        result = work.convert(typed, keep)
         if work.missing and self.missing_op_mode < 2:
             listed = ", ".join(f"{name} ({count})" for name, count in work.missing.items())
             if self.missing_op_mode == 0:

@@ -81,12 +81,12 @@ class FlexibleShapeDispatch(ModulePass):
         for i in self.input_indices:
             ty = types[i]
             assert isinstance(ty, TensorType)
-            value = self._padded(params[i], ty, length, bucket) if self.auto_pad else params[i]
+            value = self._pad(params[i], ty, length, bucket) if self.auto_pad else params[i]
             args[i] = make("reshape", value, newshape=[d if isinstance(d, int) else 0 for d in ty.shape])
         call = Call(name, args)
         return self._cut(call, main.ret_type, length) if self.auto_pad and self.affects_output else call
 
-    def _padded(self, value: Expr, ty: TensorType, length: Expr, bucket: int) -> Expr:
+    def _pad(self, value: Expr, ty: TensorType, length: Expr, bucket: int) -> Expr:
         """Return a value with as much behind its last element along `axis` as is missing to `bucket`."""
         after = np.zeros((len(ty.shape), 2), "int32")
         after[self.axis, 1] = 1

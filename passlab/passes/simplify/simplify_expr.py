@@ -67,4 +67,4 @@ class SimplifyExpr(FunctionPass):
         return rule_set().rules
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        return rule_set().simplified(func)
+        return rule_set().simplify(func)

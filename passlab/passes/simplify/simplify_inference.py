@@ -123,7 +123,7 @@ def _standardize(data: Expr, ty: TensorType, axes: Sequence[int], epsilon: float
     mean = make("mean", data, axis=axes, keepdims=True)
     var = make("variance", data, mean, axis=axes, keepdims=True)
     deviation = make("sqrt", make("add", var, _scalar(epsilon, wide)))
-    return _narrowed(make("divide", make("subtract", data, mean), deviation), ty)
+    return _narrow(make("divide", make("subtract", data, mean), deviation), ty)
 
 
 def _widen(data: Expr, ty: TensorType) -> tuple[Expr, TensorType]:
@@ -133,7 +133,7 @@ def _widen(data: Expr, ty: TensorType) -> tuple[Expr, TensorType]:
     return make("cast", data, dtype="float32"), TensorType(ty.shape, "float32")
 
 
-def _narrowed(data: Expr, ty: TensorType) -> Expr:
+def _narrow(data: Expr, ty: TensorType) -> Expr:
     return data if array_dtype(ty.dtype).itemsize >= _WIDE else make("cast", data, dtype=ty.dtype)
 
 
@@ -184,7 +184,7 @@ def _l2_normalize(call: Call, ty: TensorType | None) -> Expr | None:
     attrs: Any = call.attrs
     data, wide = _widen(call.args[0], ty)
     total = make("sum", make("multiply", data, data), axis=attrs.axis, keepdims=True)
-    return _narrowed(make("divide", data, make("sqrt", make("maximum", total, _scalar(attrs.eps, wide)))), ty)
+    return _narrow(make("divide", data, make("sqrt", make("maximum", total, _scalar(attrs.eps, wide)))), ty)
 
 
 def _dropout(call: Call, ty: TensorType | None) -> Expr:

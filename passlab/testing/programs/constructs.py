@@ -137,7 +137,7 @@ def loop(writer: Writer, size: int) -> None:
     step = writer.block(size, [x], ty)
     again = Call(f, [make("subtract", n, Constant(np.int32(1))), step])
     body = If(make("less", n, Constant(np.int32(1))), x, again)
-    writer.lets.append((f, writer.typed(Function([n, x], body, ty))))
+    writer.lets.append((f, writer.infer_type(Function([n, x], body, ty))))
     times = make("minimum", writer.number(), Constant(np.int32(3)))
     writer.add(Call(f, [times, start]), bound=0.8)
 
@@ -187,7 +187,7 @@ def gradient(writer: Writer, size: int) -> None:
     function = Function([x], _scalar_of(writer, x))
     try:
         if writer.options.effects:  # the derivative of higher order keeps its sums in references
-            derivative = gradient_of(writer.typed(function))
+            derivative = gradient_of(writer.infer_type(function))
         else:
             with PassContext():  # instruments of the user's have no part in this
                 derivative = FirstOrderGradient()(infer_module(IRModule.from_expr(function)))["main"]
@@ -239,7 +239,7 @@ def main_function(writer: Writer, params: list[Var], size: int) -> Function:
         writer.scope.append(param)
         if isinstance(param.checked_type, TupleType):
             inner = TupleGetItem(TupleGetItem(param, 1), 1)
-            writer.scope += [writer.typed(TupleGetItem(param, 0)), writer.typed(inner)]
+            writer.scope += [writer.infer_type(TupleGetItem(param, 0)), writer.infer_type(inner)]
     start = [(cell(writer), None)] if writer.options.effects else []
     opening, writer.lets = writer.lets, []
     body = writer.block(size)
@@ -247,4 +247,4 @@ def main_function(writer: Writer, params: list[Var], size: int) -> Function:
         final = RefRead(writer.cells[0])
         result = writer.fresh(body.checked_type, "result")
         body = make_lets([*opening, (result, body)], Tuple([result, final]))
-    return Function(params, writer.typed(body))
+    return Function(params, writer.infer_type(body))

@@ -26,7 +26,7 @@ class Pool(Protocol):
 
     def tensor(self, fits: Callable[[TensorType], bool] = ...) -> Expr | None: ...
     def like(self, ty: TensorType) -> Expr: ...
-    def typed(self, expr: Expr) -> Expr: ...
+    def infer_type(self, expr: Expr) -> Expr: ...
     def array(self, shape: Sequence[Any], dtype: str, positive: bool = False) -> Constant: ...
 
 
@@ -151,9 +151,9 @@ def whole_cast(pool: Pool) -> Expr | None:
         return None
     for _ in range(pool.random.randrange(1, 4)):
         x = make("cast", x, dtype=pool.random.choice((*INTEGERS, "int16", "uint32", type_of(x).dtype)))
-        x = pool.typed(x)
+        x = pool.infer_type(x)
         if pool.random.random() < 0.3:
-            x = pool.typed(
+            x = pool.infer_type(
                 make("clip", x, a_min=pool.random.choice((-128.0, 0.0)), a_max=pool.random.choice((127.0, 255.0)))
             )
     return make("cast", x, dtype="float32") if pool.random.random() < 0.4 else x
@@ -164,7 +164,7 @@ def float_cast(pool: Pool) -> Expr | None:
     x = pool.tensor(floating)
     if x is None:
         return None
-    wide = pool.typed(make("cast", x, dtype="float64"))
+    wide = pool.infer_type(make("cast", x, dtype="float64"))
     return pool.random.choice((wide, make("cast", wide, dtype=type_of(x).dtype), make("cast_like", x, wide)))
 
 
@@ -239,7 +239,7 @@ def movement(pool: Pool) -> Expr | None:
             ("reshape", {"newshape": list(ty.shape[::-1])}),
         )
         name, attrs = moves[pick]
-        x = pool.typed(make(name, x, **attrs))
+        x = pool.infer_type(make(name, x, **attrs))
         if not type_of(x).shape:
             break
     return x
@@ -251,7 +251,7 @@ def concatenation(pool: Pool) -> Expr | None:
     if x is None:
         return None
     y = pool.like(type_of(x))
-    both = pool.typed(make("concatenate", Tuple([x, y, x]), axis=0))
+    both = pool.infer_type(make("concatenate", Tuple([x, y, x]), axis=0))
     pick = pool.random.randrange(4)
     if pick == 0:
         return both

@@ -79,7 +79,7 @@ class Writer:
         """Return an expression with the same type, and maybe an effect around it."""
         if self.disturb is None or self.pure or self.random.random() > 0.2:
             return expr
-        return self.typed(self.disturb(self, self.typed(expr)))
+        return self.infer_type(self.disturb(self, self.infer_type(expr)))
 
     def array(self, shape: Sequence[Any], dtype: str, positive: bool = False) -> Constant:
         """Return a constant tensor of random numbers."""
@@ -90,7 +90,7 @@ class Writer:
         noise = self.numbers.standard_normal(shape)
         return Constant(np.asarray(np.abs(noise) + 0.5 if positive else noise).astype(array_dtype(dtype)))
 
-    def typed(self, expr: Expr) -> Expr:
+    def infer_type(self, expr: Expr) -> Expr:
         """Return an expression with its type inferred."""
         return infer_expr(expr, self.library.mod)
 
@@ -125,14 +125,14 @@ class Writer:
     # ------------------------------------------------------------ statements and blocks
     def add(self, expr: Expr, bound: float = 0.4) -> Expr:
         """Type a value and put it in scope: bound by a let with probability `bound`, otherwise as it is."""
-        expr = self.typed(expr)
+        expr = self.infer_type(expr)
         value = self.let(expr) if self.random.random() < bound else expr
         self.scope.append(value)
         return value
 
     def let(self, expr: Expr) -> Var:
         """Bind a value by a let of the current block and return its variable."""
-        expr = self.typed(expr)
+        expr = self.infer_type(expr)
         var = self.fresh(expr.checked_type, self.random.choice("abv"))
         self.lets.append((var, expr))
         return var
@@ -150,7 +150,7 @@ class Writer:
         else:
             newest = self.scope[-3:] or [self.array((), "float32")]
             result = newest[-1] if self.random.random() < 0.5 else Tuple(newest)
-        body = self.typed(make_lets(self.lets, result))
+        body = self.infer_type(make_lets(self.lets, result))
         self.scope, self.lets, self.cells, self.counters = saved
         return body
 

@@ -117,9 +117,9 @@ class MatchCode:
             fills[node] = needed
             if isinstance(node, Leaf):
                 for _, place in self.bound[node.arm] if node.arm is not None else ():
-                    here = self._filled(place, here, needed)
+                    here = self._note_filled(place, here, needed)
                 continue
-            here = self._filled(node.place, here, needed)
+            here = self._note_filled(node.place, here, needed)
             if not here & _tag_bit(node.place):
                 reads.add(node)
                 here |= _tag_bit(node.place)
@@ -127,7 +127,7 @@ class MatchCode:
                 filled[following] = filled.get(following, here) & here
         return fills, reads
 
-    def _filled(self, place: int, here: int, needed: list[int]) -> int:
+    def _note_filled(self, place: int, here: int, needed: list[int]) -> int:
         """Note the places to be filled before one can be read, itself included; return what is filled then."""
         slots = []
         while not here & _place_bit(place):

@@ -92,7 +92,7 @@ def _chosen(place: Device, choice: Mapping[Any, str]) -> str:
 
 
 # ---------------------------------------------------------------- values with arrays inside
-def moved(value: Any, move: Callable[[Any], Any], kind: type | tuple[type, ...]) -> Any:
+def move_arrays(value: Any, move: Callable[[Any], Any], kind: type | tuple[type, ...]) -> Any:
     """Return a value with the arrays of a kind inside it moved; the same value when there are none.
 
     Goes through tuples, data values and what closures captured, however deep, without recursion.

@@ -110,7 +110,7 @@ class BasicBlockMaker:
         if calls:
             kind = ENTER if ending.spec.is_pair and ending.spec.kind("func") else APPLY
         tail = calls and is_tail(end)
-        work = writer.finished(end, kept=kind != LEAVE and not tail)
+        work = writer.finish(end, kept=kind != LEAVE and not tail)
         callee, into = ending.func if kind == ENTER else -1, ending.dst if calls else -1
         count = end - start + (not falls)
         block = BasicBlock(len(self.made), base + start, count, kind, work, callee, into, end + 1, tail)
@@ -259,7 +259,7 @@ class _Writer(Emitter):
         return self._write(out, name)
 
     # ------------------------------------------------------------ the end
-    def finished(self, end: int, kept: bool) -> Callable[[list[Any]], Any]:
+    def finish(self, end: int, kept: bool) -> Callable[[list[Any]], Any]:
         """Return the function; `kept` says whether anything looks at the registers afterwards."""
         last = self._last(end)
         writes = [f"r[{register}] = {text}" for register, text in self.changed.items()] if kept else []

@@ -103,7 +103,7 @@ class TracingMachine(Machine):
         for number in range(len(self.exe.functions)):
             self._traced_of(number)  # now, so that the first instruction does not seem to take long
         self.log.started = perf_counter()
-        self._guarded(self._trace_through, self._limit)
+        self._step_in_limits(self._trace_through, self._limit)
         if self.frames and not self.stopped:
             self.stopped = f"it was recorded for {len(self.log):,} instructions, the cap that was set"
         return self.result

@@ -28,7 +28,7 @@ def pad(n: Node, x: Expr, pads: Expr | None = None, value: Expr | None = None, a
     sides = [[0, 0] for _ in range(rank)]
     for at, axis in enumerate(places):
         sides[axis] = [widths[at], widths[at + len(places)]]
-    return padded(n, x, sides, fill, mode)
+    return pad_sides(n, x, sides, fill, mode)
 
 
 def _fill(n: Node, x: Expr, value: Expr | None) -> Expr:
@@ -37,7 +37,7 @@ def _fill(n: Node, x: Expr, value: Expr | None) -> Expr:
     return n("reshape", value, newshape=[]) if n.rank(value) else value
 
 
-def padded(n: Node, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -> Expr:
+def pad_sides(n: Node, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -> Expr:
     """Return `x` with widths added at the sides of each axis, or cut off where they are negative."""
     for axis, (before, after) in enumerate(sides):
         if before < 0 or after < 0:

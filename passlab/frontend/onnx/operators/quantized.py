@@ -9,7 +9,7 @@ from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.operators.convolution import convolve, kernel_of
 from passlab.frontend.onnx.operators.elementwise import saturate
-from passlab.frontend.onnx.operators.padding import padded
+from passlab.frontend.onnx.operators.padding import pad_sides
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.frontend.onnx.windows import windows_of
 from passlab.frontend.pooling import Windows
@@ -138,7 +138,7 @@ def _integer_conv(n: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr |
     rank = windows.rank
     image, kernel = _shift(n, x, x_zero, 1), _shift(n, w, w_zero, 0)
     sides = [[0, 0], [0, 0], *([windows.pads[at], windows.pads[at + rank]] for at in range(rank))]
-    image = padded(n, image, sides, n.constant(0, "int32"), "constant")
+    image = pad_sides(n, image, sides, n.constant(0, "int32"), "constant")
     return convolve(
         n, image, kernel, Windows(windows.kernel, windows.strides, windows.dilations, [0] * 2 * rank), "int32"
     )

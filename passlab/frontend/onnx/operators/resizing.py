@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import Node
-from passlab.frontend.resizing import facts, is_relays, resized
+from passlab.frontend.resizing import facts, is_relays, resize_axes
 from passlab.ir.expr import Expr
 from passlab.op.nn.resample import COORDINATES
 
@@ -86,7 +86,7 @@ def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, reg
         ratios = [count / length for count, length in zip(counts, sizes_now, strict=True)]
         ratio = min(ratios) if policy == "not_larger" else max(ratios)
         scales, counts = [ratio] * len(axes), [math.floor(ratio * length + 0.5) for length in sizes_now]
-    return resized(n, x, axes, counts, scales, way, region, n.number("extrapolation_value", 0.0))
+    return resize_axes(n, x, axes, counts, scales, way, region, n.number("extrapolation_value", 0.0))
 
 
 def _by_scales(
@@ -110,7 +110,7 @@ def _by_scales(
             math.floor(length * scale * (region[at + len(axes)] - region[at]))
             for at, (length, (_, scale)) in enumerate(zip(lengths, moved, strict=True))
         ]
-    return resized(
+    return resize_axes(
         n,
         x,
         [axis for axis, _ in moved],

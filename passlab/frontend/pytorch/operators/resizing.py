@@ -8,7 +8,7 @@ from typing import Any
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Node
-from passlab.frontend.resizing import resized
+from passlab.frontend.resizing import resize_axes
 from passlab.ir.expr import Expr
 
 
@@ -33,7 +33,7 @@ def _resize(
         for count, length, factor in zip(counts, lengths, factors, strict=True)
     ]
     way = Resizing(0, 0, 1.0, method, coordinates, "floor", -0.75, antialias, antialias)
-    return resized(n, x, list(range(2, 2 + rank)), counts, values, way)
+    return resize_axes(n, x, list(range(2, 2 + rank)), counts, values, way)
 
 
 def _split(n: Node, rest: tuple[Any, ...]) -> list[float | None] | None:
