@@ -6,6 +6,7 @@ which `ELSEWHERE` names.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -86,6 +87,48 @@ def a_hook_must_answer() -> None:
 def wrong_arguments_are_refused() -> None:
     with pytest.raises(AttrsError, match="did you mean `axis`"):
         relay.sum(relay.var("x", shape=(2,)), axes=1)
+
+
+def ranks_are_checked() -> None:
+    data, indices, updates = (relay.var(n, shape=s) for n, s in (("d", (3, 4)), ("i", (1, 2)), ("u", (2,))))
+    scattered = relay.scatter_nd(data, relay.cast(indices, "int64"), updates)
+    x, w = relay.var("x", shape=(1, 1, 8, 8, 4)), relay.var("w", shape=(2, 1, 3, 3, 4, 4))
+    blocked = {"channels": 8, "kernel_size": (3, 3), "data_layout": "NCHW4c"}
+    convolved = relay.nn.contrib_conv2d_nchwc(x, w, **blocked)
+    for body, says in ((scattered, "updates do not fit"), (convolved, "its layout OIHW has 4")):
+        with pytest.raises(TypeInferenceError, match=says):
+            transform.InferType()(passlab.IRModule.from_expr(body))
+    blocked["kernel_layout"] = "OIHW4i4o"
+    convolved = relay.nn.contrib_conv2d_nchwc(x, w, **blocked)
+    assert transform.InferType()(passlab.IRModule.from_expr(convolved))["main"].ret_type.shape == (1, 2, 6, 6, 4)
+
+
+def programs_are_logged() -> None:
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append((record.levelno, record.getMessage()))
+
+    lines: list[tuple[int, str]] = []
+    logger, handler = logging.getLogger("passlab.PrintIR"), Lines()
+    logger.addHandler(handler)
+    try:
+        transform.PrintIR("here")(passlab.parse(EXP))
+    finally:
+        logger.removeHandler(handler)
+    ((level, text),) = lines
+    assert level == logging.INFO
+    assert text.startswith("PrintIR(here):")
+    assert "exp(%x)" in text
+
+
+def functions_are_not_pinned() -> None:
+    mod = passlab.parse("""def @main(%c: bool, %x: float32) {
+      let %f = if (%c) { fn (%a: float32) { exp(%a) } } else { fn (%a: float32) { tanh(%a) } };
+      %f(%x)
+    }""")
+    planned = transform.PlanDevices(passlab.cuda())(mod)
+    lets = [n for n in passlab.ir.walk.post_order(planned["main"]) if isinstance(n, relay.Let)]
+    assert any(isinstance(let.value, relay.If) for let in lets)
 
 
 def arguments_of_a_run_are_checked() -> None:
@@ -214,6 +257,9 @@ CHECKS: dict[str, Callable[[], None]] = {
     "Errors of Python hooks": hooks_raise_what_they_raise,
     "`should_run` without": a_hook_must_answer,
     "Wrong arguments": wrong_arguments_are_refused,
+    "Ranks that": ranks_are_checked,
+    "`PrintIR`": programs_are_logged,
+    "Functions in `PlanDevices`": functions_are_not_pinned,
     "Arguments of a run": arguments_of_a_run_are_checked,
     "Unset inputs": unset_inputs_are_refused,
     "Parameters saved": saved_data_are_bytes,
