@@ -34,12 +34,14 @@ class BisectionView(View):
     def parts(self) -> Iterable[Part]:
         event = self.found.event
         yield Sentence(self.title, "bad" if self.found.found else "good")
+        if self.found.found:
+            yield Sentence(f"looked at: {self.found.looked_at}", "muted")
         if self.found.verdicts:
-            yield Rows(self._looked_at())
+            yield Rows(self._verdicts())
         if event is not None and event.changed:
             yield Fold(f"what {event.id} {event.name} changed", [Embedded(diff_view(event.diff()))], opened=True)
 
-    def _looked_at(self) -> Table:
+    def _verdicts(self) -> Table:
         """The programs that were looked at; what the sentence says already is not said again."""
         event, table = self.found.event, self.found.table()
         shown = None if event is None else event.id

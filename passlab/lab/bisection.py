@@ -119,13 +119,26 @@ class Bisection:
     def summary(self) -> str:
         """Return what was found, in a sentence."""
         if self.event is None:
-            looked_at = self.coverage.text() if self.coverage is not None else self._asked()
-            return f"no pass broke the program: {looked_at}"
+            return f"no pass broke the program: {self.looked_at}"
         verb = "failed" if self.error is not None else "broke the program"
         return f"step {self.event.id}, {self.event.text or self.event.name}, {verb}: {self.why}"
 
-    def _asked(self) -> str:
-        return f"the predicate was asked about {counted(len(self.verdicts), 'program')}"
+    @property
+    def looked_at(self) -> str:
+        """What was looked at, on which inputs, and what was not, and why."""
+        if self.coverage is not None:
+            said = self.coverage.text()
+        else:
+            said = f"the predicate was asked about {counted(len(self.verdicts), 'program')}"
+        asked = {id(verdict.event) for verdict in self.verdicts}
+        later = [step.id for step in self._later_steps() if id(step) not in asked]
+        return f"{said}; not step {', '.join(later)}, which came after" if later else said
+
+    def _later_steps(self) -> list[Event]:
+        """Return the steps of the pipeline after the one that broke the program, or that it is inside of."""
+        steps = self.recording.steps
+        at = next((i for i, step in enumerate(steps) if any(event is self.event for event in step.walk())), len(steps))
+        return steps[at + 1 :]
 
     def table(self) -> Table:
         """Return one row for each program that was looked at, in the order of the pipeline."""
@@ -327,7 +340,8 @@ class Bisection:
 
     def text(self) -> str:
         """Return what was found and what was asked as text."""
-        return f"{self.summary()}\n{self.table()}" if self.verdicts else self.summary()
+        lines = [self.summary(), *([f"looked at: {self.looked_at}"] if self.found else [])]
+        return "\n".join([*lines, str(self.table())] if self.verdicts else lines)
 
     def __repr__(self) -> str:
         return self.text()

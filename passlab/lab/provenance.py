@@ -15,6 +15,7 @@ from typing import Any
 
 from passlab.diffing.diff import Change, diff, node_name
 from passlab.instrument.events import Event
+from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -304,7 +305,7 @@ def _alike_calls(a: Call, b: Call) -> bool:
 _ALIKE: dict[type, Any] = {
     Call: _alike_calls,
     TupleGetItem: lambda a, b: a.index == b.index,
-    Constant: lambda a, b: a.data is b.data,
+    Constant: lambda a, b: a.data is b.data or structural_equal(a, b, exact=True),
     Var: lambda a, b: a.name_hint == b.name_hint,
     Function: lambda a, b: a.attrs == b.attrs,
     Match: lambda a, b: len(a.clauses) == len(b.clauses),

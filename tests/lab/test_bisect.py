@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -315,3 +317,55 @@ def test_what_does_not_happen_again_needs_nothing(net):
         return func.with_fields(body=call("negative", func.body), ret_type=None) if len(calls_made) == 1 else func
 
     assert lab.bisect(net, [moody]).needed == ()
+
+
+# ---------------------------------------------------------------- what an answer says of what was looked at
+RAISES = refusing("Refusing", "tanh")
+SKIPPED = "DeadCodeElimination"
+QUESTIONS = {
+    "nothing is wrong": ["FoldConstant", "ToGraphNormalForm"],
+    "the last is wrong": ["FoldConstant", "ToGraphNormalForm", SWAPS],
+    "one in the middle is wrong": ["FoldConstant", SWAPS, "ToGraphNormalForm", "ToANormalForm"],
+    "one raises": ["FoldConstant", RAISES],
+    "one promises nothing": ["FoldConstant", "FirstOrderGradient"],
+    "one is disabled": ["FoldConstant", SKIPPED, SWAPS],
+    "one is disabled and none is wrong": [SKIPPED, "FoldConstant"],
+    "nothing changes": ["InferType"],
+}
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_answer_says_on_how_many_inputs_and_which_steps_were_not_compared(net, question, drawn):
+    given = None if drawn else [np.ones((2, 3), "float32"), np.ones((4, 3), "float32")]
+    with transform.PassContext(opt_level=4, disabled_pass=[SKIPPED]):
+        if question == "one promises nothing":
+            net, given = (
+                passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }"),
+                given and [np.ones(3, "float32")],
+            )
+        found = lab.bisect(net, ["InferType", *QUESTIONS[question]], inputs=given)
+    said = found.text()
+    compared = {event.id for event, _ in found.coverage.comparisons}
+    if compared:
+        kinds = len(found.coverage.kinds)
+        assert (f"on inputs of {kinds} kind" if drawn else "on the inputs given") in said
+        assert f"{len(compared)} of " in said
+    later = re.search(r"not step (.+), which came after", said)
+    after = later[1].split(", ") if later else []
+    for step in found.recording.steps[1:]:
+        looked_at = any(event.id in compared for event in step.walk()) or step is found.event
+        if not looked_at and (step.changed or step.status != "ran"):
+            assert step.id in after or re.search(rf"step {step.id}, {step.name}, .+ \(.+\)", said), said
+
+
+@pytest.mark.parametrize(("pipeline", "asked"), [(["FoldConstant", TO_SIN], 2), (["FoldConstant"], 1)])
+def test_an_answer_to_a_predicate_says_how_many_programs_were_asked_about(net, pipeline, asked):
+    found = lab.bisect(net, pipeline, calls("tanh"))
+    assert f"the predicate was asked about {asked} program" in found.text()
+    assert len(found.verdicts) == asked
+
+
+def test_steps_after_the_wrong_one_are_named_as_not_looked_at(net):
+    found = lab.bisect(net, [SWAPS, "ToGraphNormalForm", "FoldConstant"])
+    assert "not step 2, 3, which came after" in found.text()

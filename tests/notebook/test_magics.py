@@ -458,6 +458,16 @@ def test_compare_puts_two_recordings_side_by_side_and_names_those_there_are(shel
         shell.run_line_magic("compare", "one twoo")
 
 
+@pytest.mark.parametrize(
+    "line", ["passes net InferType -o class", "passes net InferType -r None", "bisect net InferType -o is"]
+)
+def test_a_keyword_of_python_is_no_name_for_a_result(shell, line):
+    with pytest.raises(UsageError, match="is a keyword of Python: choose another name"):
+        shell.run_line_magic(*line.split(" ", 1))
+    with pytest.raises(UsageError, match="`class` is a keyword of Python: choose another name, such as `class_`"):
+        shell.run_cell_magic("relay", "class", NET)
+
+
 def test_compare_takes_recordings_of_other_compilers_and_refuses_one_of_each_kind(shell, tmp_path):
     for name, seed in (("a", 1), ("b", 2)):
         (tmp_path / name).write_text(writer.llvm_dump(writer.run(seed), "both"))
