@@ -127,12 +127,12 @@ class Bisection:
     def looked_at(self) -> str:
         """What was looked at, on which inputs, and what was not, and why."""
         if self.coverage is not None:
-            said = self.coverage.text()
+            steps = self.coverage.text()
         else:
-            said = f"the predicate was asked about {counted(len(self.verdicts), 'program')}"
+            steps = f"the predicate was asked about {counted(len(self.verdicts), 'program')}"
         asked = {id(verdict.event) for verdict in self.verdicts}
         later = [step.id for step in self._later_steps() if id(step) not in asked]
-        return f"{said}; not step {', '.join(later)}, which came after" if later else said
+        return f"{steps}; not step {', '.join(later)}, which came after" if later else steps
 
     def _later_steps(self) -> list[Event]:
         """Return the steps of the pipeline after the one that broke the program, or that it is inside of."""

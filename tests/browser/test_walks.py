@@ -143,8 +143,13 @@ def walk_explorer(walk: Walk, rec: Recording, steps: int) -> None:
 
 
 # ---------------------------------------------------------------- explorers
-def page_of(view: Any, chrome: Browser, folder: Path, look: str) -> Iterator[Page]:
+def page_of(view: Any, chrome: Browser, folder: Path, look: str, fault: tuple[str, str] = ("", "")) -> Iterator[Page]:
+    """A page of a view; `fault` is a text of its scripts, and what stands in its place."""
     write(view, folder / "view.html", getattr(view, "graphs", None))
+    if fault[0]:
+        text = (folder / "view.html").read_text(encoding="utf-8")
+        assert text.count(fault[0]) == 1
+        (folder / "view.html").write_text(text.replace(*fault), encoding="utf-8")
     page = chrome.new_page(viewport={"width": 1400, "height": 800})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.message))
@@ -161,6 +166,27 @@ def test_an_explorer_shows_the_step_that_is_chosen(make, seed, steps, chrome, tm
     rec = make()
     for page in page_of(recording_view(rec), chrome, tmp_path, ".pl-pipeline"):
         walk_explorer(Walk(page, page.locator(".pl-pipeline"), seed), rec, steps)
+
+
+STALE = (
+    "if (!this.high) return this.forget(always);",
+    "if (!this.high) return;",
+)  # rows out of sight stay as they were
+
+
+def test_a_walk_sees_a_page_that_keeps_rows_of_another_step(chrome, tmp_path):
+    rec = network()
+    for page in page_of(recording_view(rec), chrome, tmp_path, ".pl-pipeline", STALE):
+        with pytest.raises(AssertionError, match=r"after \["):
+            walk_explorer(Walk(page, page.locator(".pl-pipeline"), 1), rec, 200)
+
+
+def test_a_walk_sees_a_page_of_another_recording(chrome, tmp_path):
+    other = passlab.record(passlab.parse(SMALL.replace("2f", "5f")), "InferType, FoldConstant, FuseOps")
+    rec = passlab.record(passlab.parse(SMALL), "InferType, FoldConstant, FuseOps")
+    for page in page_of(recording_view(other), chrome, tmp_path, ".pl-pipeline"):
+        with pytest.raises(AssertionError, match=r"after \["):
+            walk_explorer(Walk(page, page.locator(".pl-pipeline"), 1), rec, 20)
 
 
 @pytest.mark.parametrize("between", ["2", "3", "4"])
@@ -244,3 +270,9 @@ def test_a_stepper_shows_the_instant_it_stands_at(make, seed, steps, chrome, tmp
     debugger = make()
     for page in page_of(stepper_view(debugger), chrome, tmp_path, ".pl-stepper"):
         walk_stepper(Walk(page, page.locator(".pl-stepper"), seed), debugger, steps)
+
+
+def test_a_walk_sees_a_stepper_that_shows_another_run(chrome, tmp_path):
+    for page in page_of(stepper_view(vm.Debugger(passlab.parse(LOOP), np.int32(8))), chrome, tmp_path, ".pl-stepper"):
+        with pytest.raises(AssertionError, match=r"after \["):
+            walk_stepper(Walk(page, page.locator(".pl-stepper"), 1), loop(), 50)

@@ -87,12 +87,30 @@ def run(code: str, *args: str) -> str:
     return done.stdout
 
 
-def test_families_may_be_read_in_any_order():
-    declared, one, other = (json.loads(run(IN_ORDER, order)) for order in ("as declared", "one", "other"))
+def facts(order: str, fault: str = "") -> dict[str, str]:
+    """What the operators are once all families have been read in an order."""
+    found: dict[str, str] = json.loads(
+        run(IN_ORDER.replace("rooms = list(ROOMS)", f"{fault}\nrooms = list(ROOMS)"), order)
+    )
+    return found
+
+
+def assert_order_does_not_matter(fault: str = "") -> None:
+    declared = facts("as declared", fault)
     assert len(declared) > 250
     assert declared.keys() <= set(Op.list_op_names())
-    for shuffled in (one, other):
-        assert shuffled == declared
+    for order in ("one", "other"):
+        assert facts(order, fault) == declared
+
+
+def assert_casts(kind: str, fault: str = "") -> None:
+    found = json.loads(run(fault + CASTS, kind, "1", " ".join(DTYPES)))
+    for dtype, expected in DTYPES.items():
+        np.testing.assert_array_equal(found[dtype], expected, err_msg=f"{dtype} on {kind}")
+
+
+def test_families_may_be_read_in_any_order():
+    assert_order_does_not_matter()
 
 
 def test_each_family_can_be_read_alone():
@@ -102,6 +120,46 @@ def test_each_family_can_be_read_alone():
 
 @pytest.mark.parametrize("kind", ["debug", "vm", "aot", "graph"])
 def test_an_executor_needs_no_other_to_have_run(kind: str):
-    found = json.loads(run(CASTS, kind, "1", " ".join(DTYPES)))
-    for dtype, expected in DTYPES.items():
-        np.testing.assert_array_equal(found[dtype], expected, err_msg=f"{dtype} on {kind}")
+    assert_casts(kind)
+
+
+# ---------------------------------------------------------------- faults that these laws see
+FIRST_ROOM_MATTERS = """
+from importlib import import_module as read
+def reading(name):
+    module = read(name)
+    if len([room for room in ROOMS if f"passlab.op.{room}" in sys.modules]) == 1:
+        from passlab.ir.op import _registry
+        spec = next(op.spec for op in _registry.values() if op.spec is not None)
+        object.__setattr__(spec, "level", 99)  # of whichever operator was declared first
+    return module
+importlib.import_module = reading
+"""
+FIRST_DTYPE_STAYS = """
+from passlab.ir.op import Op
+spec = Op.get("cast").spec
+first, kernel = [], spec.kernel
+def remembering(attrs, x, out=None):
+    if attrs.dtype != "float32":
+        first.append(attrs)
+        attrs = first[0]
+    return kernel(attrs, x, out=out)
+for name in ("kernel", "raw"):
+    object.__setattr__(spec, name, remembering)
+"""
+
+
+def test_a_family_that_depends_on_what_was_read_before_is_seen():
+    with pytest.raises(AssertionError):
+        assert_order_does_not_matter(FIRST_ROOM_MATTERS)
+
+
+def test_what_a_first_run_leaves_behind_is_seen():
+    with pytest.raises(AssertionError, match="on debug"):
+        assert_casts("debug", FIRST_DTYPE_STAYS)
+
+
+def test_a_family_that_needs_another_to_have_been_read_is_seen():
+    fault = f"sys.modules['passlab.op.{ROOMS[0]}'] = None"  # what imports it fails
+    with pytest.raises(AssertionError, match=ROOMS[0]):
+        run(ALONE.replace("import passlab.op.declare", f"import passlab.op.declare\n{fault}"))
