@@ -141,6 +141,32 @@ class Target:
         result = _parse_text(target)
         return result if host is None else Target(result.kind, result.options, _parse_text(host))
 
+    @staticmethod
+    def canon_target(target: Any) -> Target | None:
+        """Return a target from whatever stands for one, None for None."""
+        return None if target is None else _parse_text(target)
+
+    @staticmethod
+    def canon_target_and_host(target: Any, target_host: Any = None, *_: Any) -> tuple[Target | None, Target | None]:
+        """Return a target with its host, and the host."""
+        if target is None:
+            return None, Target.canon_target(target_host)
+        result = Target.of(target, target_host)
+        return result, result.host
+
+    @staticmethod
+    def canon_multi_target(multi_targets: Any) -> list[Target]:
+        """Return a list of targets from one, from a list of them, or from a dict of them by device."""
+        if isinstance(multi_targets, dict) and "kind" not in multi_targets:
+            multi_targets = list(multi_targets.values())
+        several = multi_targets if isinstance(multi_targets, (list, tuple)) else [multi_targets]
+        return [_parse_text(target) for target in several if target is not None]
+
+    @staticmethod
+    def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
+        """Return a list of targets, each with its host."""
+        return [Target.of(one, target_host) for one in Target.canon_multi_target(target)]
+
     def with_host(self, host: Any) -> Target:
         """Return the target with another host."""
         return Target(self.kind, self.options, _parse_text(host))

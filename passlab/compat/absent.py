@@ -14,9 +14,9 @@ from passlab.compat.missing import missing_name
 
 # Packages of TVM without a counterpart: all below them is absent, but for the addresses that the table lists.
 _PACKAGES = (
-    "arith auto_scheduler autotvm driver dlight exec ir.affine_type meta_schedule micro relax rpc script te"
+    "arith auto_scheduler autotvm driver dlight exec ir.affine_type meta_schedule micro relax script te"
     " tir topi target.datatype target.detect_target target.intrin target.tag relay.backend._backend"
-    " relay.backend.contrib relay.backend.graph_executor_codegen relay.qnn.strategy relay.backend.aot"
+    " relay.backend.contrib relay.qnn.strategy relay.backend.aot"
     " relay.collage relay.data_dep_optimization.utils relay.op.strategy relay.op.op_attrs_layout runtime.disco"
     " runtime.script_printer testing.aot testing.auto_scheduler testing.popen_pool testing.runner testing.tir"
     " testing.usmp relay.testing.byoc relay.testing.darknet relay.testing.tf relay.testing.tflite"

@@ -18,7 +18,7 @@ def _of(module: str, *names: str, **renamed: str) -> dict[str, str]:
     return {**same, **{name: f"{module}:{target}" for name, target in renamed.items()}}
 
 
-_ARRAYS = _of(f"{OWN}.arrays", "NDArray", "array", "empty")
+_ARRAYS = _of(f"{OWN}.arrays", "NDArray") | _of(f"{OWN}.contexts", "array", "empty")
 _DEVICES = _of(
     "passlab.devices", "cpu", "cuda", "device", "gpu", "Device", context="device", vpi="cpu", TVMContext="Device"
 )
@@ -42,7 +42,7 @@ _ARITHMETIC = _of(
     f"{OWN}.scalars", "floordiv", "floormod", "indexdiv", "indexmod", round="whole", ceil="whole", floor="whole"
 )
 _NODES = _of(f"{OWN}.scalars", "Add", "FloorDiv", "FloorMod", "Mul", "PrimExpr", "Sub", Cast="cast")
-_DIMENSIONS = {**_of("passlab.ir.types", "Any", "SizeVar"), **_of(f"{OWN}.scalars", "size_var", "var", Var="var")}
+_DIMENSIONS = {**_of("passlab.ir.types", "Any", "SizeVar"), **_of(f"{OWN}.scalars", "size_var", "var", "Var")}
 _RUNTIME = {
     **_ARRAYS,
     **_DEVICES,
@@ -76,7 +76,10 @@ _TARGET = {
     ),
 }
 _TESTING = f"{OWN}.testing"
-_INSTRUMENTS = _of("passlab.instrument", PrintAfterAll="PrintIRAfter", PrintBeforeAll="PrintIRBefore")
+_INSTRUMENTS = {
+    **_of("passlab.instrument", PrintAfterAll="PrintIRAfter", PrintBeforeAll="PrintIRBefore"),
+    **_of(f"{OWN}.stand_ins", "PassTimingInstrument"),
+}
 
 # What tells TVM how an operator becomes loops: each is absent, and says so when it is called.
 _STRATEGIES = _of(
@@ -127,10 +130,13 @@ _LISTED: dict[str, Entry] = {
     "tvm.contrib": ({}, ()),
     "tvm.contrib.debugger": ({}, ()),
     "tvm.contrib.debugger.debug_executor": "passlab.relay.debug_executor",
-    "tvm.contrib.debugger.debug_runtime": "passlab.relay.debug_executor",
+    "tvm.contrib.debugger.debug_runtime": (
+        _of(f"{OWN}.contexts", create="create_debug"),
+        ("passlab.relay.debug_executor",),
+    ),
     "tvm.contrib.download": f"{OWN}.downloading",
     "tvm.contrib.graph_executor": "passlab.relay.graph_executor",
-    "tvm.contrib.graph_runtime": "passlab.relay.graph_executor",
+    "tvm.contrib.graph_runtime": (_of(f"{OWN}.contexts", create="create_graph"), ("passlab.relay.graph_executor",)),
     "tvm.contrib.relay_viz": f"{OWN}.relay_viz",
     "tvm.contrib.relay_viz.dot": f"{OWN}.relay_viz.dot",
     "tvm.contrib.relay_viz.interface": f"{OWN}.relay_viz.interface",
@@ -165,7 +171,7 @@ _LISTED: dict[str, Entry] = {
     "tvm.nd": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.ndarray": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
-    "tvm.relay": (_SPANS, ("passlab.relay",)),
+    "tvm.relay": ({**_SPANS, **_of(f"{OWN}.contexts", "create_executor")}, ("passlab.relay",)),
     "tvm.relay.op": (_STRATEGIES, ("passlab.relay.op",)),
     "tvm.relay.op.op": (_STRATEGIES, ("passlab.relay.op.op",)),
     "tvm.relay._transform": "passlab.transform",
@@ -192,16 +198,25 @@ _LISTED: dict[str, Entry] = {
     "tvm.relay.expr": (_WITH_FIELDS, ("passlab.relay.expr",)),
     "tvm.relay.function": (_of(f"{OWN}.with_fields", "FunctionWithFields"), ("passlab.relay.function",)),
     "tvm.relay.param_dict": "passlab.executor.param_dict",
+    "tvm.rpc": (_of(f"{OWN}.rpc", "LocalSession", "Server", "connect", RPCSession="LocalSession"), ()),
     "tvm.runtime": (_RUNTIME, ("passlab.relay.runtime",)),
+    "tvm.container": ({}, ("tvm.runtime.container",)),
     "tvm.runtime.container": (
         {
             **_of("builtins", String="str"),
             **_of(f"{OWN}.values", "ADT"),
-            **_of("builtins", Array="tuple", Map="dict", tuple_object="tuple"),
+            **_of("builtins", Array="tuple", Map="dict", ShapeTuple="tuple", tuple_object="tuple"),
         },
         (),
     ),
-    "tvm.runtime.module": (_of("passlab.executor", "load_module"), ()),
+    "tvm.runtime.module": (
+        {
+            **_of("passlab.executor", "load_module"),
+            **_of("passlab.executor.outputs", Module="CallableByName"),
+            **_of("passlab.vm.benchmarking", "BenchmarkResult"),
+        },
+        (),
+    ),
     "tvm.runtime.ndarray": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.runtime.object": ({"Object": "passlab.ir.types:Immutable"}, ()),
     "tvm.runtime.packed_func": ({"PackedFunc": "types:FunctionType"}, ()),

@@ -7,6 +7,7 @@ all that is changed. `uninstall` puts everything back.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
@@ -15,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from passlab.compat.arrays import as_ndarray
+from passlab.compat.scalars import IntImm
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule
 from passlab.executor.create import Executor, FunctionValue, callable_parts
 from passlab.executor.outputs import RunsByInputs
 from passlab.ir.expr import Constant
 from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType
 from passlab.op.dtypes import array_dtype
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
@@ -122,6 +125,18 @@ def _with_zeros(check: Callable[..., None]) -> Callable[..., None]:
     return check_inputs
 
 
+def _numbered_shape(member: Any) -> property:
+    """Return the shape of a tensor type; for programs outside of passlab its numbers have a `value`, as TVM's have."""
+
+    def shape(self: TensorType) -> Any:
+        dims = member.__get__(self)
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("passlab."):
+            return dims
+        return tuple(IntImm("int32", dim) if isinstance(dim, int) else dim for dim in dims)
+
+    return property(shape, member.__set__)
+
+
 def _array_property(member: Any) -> property:
     """Return a property over a slot: what is read is an `NDArray`."""
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
@@ -132,6 +147,7 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (GraphModule, "_check_inputs", _with_zeros),
     (IRModule, "functions", lambda member: property(_listed_functions)),
     (Prelude, "__init__", _with_tensor_arrays),
+    (TensorType, "shape", _numbered_shape),
 )
 
 

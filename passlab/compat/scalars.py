@@ -76,6 +76,16 @@ class PrimExpr(metaclass=_Number):  # what shapes are made of
     plain = (int, float, SizeVar)
 
 
+class Var(metaclass=_Number):
+    """A symbolic dimension: `Var("n")` makes a `SizeVar`."""
+
+    plain = SizeVar
+
+    def __new__(cls, name: str = "tindex", dtype: str = "int32", span: Any = None) -> Any:
+        """Return a symbolic dimension."""
+        return SizeVar(name, dtype)
+
+
 def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
     """Return a number with a dtype, by default int32 or float32."""
     if isinstance(value, float) or (dtype or "").startswith(("float", "bfloat")):

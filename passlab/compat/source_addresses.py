@@ -46,6 +46,13 @@ SOURCES: dict[str, Entry] = {
     **{address: ({}, (package,)) for address, package in _PACKAGES.items()},
     "tvm.relay.qnn.op": (_of("passlab.transform.registering", "register_qnn_legalize"), ("passlab.relay.qnn.op",)),
     "tvm.relay.op.op_attrs": ({}, ("passlab.ir.attrs",)),
+    "tvm.relay.quantize": (_of(_STAND_INS, "qconfig"), ("passlab.relay.quantize",)),
+    **_same(
+        "tvm.relay.quantize",
+        *(f"tvm.relay.quantize.{name}" for name in ("_annotate", "_calibrate", "_partition", "_quantize")),
+    ),
+    **_same("passlab.relay.quantize.conversions", "tvm.relay.quantize._partition_conversions"),
+    **_same("passlab.relay.quantize.calibration", "tvm.relay.quantize.kl_divergence"),
     **_same("passlab.relay.backend._backend", "tvm.relay.backend._backend"),
     **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis"),
     **_same("passlab.analysis.annotated_regions", "tvm.relay.analysis.annotated_regions"),
@@ -66,7 +73,7 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.memory", "tvm.relay.op.memory", "tvm.relay.op.memory.memory"),
     "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
     "tvm.relay.testing": (
-        _of(f"{OWN}.testing", "ctx_list", "enabled_targets", _np_randn_from_type="random_of_type"),
+        _of(f"{OWN}.testing", "ctx_list", "enabled_targets", "run_as_python", _np_randn_from_type="random_of_type"),
         ("passlab.testing",),
     ),
     "tvm.relay.transform.mixed_precision": (

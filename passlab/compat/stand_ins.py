@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, Type
 from passlab.op.qnn.quantize import current_rounding
+from passlab.relay.quantize.config import QConfig
+from passlab.relay.quantize.config import qconfig as quantization_options
 
 
 # ------------------------------------------------------------ caches of compiled functions
@@ -275,3 +278,21 @@ def current_requantize_config() -> RequantizeConfig:
 
 
 MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER = range(3)  # the categories of ToMixedPrecision
+
+
+# ------------------------------------------------------------ options of quantization
+def qconfig(**options: Any) -> QConfig:
+    """Return the options of `relay.quantize`; unknown ones are ignored with a warning, as TVM ignores them."""
+    unknown = sorted(name for name in options if name not in QConfig.__dataclass_fields__)
+    if unknown:
+        warnings.warn(f"qconfig has no option {', '.join(unknown)}", RuntimeWarning, stacklevel=2)
+    return quantization_options(**{name: value for name, value in options.items() if name not in unknown})
+
+
+# ------------------------------------------------------------ instruments
+class PassTimingInstrument(instrument.PassTimingInstrument):
+    """Measures passes, and forgets its times when its context ends, as TVM's does."""
+
+    def exit_pass_ctx(self) -> None:
+        """Forget the times."""
+        self.passes = []

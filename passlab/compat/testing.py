@@ -14,9 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from passlab.compat.results import wrap_result
 from passlab.devices import Device, cpu
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.op.dtypes import array_dtype
+from passlab.testing import run_as_python as python_value
 
 Decorator = Callable[[Any], Any]
 
@@ -52,6 +56,11 @@ def enabled_targets() -> list[tuple[str, Device]]:
 def ctx_list() -> list[tuple[str, Device]]:
     """Return the targets that tests run on: (name, device)."""
     return enabled_targets()
+
+
+def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = None) -> Any:
+    """Compile an expression to Python and return its value, whose arrays are `NDArray`s."""
+    return wrap_result(python_value(expr, mod, target))
 
 
 def random_of_type(ty: TensorType, scale: float = 1, mean: float = 0) -> np.ndarray[Any, Any]:

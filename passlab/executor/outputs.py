@@ -79,6 +79,39 @@ class CallableByName:
         result: Callable[..., Any] = getattr(self, name)
         return result
 
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Any = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: float | None = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """Return what times a function on the arguments it is given: `repeat` measurements of `number` runs each.
+
+        `dev` stands for this CPU; `cache_flush_bytes` and `f_preproc` are accepted and change nothing. Raises
+        `RunError` for an unknown function; what is returned raises it for wrong numbers (see `benchmark`).
+        """
+        function = self[func_name]
+
+        def evaluate(*args: Any) -> BenchmarkResult:
+            return benchmark(
+                lambda: function(*args),
+                repeat,
+                number,
+                min_repeat_ms,
+                limit_zero_time_iterations,
+                cooldown_interval_ms,
+                repeats_to_cooldown,
+            )
+
+        return evaluate
+
 
 class RunsByInputs(CallableByName):
     """A module that is given inputs, run, and asked for outputs: what follows from `set_input` and `run`."""
@@ -98,6 +131,11 @@ class RunsByInputs(CallableByName):
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names  # of the inputs
         self._numbers = numbers_of(names)
+
+    @property
+    def module(self) -> RunsByInputs:
+        """The module of functions: itself, as `m.module.time_evaluator("run", device)` asks for."""
+        return self
 
     def set_input(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Set an input by name or number, and others by name. Raises `RunError` for what does not fit."""
@@ -152,9 +190,7 @@ class RunsByInputs(CallableByName):
             raise RunError(Diagnostic(f"the module has no function `{func_name}` to be timed", hint="there is `run`"))
         self.set_input(**inputs)
 
-        def run() -> None:
-            self.run(**(inputs if end_to_end else {}))
-
-        return benchmark(
-            run, repeat, number, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown
-        )
+        options = (limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown)
+        if end_to_end:
+            return benchmark(lambda: self.run(**inputs), repeat, number, min_repeat_ms, *options)
+        return self.time_evaluator("run", device, number, repeat, min_repeat_ms, *options)()

@@ -111,6 +111,10 @@ class Span:
     def __hash__(self) -> int:
         return hash((self.source_name, self.line, self.column))
 
+    def same_as(self, other: object) -> bool:
+        """Return whether the other span is this object."""
+        return self is other
+
 
 class Position(Span):
     """A span told as lines and columns (from 1), without text: `Position("f", 3, 3, 5, 9)` is line 3, columns 5-9."""

@@ -32,11 +32,11 @@ def test_options_are_read_by_name():
         (lambda: Runtime("crt", {"woof": "bark"}), 'Attribute "woof" is not available on this Runtime'),
         (
             lambda: Executor("aot", {"interface-api": True}),
-            'Attribute "interface-api" should have type "runtime.String" instead found "IntImm"',
+            'Attribute "interface-api" should have type "runtime.String" but instead found "IntImm"',
         ),
         (
             lambda: Runtime("crt", {"system-lib": "yes"}),
-            'Attribute "system-lib" should have type "IntImm" instead found "runtime.String"',
+            'Attribute "system-lib" should have type "IntImm" but instead found "runtime.String"',
         ),
         (lambda: Executor.list_registered_options("woof"), 'Executor "woof" is not defined'),
     ],

@@ -11,7 +11,7 @@ import passlab
 from passlab import relay
 from passlab.errors import ConfigError, RunError
 from passlab.relay import quantize as q
-from passlab.relay.quantize import kl_divergence
+from passlab.relay.quantize import kl_divergence, realizing
 
 X = np.random.default_rng(1).normal(size=(4, 6)).astype("float32")
 W = np.random.default_rng(2).normal(size=(5, 6)).astype("float32")
@@ -100,3 +100,119 @@ def test_options_end_with_their_block_and_are_checked() -> None:
         q.qconfig(global_scal=1)
     with pytest.raises(ConfigError, match="kl_divergence"):
         q.qconfig(calibrate_mode="kl")
+
+
+def weights(*shape: int, seed: int = 0) -> relay.Constant:
+    return relay.const(np.random.default_rng(seed).normal(scale=0.1, size=shape).astype("float32"))
+
+
+def conv(x: Any, channels: int, seed: int, of: int = 3) -> relay.Expr:
+    return relay.nn.conv2d(x, weights(channels, of, 3, 3, seed=seed), kernel_size=(3, 3), padding=(1, 1))
+
+
+def networks() -> dict[str, relay.Expr]:
+    x = relay.var("x", shape=(1, 3, 8, 8))
+    first = relay.nn.relu(conv(x, 4, 1))
+    second = conv(first, 4, 2, of=4)
+    flat = relay.nn.batch_flatten(first)
+    return {
+        "residual": relay.nn.relu(relay.add(first, second)),
+        "bias": relay.add(first, weights(4, 1, 1, seed=3)),
+        "input": relay.add(x, conv(x, 3, 4)),
+        "gate": relay.multiply(first, relay.sigmoid(relay.sum(x, axis=1, keepdims=True))),
+        "pools": relay.nn.avg_pool2d(relay.nn.max_pool2d(first, pool_size=(2, 2), strides=(2, 2)), pool_size=(2, 2)),
+        "global": relay.nn.softmax(relay.nn.batch_flatten(relay.nn.global_avg_pool2d(second))),
+        "joined": relay.concatenate([first, second, relay.tanh(x)], axis=1),
+        "clipped": relay.clip(second, -0.5, 0.5),
+        "shaped": relay.transpose(relay.reshape(flat, (4, 64)), (1, 0)),
+        "product": relay.nn.batch_matmul(
+            relay.reshape(flat, (1, 4, 64)), relay.reshape(relay.sigmoid(flat), (1, 4, 64))
+        ),
+    }
+
+
+IMAGE = np.random.default_rng(5).uniform(-1, 1, size=(1, 3, 8, 8)).astype("float32")
+CHOICES = {
+    "shifts": {},
+    "factors": {"weight_scale": "max", "calibrate_mode": "percentile"},
+    "to nearest": {"weight_scale": "max", "calibrate_mode": "percentile", "rounding": "TONEAREST"},
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("name", networks())
+def test_integers_run_on_between_layers_and_stay_near(name: str, choice: str) -> None:
+    body = networks()[name]
+    net = passlab.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    results = {}
+    for simulated in (False, True):
+        with q.qconfig(skip_conv_layers=None, global_scale=2.0, do_simulation=simulated, **CHOICES[choice]):
+            results[simulated] = run(q.quantize(net, dataset=[{"x": IMAGE}]), IMAGE)
+    exact = run(net, IMAGE)
+    limit = 0.05 * np.abs(exact).max()
+    assert np.abs(results[False] - exact).max() < limit
+    assert np.abs(results[False] - results[True]).max() < limit  # the simulation tells what the integers will give
+
+
+def test_between_two_layers_there_are_integers_alone() -> None:
+    body = networks()["residual"]
+    net = passlab.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    with q.qconfig(skip_conv_layers=None, partition_conversions="fully_integral"):
+        parts = q.quantize(net)
+    assert relay.analysis.all_dtypes(parts["quantized_main"]) == {"int8", "int32"}
+    with q.qconfig(skip_conv_layers=None):
+        whole = q.quantize(net)
+    assert np.array_equal(run(parts, IMAGE), run(whole, IMAGE))
+    assert {v.name_hint for v in parts.get_global_vars()} == {
+        *("main", "quantize_inputs", "quantized_main", "dequantize_outputs")
+    }
+
+
+@pytest.mark.parametrize("name", ["global", "joined", "gate"])
+def test_floats_in_between_are_refused_where_integers_were_asked_for(name: str) -> None:
+    body = networks()[name]
+    net = passlab.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    with q.qconfig(skip_conv_layers=None, partition_conversions="enabled"):
+        parts = q.quantize(net)
+    with q.qconfig(skip_conv_layers=None):
+        assert np.array_equal(run(parts, IMAGE), run(q.quantize(net), IMAGE))
+    with (
+        q.qconfig(skip_conv_layers=None, partition_conversions="fully_integral"),
+        pytest.raises(q.NotIntegralError),
+    ):
+        q.quantize(net)
+
+
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+def test_from_one_scale_to_another_halves_go_where_the_options_say(rounding: str) -> None:
+    codes = np.array([-6, -3, -1, 1, 3, 6, 5], "int64")
+    x = relay.var("x", shape=codes.shape, dtype="int64")
+    with q.qconfig(rounding=rounding):
+        halved = realizing._fixed_point_product(x, 0.5)
+        thirds = realizing._fixed_point_product(x, 1 / 3)
+    mod = passlab.IRModule.from_expr(relay.Function([x], relay.Tuple([halved, thirds])))
+    half = np.floor(codes / 2 + 0.5) if rounding == "UPWARD" else half_away(codes / 2)
+    two, three = run(mod, codes)
+    assert two.tolist() == half.tolist()
+    assert three.tolist() == np.rint(codes / 3).tolist()
+
+
+def test_steps_are_passes_of_their_own() -> None:
+    body = conv(relay.var("x", shape=(1, 3, 8, 8)), 4, 1)
+    net = q.prerequisite_optimize(passlab.IRModule.from_expr(body))
+    with q.qconfig(skip_conv_layers=None):
+        annotated = q.annotate()(q.partition()(net))
+        text = str(annotated)
+        found = passlab.transform.InferType()(q.calibrate()(annotated, passlab.transform.PassContext.current()))
+        realized = passlab.transform.InferType()(q.realize()(found))
+    assert text.count("simulated_quantize") == 3  # data, weight, and what leaves the layer
+    assert [q.kind2str(kind) for kind in range(4)] == ["identity", "input", "weight", "activation"]
+    assert "simulated_quantize" not in str(realized)
+    assert len(found["main"].params) == 1
+
+
+def test_only_the_operators_that_are_enabled_take_part() -> None:
+    body = networks()["residual"]
+    net = passlab.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+    with q.qconfig(skip_conv_layers=None, debug_enabled_ops=["nn.dense"]):
+        assert "int8" not in str(q.quantize(net))

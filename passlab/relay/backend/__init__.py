@@ -36,7 +36,7 @@ class _Choice:
             expected = declared[key][0]
             if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
                 type_key = _TYPE_KEYS.get(type(value), type(value).__name__)
-                message = f'Attribute "{key}" should have type "{_TYPE_KEYS[expected]}" instead found "{type_key}"'
+                message = f'Attribute "{key}" should have type "{_TYPE_KEYS[expected]}" but instead found "{type_key}"'
                 raise RunError(message)
         self.name = name
         self.options = {key: default for key, (_, default) in declared.items() if default is not None}

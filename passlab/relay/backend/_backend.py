@@ -6,8 +6,9 @@ where others lay before, as in Relay. (A graph gives its outputs storages of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 from passlab.devices import VirtualDevice
 from passlab.errors import RunTypeError
@@ -19,6 +20,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import is_op_call
 from passlab.ir.walk import post_order, rewrite
 from passlab.op.dtypes import array_dtype
+from passlab.vm.files.saving import KernelLibrary
 
 OF_DEVICES = ("on_device", "device_copy")
 
@@ -71,9 +73,18 @@ def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802 - Relay's
 
     def info(expr: Expr) -> StorageInfo:
         at = [rows[node] + index for node, index in code.entries[expr]]
-        return StorageInfo([storages[i] for i in at], [places[i] for i in at], [first[storages[i]] for i in at])
+        where = [replace(places[i], memory_scope=places[i].memory_scope or "global") for i in at]
+        return StorageInfo([storages[i] for i in at], where, [first[storages[i]] for i in at])
 
     return StaticMemoryPlan({old: info(new) for old, new in became.items() if code.entries.get(new)})
+
+
+def build(mod: dict[Any, KernelLibrary], target: Any = None, target_host: Any = None) -> KernelLibrary:
+    """Return the library of the kernels that `GraphExecutorCodegen` made, whatever the target is called."""
+    libraries = list(mod.values())
+    if len(libraries) != 1 or not isinstance(libraries[0], KernelLibrary):
+        raise RunTypeError("a library is built of the kernels that `GraphExecutorCodegen.codegen` returned")
+    return libraries[0]
 
 
 def _outside_kernels(func: Function) -> list[Expr]:

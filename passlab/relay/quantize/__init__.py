@@ -3,13 +3,38 @@
     with relay.quantize.qconfig(calibrate_mode="kl_divergence", weight_scale="max"):
         small = relay.quantize.quantize(mod, params, dataset=[{"data": image}, ...])
 
-`config` holds the options, `calibration` finds scales, `quantizing` writes the program.
+`config` holds the options. `quantizing` runs the steps: `partitioning` and `annotating` choose what becomes integers,
+`calibration` finds scales, `realizing` writes the integers, `conversions` splits what converts from what computes.
 """
 
 from __future__ import annotations
 
 from passlab.relay.quantize import calibration as kl_divergence
+from passlab.relay.quantize.annotating import QAnnotateKind, kind2str
 from passlab.relay.quantize.config import QConfig, current_qconfig, qconfig
-from passlab.relay.quantize.quantizing import prerequisite_optimize, quantize
+from passlab.relay.quantize.conversions import NotIntegralError, partition_conversions
+from passlab.relay.quantize.quantizing import (
+    annotate,
+    calibrate,
+    partition,
+    prerequisite_optimize,
+    quantize,
+    realize,
+)
 
-__all__ = ["QConfig", "current_qconfig", "kl_divergence", "prerequisite_optimize", "qconfig", "quantize"]
+__all__ = [
+    "NotIntegralError",
+    "QAnnotateKind",
+    "QConfig",
+    "annotate",
+    "calibrate",
+    "current_qconfig",
+    "kind2str",
+    "kl_divergence",
+    "partition",
+    "partition_conversions",
+    "prerequisite_optimize",
+    "qconfig",
+    "quantize",
+    "realize",
+]

@@ -26,7 +26,8 @@ def max_scale(weight: Array) -> float:
 def find_scale_by_percentile(data: Array, percentile: float = 0.99999) -> float:
     """Return the absolute number that a share of all numbers does not exceed."""
     sizes = np.sort(np.abs(np.asarray(data, np.float64)).reshape(-1))
-    return float(sizes[min(int(percentile * sizes.size), sizes.size - 1)]) if sizes.size else 1.0
+    scale = float(sizes[min(int(percentile * sizes.size), sizes.size - 1)]) if sizes.size else 0.0
+    return scale or 1.0
 
 
 def find_scale_by_kl(data: Array, bins: int = BINS, levels: int = LEVELS) -> float:

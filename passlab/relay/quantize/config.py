@@ -16,9 +16,11 @@ class QConfig:
 
     `calibrate_mode` is `global_scale`, `kl_divergence` or `percentile`; `weight_scale` is `power2` or `max`.
     `skip_conv_layers` are numbers of convolutions that stay as they are, counted from 0; dense layers stay unless
-    `skip_dense_layer` is False. `do_simulation` keeps floats that take the values integers would have. Options that
-    choose how Relay's integers are kept between layers are accepted and change nothing: here numbers between two
-    quantized layers are floats.
+    `skip_dense_layer` is False. `debug_enabled_ops` are the only operators that are quantized. `do_simulation` keeps
+    floats that take the values integers would have. `round_for_shift` and `rounding` (`UPWARD`, `TONEAREST`) say how
+    integers are rounded from one scale to another. `partition_conversions` splits the result into functions:
+    `disabled`, `enabled`, or `fully_integral`, which refuses floats between inputs and outputs. `calibrate_chunk_by` is
+    accepted and changes nothing: all numbers are collected in one run.
     """
 
     nbit_input: int = 8
@@ -49,7 +51,12 @@ class QConfig:
 
 
 _current: ContextVar[QConfig | None] = ContextVar("passlab_qconfig", default=None)
-MODES = {"calibrate_mode": ("global_scale", "kl_divergence", "percentile"), "weight_scale": ("power2", "max")}
+MODES = {
+    "calibrate_mode": ("global_scale", "kl_divergence", "percentile"),
+    "weight_scale": ("power2", "max"),
+    "rounding": ("UPWARD", "TONEAREST"),
+    "partition_conversions": ("disabled", "enabled", "fully_integral"),
+}
 
 
 def qconfig(**options: Any) -> QConfig:

@@ -1,8 +1,8 @@
-"""`quantize`: find the layers, find their scales, write them with integers."""
+"""`quantize`: choose the operators, find the scales, write them with integers; each step is a pass of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,10 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
-from passlab.ir.expr import Call, Constant, Expr, Function
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op
-from passlab.ir.types import TensorType
-from passlab.ir.walk import post_order, rewrite
-from passlab.op import make
+from passlab.ir.walk import post_order, rewrite, substitute
+from passlab.relay.quantize.annotating import Annotator, QAnnotateKind, is_simulated, kind2str
 from passlab.relay.quantize.calibration import (
     find_scale_by_kl,
     find_scale_by_percentile,
@@ -23,132 +21,130 @@ from passlab.relay.quantize.calibration import (
     power_of_two_scale,
 )
 from passlab.relay.quantize.config import QConfig, current_qconfig
+from passlab.relay.quantize.conversions import partition_conversions
+from passlab.relay.quantize.forward import rewrite_forward
+from passlab.relay.quantize.partitioning import PARTITION_RULES
+from passlab.relay.quantize.realizing import REALIZE_RULES, scalar
 from passlab.rewriting.parameters import bind_params
-from passlab.transform import PassContext, get_pass
+from passlab.transform import PassContext, function_pass, get_pass, module_pass
+from passlab.transform.base import Pass
 from passlab.transform.sequential import Sequential
 
 PREPARATION = ("SimplifyInference", "FoldConstant", "FoldScaleAxis", "CanonicalizeOps", "FoldConstant")
 Array = np.ndarray[Any, Any]
+Dataset = Iterable[Mapping[str, Any]]
 
 
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """Bind parameters, and fold batch norms into the layers before them."""
-    with PassContext(opt_level=3):
-        return Sequential([get_pass(name) for name in PREPARATION])(infer_module(bind_params(mod, params)))
+    """Bind parameters, and simplify under the context in force: at level 3 batch norms go into the layers before."""
+    return Sequential([get_pass(name) for name in PREPARATION])(infer_module(bind_params(mod, params)))
 
 
-def quantize(
-    mod: IRModule, params: Mapping[str, Any] | None = None, dataset: Iterable[Mapping[str, Any]] | None = None
-) -> IRModule:
-    """Return a module whose convolutions and dense layers multiply integers, under the options of `qconfig`.
+def partition() -> Pass:
+    """Return the pass that marks where the numbers of a layer are to be made small again."""
 
-    `dataset` are inputs of `main` by name, for the modes that look at data (`kl_divergence`, `percentile`). A layer
-    takes part where its weight is a constant: `round(x / s)` clipped to the integers there are, times the weight's
-    integers, added up in `dtype_activation`, times both scales. Raises `RunError` where data is needed and not given.
+    def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return rewrite_forward(func, PARTITION_RULES)
+
+    return function_pass(transform, opt_level=1, name="QuantizePartition")  # type: ignore[no-any-return]
+
+
+def annotate() -> Pass:
+    """Return the pass that writes `simulated_quantize` around the operators that are to work on integers."""
+
+    def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        result = rewrite_forward(func, Annotator().rules)
+        bounds = [arg for node in post_order(result) if is_simulated(node) for arg in node.args[1:]]  # type: ignore[attr-defined]
+        return result.with_fields(params=[*result.params, *bounds])
+
+    return function_pass(transform, opt_level=1, name="QuantizeAnnotate")  # type: ignore[no-any-return]
+
+
+def realize() -> Pass:
+    """Return the pass that writes integers for what `simulated_quantize` says."""
+
+    def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
+        return rewrite_forward(func, REALIZE_RULES)
+
+    return function_pass(transform, opt_level=1, name="QuantizeRealize")  # type: ignore[no-any-return]
+
+
+def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext], IRModule]:
+    """Return the function of a module pass that finds all scales, under the options of `qconfig`.
+
+    It raises `RunError` where a mode needs data and has none, or lacks an input.
     """
-    config = current_qconfig()
-    mod = prerequisite_optimize(mod, params)
-    layers = _layers(mod["main"], config)
-    scales = _scales(mod, [layer.args[0] for layer in layers], config, dataset)
-    write = _simulate if config.do_simulation else _integer
 
-    def replace(pre: Expr, post: Expr) -> Expr:
-        if not isinstance(pre, Call) or pre not in chosen:
-            return post
-        assert isinstance(post, Call)
-        return write(post, scales[pre.args[0]], config)
+    def transform(mod: IRModule, ctx: PassContext) -> IRModule:
+        main, config = mod["main"], current_qconfig()
+        sites: list[Any] = [node for node in post_order(main) if is_simulated(node)]
+        largest = _largest_numbers(main, sites, config, dataset)
+        bounds: dict[Expr, Expr] = {}
+        for site in sites:
+            bits = getattr(config, f"nbit_{kind2str(site.attrs.kind)}")
+            steps = 2 ** (bits - bool(site.attrs.sign))
+            values = (largest[site] / steps, -(steps - 1), steps - 1)
+            bounds.update(zip(site.args[1:], map(scalar, values), strict=True))
+        params = [param for param in main.params if param not in bounds]
+        return mod.with_functions({"main": main.with_fields(params=params, body=substitute(main.body, bounds))})
 
-    chosen = set(layers)
-    main = rewrite(mod["main"], replace, only=(Call,), name="quantization")
-    with PassContext(opt_level=3):
-        return Sequential([get_pass("InferType"), get_pass("FoldConstant")])(mod.with_functions({"main": main}))
-
-
-def _layers(function: Function, config: QConfig) -> list[Call]:
-    """Return the layers that are quantized, in the order of the program."""
-    layers, convolutions = [], 0
-    for node in post_order(function):
-        if not isinstance(node, Call) or not isinstance(node.op, Op):
-            continue
-        if node.op.name == "nn.conv2d":
-            skipped = convolutions in (config.skip_conv_layers or ())
-            convolutions += 1
-        elif node.op.name == "nn.dense":
-            skipped = config.skip_dense_layer
-        else:
-            continue
-        ty = node.args[0].checked_type
-        is_float = isinstance(ty, TensorType) and ty.dtype.startswith("float")
-        if not skipped and is_float and isinstance(node.args[1], Constant):
-            layers.append(node)
-    return layers
+    return transform
 
 
-def _scales(
-    mod: IRModule, inputs: list[Expr], config: QConfig, dataset: Iterable[Mapping[str, Any]] | None
-) -> dict[Expr, float]:
-    """Return for each input of a layer the largest number that is kept of it."""
+def _largest_numbers(main: Function, sites: list[Call], config: QConfig, dataset: Dataset | None) -> dict[Call, float]:
+    """Return for each simulated quantization the largest number that is kept."""
+    find_weight = power_of_two_scale if config.weight_scale == "power2" else max_scale
+    weights = {site: site.args[0] for site in sites if site.attrs.kind == QAnnotateKind.WEIGHT}  # type: ignore[union-attr]
+    largest = {site: find_weight(weight.data) for site, weight in weights.items() if isinstance(weight, Constant)}
+    others = [site for site in sites if site not in largest]
     if config.calibrate_mode == "global_scale":
-        return dict.fromkeys(inputs, float(config.global_scale))
+        return {**largest, **dict.fromkeys(others, float(config.global_scale))}
+    find = find_scale_by_kl if config.calibrate_mode == "kl_divergence" else find_scale_by_percentile
+    seen = _numbers(main, others, config, dataset)
+    return {**largest, **{site: find(np.concatenate(seen[i])) for i, site in enumerate(others)}}
+
+
+def _numbers(main: Function, sites: list[Call], config: QConfig, dataset: Dataset | None) -> list[list[Array]]:
+    """Return the numbers that reach each simulated quantization, when nothing is quantized yet."""
     if dataset is None:
         hint = "quantize(mod, params, dataset=[{name: array}, ...]); or calibrate_mode='global_scale'"
         raise RunError(Diagnostic(f"calibration by {config.calibrate_mode} needs data", hint=hint))
-    seen: dict[Expr, list[Array]] = {node: [] for node in inputs}
-    names = [param.name_hint for param in mod["main"].params]
+    plain: dict[Expr, Expr] = {}
+    rewrite(main.body, lambda pre, post: post.args[0] if is_simulated(post) else post, replace=plain)  # type: ignore[attr-defined]
+    reached = Tuple([plain[site] for site in sites])
+    bounds = {arg for site in post_order(main) if is_simulated(site) for arg in site.args[1:]}  # type: ignore[attr-defined]
+    params = [param for param in main.params if param not in bounds]
+    evaluator = Evaluator(infer_module(IRModule.from_expr(Function(params, reached))))
+    seen: list[list[Array]] = [[] for _ in sites]
     for sample in dataset:
-        absent = [name for name in names if name not in sample]
+        absent = [param.name_hint for param in params if param.name_hint not in sample]
         if absent:
-            raise RunError(
-                Diagnostic(f"a sample of the data has no %{absent[0]}", found=", ".join(sample) or "nothing")
-            )
-        arguments = [np.asarray(sample[name]) for name in names]
-        values = Evaluator(mod).values("main", arguments)
-        values.update(zip(mod["main"].params, arguments, strict=True))
-        for node in seen:
-            seen[node].append(np.asarray(values[node]).reshape(-1))
-    find = find_scale_by_kl if config.calibrate_mode == "kl_divergence" else find_scale_by_percentile
-    return {node: find(np.concatenate(arrays)) if arrays else 1.0 for node, arrays in seen.items()}
+            found = ", ".join(sample) or "nothing"
+            raise RunError(Diagnostic(f"a sample of the data has no %{absent[0]}", found=found))
+        arguments = [np.asarray(sample[param.name_hint], param.type_annotation.dtype) for param in params]  # type: ignore[union-attr]
+        for arrays, value in zip(seen, evaluator.run("main", arguments), strict=True):
+            arrays.append(np.asarray(value).reshape(-1))
+    return seen
 
 
-def _steps(weight: Array, data_scale: float, config: QConfig) -> tuple[float, float, int, int]:
-    """Return the size of a step of the data and of the weight, and the largest integer of both."""
-    find = power_of_two_scale if config.weight_scale == "power2" else max_scale
-    ranges = [2 ** (bits - 1) for bits in (config.nbit_input, config.nbit_weight)]
-    return data_scale / ranges[0], find(weight) / ranges[1], ranges[0] - 1, ranges[1] - 1
+def quantize(mod: IRModule, params: Mapping[str, Any] | None = None, dataset: Dataset | None = None) -> IRModule:
+    """Return a module whose layers work on integers, under the options of `qconfig`.
 
-
-def _scalar(value: float, dtype: str) -> Constant:
-    return Constant(np.asarray(value, dtype))
-
-
-def _simulate(layer: Call, data_scale: float, config: QConfig) -> Expr:
-    """Return a layer of floats that take the values integers would have."""
-    data, weight = layer.args
-    assert isinstance(weight, Constant)
-    dtype = weight.data.dtype.name
-    steps = _steps(weight.data, data_scale, config)
-    parts = []
-    for part, step, most, kind in ((data, steps[0], steps[2], 1), (weight, steps[1], steps[3], 2)):
-        bounds = (_scalar(step, dtype), _scalar(-most, dtype), _scalar(most, dtype))
-        parts.append(make("relay.op.annotation.simulated_quantize", part, *bounds, kind=kind))
-    return Call(layer.op, parts, layer.attrs)
-
-
-def _integer(layer: Call, data_scale: float, config: QConfig) -> Expr:
-    """Return a layer that multiplies integers."""
-    data, weight = layer.args
-    assert isinstance(weight, Constant)
-    assert isinstance(layer.op, Op)
-    dtype = weight.data.dtype.name
-    data_step, weight_step, most, weight_most = _steps(weight.data, data_scale, config)
-    counted = make("round", make("multiply", data, _scalar(1 / data_step, dtype)))
-    small = make("cast", make("clip", counted, a_min=float(-most), a_max=float(most)), dtype=config.dtype_input)
-    codes = np.clip(_half_away(weight.data / weight_step), -weight_most, weight_most).astype(config.dtype_weight)
-    attrs: dict[str, Any] = dict(layer.attrs.items()) if layer.attrs is not None else {}
-    sums = make(layer.op.name, small, Constant(codes), **{**attrs, "out_dtype": config.dtype_activation})
-    return make("multiply", make("cast", sums, dtype=dtype), _scalar(data_step * weight_step, dtype))
-
-
-def _half_away(x: Array) -> Array:
-    rounded: Array = np.trunc(x + np.copysign(0.5, x))
-    return rounded
+    Integers run on from layer to layer, as `annotating` says; a layer takes part where its weight is a constant.
+    `dataset` are inputs of `main` by name, for the modes that look at data (`kl_divergence`, `percentile`). Raises
+    `RunError` where data is needed and not given, `NotIntegralError` where `partition_conversions` asks for integers
+    alone and there are floats.
+    """
+    config = current_qconfig()
+    passes = [partition(), annotate(), module_pass(calibrate(dataset), opt_level=1, name="QuantizeCalibrate")]
+    passes.append(get_pass("InferType"))
+    if not config.do_simulation:
+        passes += [realize()]
+    passes.append(get_pass("FoldConstant"))
+    prepared = prerequisite_optimize(mod, params)
+    with PassContext(opt_level=3):
+        quantized = infer_module(Sequential(passes)(prepared))
+    if config.partition_conversions == "disabled":
+        return quantized
+    dtypes = {config.dtype_input, config.dtype_weight, config.dtype_activation}
+    return partition_conversions(quantized, dtypes, config.partition_conversions == "fully_integral")

@@ -1,0 +1,175 @@
+"""Annotate: the operators that are to work on integers, and of what kind the numbers between them are.
+
+What an integer will stand for is written as `simulated_quantize`, whose scale and bounds are variables until they are
+found.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from passlab.ir.expr import Call, Constant, Expr, Tuple, Var
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.op import make
+from passlab.relay.quantize.config import QConfig, current_qconfig
+from passlab.relay.quantize.forward import Pending, Rule, write
+
+SIMULATED = "relay.op.annotation.simulated_quantize"
+
+
+class QAnnotateKind:
+    """What numbers are: each kind has a width and a dtype in the options."""
+
+    IDENTITY = 0
+    INPUT = 1
+    WEIGHT = 2
+    ACTIVATION = 3
+
+
+def kind2str(kind: int) -> str:
+    """Return the name of a kind: `input`, `weight`, `activation` or `identity`."""
+    return ("identity", "input", "weight", "activation")[kind]
+
+
+def is_simulated(node: object) -> bool:
+    """Return whether a node is a call of `simulated_quantize`."""
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == SIMULATED
+
+
+class Annotated(Pending):
+    """An expression that will be integers, and their kind."""
+
+    def __init__(self, expr: Expr, kind: int) -> None:
+        super().__init__(expr)
+        self.kind = kind
+
+
+def _parts(value: Any) -> tuple[Expr, int | None]:
+    return (value.expr, value.kind) if isinstance(value, Annotated) else (write(value), None)
+
+
+class Annotator:
+    """The rules of one function: they count convolutions, and stop at the first global pool."""
+
+    def __init__(self) -> None:
+        self.config: QConfig = current_qconfig()
+        self.convolutions = 0
+        self.stopped = False
+        self.simulated: dict[tuple[Expr, int], Expr] = {}
+        rules: dict[Rule, Sequence[str]] = {
+            self._layer: ("nn.conv1d", "nn.conv2d", "nn.conv2d_transpose", "nn.dense"),
+            self._multiply: ("multiply",),
+            self._add: ("add",),
+            self._follow: (
+                *("reshape", "clip", "nn.relu", "strided_slice", "nn.avg_pool2d", "nn.batch_flatten", "transpose"),
+                "annotation.stop_fusion",
+            ),
+            self._as_input: ("nn.max_pool1d", "nn.max_pool2d"),
+            self._concatenate: ("concatenate",),
+            self._global_pool: ("nn.global_avg_pool2d",),
+            self._product: ("nn.batch_matmul",),
+        }
+        self.rules = {name: self._guarded(rule) for rule, names in rules.items() for name in names}
+        self.rules["annotation.cast_hint"] = self._hint
+
+    def _guarded(self, rule: Rule) -> Rule:
+        """Return a rule that leaves operators which the options leave out."""
+
+        @functools.wraps(rule)
+        def guarded(call: Call, args: list[Any]) -> Any:
+            assert isinstance(call.op, Op)
+            enabled = self.config.debug_enabled_ops
+            return rule(call, args) if enabled is None or call.op.name in map(str, enabled) else None
+
+        return guarded
+
+    def attach(self, expr: Expr, kind: int) -> Expr:
+        """Return `simulated_quantize` of an expression, one call for each expression and kind."""
+        if is_simulated(expr) and expr.attrs.kind == kind:  # type: ignore[attr-defined]  # a call, as just asked
+            return expr
+        if (expr, kind) not in self.simulated:
+            bounds = [Var(name, TensorType((), "float32")) for name in ("dom_scale", "clip_min", "clip_max")]
+            self.simulated[expr, kind] = make(SIMULATED, expr, *bounds, kind=kind)
+        return self.simulated[expr, kind]
+
+    def _small(self, expr: Expr) -> Expr:
+        """Return an expression as weight where it is constant, else as input."""
+        return self.attach(expr, QAnnotateKind.WEIGHT if isinstance(expr, Constant) else QAnnotateKind.INPUT)
+
+    def _is_skipped(self, name: str) -> bool:
+        if name == "nn.dense":
+            return self.config.skip_dense_layer
+        if name != "nn.conv2d":
+            return False
+        self.convolutions += 1
+        return self.convolutions - 1 in (self.config.skip_conv_layers or ())
+
+    def _layer(self, call: Call, args: list[Any]) -> Annotated | None:
+        assert isinstance(call.op, Op)
+        (data, kind), weight = _parts(args[0]), write(args[1])
+        if self.stopped or self._is_skipped(call.op.name) or not isinstance(weight, Constant):
+            return None
+        if kind != QAnnotateKind.INPUT:
+            data = self.attach(data, QAnnotateKind.INPUT)
+        operands = [data, self.attach(weight, QAnnotateKind.WEIGHT)]
+        return Annotated(Call(call.op, operands, call.attrs), QAnnotateKind.ACTIVATION)
+
+    def _multiply(self, call: Call, args: list[Any]) -> Annotated | None:
+        parts = [_parts(arg) for arg in args]
+        if self.stopped or all(kind is None for _, kind in parts):
+            return None
+        operands = [expr if kind == QAnnotateKind.INPUT else self._small(expr) for expr, kind in parts]
+        return Annotated(Call(call.op, operands, call.attrs), QAnnotateKind.ACTIVATION)
+
+    def _add(self, call: Call, args: list[Any]) -> Annotated | None:
+        (left, left_kind), (right, right_kind) = (_parts(arg) for arg in args)
+        if self.stopped or (left_kind is None and right_kind is None):
+            return None
+        if left_kind is None:
+            left = self.attach(left, QAnnotateKind.INPUT)
+        elif right_kind is None:
+            right = self._small(right)
+        elif left_kind == right_kind == QAnnotateKind.ACTIVATION:
+            right = self.attach(right, QAnnotateKind.INPUT)
+        return Annotated(Call(call.op, [left, right], call.attrs), QAnnotateKind.ACTIVATION)
+
+    def _follow(self, call: Call, args: list[Any]) -> Annotated | None:
+        expr, kind = _parts(args[0])
+        rest = [write(arg) for arg in args[1:]]
+        return None if self.stopped or kind is None else Annotated(Call(call.op, [expr, *rest], call.attrs), kind)
+
+    def _as_input(self, call: Call, args: list[Any]) -> Annotated | None:
+        expr, kind = _parts(args[0])
+        if self.stopped or kind is None:
+            return None
+        if kind == QAnnotateKind.ACTIVATION:
+            expr = self.attach(expr, QAnnotateKind.INPUT)
+        return Annotated(Call(call.op, [expr], call.attrs), QAnnotateKind.INPUT)
+
+    def _hint(self, call: Call, args: list[Any]) -> Any:
+        return self._as_input(call, args) or args[0]  # what stays a float needs no hint
+
+    def _concatenate(self, call: Call, args: list[Any]) -> Annotated | None:
+        if self.stopped or not isinstance(args[0], list):
+            return None
+        parts = [_parts(field) for field in args[0]]
+        # Floats become as few bits as an input has: Relay gives them those of an activation, which overflow in the
+        # scale of their neighbours.
+        fields = [self.attach(expr, QAnnotateKind.INPUT) if kind is None else expr for expr, kind in parts]
+        return Annotated(Call(call.op, [Tuple(fields)], call.attrs), QAnnotateKind.ACTIVATION)
+
+    def _global_pool(self, call: Call, args: list[Any]) -> Expr | None:
+        if self.stopped or _parts(args[0])[1] is None:
+            return None
+        self.stopped = True
+        return Call(call.op, [write(args[0])], call.attrs)
+
+    def _product(self, call: Call, args: list[Any]) -> Annotated | None:
+        if self.stopped:
+            return None
+        parts = [_parts(arg) for arg in args]
+        operands = [expr if kind == QAnnotateKind.INPUT else self._small(expr) for expr, kind in parts]
+        return Annotated(Call(call.op, operands, call.attrs), QAnnotateKind.ACTIVATION)

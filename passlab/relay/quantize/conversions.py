@@ -1,0 +1,113 @@
+"""A quantized network in three functions: floats to integers, integers alone, integers to floats."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from passlab.analysis import all_dtypes
+from passlab.errors import Diagnostic, RunError
+from passlab.infer import infer_module
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGetItem, Var
+from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.types import TensorType
+from passlab.ir.variables import free_vars
+from passlab.ir.walk import children, make_lets, post_order, rewrite, substitute
+
+CONVERSIONS = frozenset(("add", "multiply", "right_shift", "clip", "round", "cast"))
+
+
+class NotIntegralError(RunError, AssertionError):
+    """A network that was to be integers between its inputs and outputs has floats there."""
+
+
+def _is_conversion(node: Expr) -> bool:
+    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in CONVERSIONS
+
+
+def partition_conversions(mod: IRModule, quantized_dtypes: Collection[str], ensure_fully_integral: bool) -> IRModule:
+    """Return a module whose `main` calls `quantize_inputs`, `quantized_main` and `dequantize_outputs` in turn.
+
+    With `ensure_fully_integral`, `NotIntegralError` is raised where `quantized_main` has other dtypes than those named,
+    or where the other two do more than convert.
+    """
+    body = mod["main"].body
+    body, inputs = _cut_inputs(body)
+    parts = {
+        "quantize_inputs": Function(mod["main"].params, Tuple(list(inputs.values()))),
+        **_cut_outputs(list(inputs), body, quantized_dtypes),
+    }
+    for name in ("quantize_inputs", "dequantize_outputs"):
+        converts = all(_is_conversion(node) for node in post_order(parts[name]) if isinstance(node, Call))
+        if ensure_fully_integral and not converts:
+            raise NotIntegralError(Diagnostic(f"{name} computes more than conversions"))
+    result = infer_module(_in_turn(mod["main"], parts))
+    floats = all_dtypes(result["quantized_main"]) - set(quantized_dtypes)
+    if ensure_fully_integral and floats:
+        hint = 'partition_conversions="enabled" permits them'
+        raise NotIntegralError(Diagnostic(f"quantized_main computes in {', '.join(sorted(floats))}", hint=hint))
+    return result
+
+
+def _cut_inputs(body: Expr) -> tuple[Expr, dict[Var, Expr]]:
+    """Return a body that starts at its first operators, and what is computed for each of its parameters before."""
+    converted: set[Expr] = set()  # what is made of one parameter by conversions
+    for node in post_order(body):
+        operands = [child for child in children(node) if not isinstance(child, (Op, Constant))]
+        if (isinstance(node, Var)) or (
+            _is_conversion(node) and len(set(operands)) == 1 and converted.issuperset(operands)
+        ):
+            converted.add(node)
+    inputs: dict[Var, Expr] = {}
+    cuts: dict[Expr, Expr] = {}
+    users = [node for node in post_order(body) if node not in converted]
+    for node in (body, *(arg for user in users for arg in children(user))):
+        if node in converted and node not in cuts:
+            (source,) = free_vars(node)
+            var = Var(source.name_hint, node.checked_type)
+            cuts[node], inputs[var] = var, node
+    return substitute(body, cuts), inputs
+
+
+def _cut_outputs(params: list[Var], body: Expr, quantized_dtypes: Collection[str]) -> dict[str, Function]:
+    """Return the part of a body up to the last integers, and the part behind them."""
+    typed = infer_module(IRModule.from_expr(Function(params, body)))["main"]
+    last: dict[Expr, Var] = {}
+
+    def enter(node: Expr) -> bool:
+        ty = node.checked_type if not isinstance(node, (Op, Function)) else None
+        if isinstance(ty, TensorType) and ty.dtype in quantized_dtypes and not isinstance(node, Constant):
+            last.setdefault(node, Var("input", ty))
+        return node not in last
+
+    post_order(typed.body, enter=enter)
+    if not last:
+        whole = Var("input", typed.body.checked_type)
+        return {"quantized_main": typed, "dequantize_outputs": Function([whole], whole)}
+    after = rewrite(typed.body, replace=dict(last))
+    if len(last) == 1:
+        return {
+            "quantized_main": Function(typed.params, next(iter(last))),
+            "dequantize_outputs": Function(list(last.values()), after),
+        }
+    several = Var("input")
+    fields: dict[Expr, Expr] = {var: TupleGetItem(several, i) for i, var in enumerate(last.values())}
+    return {
+        "quantized_main": Function(typed.params, Tuple(list(last))),
+        "dequantize_outputs": Function([several], substitute(after, fields)),
+    }
+
+
+def _in_turn(main: Function, parts: dict[str, Function]) -> IRModule:
+    """Return a module of the parts and a `main` that calls one after the other."""
+    names = {name: GlobalVar(name) for name in parts}
+    params = [Var(param.name_hint, param.type_annotation) for param in main.params]
+    first, second, third = (Var(name) for name in ("quantized_inputs", "quantized_outputs", "dequantized_outputs"))
+    count = len(parts["quantized_main"].params)
+    steps: list[tuple[Var, Expr]] = [
+        (first, Call(names["quantize_inputs"], params)),
+        (second, Call(names["quantized_main"], [TupleGetItem(first, i) for i in range(count)])),
+        (third, Call(names["dequantize_outputs"], [second])),
+    ]
+    functions = {names[name]: part for name, part in parts.items()}
+    return IRModule({**functions, GlobalVar("main"): Function(params, make_lets(steps, third))})
