@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.expr import Call, Constant, Expr, Tuple, Var
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall, is_call_of
 from passlab.ir.types import TensorType
+from passlab.ir.walk import post_order
 from passlab.op import make
 from passlab.relay.quantize.config import QConfig, current_qconfig
 from passlab.relay.quantize.forward import Pending, Rule, write
@@ -34,9 +35,9 @@ def kind2str(kind: int) -> str:
     return ("identity", "input", "weight", "activation")[kind]
 
 
-def is_simulated(node: object) -> bool:
-    """Return whether a node is a call of `simulated_quantize`."""
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name == SIMULATED
+def simulated_calls(root: Expr) -> list[OpCall]:
+    """Return the calls of `simulated_quantize` in a program, in its order."""
+    return [node for node in post_order(root) if is_call_of(node, SIMULATED)]
 
 
 class Annotated(Pending):
@@ -88,7 +89,7 @@ class Annotator:
 
     def attach(self, expr: Expr, kind: int) -> Expr:
         """Return `simulated_quantize` of an expression, one call for each expression and kind."""
-        if is_simulated(expr) and expr.attrs.kind == kind:  # type: ignore[attr-defined]  # a call, as just asked
+        if is_call_of(expr, SIMULATED) and expr.attrs.kind == kind:
             return expr
         if (expr, kind) not in self.simulated:
             bounds = [Var(name, TensorType((), "float32")) for name in ("dom_scale", "clip_min", "clip_max")]

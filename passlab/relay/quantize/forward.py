@@ -29,11 +29,13 @@ class Pending:
         return self.expr
 
 
+def _written(value: Any) -> Expr:
+    return value.write() if isinstance(value, Pending) else value
+
+
 def write(value: Any) -> Expr:
     """Return the expression of what became of a node: itself, what is pending, or a tuple of them."""
-    if isinstance(value, list):
-        return Tuple([write(field) for field in value])
-    return value.write() if isinstance(value, Pending) else value
+    return Tuple([_written(field) for field in value]) if isinstance(value, list) else _written(value)
 
 
 def rewrite_forward(function: Function, rules: Mapping[str, Rule]) -> Function:
@@ -45,13 +47,16 @@ def rewrite_forward(function: Function, rules: Mapping[str, Rule]) -> Function:
     values: dict[Expr, Any] = {}
     for node in post_order(function):
         values[node] = _forward(node, values, rules)
-    return write(values[function])  # type: ignore[return-value]  # a function is rebuilt as one
+    result = write(values[function])
+    assert isinstance(result, Function)
+    return result
 
 
 def _forward(node: Expr, values: Mapping[Expr, Any], rules: Mapping[str, Rule]) -> Any:
     """Return what becomes of a node."""
     if isinstance(node, Tuple) and any(isinstance(values[field], (Pending, list)) for field in node.fields):
-        return [values[field] for field in node.fields]
+        fields = [values[field] for field in node.fields]
+        return [write(field) if isinstance(field, list) else field for field in fields]
     if isinstance(node, TupleGetItem) and isinstance(values[node.tuple_value], list):
         return values[node.tuple_value][node.index]
     if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in rules:

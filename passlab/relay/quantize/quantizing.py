@@ -10,10 +10,12 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate import Evaluator
 from passlab.infer import infer_module
-from passlab.ir.expr import Call, Constant, Expr, Function, Tuple
+from passlab.ir.expr import Constant, Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
-from passlab.ir.walk import post_order, rewrite, substitute
-from passlab.relay.quantize.annotating import Annotator, QAnnotateKind, is_simulated, kind2str
+from passlab.ir.op import OpCall, is_call_of
+from passlab.ir.types import TensorType
+from passlab.ir.walk import rewrite, substitute
+from passlab.relay.quantize.annotating import SIMULATED, Annotator, QAnnotateKind, kind2str, simulated_calls
 from passlab.relay.quantize.calibration import (
     find_scale_by_kl,
     find_scale_by_percentile,
@@ -46,7 +48,8 @@ def partition() -> Pass:
     def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return rewrite_forward(func, PARTITION_RULES)
 
-    return function_pass(transform, opt_level=1, name="QuantizePartition")  # type: ignore[no-any-return]
+    result: Pass = function_pass(transform, opt_level=1, name="QuantizePartition")
+    return result
 
 
 def annotate() -> Pass:
@@ -54,10 +57,11 @@ def annotate() -> Pass:
 
     def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
         result = rewrite_forward(func, Annotator().rules)
-        bounds = [arg for node in post_order(result) if is_simulated(node) for arg in node.args[1:]]  # type: ignore[attr-defined]
+        bounds = [arg for call in simulated_calls(result) for arg in call.args[1:] if isinstance(arg, Var)]
         return result.with_fields(params=[*result.params, *bounds])
 
-    return function_pass(transform, opt_level=1, name="QuantizeAnnotate")  # type: ignore[no-any-return]
+    result: Pass = function_pass(transform, opt_level=1, name="QuantizeAnnotate")
+    return result
 
 
 def realize() -> Pass:
@@ -66,7 +70,8 @@ def realize() -> Pass:
     def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return rewrite_forward(func, REALIZE_RULES)
 
-    return function_pass(transform, opt_level=1, name="QuantizeRealize")  # type: ignore[no-any-return]
+    result: Pass = function_pass(transform, opt_level=1, name="QuantizeRealize")
+    return result
 
 
 def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext], IRModule]:
@@ -77,7 +82,7 @@ def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext
 
     def transform(mod: IRModule, ctx: PassContext) -> IRModule:
         main, config = mod["main"], current_qconfig()
-        sites: list[Any] = [node for node in post_order(main) if is_simulated(node)]
+        sites = simulated_calls(main)
         largest = _largest_numbers(main, sites, config, dataset)
         bounds: dict[Expr, Expr] = {}
         for site in sites:
@@ -91,10 +96,12 @@ def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext
     return transform
 
 
-def _largest_numbers(main: Function, sites: list[Call], config: QConfig, dataset: Dataset | None) -> dict[Call, float]:
+def _largest_numbers(
+    main: Function, sites: list[OpCall], config: QConfig, dataset: Dataset | None
+) -> dict[OpCall, float]:
     """Return for each simulated quantization the largest number that is kept."""
     find_weight = power_of_two_scale if config.weight_scale == "power2" else max_scale
-    weights = {site: site.args[0] for site in sites if site.attrs.kind == QAnnotateKind.WEIGHT}  # type: ignore[union-attr]
+    weights = {site: site.args[0] for site in sites if site.attrs.kind == QAnnotateKind.WEIGHT}
     largest = {site: find_weight(weight.data) for site, weight in weights.items() if isinstance(weight, Constant)}
     others = [site for site in sites if site not in largest]
     if config.calibrate_mode == "global_scale":
@@ -104,15 +111,15 @@ def _largest_numbers(main: Function, sites: list[Call], config: QConfig, dataset
     return {**largest, **{site: find(np.concatenate(seen[i])) for i, site in enumerate(others)}}
 
 
-def _numbers(main: Function, sites: list[Call], config: QConfig, dataset: Dataset | None) -> list[list[Array]]:
+def _numbers(main: Function, sites: list[OpCall], config: QConfig, dataset: Dataset | None) -> list[list[Array]]:
     """Return the numbers that reach each simulated quantization, when nothing is quantized yet."""
     if dataset is None:
         hint = "quantize(mod, params, dataset=[{name: array}, ...]); or calibrate_mode='global_scale'"
         raise RunError(Diagnostic(f"calibration by {config.calibrate_mode} needs data", hint=hint))
     plain: dict[Expr, Expr] = {}
-    rewrite(main.body, lambda pre, post: post.args[0] if is_simulated(post) else post, replace=plain)  # type: ignore[attr-defined]
+    rewrite(main.body, lambda pre, post: post.args[0] if is_call_of(post, SIMULATED) else post, replace=plain)
     reached = Tuple([plain[site] for site in sites])
-    bounds = {arg for site in post_order(main) if is_simulated(site) for arg in site.args[1:]}  # type: ignore[attr-defined]
+    bounds = {arg for site in simulated_calls(main) for arg in site.args[1:]}
     params = [param for param in main.params if param not in bounds]
     evaluator = Evaluator(infer_module(IRModule.from_expr(Function(params, reached))))
     seen: list[list[Array]] = [[] for _ in sites]
@@ -121,10 +128,15 @@ def _numbers(main: Function, sites: list[Call], config: QConfig, dataset: Datase
         if absent:
             found = ", ".join(sample) or "nothing"
             raise RunError(Diagnostic(f"a sample of the data has no %{absent[0]}", found=found))
-        arguments = [np.asarray(sample[param.name_hint], param.type_annotation.dtype) for param in params]  # type: ignore[union-attr]
+        arguments = [np.asarray(sample[param.name_hint], _dtype(param)) for param in params]
         for arrays, value in zip(seen, evaluator.run("main", arguments), strict=True):
             arrays.append(np.asarray(value).reshape(-1))
     return seen
+
+
+def _dtype(param: Var) -> str:
+    ty = param.type_annotation
+    return ty.dtype if isinstance(ty, TensorType) else "float32"
 
 
 def quantize(mod: IRModule, params: Mapping[str, Any] | None = None, dataset: Dataset | None = None) -> IRModule:

@@ -83,6 +83,10 @@ def _dtype(call: Call) -> str:
     return ty.dtype
 
 
+def _attrs(call: Call) -> dict[str, Any]:
+    return {} if call.attrs is None else dict(call.attrs.items())
+
+
 def _simulated(call: Call, args: list[Any]) -> Integers:
     scale, low, high = (float(arg.data) for arg in args[1:])
     data = args[0]
@@ -116,9 +120,8 @@ def _layer(call: Call, args: list[Any]) -> Integers | None:
         return None
     config = current_qconfig()
     assert isinstance(call.op, Op)
-    attrs: dict[str, Any] = dict(call.attrs.items()) if call.attrs is not None else {}
     operands = (args[0].cast(config.dtype_input), args[1].cast(config.dtype_weight))
-    sums = make(call.op.name, *operands, **{**attrs, "out_dtype": config.dtype_activation})
+    sums = make(call.op.name, *operands, **{**_attrs(call), "out_dtype": config.dtype_activation})
     return Integers(sums, _product(args[0].scale, args[1].scale), config.dtype_activation)
 
 
@@ -157,8 +160,8 @@ def _concatenate(call: Call, args: list[Any]) -> Integers | None:
 def _clip(call: Call, args: list[Any]) -> Integers | None:
     if not isinstance(args[0], Integers):
         return None
-    data, attrs = args[0], call.attrs
-    bounds = {"a_min": attrs.a_min / data.scale, "a_max": attrs.a_max / data.scale}  # type: ignore[union-attr]
+    data, attrs = args[0], _attrs(call)
+    bounds = {"a_min": attrs["a_min"] / data.scale, "a_max": attrs["a_max"] / data.scale}
     return Integers(make("clip", data.expr, **bounds), data.scale, data.dtype)
 
 
@@ -186,7 +189,7 @@ def _follow_as(dtype: str, call: Call, args: list[Any]) -> Integers | None:
 def _hint(call: Call, args: list[Any]) -> Integers | None:
     if not isinstance(args[0], Integers):
         return None
-    dtype = str(call.attrs.dtype)  # type: ignore[union-attr]
+    dtype = str(_attrs(call)["dtype"])
     return Integers(args[0].cast(dtype), args[0].scale, dtype)
 
 
