@@ -126,8 +126,8 @@ def _numbers(main: Function, sites: list[OpCall], config: QConfig, dataset: Data
     for sample in dataset:
         absent = [param.name_hint for param in params if param.name_hint not in sample]
         if absent:
-            found = ", ".join(sample) or "nothing"
-            raise RunError(Diagnostic(f"a sample of the data has no %{absent[0]}", found=found))
+            names = ", ".join(sample) or "nothing"
+            raise RunError(Diagnostic(f"a sample of the data has no %{absent[0]}", found=names))
         arguments = [np.asarray(sample[param.name_hint], _dtype(param)) for param in params]
         for arrays, value in zip(seen, evaluator.run("main", arguments), strict=True):
             arrays.append(np.asarray(value).reshape(-1))
