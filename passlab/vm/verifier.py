@@ -6,12 +6,14 @@ registers shrinks where paths meet.
 
 from __future__ import annotations
 
+from functools import cache
 from heapq import heappop, heappush
 
 from passlab.errors import PasslabError, VerifyError
 from passlab.op.dtypes import array_dtype
 from passlab.vm.executable import Executable, VMFunction, device_of
-from passlab.vm.isa import Instruction, Opcode
+from passlab.vm.instruction_spec import Operand
+from passlab.vm.isa import ISA, Instruction, Opcode
 
 PIECE = 1 << 13  # registers in one piece of a set
 
@@ -21,6 +23,15 @@ def verify(exe: Executable) -> None:
     if len(exe.kernel_names) != len(exe.kernel_functions):
         raise VerifyError("the executable names other kernels than it has")
     _check_devices(exe)
+    devices = len(exe.virtual_devices)
+    sizes = {  # of the tables that operands are numbers of
+        "func": len(exe.functions),
+        "packed": len(exe.kernel_names),
+        "const": len(exe.constants),
+        "device": devices,
+        "src_device": devices,
+        "dst_device": devices,
+    }
     for function in exe.functions:
         if len(function.params) > function.register_file_size:
             raise VerifyError(
@@ -29,7 +40,7 @@ def verify(exe: Executable) -> None:
         if not function.instructions:
             raise VerifyError(f"{function.name} has no instructions")
         for i, instruction in enumerate(function.instructions):
-            _check_numbers(exe, function, i, instruction)
+            _check_numbers(exe, sizes, function, i, instruction)
         _check_flow(function)
 
 
@@ -49,41 +60,49 @@ def _fail(function: VMFunction, index: int, what: str) -> VerifyError:
     return VerifyError(f"{function.name}, instruction {index} ({function.instructions[index]}): {what}")
 
 
-def _check_numbers(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
+def _check_numbers(exe: Executable, sizes: dict[str, int], function: VMFunction, i: int, instruction: Instruction) -> None:
     for register in (*instruction.reads(), *instruction.writes()):
         if not 0 <= register < function.register_file_size:
             raise _fail(function, i, f"there is no register ${register}")
-    devices = len(exe.virtual_devices)
-    sizes = {
-        "func": len(exe.functions),
-        "packed": len(exe.kernel_names),
-        "const": len(exe.constants),
-        "device": devices,
-        "src_device": devices,
-        "dst_device": devices,
-    }
-    for operand, value in zip(instruction.spec.stored, instruction.operands, strict=True):
-        if operand.kind == "index" and operand.name in sizes and not 0 <= value < sizes[operand.name]:
-            raise _fail(function, i, f"there is no {operand.name} {value}")
-        if operand.name in ("shape", "outputs", "field", "alignment") and operand.kind == "int":
-            numbers = value if operand.many else (value,)
-            if any(n < 0 for n in numbers):
-                raise _fail(function, i, f"{operand.name} is negative")
+    operands = instruction.operands
+    for at, operand in _checked(instruction.opcode):
+        value = operands[at]
         if operand.kind == "dtype":
             _check_dtype(function, i, value)
-    if instruction.opcode is Opcode.LOAD_CONST and instruction.device != exe.const_device_indexes[instruction.const]:
+        elif operand.kind == "index":
+            if not 0 <= value < sizes[operand.name]:
+                raise _fail(function, i, f"there is no {operand.name} {value}")
+        elif any(n < 0 for n in value) if operand.many else value < 0:
+            raise _fail(function, i, f"{operand.name} is negative")
+    check = _FURTHER.get(instruction.opcode)
+    if check is not None:
+        check(exe, function, i, instruction)
+
+
+@cache
+def _checked(opcode: Opcode) -> tuple[tuple[int, Operand], ...]:
+    """Return the operands of an instruction whose values are checked, with where they stand."""
+    return tuple(
+        (at, operand)
+        for at, operand in enumerate(ISA[opcode].stored)
+        if operand.kind in ("index", "dtype")
+        or (operand.kind == "int" and operand.name in ("shape", "outputs", "field", "alignment"))
+    )
+
+
+def _check_constant(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
+    if instruction.device != exe.const_device_indexes[instruction.const]:
         raise _fail(function, i, f"constant {instruction.const} is on another device")
-    if instruction.opcode is Opcode.INVOKE_PACKED:
-        _check_kernel(exe, function, i, instruction)
-    if instruction.opcode is Opcode.INVOKE and len(instruction.args) != len(exe.functions[instruction.func].params):
-        raise _fail(
-            function,
-            i,
-            f"{exe.functions[instruction.func].name} takes {len(exe.functions[instruction.func].params)} arguments",
-        )
-    if instruction.opcode is Opcode.ALLOC_CLOSURE and len(instruction.captured) > len(
-        exe.functions[instruction.func].params
-    ):
+
+
+def _check_call(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
+    callee = exe.functions[instruction.func]
+    if len(instruction.args) != len(callee.params):
+        raise _fail(function, i, f"{callee.name} takes {len(callee.params)} arguments")
+
+
+def _check_closure(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
+    if len(instruction.captured) > len(exe.functions[instruction.func].params):
         raise _fail(function, i, "it captures more than the function takes")
 
 
@@ -102,6 +121,14 @@ def _check_kernel(exe: Executable, function: VMFunction, i: int, instruction: In
         raise _fail(function, i, "it has more outputs than arguments")
     if not kernel.attrs.get("ShapeFunction") and inputs != len(kernel.params):
         raise _fail(function, i, f"the kernel takes {len(kernel.params)} inputs, not {inputs}")
+
+
+_FURTHER = {
+    Opcode.LOAD_CONST: _check_constant,
+    Opcode.INVOKE: _check_call,
+    Opcode.INVOKE_PACKED: _check_kernel,
+    Opcode.ALLOC_CLOSURE: _check_closure,
+}
 
 
 def _check_flow(function: VMFunction) -> None:

@@ -68,7 +68,8 @@ class LambdaLift(ModulePass):
         changes: dict[GlobalVar | str, Function] = {}
         for name, function in mod.items():
             if not function.attrs.get("Compiler") and not function.is_primitive:
-                changes[name] = lifter.lift_nested(_as_closure(bind_shared_effects(function, mod)))
+                whole = bind_shared_effects(function, mod) if _literals(function) else function
+                changes[name] = lifter.lift_nested(_as_closure(whole))
         return mod.with_functions(
             {**changes, **_apart(changes.values(), _used_functions(changes.values(), lifter.made))}
         )
@@ -127,9 +128,7 @@ class _Lifter:
 
     def lift_nested(self, root: Function) -> Function:
         """Return a global function with the literals inside it lifted, the innermost first."""
-        top = root.body if root.attrs.get("Closure") else root  # a closure's own literal stays where it is
-        inside = (n for n in post_order(root, enter=_enter) if isinstance(n, Function) and not n.is_primitive)
-        literals = {n for n in inside if n is not root and n is not top}
+        literals = _literals(root)
         if not literals:
             return root
         bound = {n.value for n in post_order(root, enter=_enter) if isinstance(n, Let) and n.value in literals}
@@ -181,6 +180,13 @@ class _Lifter:
         self.by_stem[stem].append(final)
         self.made[final] = function
         return final
+
+
+def _literals(root: Function) -> set[Expr]:
+    """Return the function literals inside a global function that are to be lifted: a closure's own stays where it is."""
+    top = root.body if root.attrs.get("Closure") else root
+    inside = (n for n in post_order(root, enter=_enter) if isinstance(n, Function) and not n.is_primitive)
+    return {n for n in inside if n is not root and n is not top}
 
 
 def _enter(node: Expr) -> bool:

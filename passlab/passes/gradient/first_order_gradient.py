@@ -56,14 +56,19 @@ class FirstOrderGradient(ModulePass):
 
 
 class _Tensor:
-    """A value of the program: the variable it is bound to, and its derivative so far."""
+    """A value of the program: the variable it is bound to, and its derivative so far.
 
-    __slots__ = ("forward", "reverse", "type")
+    While projections add to the derivative of a tuple it is `fields`: a new tuple for each of them would take time
+    that grows with the square of their number.
+    """
+
+    __slots__ = ("forward", "reverse", "type", "fields")
 
     def __init__(self, forward: Var, reverse: Expr, ty: Type) -> None:
         self.forward = forward
         self.reverse = reverse
         self.type = ty
+        self.fields: list[Expr] | None = None
 
 
 class _Gradient:
@@ -92,7 +97,8 @@ class _Gradient:
         forward, self.lets = self.lets, []
         for step in reversed(self.backward):
             step()
-        gradients = make_lets(self.lets, Tuple([a.reverse for a in args]))
+        derivatives = Tuple([self._derivative(a) for a in args])
+        gradients = make_lets(self.lets, derivatives)
         body = make_lets(forward, Tuple([result.forward, gradients]))
         types = TupleType([result.type, TupleType([a.type for a in args])])
         gradient = Function(self.function.params, body, types, span=self.function.span)
@@ -155,21 +161,28 @@ class _Gradient:
         assert gradient is not None
 
         def back() -> None:
-            for arg, part in zip(args, gradient(again, result.reverse), strict=True):
-                arg.reverse = self._sum(arg.type, arg.reverse, part)
+            for arg, part in zip(args, gradient(again, self._derivative(result)), strict=True):
+                arg.reverse = self._sum(arg.type, self._derivative(arg), part)
 
         self.backward.append(back)
         return result
 
     def _tuple_back(self, result: _Tensor, fields: list[_Tensor]) -> None:
+        derivative = self._derivative(result)
         for i, field in enumerate(fields):
-            field.reverse = self._sum(field.type, field.reverse, field_of(result.reverse, i))
+            field.reverse = self._sum(field.type, self._derivative(field), field_of(derivative, i))
 
     def _projection_back(self, whole: _Tensor, part: _Tensor, index: int) -> None:
         assert isinstance(whole.type, TupleType)
-        parts = [field_of(whole.reverse, i) for i in range(len(whole.type.fields))]
-        parts[index] = self._sum(part.type, parts[index], part.reverse)
-        whole.reverse = self._bind(Tuple(parts), whole.type)
+        if whole.fields is None:
+            whole.fields = [field_of(whole.reverse, i) for i in range(len(whole.type.fields))]
+        whole.fields[index] = self._sum(part.type, whole.fields[index], self._derivative(part))
+
+    def _derivative(self, tensor: _Tensor) -> Expr:
+        """Return the derivative of a value so far, as one expression."""
+        if tensor.fields is not None:
+            tensor.reverse, tensor.fields = self._bind(Tuple(tensor.fields), tensor.type), None
+        return tensor.reverse
 
     def _sum(self, ty: Type, a: Expr, b: Expr) -> Expr:
         """Return the sum of two values of a type, field by field."""

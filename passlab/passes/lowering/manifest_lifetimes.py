@@ -38,12 +38,11 @@ from functools import cached_property, partial
 from typing import Any
 
 from passlab.ir.adt import pattern_vars
-from passlab.ir.expr import Expr, Function, If, Let, Match, Var
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_call_of
 from passlab.ir.types import TupleType
-from passlab.ir.walk import CHILDREN, let_chain, make_lets, post_order, rewrite
-from passlab.op import make
+from passlab.ir.walk import CHILDREN, LEAVES, let_chain, make_lets, post_order, rewrite
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -73,11 +72,13 @@ class ManifestLifetimes(FunctionPass):
 
 
 def _with(kills: dict[Let, list[Var]]) -> Callable[[Expr, Expr], Expr]:
+    kill, unit = Op.get(KILL), TupleType(())
+
     def rule(pre: Expr, post: Expr) -> Expr:
         if not isinstance(pre, Let) or pre not in kills:
             return post
         assert isinstance(post, Let)
-        dead = [(Var("killed", TupleType(())), make(KILL, v)) for v in kills[pre]]
+        dead = [(Var("killed", unit), Call(kill, (v,))) for v in kills[pre]]
         return Let(post.var, post.value, make_lets(dead, post.body), post.span)
 
     return rule
@@ -180,9 +181,7 @@ class _LastUses:
 
     def _visit(self, node: Expr) -> None:
         if isinstance(node, Var):
-            body = self._bodies.get(self._owner[node]) if node in self._owner else None
-            if body is not None and body.enter(node) and body.at is not None:
-                self.kills[body.at].append(node)
+            self._read(node)
         elif isinstance(node, (If, Match, Let)):
             self._part(node)
         elif isinstance(node, Function):
@@ -191,14 +190,35 @@ class _LastUses:
         else:
             self._stack += CHILDREN[type(node)](node)[::-1]
 
+    def _read(self, var: Var) -> None:
+        body = self._bodies.get(self._owner[var]) if var in self._owner else None
+        if body is not None and body.enter(var) and body.at is not None:
+            self.kills[body.at].append(var)
+
     def _chain(self, expr: Expr, body: _Body) -> None:
         """Walk a chain of bindings: its end first, then the values from the last to the first."""
         lets, end = let_chain(expr)
-        for let in lets:
-            self._stack.append(let.value)
-            self._stack.append(partial(setattr, body, "at", let))
+        body.at = None
+        self._stack.append(partial(self._values, lets, body))
         self._stack.append(end)
-        self._stack.append(partial(setattr, body, "at", None))
+
+    def _values(self, lets: list[Let], body: _Body) -> None:
+        """Walk the values of bindings, which are taken away, up to one that holds others to walk before."""
+        others: list[Expr] = []
+        while lets and not others:
+            body.at = lets.pop()
+            parts = [body.at.value]
+            for part in parts:
+                kind = type(part)
+                if type(part) is Var:
+                    self._read(part)
+                elif kind in _OPENING:
+                    others.append(part)
+                elif kind not in LEAVES:
+                    parts += CHILDREN[kind](part)
+        if lets:
+            self._stack.append(partial(self._values, lets, body))
+        self._stack += others
 
     def _part(self, node: If | Match | Let) -> None:
         """Walk the ways that part at a node, then what chooses among them."""
@@ -214,6 +234,9 @@ class _LastUses:
             if i < len(ways) - 1:
                 self._stack.append(lambda: gone.extend(body.forget(mark)))
             self._stack.append(partial(self._chain, ways[i], body))
+
+
+_OPENING = (If, Match, Let, Function)  # what has bindings of its own, or ways that part
 
 
 def _ways(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
@@ -255,7 +278,7 @@ def _owners(function: Function) -> tuple[dict[Expr, Function], dict[Var, int]]:
             owner[node.var] = around
         if isinstance(node, Match):
             owner.update((var, around) for clause in node.clauses for var in pattern_vars(clause.lhs))
-        stack += [(child, around) for child in children[::-1]]
+        stack += [(child, around) for child in children[::-1] if type(child) is Var or type(child) not in LEAVES]
     return owner, used
 
 

@@ -6,7 +6,7 @@ deep as programs do, so the generator of code is a set of Python generators that
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -32,7 +32,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpCall, is_op_call
+from passlab.ir.op import OpCall, is_op_call
 from passlab.ir.trampoline import drive
 from passlab.ir.walk import children, post_order
 from passlab.vm.compiling.match_code import MatchCode, Work
@@ -156,46 +156,64 @@ class FunctionCode:
     def value(self, expr: Expr) -> Work:
         """Generate the code of an expression; return the register of its value."""
         while isinstance(expr, Let):
-            if isinstance(expr.value, Function):
-                raise _no("a function bound inside another", expr.value, "LambdaLift moves it to the module")
-            if isinstance(expr.value, (Constant, Tuple)):
-                self.held[expr.var] = expr.value
-            self.registers[expr.var] = yield self.value(expr.value)
+            bound = expr.value
+            if isinstance(bound, Function):
+                raise _no("a function bound inside another", bound, "LambdaLift moves it to the module")
+            if isinstance(bound, (Constant, Tuple)):
+                self.held[expr.var] = bound
+            register = self._at_once(bound)
+            self.registers[expr.var] = (yield self.value(bound)) if register is None else register
             expr = expr.body
-        return (yield self._leaf(expr)) if isinstance(expr, (If, Match)) else (yield from self._simple(expr))
+        if isinstance(expr, (If, Match)):
+            return (yield self._if(expr) if isinstance(expr, If) else self._match(expr))
+        register = self._at_once(expr)
+        if register is not None:
+            return register
+        operands = []
+        for part in self._operands(expr):
+            operands.append((yield self.value(part)))
+        return self._instruction(expr, tuple(operands))
 
-    def _leaf(self, expr: Expr) -> Work:
-        if isinstance(expr, If):
-            return (yield from self._if(expr))
-        assert isinstance(expr, Match)
-        return (yield from self._match(expr))
-
-    def _simple(self, expr: Expr) -> Work:
+    def _at_once(self, expr: Expr) -> int | None:
+        """Generate an expression on variables and constants, as most are; None for one on parts that need code first."""
         if isinstance(expr, Var):
             return self.registers[expr]
+        if isinstance(expr, (Let, If, Match)):
+            return None
+        parts = self._operands(expr)
+        for part in parts:
+            if type(part) is not Var and type(part) is not Constant:
+                return None
+        operands = [self.registers[p] if type(p) is Var else self._instruction(p, ()) for p in parts]
+        return self._instruction(expr, tuple(operands))
+
+    def _operands(self, expr: Expr) -> Sequence[Expr]:
+        """Return the parts of a simple expression whose registers its instruction takes, in the order of evaluation."""
+        if isinstance(expr, Call):
+            if is_op_call(expr):
+                return self._operator_operands(expr)
+            return expr.args if isinstance(expr.op, (GlobalVar, Constructor)) else (*expr.args, expr.op)
+        if isinstance(expr, Tuple):
+            return expr.fields
+        return (expr.tuple_value,) if isinstance(expr, TupleGetItem) else ()
+
+    def _instruction(self, expr: Expr, operands: tuple[int, ...]) -> int:
+        """Emit the instruction of a simple expression; return the register of its value."""
+        if isinstance(expr, Call):
+            return self._operator(expr, operands) if is_op_call(expr) else self._call(expr, operands)
         if isinstance(expr, Constant):
             return self.into(Opcode.LOAD_CONST, self.pool.constant(expr.data), 0, ..., node=expr)
         if isinstance(expr, GlobalVar):
             return self.into(Opcode.ALLOC_CLOSURE, self._function(expr), ..., (), node=expr)
         if isinstance(expr, Tuple):
-            fields = yield from self._all(expr.fields)
-            return self.into(Opcode.ALLOC_ADT, 0, ..., fields, node=expr)
+            return self.into(Opcode.ALLOC_ADT, 0, ..., operands, node=expr)
         if isinstance(expr, TupleGetItem):
-            whole = yield self.value(expr.tuple_value)
-            return self.into(Opcode.GET_FIELD, whole, expr.index, ..., node=expr)
-        if isinstance(expr, Call):
-            return (yield from self._call(expr))
+            return self.into(Opcode.GET_FIELD, operands[0], expr.index, ..., node=expr)
         if isinstance(expr, (RefCreate, RefRead, RefWrite)):
             raise _no("a reference", expr, "the `debug` executor runs programs with references")
         if isinstance(expr, Constructor):
             raise _no("a constructor as a value", expr, "EtaExpand(expand_constructor=True) wraps it in a function")
         raise _no(f"a {type(expr).__name__}", expr)
-
-    def _all(self, exprs: Sequence[Expr]) -> Generator[Any, int, tuple[int, ...]]:
-        out = []
-        for expr in exprs:
-            out.append((yield self.value(expr)))
-        return tuple(out)
 
     def _function(self, var: GlobalVar) -> int:
         number = self.pool.functions.get(var.name_hint)
@@ -204,52 +222,55 @@ class FunctionCode:
         return number
 
     # ------------------------------------------------------------ calls
-    def _call(self, call: Call) -> Work:
-        if is_op_call(call):
-            return (yield from self._operator(call, call.op))
+    def _call(self, call: Call, operands: tuple[int, ...]) -> int:
         callee = call.op
-        args = yield from self._all(call.args)
         if isinstance(callee, GlobalVar):
             if callee.name_hint in self.pool.closures:
-                return self.into(Opcode.ALLOC_CLOSURE, self._function(callee), ..., args, node=call)
-            return self.into(Opcode.INVOKE, self._function(callee), ..., args, node=call)
+                return self.into(Opcode.ALLOC_CLOSURE, self._function(callee), ..., operands, node=call)
+            return self.into(Opcode.INVOKE, self._function(callee), ..., operands, node=call)
         if isinstance(callee, Constructor):
-            return self.into(Opcode.ALLOC_ADT, self.pool.constructors[callee], ..., args, node=call)
-        closure = yield self.value(callee)
-        return self.into(Opcode.INVOKE_CLOSURE, closure, ..., args, node=call)
+            return self.into(Opcode.ALLOC_ADT, self.pool.constructors[callee], ..., operands, node=call)
+        return self.into(Opcode.INVOKE_CLOSURE, operands[-1], ..., operands[:-1], node=call)
 
-    def _operator(self, call: OpCall, op: Op) -> Work:
-        name = op.name
+    def _operator_operands(self, call: OpCall) -> Sequence[Expr]:
+        """Return the operands of an operator's call: some of its arguments are written into the instruction."""
+        name = call.op.name
         if name == "vm.invoke_tvm_op":
-            primitive, ins, outs = call.args
-            assert isinstance(primitive, GlobalVar)
-            inputs, results = self._fields(ins), self._fields(outs)
-            args = yield from self._all((*inputs, *results))
-            self.emit(Opcode.INVOKE_PACKED, self.pool.kernel(primitive.name_hint), len(results), args, node=call)
-            return args[-1] if args else 0
-        if name == "memory.alloc_storage":
-            size = yield self.value(call.args[0])
-            dtype, device = call.attrs.dtype, self.pool.device(call.attrs.virtual_device)
-            return self.into(Opcode.ALLOC_STORAGE, size, 64, dtype, device, ..., (), node=call)
+            return (*self._fields(call.args[1]), *self._fields(call.args[2]))
         if name == "memory.alloc_tensor":
-            return (yield from self._alloc_tensor(call))
-        if name == "vm.shape_of":
-            tensor = yield self.value(call.args[0])
-            return self.into(Opcode.SHAPE_OF, tensor, ..., node=call)
-        if name == "vm.reshape_tensor":
-            tensor, shape = yield from self._all(call.args)
-            return self.into(Opcode.RESHAPE_TENSOR, tensor, shape, ..., node=call)
-        if name == "memory.kill":
-            dead = yield self.value(call.args[0])
-            self.emit(Opcode.KILL_REGISTER, dead, node=call)
-            return dead
-        if name == "device_copy":
-            source = yield self.value(call.args[0])
-            attrs: Any = call.attrs
-            places = self.pool.device(attrs.src_virtual_device), self.pool.device(attrs.dst_virtual_device)
-            return self.into(Opcode.DEVICE_COPY, source, *places, ..., node=call) if len(set(places)) > 1 else source
+            return call.args[: 2 if isinstance(call.attrs.const_shape, Constant) else 3]
         if name == "on_device":
-            return (yield from self._on_device(call))
+            return () if self._constant(call.args[0]) else call.args
+        return call.args if name == "vm.reshape_tensor" else call.args[:1]
+
+    def _operator(self, call: OpCall, operands: tuple[int, ...]) -> int:
+        name, attrs = call.op.name, call.attrs
+        if name == "vm.invoke_tvm_op":
+            primitive, _, results = call.args
+            assert isinstance(primitive, GlobalVar)
+            kernel, count = self.pool.kernel(primitive.name_hint), len(self._fields(results))
+            self.emit(Opcode.INVOKE_PACKED, kernel, count, operands, node=call)
+            return operands[-1] if operands else 0
+        if name == "memory.alloc_storage":
+            device = self.pool.device(attrs.virtual_device)
+            return self.into(Opcode.ALLOC_STORAGE, *operands, 64, attrs.dtype, device, ..., (), node=call)
+        if name == "memory.alloc_tensor":
+            if isinstance(attrs.const_shape, Constant):
+                shape = tuple(int(d) for d in attrs.const_shape.data.reshape(-1))
+                return self.into(Opcode.ALLOC_TENSOR, *operands, attrs.dtype, ..., shape, node=call)
+            return self.into(Opcode.ALLOC_TENSOR_REG, *operands, attrs.dtype, ..., node=call)
+        if name == "vm.shape_of":
+            return self.into(Opcode.SHAPE_OF, *operands, ..., node=call)
+        if name == "vm.reshape_tensor":
+            return self.into(Opcode.RESHAPE_TENSOR, *operands, ..., node=call)
+        if name == "memory.kill":
+            self.emit(Opcode.KILL_REGISTER, *operands, node=call)
+            return operands[0]
+        if name == "device_copy":
+            places = self.pool.device(attrs.src_virtual_device), self.pool.device(attrs.dst_virtual_device)
+            return operands[0] if len(set(places)) == 1 else self.into(Opcode.DEVICE_COPY, *operands, *places, ..., node=call)
+        if name == "on_device":
+            return self._on_device(call, operands)
         raise _no(f"the operator `{name}` outside a kernel", call, "FuseOps and LowerTE put operators into kernels")
 
     def _fields(self, expr: Expr) -> tuple[Expr, ...]:
@@ -259,23 +280,18 @@ class FunctionCode:
             raise _no("a kernel whose inputs and results are not written as tuples", expr)
         return value.fields
 
-    def _on_device(self, call: OpCall) -> Work:
+    def _constant(self, expr: Expr) -> Constant | None:
+        """Return the constant that an expression is or names, None for anything else."""
+        value = self.held.get(expr) if isinstance(expr, Var) else expr
+        return value if isinstance(value, Constant) else None
+
+    def _on_device(self, call: OpCall, operands: tuple[int, ...]) -> int:
         """Load a constant on the device where it is needed; all else is where it is said to be already."""
-        body = call.args[0]
-        constant = self.held.get(body) if isinstance(body, Var) else body
-        if not isinstance(constant, Constant):
-            return (yield self.value(body))
+        constant = self._constant(call.args[0])
+        if constant is None:
+            return operands[0]
         device = self.pool.device(call.attrs.virtual_device)
         return self.into(Opcode.LOAD_CONST, self.pool.constant(constant.data, device), device, ..., node=constant)
-
-    def _alloc_tensor(self, call: Call) -> Work:
-        attrs: Any = call.attrs
-        storage, offset = yield from self._all(call.args[:2])
-        if isinstance(attrs.const_shape, Constant):
-            shape = tuple(int(d) for d in attrs.const_shape.data.reshape(-1))
-            return self.into(Opcode.ALLOC_TENSOR, storage, offset, attrs.dtype, ..., shape, node=call)
-        row = yield self.value(call.args[2])
-        return self.into(Opcode.ALLOC_TENSOR_REG, storage, offset, row, attrs.dtype, ..., node=call)
 
     # ------------------------------------------------------------ control
     def _if(self, expr: If) -> Work:
