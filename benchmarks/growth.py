@@ -1,11 +1,11 @@
 """Does anything grow faster than the program? Every pass, compiler and tool, on programs of many shapes and two sizes.
 
-    python -m benchmarks.growth [--sizes 250,1500] [--shapes calls,lets] [--steps FuseOps,parse] [--json FILE]
+    python -m benchmarks.growth [--sizes 250,1500] [--shapes calls,lets] [--steps FuseOps,parse] [--patience 30]
 
 Figures are microseconds of processor time for each unit that a shape is made of (`benchmarks.shapes`). The growth is
 that of the figure from the last size but one to the last: 1 is linear, 6 (for sizes six times apart) is quadratic.
 Figures of small programs are noisy: look again, at that step alone and at larger sizes, before you believe one.
-Steps that grow beyond `GROWTH` are marked; those that were given up after `PATIENCE` seconds are listed as such.
+Steps that grow beyond `GROWTH` are marked, and those listed that were given up after `--patience` processor seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from time import process_time
 from typing import Any
 
 from benchmarks.calibrate import calibrate
-from benchmarks.shapes import SHAPES, Shape
+from benchmarks.shapes import SHAPES
 from passlab import limits, relay, transform
 from passlab.diffing.diff import diff
 from passlab.errors import PasslabError
@@ -34,7 +34,6 @@ from passlab.passes import PASSES
 from passlab.text.parser import parse
 
 GROWTH = 1.7  # caches of the processor and the garbage collector account for as much
-PATIENCE = 30  # seconds
 OPTIONS: dict[str, dict[str, Any]] = {
     "AnnotateTarget": {"targets": ["toy"]},
     "ConvertLayout": {"desired_layouts": {"nn.conv2d": ["NHWC", "default"]}},
@@ -92,15 +91,13 @@ STEPS: dict[str, Job] = {
 }
 
 
-def measure(make: Shape, step: Job, sizes: list[int]) -> list[float] | str:
+def measure(programs: dict[int, tuple[IRModule, str]], step: Job, seconds: int) -> list[float] | str:
     """Return microseconds a unit at each size, or why there are none."""
     out: list[float] = []
     try:
-        for n in sizes:
-            text = make(n)
-            mod = infer_module(parse(text))
+        for n, (mod, text) in programs.items():
             gc.collect()
-            with patience(PATIENCE):
+            with patience(seconds):
                 start = process_time()
                 step(mod, text)
                 out.append((process_time() - start) * 1e6 / n)
@@ -124,6 +121,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--sizes", default="250,1500")
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--steps", default=",".join(STEPS))
+    parser.add_argument("--patience", type=int, default=30)
     parser.add_argument("--json", type=Path, default=Path("benchmarks/out/growth.json"))
     options = parser.parse_args(argv)
     sizes = [int(size) for size in options.sizes.split(",")]
@@ -134,17 +132,19 @@ def main(argv: list[str] | None = None) -> int:
     with limits.override(text_bytes=1 << 30):
         for shape in options.shapes.split(","):
             print(f"\n{shape:28}" + "".join(f"{n:>12}" for n in sizes) + "      growth", flush=True)
-            found = results[shape] = {}
+            figures_of = results[shape] = {}
+            texts = {n: SHAPES[shape](n) for n in sizes}
+            programs = {n: (infer_module(parse(text)), text) for n, text in texts.items()}
             for step in options.steps.split(","):
-                figures = found[step] = measure(SHAPES[shape], STEPS[step], sizes)
+                figures = figures_of[step] = measure(programs, STEPS[step], options.patience)
                 if isinstance(figures, str):
                     print(f"  {step:26} {figures}", flush=True)
                     continue
                 mark = "   GROWS" if growth(figures) > GROWTH else ""
                 shown = "".join(f"{figure:12.1f}" for figure in figures)
                 print(f"  {step:26}{shown}{growth(figures):12.2f}{mark}", flush=True)
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": machine.record(), "results": results}, indent=1))
+                options.json.parent.mkdir(parents=True, exist_ok=True)
+                options.json.write_text(json.dumps({"machine": machine.record(), "results": results}, indent=1))
     return 0
 
 

@@ -259,7 +259,7 @@ def rewrite(
     replace: dict[Expr, Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
     only: tuple[type, ...] | None = None,
-    name: str = "",
+    name: str | Callable[[Expr], str] = "",
 ) -> ExprT:
     """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
 
@@ -268,7 +268,7 @@ def rewrite(
     nodes in it are not entered, and it is filled with every node that changed. `enter(node)` may answer False to keep
     a node as it is, children and all. New nodes without a span take that of the node they replace.
     The observer hears `name` for nodes that the rule replaced. A name also says that each of these rewrites is right
-    without the others, so that they may be limited in number.
+    without the others, so that they may be limited in number; a function of the node says which are.
     """
     changed: dict[Expr, Expr] = {} if replace is None else replace
     observer = _observer.get()
@@ -298,13 +298,15 @@ def rewrite(
             post = REBUILD[kind](pre, new)
         if rule is not None and (only is None or kind in only):
             result = rule(pre, post)
-            if result is not post and may_rewrite(name):
-                if result is not pre:
-                    places.give(result, pre.span)
-                    changed[pre] = result
-                    if observer is not None:
-                        observer(pre, result, name)
-                continue
+            if result is not post:
+                called = name if isinstance(name, str) else name(pre)
+                if may_rewrite(called):
+                    if result is not pre:
+                        places.give(result, pre.span)
+                        changed[pre] = result
+                        if observer is not None:
+                            observer(pre, result, called)
+                    continue
         if post is not pre:
             changed[pre] = post
             if observer is not None:

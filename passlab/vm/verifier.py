@@ -60,7 +60,9 @@ def _fail(function: VMFunction, index: int, what: str) -> VerifyError:
     return VerifyError(f"{function.name}, instruction {index} ({function.instructions[index]}): {what}")
 
 
-def _check_numbers(exe: Executable, sizes: dict[str, int], function: VMFunction, i: int, instruction: Instruction) -> None:
+def _check_numbers(
+    exe: Executable, sizes: dict[str, int], function: VMFunction, i: int, instruction: Instruction
+) -> None:
     for register in (*instruction.reads(), *instruction.writes()):
         if not 0 <= register < function.register_file_size:
             raise _fail(function, i, f"there is no register ${register}")

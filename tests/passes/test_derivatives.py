@@ -151,6 +151,17 @@ def test_first_order_is_the_pass_and_deprecated():
     assert (float(value), float(slopes[0]), float(slopes[1])) == (18.0, 12.0, 9.0)
 
 
+@pytest.mark.parametrize("width", [3, 40])
+def test_each_part_of_a_split_has_its_own_derivative_however_many_there_are(width: int):
+    parts = [f"%{i + 1} = multiply(%0.{i}, {i}f64);\n" for i in range(width)]
+    sums = [f"%{width + i} = add(%{width + i - 1 if i > 1 else 1}, %{i + 1});\n" for i in range(1, width)]
+    split = f"%0 = split(%x, indices_or_sections={width});\n"
+    text = f"def @main(%x: Tensor[({width}), float64]) {{ {split}{''.join(parts + sums)} %{2 * width - 1} }}"
+    mod = transform.FirstOrderGradient()(infer_module(parse(text)))
+    _, (slopes,) = Evaluator(infer_module(mod)).run("main", [np.ones(width)])
+    np.testing.assert_array_equal(slopes, np.arange(width))
+
+
 def test_all_that_has_no_derivative_is_told_at_once():
     function = infer_module(
         parse("""

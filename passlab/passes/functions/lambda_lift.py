@@ -183,7 +183,7 @@ class _Lifter:
 
 
 def _literals(root: Function) -> set[Expr]:
-    """Return the function literals inside a global function that are to be lifted: a closure's own stays where it is."""
+    """Return the function literals to be lifted from a global function: a closure's own stays where it is."""
     top = root.body if root.attrs.get("Closure") else root
     inside = (n for n in post_order(root, enter=_enter) if isinstance(n, Function) and not n.is_primitive)
     return {n for n in inside if n is not root and n is not top}

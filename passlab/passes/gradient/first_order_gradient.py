@@ -37,6 +37,9 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 _log = logging.getLogger("passlab.FirstOrderGradient")
+# Relay binds the derivative of a tuple anew after each projection of it, and so do we. A tuple of more fields is bound
+# once, when all projections are done: their programs would grow with the square of the fields.
+WIDE = 16
 _ALLOWED = (Var, Constant, Tuple, TupleGetItem, Call, Op)
 
 
@@ -58,8 +61,7 @@ class FirstOrderGradient(ModulePass):
 class _Tensor:
     """A value of the program: the variable it is bound to, and its derivative so far.
 
-    While projections add to the derivative of a tuple it is `fields`: a new tuple for each of them would take time
-    that grows with the square of their number.
+    While projections add to the derivative of a wide tuple it is `fields`.
     """
 
     __slots__ = ("forward", "reverse", "type", "fields")
@@ -177,6 +179,8 @@ class _Gradient:
         if whole.fields is None:
             whole.fields = [field_of(whole.reverse, i) for i in range(len(whole.type.fields))]
         whole.fields[index] = self._sum(part.type, whole.fields[index], self._derivative(part))
+        if len(whole.fields) <= WIDE:
+            self._derivative(whole)
 
     def _derivative(self, tensor: _Tensor) -> Expr:
         """Return the derivative of a value so far, as one expression."""

@@ -81,9 +81,11 @@ class _Allocation:
         self.shape_functions: dict[GlobalVar, Function] = {}
         self.shape_names: dict[str, GlobalVar] = {}  # of the shape function of each primitive
         self.count: Counter[str] = Counter()
+        self._numbers: dict[int, Constant] = {}  # in the function at hand: few numbers stand in it thousands of times
 
     def manifest(self, function: Function) -> Function:
         """Return a function with its allocations manifest."""
+        self._numbers = {}
         return rewrite(_with_tuples(function), self._let, only=(Let,), name="memory of a kernel")
 
     def _let(self, pre: Expr, post: Expr) -> Expr:
@@ -130,19 +132,19 @@ class _Allocation:
 
     def _static(self, ty: TensorType, bindings: list[Binding], device: Any = None) -> Var:
         shape = _integers(ty.shape)
-        size = _int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
+        size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
         return self._tensor(ty, size, shape, shape, bindings, device)
 
     def _tensor(
         self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding], device: Any
     ) -> Var:
         storage, tensor = self._var("storage", STORAGE), self._var("tensor", ty)
-        alloc = make("memory.alloc_storage", size, shape, _int64(ALIGNMENT), dtype=ty.dtype, virtual_device=device)
+        alloc = make("memory.alloc_storage", size, shape, self._int64(ALIGNMENT), dtype=ty.dtype, virtual_device=device)
         bindings.append((storage, alloc))
         place = make(
             "memory.alloc_tensor",
             storage,
-            _int64(0),
+            self._int64(0),
             shape,
             dtype=ty.dtype,
             const_shape=constant,
@@ -227,6 +229,12 @@ class _Allocation:
         self.shape_functions[result] = on_host.with_attr("ShapeFunction", "data" if by_data else "shape")
         return result
 
+    def _int64(self, value: int) -> Constant:
+        number = self._numbers.get(value)
+        if number is None:
+            number = self._numbers[value] = Constant(np.int64(_addressable(value)))
+        return number
+
     def _var(self, stem: str, ty: Type | None = None) -> Var:
         self.count[stem] += 1
         return Var(f"{stem}_{self.count[stem] - 1}", ty)
@@ -270,10 +278,6 @@ def itemsize(dtype: str) -> int:
         return 1
     digits = "".join(c for c in dtype.removeprefix("b") if c.isdigit())
     return max(1, int(digits or 8) // 8)
-
-
-def _int64(value: int) -> Constant:
-    return Constant(np.int64(_addressable(value)))
 
 
 def _integers(shape: Any) -> Constant:

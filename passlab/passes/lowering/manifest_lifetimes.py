@@ -48,6 +48,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 KILL = "memory.kill"
+Names = dict[Expr, Expr]  # variables that are bound to others, and those others
 
 
 @standard_pass(opt_level=0, promise=EXACT)
@@ -66,18 +67,26 @@ class ManifestLifetimes(FunctionPass):
         nodes = post_order(func, enter=_enter)
         if any(type(n) is Op and n.name == KILL for n in nodes):
             return func
-        plain = without_aliases(func, nodes)
-        kills = _LastUses(plain).kills
-        return rewrite(plain, _with(kills), only=(Let,), name="last use") if kills else plain
+        names = _aliases(nodes)
+        kills = _LastUses(func, names).kills
+        return rewrite(func, _with(kills, names), replace=dict(names), only=(Let,), name=partial(_rule_name, names))
 
 
-def _with(kills: dict[Let, list[Var]]) -> Callable[[Expr, Expr], Expr]:
+def _rule_name(names: Names, let: Expr) -> str:
+    """Return the name of the rewrite of a binding: kills may be limited in number, not the aliases that disappear."""
+    return "" if isinstance(let, Let) and let.var in names else "last use"
+
+
+def _with(kills: dict[Let, list[Var]], names: Names) -> Callable[[Expr, Expr], Expr]:
     kill, unit = Op.get(KILL), TupleType(())
 
     def rule(pre: Expr, post: Expr) -> Expr:
-        if not isinstance(pre, Let) or pre not in kills:
-            return post
+        assert isinstance(pre, Let)
         assert isinstance(post, Let)
+        if pre.var in names:
+            return post.body
+        if pre not in kills:
+            return post
         dead = [(Var("killed", unit), Call(kill, (v,))) for v in kills[pre]]
         return Let(post.var, post.value, make_lets(dead, post.body), post.span)
 
@@ -101,21 +110,13 @@ def _live_at_end(pre: Expr, post: Expr) -> Expr:
     return post.body if is_call_of(value, KILL) else post
 
 
-def without_aliases(function: Function, nodes: list[Expr]) -> Function:
-    """Return a function without bindings of one variable to another; `nodes` are its nodes in post-order."""
-    names: dict[Expr, Expr] = {}
-    lets = [n for n in nodes if type(n) is Let and type(n.value) is Var]
-    for let in reversed(lets):  # outer bindings first
-        assert isinstance(let.value, Var)
-        names[let.var] = names.get(let.value, let.value)
-    if not names:
-        return function
-    gone = set(lets)
-
-    def rule(pre: Expr, post: Expr) -> Expr:
-        return post.body if pre in gone and isinstance(post, Let) else post
-
-    return rewrite(function, rule, replace=names, only=(Let,))
+def _aliases(nodes: list[Expr]) -> Names:
+    """Return what each variable stands for that is bound to another one; `nodes` are in post-order."""
+    names: Names = {}
+    for let in reversed(nodes):  # outer bindings first
+        if type(let) is Let and type(let.value) is Var:
+            names[let.var] = names.get(let.value, let.value)
+    return names
 
 
 def _enter(node: Expr) -> bool:
@@ -153,15 +154,17 @@ class _LastUses:
 
     `kills[binding]` are the variables that no way from the binding on needs. Ways part at branches and arms: each is
     walked from what is needed behind all of them, the largest last, so that no variable moves more than a logarithm
-    of times. A variable that a nested function captures is needed where that function is made.
+    of times. A variable that a nested function captures is needed where that function is made. Bindings of one
+    variable to another are passed over.
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, names: Names) -> None:
         self.kills: defaultdict[Let, list[Var]] = defaultdict(list)
-        self._owner, used = _owners(function)
+        self._owner, used = _owners(function, names)
         if not used:
             return
         self._function = function
+        self._names = names
         self._bodies = {function: _Body()}
         self._stack: list[Any] = []
         self._chain(function.body, self._bodies[function])
@@ -190,14 +193,17 @@ class _LastUses:
         else:
             self._stack += CHILDREN[type(node)](node)[::-1]
 
-    def _read(self, var: Var) -> None:
+    def _read(self, alias: Var) -> None:
+        var = self._names.get(alias, alias)
+        assert isinstance(var, Var)
         body = self._bodies.get(self._owner[var]) if var in self._owner else None
         if body is not None and body.enter(var) and body.at is not None:
             self.kills[body.at].append(var)
 
     def _chain(self, expr: Expr, body: _Body) -> None:
         """Walk a chain of bindings: its end first, then the values from the last to the first."""
-        lets, end = let_chain(expr)
+        chain, end = let_chain(expr)
+        lets = [let for let in chain if let.var not in self._names]
         body.at = None
         self._stack.append(partial(self._values, lets, body))
         self._stack.append(end)
@@ -246,7 +252,7 @@ def _ways(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
     return ([c.rhs for c in node.clauses], [node.data]) if isinstance(node, Match) else ([node], [])
 
 
-def _owners(function: Function) -> tuple[dict[Expr, Function], dict[Var, int]]:
+def _owners(function: Function, names: Names) -> tuple[dict[Expr, Function], dict[Var, int]]:
     """Return the innermost function around each variable and each node where ways part; and the variables in use.
 
     They are numbered in the order of their first use. There are none in a function with shared expressions, where the
@@ -259,9 +265,11 @@ def _owners(function: Function) -> tuple[dict[Expr, Function], dict[Var, int]]:
     while stack:
         node, around = stack.pop()
         if isinstance(node, Var):
-            used.setdefault(node, len(used))
+            used.setdefault(names.get(node, node), len(used))  # type: ignore[arg-type]  # names of variables
             continue
-        children = (node.value, node.body) if isinstance(node, Let) else CHILDREN[type(node)](node)
+        children: tuple[Expr, ...] = (node.value, node.body) if isinstance(node, Let) else CHILDREN[type(node)](node)
+        if isinstance(node, Let) and node.var in names:
+            children = (node.body,)
         if not children:
             continue
         if node in seen:

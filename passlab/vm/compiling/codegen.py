@@ -175,7 +175,7 @@ class FunctionCode:
         return self._instruction(expr, tuple(operands))
 
     def _at_once(self, expr: Expr) -> int | None:
-        """Generate an expression on variables and constants, as most are; None for one on parts that need code first."""
+        """Generate an expression on variables and constants, as most are; None where other parts need code first."""
         if isinstance(expr, Var):
             return self.registers[expr]
         if isinstance(expr, (Let, If, Match)):
@@ -268,7 +268,11 @@ class FunctionCode:
             return operands[0]
         if name == "device_copy":
             places = self.pool.device(attrs.src_virtual_device), self.pool.device(attrs.dst_virtual_device)
-            return operands[0] if len(set(places)) == 1 else self.into(Opcode.DEVICE_COPY, *operands, *places, ..., node=call)
+            return (
+                operands[0]
+                if len(set(places)) == 1
+                else self.into(Opcode.DEVICE_COPY, *operands, *places, ..., node=call)
+            )
         if name == "on_device":
             return self._on_device(call, operands)
         raise _no(f"the operator `{name}` outside a kernel", call, "FuseOps and LowerTE put operators into kernels")

@@ -1,0 +1,60 @@
+"""No pass, compiler or tool does work that grows faster than the program: Python's calls are counted at two sizes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from benchmarks.growth import STEPS
+from benchmarks.shapes import SHAPES
+from passlab.errors import PasslabError
+from passlab.infer import infer_module
+from passlab.text.parser import parse
+
+SMALL, TIMES = 24, 4
+MOST = 1.25 * TIMES  # n log n, and tables that are looked through a few times more
+# Known to grow with the square: each closure, or global function, is run through all those that it calls.
+SQUARE = {("closures", "PartialEvaluate"), ("globals", "PartialEvaluate")}
+
+
+def calls_of(job: Callable[[], Any]) -> int:
+    """Return how many functions a job calls, those of Python's own library in C included."""
+    count = 0
+
+    def note(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        job()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def growth(shape: str, step: str) -> float:
+    """Return how much more work a step has on a program `TIMES` as large; 0 for what it refuses."""
+    counts = []
+    for n in (SMALL, SMALL, SMALL * TIMES):  # the first one fills caches
+        text = SHAPES[shape](n)
+        mod = infer_module(parse(text))
+        try:
+            counts.append(calls_of(lambda mod=mod, text=text: STEPS[step](mod, text)))
+        except PasslabError:
+            return 0.0
+    return counts[2] / counts[1]
+
+
+@pytest.mark.parametrize(
+    "shape", ["calls", "lets", "ifs", "fan", "split", "closures", "globals", "convolutions", "bound_regions"]
+)
+def test_work_grows_as_the_program_does(shape: str):
+    known = {step for where, step in SQUARE if where == shape}
+    grown = {step: times for step in STEPS if (times := growth(shape, step)) > MOST}
+    assert grown.keys() == known, grown
