@@ -48,7 +48,7 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 KILL = "memory.kill"
-Names = dict[Expr, Expr]  # variables that are bound to others, and those others
+Names = dict[Var, Var]  # variables that are bound to others, and those others
 
 
 @standard_pass(opt_level=0, promise=EXACT)
@@ -69,7 +69,8 @@ class ManifestLifetimes(FunctionPass):
             return func
         names = _aliases(nodes)
         kills = _LastUses(func, names).kills
-        return rewrite(func, _with(kills, names), replace=dict(names), only=(Let,), name=partial(_rule_name, names))
+        replace = dict[Expr, Expr](names.items())
+        return rewrite(func, _with(kills, names), replace=replace, only=(Let,), name=partial(_rule_name, names))
 
 
 def _rule_name(names: Names, let: Expr) -> str:
@@ -195,7 +196,6 @@ class _LastUses:
 
     def _read(self, alias: Var) -> None:
         var = self._names.get(alias, alias)
-        assert isinstance(var, Var)
         body = self._bodies.get(self._owner[var]) if var in self._owner else None
         if body is not None and body.enter(var) and body.at is not None:
             self.kills[body.at].append(var)
@@ -265,7 +265,7 @@ def _owners(function: Function, names: Names) -> tuple[dict[Expr, Function], dic
     while stack:
         node, around = stack.pop()
         if isinstance(node, Var):
-            used.setdefault(names.get(node, node), len(used))  # type: ignore[arg-type]  # names of variables
+            used.setdefault(names.get(node, node), len(used))
             continue
         children: tuple[Expr, ...] = (node.value, node.body) if isinstance(node, Let) else CHILDREN[type(node)](node)
         if isinstance(node, Let) and node.var in names:
