@@ -29,7 +29,7 @@ PLAIN = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes
 class ComparisonView(View):
     """Two recordings, step by step."""
 
-    kind = "comparison"
+    kind = script = "comparison"
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from passlab.display.diffs import diff_view
-from passlab.display.html import escape
 from passlab.display.module import module_view
+from passlab.display.page import static_document
 from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
 from passlab.display.view import View
@@ -117,13 +117,8 @@ def write_campaign(campaign: Campaign, directory: str | PathLike[str]) -> Path:
     The page needs no script: failures unfold without any.
     """
     view, path = CampaignReport(campaign), Path(directory) / "report.html"
-    head = (
-        f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(view.title)}</title>'
-    )
     try:
-        path.write_text(
-            f"<!doctype html>\n<html><head>{head}</head><body>{view.html()}</body></html>\n", encoding="utf-8"
-        )
+        path.write_text(static_document(view.title, view.html()), encoding="utf-8")
     except OSError as error:
         raise FileAccessError(Diagnostic(f"{path} cannot be written: {error.strerror}")) from error
     return path

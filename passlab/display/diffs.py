@@ -28,7 +28,7 @@ _LEGEND = {MOVED: "~ moved into or out of a function", "<": "< moved from here",
 class DiffView(View):
     """Two programs side by side."""
 
-    kind = "diff"
+    kind = script = "diff"
     whole = "the diff is longer than a notebook should hold"
 
     def __init__(self, difference: Diff, before: Lines | None = None, after: Lines | None = None) -> None:

@@ -33,6 +33,7 @@ class ExecutableView(View):
     """An executable, listed."""
 
     kind = "executable"
+    script = "module"
 
     def __init__(self, executable: Executable) -> None:
         self.executable = executable

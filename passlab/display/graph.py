@@ -47,7 +47,7 @@ WIDEST = 34  # characters of one line in a box
 class GraphView(View):
     """A program as boxes and arrows. `changed` are nodes to mark, or a diff whose new side this is."""
 
-    kind = "graph"
+    kind = script = "graph"
     whole = "graph_view(function) shows one function"
 
     def __init__(

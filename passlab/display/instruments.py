@@ -32,7 +32,7 @@ MOST_ATTRIBUTES = 40
 class InstrumentView(View):
     """An instrument: its table, where it has one; else what can be read of it."""
 
-    kind = "instrument"
+    kind = script = "instrument"
 
     def __init__(self, instrument: PassInstrument) -> None:
         self.instrument = instrument
@@ -73,7 +73,7 @@ class InstrumentView(View):
 class PrintedStepView(View):
     """One program or diff that a printing instrument showed, as a line that unfolds."""
 
-    kind = "printer"
+    kind = script = "printer"
 
     def __init__(self, step: PrintedStep) -> None:
         self.step = step
@@ -137,7 +137,7 @@ class PrintedStepView(View):
 class PrinterView(InstrumentView):
     """What `PrintIRBefore` or `PrintIRAfter` showed, a line for each pass that unfolds to the program or the diff."""
 
-    kind = "printer"
+    kind = script = "printer"
     instrument: Printer
 
     @cached_property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ModuleView(View):
     """A module, expression, type or pattern as Relay text."""
 
-    kind = "module"
+    kind = script = "module"
     whole = "str() of the program has all"
 
     def __init__(self, program: Any) -> None:

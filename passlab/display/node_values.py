@@ -30,7 +30,7 @@ MICRO, MILLI = 1e-6, 1e-3
 class NodeValuesView(View):
     """A run on its program; with `against` held to an earlier run."""
 
-    kind = "values"
+    kind = script = "values"
 
     def __init__(self, run: NodeValues, against: NodeValues | None = None) -> None:
         self.run = run

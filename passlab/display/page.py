@@ -12,29 +12,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from passlab.display.html import Markup, div, escape, span
+from passlab.display.html import Markup, div, escape, join
+from passlab.display.parts import html_of
 from passlab.display.scripts import inline, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
 
-SCRIPTS = (
-    "module",
-    "diff",
-    "graph",
-    "pipeline",
-    "stepper",
-    "dump",
-    "comparison",
-    "values",
-    "timing",
-    "solving",
-    "instrument",
-    "printer",
-)
-# The frame and the title are painted before the script, which takes their place, does anything.
+# The static form of the view is painted first; the script takes its place once the widget stands.
 _HOST = """{
-const host = document.getElementById("host"), shell = host.firstElementChild;
-if (shell && !document.hidden) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+const host = document.getElementById("host"), first = host.firstElementChild;
+if (!document.hidden) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 const state = JSON.parse(document.getElementById("state").textContent);
 const heard = {};
 const model = {
@@ -43,7 +30,7 @@ const model = {
   save_changes() {}, on: (name, run) => { (heard[name] ||= []).push(run); }, off() {},
 };
 await render({ model, el: host });
-if (shell) shell.remove();
+first.remove();
 const here = document.activeElement === document.body && host.querySelector("[tabindex='0']");
 if (here) here.focus({ preventScroll: true, focusVisible: false }); // the page is the view: keys are meant for it
 }"""
@@ -53,25 +40,39 @@ _PAGE = """<!doctype html>
  content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
 <title>{title}</title><style>{style}
 html {{ color-scheme: light dark; background: light-dark(#fff, #101216); }} body {{ margin: 20px; }}
-.pl-pipeline, .pl-stepper, .pl-shell {{ height: calc(100vh - 48px); }}
+.pl-first {{ max-height: calc(100vh - 48px); overflow: hidden; }}
+.pl-pipeline, .pl-stepper {{ height: calc(100vh - 48px); }}
 .passlab > .pl-graph {{ height: calc(100vh - 92px); }}
 .passlab > .pl-pane > .pl-scroll {{ max-height: calc(100vh - 132px); }}</style></head>
-<body><noscript><style>#host {{ display: none }}</style>{fallback}</noscript><div id="host">{shell}</div>
+<body><div id="host">{first}</div><noscript><style>.pl-first {{ max-height: none }}</style>{rest}</noscript>
 <script type="application/json" id="state">{state}</script>
 <script type="module">{script}{host}</script></body></html>
 """
 
 
+# A browser that obeys this runs no script and fetches nothing, whatever the page holds.
+_STATIC = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<title>{title}</title><style>
+:root {{ color-scheme: light dark }}
+body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 14px/1.5 system-ui, sans-serif }}
+h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }} @media print {{ body {{ margin: 0 }} }}
+</style></head>
+<body><h1>{title}</h1>
+{body}
+</body></html>
+"""
 Answers = Callable[[dict[str, Any]], dict[str, Any]]  # from the data of a view what else a page's state holds
 
 
-def document(view: View, answers: Answers | None = None, fallback: Markup | None = None) -> str:
+def document(view: View, answers: Answers | None = None, *more: Markup) -> str:
     """Return a view as a page. `answers` makes what a kernel would be asked for, such as the graphs of a recording.
 
-    `fallback` stands there where no script may run; the static form of the view, unless given.
-    Raises `PasslabError` for views without a widget.
+    The static form of the view stands there before the script runs, up to its first fold; and whole, with `more`, where
+    none may. Raises `PasslabError` for views without a widget.
     """
-    if view.kind not in SCRIPTS:
+    if not view.script:
         raise PasslabError(Diagnostic(f"a {type(view).__name__} is a table: write its html() or frame() instead"))
     data = view.data()
     state = json.dumps(
@@ -85,7 +86,9 @@ def document(view: View, answers: Answers | None = None, fallback: Markup | None
         },
         separators=(",", ":"),
     )
-    code = inline(view.kind)
+    code = inline(view.script)
+    parts = list(view.parts())
+    first = next((at for at, part in enumerate(parts) if at and not part.first), len(parts))
     assert not re.search("<(?:/?script|!--)", code, re.IGNORECASE)
     return _PAGE.format(
         title=escape(data["title"]),
@@ -93,9 +96,14 @@ def document(view: View, answers: Answers | None = None, fallback: Markup | None
         state=state.replace("<", "\\u003c"),
         script=code,
         host=_HOST,
-        fallback=view.html() if fallback is None else fallback,
-        shell=div("passlab pl-shell", div("pl-bar", span("pl-title", data["title"]))),
+        first=div("pl-first", html_of(parts[:first])),
+        rest=join([html_of(parts[first:]), *more]),
     )
+
+
+def static_document(title: str, *body: Markup) -> str:
+    """Return static HTML as a page without any script."""
+    return _STATIC.format(title=escape(title), body=join(body, "\n"))
 
 
 def write(view: View, path: str | os.PathLike[str], answers: Answers | None = None) -> None:
@@ -103,4 +111,4 @@ def write(view: View, path: str | os.PathLike[str], answers: Answers | None = No
     Path(path).write_text(document(view, answers), encoding="utf-8")
 
 
-__all__ = ["document", "write"]
+__all__ = ["document", "static_document", "write"]

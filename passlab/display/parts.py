@@ -21,7 +21,9 @@ TONES = {"": "", "muted": f";color:{MUTED}", "good": f";color:{GREEN}", "bad": f
 
 
 class Part:
-    """A piece of a view."""
+    """A piece of a view. `first` says whether a page paints it before its script runs."""
+
+    first = True
 
     def lines(self) -> list[str]:
         """Return the part as lines of plain text."""
@@ -113,6 +115,8 @@ class Beside(Part):
 class Fold(Part):
     """A line that opens to more parts, or is `opened` at first. In plain text everything is open."""
 
+    first = False
+
     def __init__(self, head: str, inside: Iterable[Part], *, tone: str = "", opened: bool = False) -> None:
         self.head, self._inside, self.tone, self.opened = head, inside, tone, opened
 
@@ -135,7 +139,7 @@ class HtmlOnly(Part):
     """Parts that text leaves out: times, and what is one fold away."""
 
     def __init__(self, *parts: Part) -> None:
-        self.parts = parts
+        self.parts, self.first = parts, all(part.first for part in parts)
 
     def lines(self) -> list[str]:
         return []

@@ -38,7 +38,7 @@ LARGE = 2500  # nodes of all programs together above which a widget starts with 
 class RecordingView(View):
     """A recorded pipeline, pass by pass."""
 
-    kind = "pipeline"
+    kind = script = "pipeline"
     whole = "Recording.frame() has a row for each"
 
     def __init__(self, recording: Recording, brief: bool = False) -> None:

@@ -21,7 +21,7 @@ STATIC_LINES = 400
 class SolvingView(View):
     """An analysis: its decisions, and the states of the program's lines before and after each."""
 
-    kind = "solving"
+    kind = script = "solving"
 
     def __init__(self, run: Solving) -> None:
         self.run = run

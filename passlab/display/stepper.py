@@ -39,7 +39,7 @@ EXECUTORS = {"vm": "virtual machine", "graph": "graph executor", "debug": "evalu
 class StepperView(View):
     """A recorded run, to be stepped through. It opens where the debugger stands, with its breakpoints."""
 
-    kind = "stepper"
+    kind = script = "stepper"
     whole = "frame() has all"
 
     def __init__(self, debugger: Debugger) -> None:

@@ -29,7 +29,7 @@ CONTEXT = 3  # lines that stayed, around each that did not
 class TextComparisonView(View):
     """Two recordings pass by pass, and the difference where their programs part."""
 
-    kind = "dump"
+    kind = script = "dump"
     whole = "TextComparison.frame() has a row for each"
 
     def __init__(self, comparison: TextComparison) -> None:

@@ -17,8 +17,7 @@ from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff
 from passlab.diffing.text_lines import LineReader, TextLine
 from passlab.display.code_lines import MOST_LINES as MOST_LINES_OF_CODE
 from passlab.display.code_lines import CodeLine, Listing
-from passlab.display.html import tag
-from passlab.display.page import document
+from passlab.display.page import document, static_document
 from passlab.display.palette import AMBER, GREEN, MUTED, RED
 from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.rows import Entry, Outline
@@ -60,7 +59,7 @@ LINE_WIDTH = 1000  # characters of one line that a page holds
 class TextRecordingView(View):
     """The passes of a dump."""
 
-    kind = "dump"
+    kind = script = "dump"
     whole = "TextRecording.frame() has a row for each"
 
     def __init__(self, recording: TextRecording, filters: tuple[str, ...] = ()) -> None:
@@ -331,15 +330,7 @@ def write_text_report(recording: TextRecording, path: str | os.PathLike[str], st
 
 def write_view(view: View, title: str, path: str | os.PathLike[str], static: bool) -> None:
     """Write the view of a recording of text, or of two, as one HTML file; with `static` one without any script."""
-    if static:
-        policy = "default-src 'none'; style-src 'unsafe-inline'"
-        page = (
-            f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">{tag("title", visible(title))}</head>\n'
-            f"<body>{view.html()}</body></html>\n"
-        )
-    else:
-        page = document(view)
+    page = static_document(title, view.html()) if static else document(view)
     Path(path).write_text(page, encoding="utf-8", errors="backslashreplace")
 
 

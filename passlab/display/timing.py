@@ -37,7 +37,7 @@ class TimeRow(NamedTuple):
 class TimingView(View):
     """How long each pass took."""
 
-    kind = "timing"
+    kind = script = "timing"
 
     def __init__(self, source: PassTimingInstrument | Recording | TextRecording) -> None:
         self.source = source

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 
 class View:
-    """Base of all views: its text and its HTML are drawn from one list of parts. `kind` names the widget that shows it.
+    """Base of all views: its text and its HTML are drawn from one list of parts.
 
-    `whole` says how to see what a text leaves out that is longer than `limits.output_bytes`.
+    `kind` is what its data is called; `script` names the module in `static` that shows it live, "" for views without a
+    widget; `whole` says how to see what a text leaves out that is longer than `limits.output_bytes`.
     """
 
     kind = ""
+    script = ""
     whole = "frame() has a row for each"
 
     @property

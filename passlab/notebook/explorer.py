@@ -15,7 +15,6 @@ from passlab.display.nodes import node_of
 from passlab.display.page_answers import OWN
 from passlab.display.recording import RecordingView
 from passlab.display.rewrites import MOST, misses_data, parts_data, step_data
-from passlab.display.scripts import script
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.lab.comparison import compare
@@ -29,7 +28,6 @@ from passlab.notebook.view_widget import ViewWidget, notebook_variables
 class ComparisonWidget(ViewWidget):
     """Two recordings side by side."""
 
-    _esm = script("comparison")
     view: ComparisonView
 
     def _data(self) -> dict[str, Any]:
@@ -43,7 +41,6 @@ class ComparisonWidget(ViewWidget):
 class PipelineWidget(ViewWidget):
     """A recorded pipeline. `event` is the event of the pass that is shown; `variant` what another pipeline gave."""
 
-    _esm = script("pipeline")
     selected = traitlets.Int(-1).tag(sync=True)
     graphs = traitlets.Dict().tag(sync=True)
     comparison = traitlets.Dict().tag(sync=True)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import traitlets
 
 from passlab.display.recording import recording_view
-from passlab.display.scripts import script
 from passlab.errors import Diagnostic, PasslabError, visible
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -35,7 +34,7 @@ class LiveOptions(NamedTuple):
 class LiveWidget(PipelineWidget):
     """A program that is edited, and the recording of its pipeline. `source` and `pipeline` are what is typed."""
 
-    _esm = script("live")
+    _script = "live"
     source = traitlets.Unicode("").tag(sync=True)
     pipeline = traitlets.Unicode("").tag(sync=True)
     problems: Any = traitlets.List().tag(sync=True)

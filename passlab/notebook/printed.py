@@ -11,7 +11,7 @@ from IPython.display import display
 from passlab.display import instrument_view
 from passlab.instrument.printing import Printer
 from passlab.notebook.progress import PATIENCE
-from passlab.notebook.widgets import PrinterWidget
+from passlab.notebook.view_widget import ViewWidget
 
 SHARE = 10  # of the time of a pipeline, at most one part in so many goes into showing what it printed so far
 
@@ -20,7 +20,7 @@ class Printed:
     """The widget of one printer. A pipeline that ends soon shows it at its end, others as long as they run."""
 
     def __init__(self) -> None:
-        self.widget: PrinterWidget | None = None
+        self.widget: ViewWidget | None = None
         self.handle: Any = None
         self.next = monotonic() + PATIENCE
 
@@ -31,7 +31,7 @@ class Printed:
             return
         view = instrument_view(printer)
         if self.widget is None:
-            self.widget = PrinterWidget(view)
+            self.widget = ViewWidget(view)
             self.handle = display(self.widget, display_id=not whole or None)
         else:
             self.widget.view = view

@@ -14,7 +14,7 @@ import traitlets
 from IPython import get_ipython
 
 from passlab.display.nodes import node_of, number_of
-from passlab.display.scripts import style
+from passlab.display.scripts import script, style
 from passlab.display.view import View
 from passlab.ir.expr import Expr
 from passlab.ir.gc_pause import building
@@ -27,6 +27,7 @@ class ViewWidget(anywidget.AnyWidget):
     """Base of the widgets: one view, its data, and its static twins. `selection` has the nodes that are selected."""
 
     _css = style()
+    _script = ""  # of `display/static`; that of the view, unless given
     data = traitlets.Dict().tag(sync=True)
     nodes = traitlets.List(traitlets.Int()).tag(sync=True)
     selection: Any = traitlets.List()
@@ -35,6 +36,7 @@ class ViewWidget(anywidget.AnyWidget):
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self._esm = script(self._script or view.script)
         with building():
             data = self._data()
         super().__init__(data=data)

@@ -17,7 +17,6 @@ from passlab.debugger.instant import Instant
 from passlab.debugger.trace import Fork
 from passlab.display.graph import GraphView
 from passlab.display.page import document
-from passlab.display.scripts import script
 from passlab.display.stepper import StepperView, stepper_view
 from passlab.display.tensors import picture
 from passlab.display.text_recording import TextRecordingView, unit_names
@@ -27,58 +26,9 @@ from passlab.notebook.explorer import ComparisonWidget, PipelineWidget
 from passlab.notebook.view_widget import Change, ViewWidget, notebook_variables, static_twins
 
 
-class ModuleWidget(ViewWidget):
-    """A program."""
-
-    _esm = script("module")
-
-
-class ExecutableWidget(ViewWidget):
-    """The bytecode of an executable."""
-
-    _esm = script("module")
-
-
-class DiffWidget(ViewWidget):
-    """A difference between two programs."""
-
-    _esm = script("diff")
-
-
-class TimingWidget(ViewWidget):
-    """How long passes took."""
-
-    _esm = script("timing")
-
-
-class ValuesWidget(ViewWidget):
-    """A run on its program."""
-
-    _esm = script("values")
-
-
-class InstrumentWidget(ViewWidget):
-    """What an instrument measured."""
-
-    _esm = script("instrument")
-
-
-class PrinterWidget(ViewWidget):
-    """What a printing instrument showed, a line for each pass."""
-
-    _esm = script("printer")
-
-
-class SolvingWidget(ViewWidget):
-    """An analysis at work."""
-
-    _esm = script("solving")
-
-
 class GraphWidget(ViewWidget):
     """A dataflow graph."""
 
-    _esm = script("graph")
     view: GraphView
 
     def _heard(self, _: object, content: object, buffers: object) -> None:
@@ -93,7 +43,6 @@ LARGE_CELLS = 112  # of the heat maps that a kernel draws when asked
 class StepperWidget(ViewWidget):
     """A recorded run. `at` is the instant it shows; `now` the state there; `fork` the branch that was made last."""
 
-    _esm = script("stepper")
     at = traitlets.Int(0).tag(sync=True)
     pictures = traitlets.Dict().tag(sync=True)
     branch = traitlets.Dict().tag(sync=True)
@@ -229,7 +178,6 @@ class DumpWidget(ViewWidget):
     unit, what it is called, and after which step. All widgets of one recording follow the same name.
     """
 
-    _esm = script("dump")
     selected = traitlets.Int(-1).tag(sync=True)
     picked = traitlets.Dict().tag(sync=True)
     view: TextRecordingView
@@ -258,44 +206,28 @@ class DumpWidget(ViewWidget):
                 widget.picked = change["new"]
 
 
+# Those that answer the browser, or have more than a selection; all others are a plain `ViewWidget`.
 _WIDGETS: dict[str, type[ViewWidget]] = {
     "comparison": ComparisonWidget,
     "dump": DumpWidget,
-    "executable": ExecutableWidget,
-    "module": ModuleWidget,
-    "diff": DiffWidget,
     "graph": GraphWidget,
-    "instrument": InstrumentWidget,
     "pipeline": PipelineWidget,
-    "printer": PrinterWidget,
-    "solving": SolvingWidget,
     "stepper": StepperWidget,
-    "timing": TimingWidget,
-    "values": ValuesWidget,
 }
 
 
 def show(view: View) -> Any:
     """Return what displays a view in a notebook: a widget, or static output for views without one."""
-    widget = _WIDGETS.get(view.kind)
-    return Shown(view) if widget is None else widget(view)
+    return _WIDGETS.get(view.script, ViewWidget)(view) if view.script else Shown(view)
 
 
 __all__ = [
     "ComparisonWidget",
-    "DiffWidget",
     "DumpWidget",
-    "ExecutableWidget",
     "GraphWidget",
-    "InstrumentWidget",
-    "ModuleWidget",
     "PipelineWidget",
-    "PrinterWidget",
     "Shown",
-    "SolvingWidget",
     "StepperWidget",
-    "TimingWidget",
-    "ValuesWidget",
     "ViewWidget",
     "show",
 ]

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-import passlab
-from passlab.display import View, blame_view, diff_view, module_view, operators_view, recording_view, timing_view
 from tests.browser.lab_page import browser
-from tests.display.programs import network
+from tests.display.view_examples import EXAMPLES, VIEWS
 
 pytestmark = pytest.mark.browser
 THEMES = {"light": ("#ffffff", "rgba(0,0,0,.87)"), "dark": ("#111111", "rgba(255,255,255,.87)")}
@@ -48,24 +46,12 @@ def chrome(chromium: Path) -> Iterator[Browser]:
         yield launched
 
 
-def views() -> dict[str, View]:
-    rec = passlab.record(network(), "InferType, FoldConstant, FuseOps(fuse_opt_level=2), ToANormalForm", opt_level=3)
-    return {
-        "module": module_view(network()),
-        "diff": diff_view(rec["FuseOps"].diff()),
-        "blame": blame_view(rec),
-        "recording": recording_view(rec),
-        "timing": timing_view(rec),
-        "operators": operators_view(network()),
-    }
-
-
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("name", views())
+@pytest.mark.parametrize("name", VIEWS)
 def test_static_text_can_be_read(name, theme, chrome):
     paper, ink = THEMES[theme]
     page = chrome.new_page()
-    page.set_content(f'<body style="background:{paper};color:{ink}">{views()[name].html()}</body>')
+    page.set_content(f'<body style="background:{paper};color:{ink}">{EXAMPLES[name]().html()}</body>')
     contrast, text = page.evaluate(_LOWEST)
     page.close()
     assert contrast >= 4.5, text

@@ -7,7 +7,7 @@ from passlab import relay
 from passlab.display import executable_view
 from passlab.display.nodes import node_of
 from passlab.ir.expr import Call
-from passlab.notebook.widgets import show
+from passlab.notebook.widgets import ViewWidget, show
 
 NET = """
 def @half(%a: Tensor[(2, 3), float32]) { multiply(%a, 0.5f) }
@@ -17,7 +17,7 @@ def @main(%x: Tensor[(2, 3), float32]) { let %y = @half(exp(%x)); @half(tanh(%y)
 def test_every_instruction_has_its_line_and_its_node():
     exe = relay.vm.compile(passlab.parse(NET))
     widget = show(executable_view(exe))
-    assert type(widget).__name__ == "ExecutableWidget"
+    assert isinstance(widget, ViewWidget)
     data = widget.data
     lines = [data["lines"][row][0] for row in data["rows"]]
     at = 0

@@ -8,13 +8,12 @@ import re
 import pytest
 
 import passlab
-from passlab.display import diff_view, graph_view, module_view, recording_view, table_view
+from passlab.display import module_view, recording_view, table_view
 from passlab.display.page import document, write
 from passlab.display.scripts import STATIC, inline, script, style
 from passlab.errors import PasslabError
-from tests.display.programs import HOSTILE, hostile, network
-
-WIDGETS = ["module", "diff", "graph", "pipeline", "stepper"]
+from tests.display.programs import HOSTILE, Reader, hostile, network
+from tests.display.view_examples import EXAMPLES, LIVE, SCRIPTS
 
 
 def test_a_page_fetches_nothing():
@@ -42,12 +41,18 @@ def test_a_table_is_no_page():
         document(table_view(passlab.record(network(), "FuseOps").blame()))
 
 
-@pytest.mark.parametrize("view", [lambda: diff_view(passlab.diff(network(), network())), lambda: graph_view(network())])
-def test_every_widget_can_be_a_page(view):
-    assert '<div id="host">' in document(view())
+@pytest.mark.parametrize("name", LIVE)
+def test_every_view_with_a_widget_can_be_a_page_that_shows_its_static_form_first(name):
+    view = EXAMPLES[name]()
+    page = document(view)
+    first, rest = re.search(
+        r'<div class="pl-first">(.*)</div></div><noscript><style>.*</style>(.*)</noscript>', page, re.DOTALL
+    ).groups()
+    assert view.html() == f"<div>{first}{rest}</div>"
+    assert Reader(first).text.strip()
 
 
-@pytest.mark.parametrize("name", WIDGETS)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_is_one_module_without_imports(name):
     code = script(name)
     assert not re.search(r"^import |^export (?!default)", code, re.MULTILINE)
@@ -55,7 +60,7 @@ def test_a_script_is_one_module_without_imports(name):
     assert "</script" not in code
 
 
-@pytest.mark.parametrize("name", WIDGETS)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_page_needs_no_address_to_import_its_script_from(name):
     assert "export" not in inline(name).splitlines()[-1]
     assert "function render(" in inline(name)

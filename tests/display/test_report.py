@@ -87,8 +87,10 @@ def test_the_explorer_holds_every_program_and_says_all_without_scripts_too():
     state = json.loads(re.search(r'<script type="application/json" id="state">(.*?)</script>', page, re.DOTALL)[1])
     assert not state["data"]["partial"]
     assert all(program is not None for program in state["data"]["modules"])
-    fallback = re.search(r"<noscript>(.*)</noscript>", page, re.DOTALL)[1]
-    shown = "".join(Page(fallback).texts)
+    static = re.search(
+        r'<div class="pl-first">(.*)</div></div><noscript><style>.*</style>(.*)</noscript>', page, re.DOTALL
+    )
+    shown = "".join(Page("".join(static.groups())).texts)
     for part in ("2 of 2 passes ran, 1 changed", "2 FoldConstant", "The program at the end", "add(%0, 6f"):
         assert part in shown, part
 

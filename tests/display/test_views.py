@@ -2,169 +2,38 @@
 
 from __future__ import annotations
 
-import importlib
-import io
 import json
-import pkgutil
 import re
 
-import numpy as np
 import pytest
 
 import passlab
-from passlab import display, limits, relay, vm
+from passlab import limits
 from passlab.display import (
     View,
-    bisection_view,
-    blame_view,
-    campaign_view,
-    comparison_view,
-    culprit_view,
     diff_view,
-    executable_view,
-    failure_view,
-    frames_view,
-    graph_view,
-    instrument_view,
     module_view,
-    node_values_view,
     operators_view,
-    profile_view,
     recording_view,
-    reduction_view,
-    solving_view,
-    stepper_view,
-    storages_view,
-    table_view,
     timing_view,
-    tree_view,
 )
-from passlab.display.culprits import CampaignReport
-from passlab.display.instruments import printed_step_view
 from passlab.display.lanes import Lanes
-from passlab.display.text_comparison import text_comparison_view
-from passlab.display.text_graph import live_graph_view
-from passlab.display.text_recording import text_diff_view, text_recording_view
 from passlab.display.timing import flame_bars
-from passlab.dumps import read
 from passlab.errors import PassError
-from passlab.evaluate.samples import random_arguments
-from passlab.instrument import PassLimit, PassTimingInstrument, PrintIRAfter
-from passlab.lab import Campaign, compare, culprit, reduce, watch, watch_solver
-from passlab.recorders import GraphNode
+from passlab.instrument import PassTimingInstrument
 from passlab.transform import PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
-
-PIPELINE = "InferType, SimplifyInference, FuseOps(fuse_opt_level=2)"
-
-
-def recorded(**options):
-    return passlab.record(network(), PIPELINE, **{"opt_level": 2, **options})
-
-
-def profiled():
-    mod = network()
-    module = relay.build(mod).module(debug=True)
-    return module.profile(
-        **{n: np.zeros(s, module.get_input_info()[1][n]) for n, s in module.get_input_info()[0].items()}
-    )
-
-
-def watched():
-    return watch(network(), *random_arguments(network()["main"], 0))
-
-
-def failed():
-    @module_pass(opt_level=0, name="Broken")
-    def broken(mod, ctx):
-        raise ValueError("no way")
-
-    return passlab.record(network(), [broken])
-
-
-def printed():
-    printer = PrintIRAfter(diff=True, file=io.StringIO())
-    passlab.record(network(), PIPELINE, instruments=[printer])
-    return printer
-
-
-def limited():
-    limit = PassLimit(1)
-    passlab.record(network(), PIPELINE, instruments=[limit])
-    return limit
-
-
-def trace():
-    return vm.Debugger(network(), *random_arguments(network()["main"], 0)).trace
-
-
-# One of every class of views: the law below says that none is missing.
-EXAMPLES = {
-    "BisectionView": lambda: bisection_view(recorded().bisect(lambda mod: "Primitive=1" not in mod.astext())),
-    "BlameView": lambda: blame_view(recorded()),
-    "CampaignReport": lambda: CampaignReport(Campaign(passlab.transform.FoldConstant(), seed=0)),
-    "CampaignView": lambda: campaign_view(Campaign(passlab.transform.FoldConstant(), seed=0)),
-    "CulpritView": lambda: culprit_view(culprit(recorded(), seconds=20)),
-    "ComparisonView": lambda: comparison_view(compare(recorded(), recorded(disabled_pass=["FuseOps"]))),
-    "DiffView": lambda: diff_view(recorded()[3].diff()),
-    "ExecutableView": lambda: executable_view(relay.vm.compile(network())),
-    "FailureView": lambda: failure_view(failed().failed),
-    "FramesView": lambda: frames_view(trace()[1]),
-    "GraphView": lambda: graph_view(network()),
-    "InstrumentView": lambda: instrument_view(limited()),
-    "LiveGraphView": lambda: live_graph_view(
-        [GraphNode("x", "input", "x"), GraphNode("y", "exp", "y = exp(x)", ("x",))]
-    ),
-    "ModuleView": lambda: module_view(network()),
-    "NodeValuesView": lambda: node_values_view(watched()),
-    "OperatorsView": lambda: operators_view(network()),
-    "PrintedStepView": lambda: printed_step_view(printed().steps[-1]),
-    "PrinterView": lambda: instrument_view(printed()),
-    "ProfileView": lambda: profile_view(profiled()),
-    "RecordingView": lambda: recording_view(recorded()),
-    "ReductionView": lambda: reduction_view(reduce(network(), lambda mod: "nn.dense" in mod.astext())),
-    "SolvingView": lambda: solving_view(watch_solver(network(), "fusion")),
-    "StepperView": lambda: stepper_view(trace()),
-    "StoragesView": lambda: storages_view(trace().storage),
-    "TableView": lambda: table_view(recorded().blame()),
-    "TextComparisonView": lambda: text_comparison_view(read(DUMP).compare(read(DUMP))),
-    "TextGraphView": lambda: read(DUMP).graph("f", 2),
-    "TextDiffView": lambda: text_diff_view(read(DUMP).steps[-1].diff()),
-    "TextRecordingView": lambda: text_recording_view(read(DUMP)),
-    "TimingView": lambda: timing_view(recorded()),
-    "TreeView": lambda: tree_view({"a": None, "b": "a", "c": "a"}),
-}
-DUMP = b"""*** IR Dump After SimplifyCFGPass on f ***
-define i32 @f(i32 %x) {
-  %y = add i32 %x, 0
-  ret i32 %y
-}
-*** IR Dump After InstCombinePass on f ***
-define i32 @f(i32 %x) {
-  ret i32 %x
-}
-"""
-VIEWS = sorted(EXAMPLES)
-
-
-def classes(base=View):
-    for cls in base.__subclasses__():
-        yield cls
-        yield from classes(cls)
+from tests.display.view_examples import CLASSES, EXAMPLES, VIEWS, recorded
 
 
 def test_every_class_of_views_has_an_example():
-    for module in pkgutil.iter_modules(display.__path__):
-        if module.name != "layout_worker":  # a program of its own
-            importlib.import_module(f"passlab.display.{module.name}")
-    concrete = {cls.__name__ for cls in classes() if cls.__module__.startswith("passlab.")}
-    assert concrete == set(EXAMPLES)
+    assert set(CLASSES) == set(EXAMPLES)
     for name in VIEWS:
         assert type(EXAMPLES[name]()).__name__ == name
 
 
 def test_no_view_draws_its_text_or_its_html_by_hand():
-    own = [cls.__name__ for cls in classes() if {"text", "html"} & set(vars(cls))]
+    own = [name for name, cls in CLASSES.items() if {"text", "html"} & set(vars(cls))]
     assert not own, f"list what these consist of in `parts`: {', '.join(own)}"
 
 

@@ -14,7 +14,7 @@ from passlab.display import graph_view, module_view, recording_view, stepper_vie
 from passlab.errors import NodeTypeError, PassTypeError
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import MemoryInstrument
-from passlab.notebook.widgets import ModuleWidget, PipelineWidget, show
+from passlab.notebook.widgets import PipelineWidget, ViewWidget, show
 
 NET = "def @main(%x: Tensor[(2, 8), float32]) { tanh(nn.relu(add(%x, 1f))) }"
 
@@ -67,7 +67,7 @@ def test_any_value_with_a_view_shows_as_its_widget():
     net = passlab.parse("def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }")
     rec = passlab.record(net, "InferType")
     assert isinstance(passlab.notebook.show(rec), PipelineWidget)
-    assert isinstance(passlab.notebook.show(net), ModuleWidget)
+    assert isinstance(passlab.notebook.show(net), ViewWidget)
     assert "MemoryInstrument: 0 rows" in passlab.notebook.show(MemoryInstrument())._repr_mimebundle_()[0]["text/html"]
     with pytest.raises(PassTypeError, match="this value has no view"):
         passlab.notebook.show(3)
