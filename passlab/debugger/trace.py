@@ -248,6 +248,25 @@ def compile_program(program: IRModule | Expr | Recording) -> tuple[Executable, R
     return exe, recorder.recording_of(source)
 
 
+def recorded_code(exe: Executable) -> CodeMap:
+    """Return the instructions of an executable, with the recording of its compilation where that is known.
+
+    It is compiled once more for it; where other instructions come of that, or none, the recording is not known.
+    """
+    how = exe.compilation
+    if how is None:
+        return CodeMap(exe)
+    recorder = Recorder()
+    try:
+        with PassContext(**how.options, instruments=[recorder]):
+            again = compile_vm(how.program, how.target, params=how.params)
+    except PasslabError:
+        return CodeMap(exe)
+    if [f.listing() for f in again.functions] != [f.listing() for f in exe.functions]:
+        return CodeMap(exe)
+    return CodeMap(again, recorder.recording_of(how.program))
+
+
 def check(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
     """Return arguments fitted to the parameters of a function. Raises `RunError` for what does not fit."""
     if not isinstance(entry, str):

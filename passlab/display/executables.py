@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from passlab import limits
 from passlab.debugger.code_map import CodeMap
+from passlab.debugger.trace import recorded_code
 from passlab.display.listing import Line, LineTable, Piece
 from passlab.display.module import module_view
-from passlab.display.nodes import NO_NODE, number_of
+from passlab.display.nodes import Links, number_of
 from passlab.display.parts import Embedded, Fold, Part, Sentence
 from passlab.display.rows import Rows
 from passlab.display.view import View
-from passlab.errors import counted
-from passlab.ir.expr import Expr
+from passlab.errors import counted, visible
 from passlab.table import Table
 from passlab.vm.executable import Executable, VMFunction
 
@@ -59,26 +59,44 @@ class ExecutableView(View):
 
     def data(self) -> dict[str, Any]:
         most = limits.current().shown_lines
-        table = LineTable()
-        rows, nodes = [], []
-        for line, node in islice(self._lines(), most):
+        table, code = LineTable(), self._code
+        links = None if code.recording is None else Links(code.recording)
+        rows, nodes, chosen = [], [], []
+        for line, site in islice(self._lines(), most):
             rows.append(table.add(line))
-            nodes.append(NO_NODE if node is None else number_of(node))
+            own = [] if site is None else code.nodes(site)
+            nodes.append([number_of(node) for node in own])
+            chosen.append([] if site is None else [number_of(node) for node in code.sources(site)])
+            if links is not None:
+                for node in own:
+                    links.add_node(node)
         left_out = max(0, sum(len(function.instructions) + 2 for function in self.executable.functions) - most)
-        shown = {"rows": rows, "nodes": nodes, "left_out": left_out}
-        return {"kind": self.kind, "title": self.title, **shown, **table.data()}
+        return {
+            "kind": self.kind,
+            "title": self.title,
+            "rows": rows,
+            "nodes": nodes,
+            "chosen": chosen,
+            "left_out": left_out,
+            "links": links.data(lambda rule: table.text(visible(rule))) if links is not None else [],
+            **table.data(),
+        }
 
-    def _lines(self) -> Iterator[tuple[Line, Expr | None]]:
-        """Yield each line of the listing, and the node of the program that its instruction carries out."""
-        code = CodeMap(self.executable)
+    @cached_property
+    def _code(self) -> CodeMap:
+        """The instructions, with the recording of their compilation: what is selected are nodes of the program."""
+        return recorded_code(self.executable)
+
+    def _lines(self) -> Iterator[tuple[Line, int | None]]:
+        """Yield each line of the listing, and the number of its instruction."""
+        code = self._code
         for number, function in enumerate(self.executable.functions):
             head = f"{_head(function)} {{"
             yield Line(head, (Piece(0, head.index("("), "global", None, None),), None, None), None
             for site in range(code.bases[number], code.bases[number + 1]):
                 text = f"  {code.pc[site]:>4}  {code.text(site)}"
-                nodes = code.nodes(site)
                 pieces = tuple(self._pieces(text, len(code.functions) == 1))
-                yield Line(text, pieces, None, None), nodes[-1] if nodes else None
+                yield Line(text, pieces, None, None), site
             yield Line("}", (), None, None), None
 
     def _pieces(self, text: str, only: bool) -> Iterator[Piece]:

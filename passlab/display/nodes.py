@@ -69,15 +69,18 @@ class Links:
     def add_program(self, lines: Sequence[Line]) -> None:
         """Add the origins of the nodes of a program's lines, back to the input."""
         for line in lines:
-            node = line_node(line)
-            while node is not None and number_of(node) not in self._links:
-                origin = self._origins.get(node)
-                if origin is None:
-                    if isinstance(node, TupleGetItem):  # a part of a value was that value before
-                        self._links[number_of(node)] = (number_of(node.tuple_value), 0, "", True)
-                    break
-                self._add(node, origin)
-                node = origin.old
+            self.add_node(line_node(line))
+
+    def add_node(self, node: Expr | None) -> None:
+        """Add the origins of a node, back to the input."""
+        while node is not None and number_of(node) not in self._links:
+            origin = self._origins.get(node)
+            if origin is None:
+                if isinstance(node, TupleGetItem):  # a part of a value was that value before
+                    self._links[number_of(node)] = (number_of(node.tuple_value), 0, "", True)
+                break
+            self._add(node, origin)
+            node = origin.old
 
     def _add(self, node: Expr, origin: Origin) -> None:
         parent = NO_NODE if origin.old is None or origin.old is node else number_of(origin.old)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from passlab.display.module import ModuleView
-from passlab.display.nodes import line_node, number_of
+from passlab.display.nodes import NO_NODE, line_node, number_of
 from passlab.display.parts import Code, Fold, Part, Sentence
 from passlab.display.rows import Rows
 from passlab.display.view import View
@@ -60,17 +60,19 @@ class SolvingView(View):
     def data(self) -> dict[str, Any]:
         program = self.module.data()
         shown = self.nodes[: len(program["rows"])]
+        lines = [line_node(line) for line in self.module.lines[: len(shown)]]
         line_of = {node: at for at, node in enumerate(shown) if node is not None}
         return {
             **program,
             "kind": self.kind,
             "title": self.title,
+            "nodes": [NO_NODE if node is None else number_of(self.run.original(node)) for node in lines],
             "start": [visible(self.run.start.get(node, "")) if node is not None else None for node in shown],
             "steps": [
                 {
                     "said": visible(step.said),
                     "phase": visible(step.phase),
-                    "node": number_of(step.node),
+                    "node": number_of(self.run.original(step.node)),
                     "line": line_of.get(step.node, -1),
                     "changed": [[line_of[n], visible(text)] for n, text in step.changed.items() if n in line_of],
                 }

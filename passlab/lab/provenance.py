@@ -240,7 +240,7 @@ class Provenance:
 
     def follow(self, node: Expr, steps: Sequence[Event]) -> list[tuple[Event, list[Expr]]]:
         """Return for each step the nodes of its program that are a node, were it, or became of it."""
-        older = set(self._ancestors(node))
+        older = set(self.ancestors(node))
         related: dict[Expr, bool] = {}
         followed: list[tuple[Event, list[Expr]]] = []
         for step in steps:
@@ -248,14 +248,14 @@ class Provenance:
             for function in step.after.functions.values():
                 for other in post_order(function):
                     if other not in related:
-                        related[other] = other in older or node in self._ancestors(other)
+                        related[other] = other in older or node in self.ancestors(other)
                     if related[other]:
                         nodes.append(other)
             followed.append((step, nodes))
         return followed
 
-    def _ancestors(self, node: Expr) -> list[Expr]:
-        """The node and all that it was before, the newest first."""
+    def ancestors(self, node: Expr) -> list[Expr]:
+        """Return a node and all that it was before, the newest first."""
         chain: list[Expr] = []
         at: Expr | None = node
         while at is not None and at not in chain:

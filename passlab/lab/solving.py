@@ -10,8 +10,8 @@ any state is computed from the steps before it.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from passlab.analysis.fusion import FusionGraph
@@ -26,7 +26,7 @@ from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Tuple, TupleGe
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rebuild, result_of
-from passlab.lab.recording import module_of
+from passlab.lab.recording import Recorder, module_of
 from passlab.passes.program.infer_type import InferType
 from passlab.table import Table
 from passlab.transform.context import PassContext
@@ -45,12 +45,20 @@ class SolvingStep:
 
 @dataclass(frozen=True, eq=False)
 class Solving:
-    """An analysis of a program, step by step. `start` is the state of each node before the first step."""
+    """An analysis of a program, step by step. `start` is the state of each node before the first step.
+
+    Where an analysis looks at a program that was made of the one it was given, `originals` has what its nodes were.
+    """
 
     algorithm: str
     mod: IRModule
     start: dict[Expr, str]
     steps: tuple[SolvingStep, ...]
+    originals: Mapping[Expr, Expr] = field(default_factory=dict)
+
+    def original(self, node: Expr) -> Expr:
+        """Return what a node was in the program that was given, itself where it was there or nothing is known."""
+        return self.originals.get(node, node)
 
     def state(self, number: int) -> dict[Expr, str]:
         """Return what is known of each node after so many steps; 0 is the start."""
@@ -95,13 +103,27 @@ def watch_solver(program: Any, algorithm: str = "fusion") -> Solving:
 # ---------------------------------------------------------------- fusion
 def _fusion(mod: IRModule) -> Solving:
     """Groups growing over the post-dominator tree, as `FuseOps` does it under the pass context in force."""
-    typed = InferType()(mod)
+    recorder = Recorder()
+    with PassContext.current().derived(instruments=[recorder]):
+        typed = InferType()(mod)
     limit = int(PassContext.current().get_config("relay.FuseOps.max_depth") or 256)
     start: dict[Expr, str] = {}
     steps: list[SolvingStep] = []
     for function in [function for _, function in typed.items() if not function.is_primitive]:
         _Groups(function, limit, start, steps)
-    return Solving("fusion", typed, start, tuple(steps))
+    return Solving("fusion", typed, start, tuple(steps), _originals(mod, typed, recorder))
+
+
+def _originals(program: IRModule, watched: IRModule, recorder: Recorder) -> dict[Expr, Expr]:
+    """For the nodes of a program that was made of another, while a recorder watched, what they were there."""
+    there = {node for _, function in program.items() for node in post_order(function)}
+    provenance = recorder.recording.provenance
+    originals = {}
+    for node in post_order(*[function for _, function in watched.items()]):
+        older = next((one for one in provenance.ancestors(node) if one in there), node)
+        if older is not node:
+            originals[node] = older
+    return originals
 
 
 class _Groups:
@@ -141,7 +163,9 @@ class _Groups:
 # ---------------------------------------------------------------- memory
 def _memory(mod: IRModule) -> Solving:
     """Results placed in storages, as building a graph does it: of the program that the graph is made of."""
-    code = graph_code(mod)
+    recorder = Recorder()
+    with PassContext.current().derived(instruments=[recorder]):
+        code = graph_code(mod)
     rows = [0]
     for node in code.nodes:
         rows.append(rows[-1] + node.num_outputs)
@@ -169,7 +193,7 @@ def _memory(mod: IRModule) -> Solving:
         value = made_by[decision.result]
         state = f"storage {decision.storage}, {decision.size:,} bytes"
         steps.append(SolvingStep(number, "largest first", value, sentence, {value: state}))
-    return Solving("memory", code.mod, start, tuple(steps))
+    return Solving("memory", code.mod, start, tuple(steps), _originals(mod, code.mod, recorder))
 
 
 def _gap_text(decision: Placement) -> str:
@@ -186,17 +210,19 @@ def _types(mod: IRModule) -> Solving:
 
     Where that is not enough, what is annotated elsewhere is kept. A program with errors is watched up to them.
     """
-    bare = _bare(mod, annotated=False)
+    bare, copies = _bare(mod, annotated=False)
     steps, errors = _inference(bare)
     if errors:
-        bare = _bare(mod, annotated=True)
+        bare, copies = _bare(mod, annotated=True)
         steps, errors = _inference(bare)
     last = steps[-1].node if steps else None
     for error in errors:
         if last is not None:
             steps.append(SolvingStep(len(steps) + 1, "ends with an error", last, error.message, {}))
     start = {node: "" for step in steps for node in step.changed}
-    return Solving("types", bare, start, tuple(steps))
+    return Solving(
+        "types", bare, start, tuple(steps), {copy: node for node, copy in copies.items() if copy is not node}
+    )
 
 
 def _inference(mod: IRModule) -> tuple[list[SolvingStep], list[Diagnostic]]:
@@ -222,8 +248,10 @@ def _enter_call(node: Expr) -> str:
     return f"@{node.name_hint}" if isinstance(node, GlobalVar) else node_name(node)
 
 
-def _bare(mod: IRModule, annotated: bool) -> IRModule:
-    """A copy of a program none of whose nodes has a type; unless `annotated`, without what inference writes into it.
+def _bare(mod: IRModule, annotated: bool) -> tuple[IRModule, dict[Expr, Expr]]:
+    """A copy of a program none of whose nodes has a type, and the copy of each of its nodes.
+
+    Unless `annotated`, it is without what inference writes into a program.
 
     That is what is said of variables and of parameters of functions inside, result types, and type arguments of calls.
     """
@@ -246,7 +274,7 @@ def _bare(mod: IRModule, annotated: bool) -> IRModule:
             fields["type_args"] = ()
         fields["span"] = node.span
         copies[node] = type(node)(**fields)
-    return mod.with_functions({name: result_of(function, copies) for name, function in mod.items()})
+    return mod.with_functions({name: result_of(function, copies) for name, function in mod.items()}), copies
 
 
 ALGORITHMS: dict[str, Callable[[IRModule], Solving]] = {"fusion": _fusion, "memory": _memory, "types": _types}

@@ -30,8 +30,11 @@ class ViewWidget(anywidget.AnyWidget):
     _script = ""  # of `display/static`; that of the view, unless given
     data = traitlets.Dict().tag(sync=True)
     nodes = traitlets.List(traitlets.Int()).tag(sync=True)
+    related = traitlets.Dict().tag(sync=True)
     selection: Any = traitlets.List()
     _live: ClassVar[WeakSet[ViewWidget]] = WeakSet()
+    _leader: ClassVar[ViewWidget | None] = None  # the widget whose selection the others take over just now
+    _parents: tuple[Any, dict[int, int]] = ([], {})  # the links of the data, and the same as numbers by number
     _own_layout: Any = None  # until the widget is built: one that could not be is closed, too
 
     def __init__(self, view: View) -> None:
@@ -64,14 +67,31 @@ class ViewWidget(anywidget.AnyWidget):
 
     @traitlets.observe("nodes")
     def _nodes_changed(self, change: Change) -> None:
-        """Keep `selection` in step, and light the same nodes in all other widgets."""
+        """Keep `selection` in step, and light the same nodes, and what they were and became, in all widgets."""
         numbers = change["new"]
         kept = {number_of(node): node for node in self.selection}
         selected = [kept.get(number) or node_of(number) for number in numbers]
         self.selection = [node for node in selected if node is not None]
-        for widget in list(ViewWidget._live):
-            if widget is not self and widget.nodes != numbers:
-                widget.nodes = numbers
+        if ViewWidget._leader is not None:
+            return
+        ViewWidget._leader = self
+        try:
+            widgets = list(ViewWidget._live)
+            related = relatives(numbers, [parents for widget in widgets if (parents := widget.parents)])
+            for widget in widgets:
+                with widget.hold_sync():
+                    widget.related = related
+                    widget.nodes = numbers
+        finally:
+            ViewWidget._leader = None
+
+    @property
+    def parents(self) -> dict[int, int]:
+        """Which node was which before, by number, as far as the view knows: see `display.nodes.Links`."""
+        links = self.data.get("links", [])
+        if links is not self._parents[0]:
+            self._parents = (links, dict(zip(links[::5], links[1::5], strict=True)))
+        return self._parents[1]
 
     def _data(self) -> dict[str, Any]:
         """What the browser gets at first."""
@@ -84,6 +104,32 @@ class ViewWidget(anywidget.AnyWidget):
         bundle = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         return {**(data or {}), **static_twins(self.view)}, metadata
+
+
+def relatives(numbers: list[int], histories: list[dict[int, int]]) -> dict[str, Any]:
+    """Return what nodes were before, the newest first for each, and all that became of them, as far as views know."""
+    before = []
+    for number in numbers:
+        trail = [number]
+        while (older := _before(trail[-1], histories)) >= 0 and older not in trail:
+            trail.append(older)
+        before.append(trail[1:])
+    after: dict[int, None] = dict.fromkeys(numbers)
+    children: dict[int, list[int]] = {}
+    for parents in histories if numbers else ():
+        for child, parent in parents.items():
+            children.setdefault(parent, []).append(child)
+    waiting = list(numbers)
+    while waiting:
+        new = [child for child in children.get(waiting.pop(), ()) if child not in after]
+        after.update(dict.fromkeys(new))
+        waiting += new
+    return {"of": numbers, "before": before, "after": list(after)[len(numbers) :]} if numbers else {}
+
+
+def _before(number: int, histories: list[dict[int, int]]) -> int:
+    """What a node was before, -1 where no view knows."""
+    return next((parents[number] for parents in histories if parents.get(number, -1) >= 0), -1)
 
 
 def static_twins(view: View) -> dict[str, str]:

@@ -20,6 +20,7 @@ from passlab.vm.kernels.primitive import Kernel, make_kernel
 from passlab.vm.kernels.providers import Provider
 
 if TYPE_CHECKING:
+    from passlab.ir.module import IRModule
     from passlab.vm.files.saving import KernelLibrary
 
 
@@ -75,6 +76,19 @@ class VMFunction:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, eq=False)
+class Compilation:
+    """What an executable was compiled of, and under which options of a pass context.
+
+    Views compile it again to tell where its instructions come from.
+    """
+
+    program: IRModule
+    params: Mapping[str, Any] | None
+    target: Any
+    options: Mapping[str, Any]
+
+
 @dataclass(eq=False)
 class Executable:
     """Everything a machine needs. Functions and kernels are numbered in the order of their tuples.
@@ -83,7 +97,7 @@ class Executable:
     values that leave the machine; `entry_types` functions with the parameters of those that may be called from outside.
     Constants that are kept elsewhere are None, and `late_bound` has their names by number. Devices are numbered too,
     the host is the first; `const_device_indexes` says where each constant is needed. `providers`, one for each device,
-    compute there; without them NumPy does.
+    compute there; without them NumPy does. `compilation` says how a compiler made it, which files do not.
     """
 
     functions: tuple[VMFunction, ...]
@@ -96,6 +110,7 @@ class Executable:
     virtual_devices: tuple[VirtualDevice, ...] = (VirtualDevice(),)
     const_device_indexes: tuple[int, ...] = ()
     providers: tuple[Provider, ...] = ()
+    compilation: Compilation | None = None
 
     def __post_init__(self) -> None:
         if not self.const_device_indexes:

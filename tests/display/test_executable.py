@@ -7,6 +7,7 @@ from passlab import relay
 from passlab.display import executable_view
 from passlab.display.nodes import node_of
 from passlab.ir.expr import Call
+from passlab.ir.walk import post_order
 from passlab.notebook.widgets import ViewWidget, show
 
 NET = """
@@ -15,7 +16,8 @@ def @main(%x: Tensor[(2, 3), float32]) { let %y = @half(exp(%x)); @half(tanh(%y)
 
 
 def test_every_instruction_has_its_line_and_its_node():
-    exe = relay.vm.compile(passlab.parse(NET))
+    program = passlab.parse(NET)
+    exe = relay.vm.compile(program)
     widget = show(executable_view(exe))
     assert isinstance(widget, ViewWidget)
     data = widget.data
@@ -36,10 +38,21 @@ def test_every_instruction_has_its_line_and_its_node():
         name: n for line, n in zip(lines, data["nodes"], strict=True) for name in exe.kernel_names if name in line
     }
     assert set(kernels) == set(exe.kernel_names)
-    for name, number in kernels.items():
-        node = node_of(number)
-        assert isinstance(node, Call)
-        assert node.op.name.rpartition(".")[2] in name
+    for name, numbers in kernels.items():
+        nodes = [node_of(number) for number in numbers]
+        assert all(isinstance(node, Call) for node in nodes)
+        assert [node.op.name for node in nodes if node.op.name.rpartition(".")[2] not in name] == []
+    selected = {node_of(number) for numbers in data["chosen"] for number in numbers}
+    assert {node for node in post_order(program["main"]) if isinstance(node, Call)} <= selected
+
+
+def test_a_listing_that_was_read_from_a_file_selects_its_own_nodes():
+    code, library = relay.vm.compile(passlab.parse(NET)).save()
+    view = executable_view(relay.vm.Executable.load_exec(code, library))
+    data = view.data()
+    assert data["links"] == []
+    own = {number for numbers in data["nodes"] for number in numbers}
+    assert {number for numbers in data["chosen"] for number in numbers} == own
 
 
 def test_the_head_of_a_large_listing_tells_what_is_left_out():

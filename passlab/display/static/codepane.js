@@ -12,7 +12,8 @@ export class CodePane {
   /** @param {HTMLElement} root where cards may hover @param {import("./selection.js").Selection} [selection] of the nodes of lines */
   constructor(root, selection) {
     this.selection = selection;
-    this.nodes = /** @type {number[]} */ ([]); // the node of each line, -1 for none
+    this.nodes = /** @type {(number | number[])[]} */ ([]); // the node of each line, or several; -1 for none
+    this.chosen = this.nodes; // what a click on each line selects
     this.table = /** @type {Table} */ ({ lines: [], texts: [] });
     this.lines = /** @type {number[]} */ ([]);
     this.ends = /** @type {number[]} */ ([]); // for each line that can be folded, the last line it hides; else -1
@@ -49,9 +50,9 @@ export class CodePane {
       const maker = target.closest(".pl-maker"), by = maker ? this.gutter.event(this.lineAt(maker)) : -1;
       if (maker) return by >= 0 && this.asked && this.asked(by);
       if (String(window.getSelection())) return;
-      const row = target.closest(".pl-row"), node = row ? this.nodes[this.lineAt(row)] ?? -1 : -1;
+      const row = target.closest(".pl-row"), nodes = [(row ? this.chosen[this.lineAt(row)] : undefined) ?? []].flat().filter((node) => node >= 0);
       if (nameAt(target) || this.picked) this.pick(nameAt(target));
-      if (this.selection && node >= 0) this.selection.toggle([node]);
+      if (this.selection && nodes.length) this.selection.toggle(nodes);
     });
     this.box.addEventListener("mouseover", (event) => {
       const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
@@ -67,12 +68,13 @@ export class CodePane {
   /**
    * Show a program. @param {Table} table @param {number[]} lines numbers of lines of the table
    * @param {import("./gutter.js").Makers | null} [makers] @param {number[] | null} [origins] who made each line: see `Gutter`
-   * @param {number[]} [nodes] the node of each line, -1 for none
+   * @param {(number | number[])[]} [nodes] the node of each line, or several; -1 for none
+   * @param {(number | number[])[]} [chosen] what a click on each line selects, where that is not its node
    */
-  show(table, lines, makers = null, origins = null, nodes = []) {
+  show(table, lines, makers = null, origins = null, nodes = [], chosen = nodes) {
     const same = this.table === table && this.lines === lines, sameOrigins = this.gutter.lines === origins;
     const offset = this.selectedOffset();
-    [this.table, this.lines, this.nodes] = [table, lines, nodes];
+    [this.table, this.lines, this.nodes, this.chosen] = [table, lines, nodes, chosen];
     if (!same || !sameOrigins) this.gutter.show(makers, origins);
     if (same) return sameOrigins ? undefined : this.arrange();
     this.ends = ends(lines.map((number) => table.lines[number][0]));
@@ -121,7 +123,15 @@ export class CodePane {
     this.rows.update(true);
     this.tick();
     const row = this.selectedRow();
-    if (row >= 0) this.rows.reveal(row);
+    if (row >= 0 && !this.isLitInSight()) this.rows.reveal(row);
+  }
+
+  /** Whether a selected line is in sight. */
+  isLitInSight() {
+    const { top, high } = this.rows;
+    for (let i = Math.ceil(top / ROW); (i + 1) * ROW <= top + high && 3 * i < this.seen.length; i++)
+      if (this.selection && this.selection.has(this.nodes[this.seen[3 * i]] ?? -1)) return true;
+    return false;
   }
 
   /** Lay the lines out: what is folded, and where they break. */

@@ -52,7 +52,7 @@ function render({ model, el: host }) {
     const data = model.get("data");
     title.textContent = data.title;
     selection.learn(data.links || []);
-    pane.show(data, data.rows, data.makers, data.makers ? data.makers.rows : null, data.nodes);
+    pane.show(data, data.rows, data.makers, data.makers ? data.makers.rows : null, data.nodes, data.chosen);
     count();
   };
   return mountPane({ model, el: host }, root, selection, pane, update);

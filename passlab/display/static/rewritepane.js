@@ -143,7 +143,7 @@ export class RewritePane {
   }
 
   askWhy() {
-    const node = this.selection.nodes[0];
+    const node = this.selection.roots[0];
     if (node === undefined) return this.kept.replaceChildren(el("div", "pl-dim", "Select a line or a box first."));
     this.model.send({ why_not: [this.event, node] });
   }

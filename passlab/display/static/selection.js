@@ -10,8 +10,16 @@ export class Lineage {
   /** @param {number[]} links */
   constructor(links = []) {
     this.links = /** @type {Map<number, Link>} */ (new Map());
-    for (let at = 0; at < links.length; at += 5)
+    this.parents = new Set();
+    for (let at = 0; at < links.length; at += 5) {
       this.links.set(links[at], { parent: links[at + 1], event: links[at + 2], rule: links[at + 3], rebuilt: links[at + 4] === 1 });
+      this.parents.add(links[at + 1]);
+    }
+  }
+
+  /** Whether anything is known of a node. @param {number} node */
+  knows(node) {
+    return this.links.has(node) || this.parents.has(node);
   }
 
   /** A node and all that it was before, the newest first. @param {number} node @returns {number[]} */
@@ -22,10 +30,18 @@ export class Lineage {
   }
 }
 
+/**
+ * What other views know of the nodes `of`: what each was before, the newest first, and all that became of them.
+ * @typedef {{of?: number[], before?: number[][], after?: number[]}} Related
+ */
+
 /** The nodes that are selected, and those they came from or became. Views listen to it; it listens to nobody. */
 export class Selection {
   constructor() {
     this.nodes = /** @type {number[]} */ ([]);
+    this.told = /** @type {Related} */ ({});
+    this.after = /** @type {Set<number>} */ (new Set()); // what became of them in other views
+    this.roots = /** @type {number[]} */ ([]); // for each selected node itself, or the nearest that it was and that is known here
     this.lineage = new Lineage();
     this.listeners = /** @type {(() => void)[]} */ ([]);
     this.before = /** @type {Set<number>} */ (new Set()); // the selected nodes and their ancestors
@@ -44,15 +60,20 @@ export class Selection {
   }
 
   index() {
-    this.before = new Set(this.nodes.flatMap((node) => this.lineage.ancestors(node)));
+    const { before = [], after = [] } = this.told, { lineage } = this;
+    this.roots = this.nodes.map((node, at) => (lineage.knows(node) ? node : (before[at] || []).find((older) => lineage.knows(older)) ?? node));
+    this.before = new Set([...this.nodes, ...before.flat(), ...this.roots].flatMap((node) => lineage.ancestors(node)));
+    this.after = new Set(after);
     this.related.clear();
   }
 
-  /** Select nodes, none to let go. @param {number[]} nodes */
-  set(nodes) {
-    const chosen = nodes.filter((node) => node >= 0);
-    if (chosen.length === this.nodes.length && chosen.every((node, at) => node === this.nodes[at])) return;
+  /** Select nodes, none to let go. @param {number[]} nodes @param {Related} [told] what other views know of them */
+  set(nodes, told = {}) {
+    const chosen = nodes.filter((node) => node >= 0), alike = (/** @type {number[]} */ others) => chosen.length === others.length && chosen.every((node, at) => node === others[at]);
+    const heard = told.of && alike(told.of) ? told : {}, same = alike(this.nodes);
+    if (same && (heard === this.told || !heard.of)) return;
     this.nodes = chosen;
+    this.told = heard;
     this.index();
     for (const run of this.listeners) run();
   }
@@ -62,13 +83,15 @@ export class Selection {
     this.set(this.nodes.length && nodes.length && nodes.every((node) => this.nodes.includes(node)) ? [] : nodes);
   }
 
-  /** Whether a node is selected, was one that is, or came from one that is. @param {number} node */
+  /** Whether a node is selected, was one that is, or came from one that is; of several, whether one is. @param {number | number[]} node @returns {boolean} */
   has(node) {
-    if (node < 0 || !this.nodes.length) return false;
-    if (this.before.has(node)) return true;
+    if (!this.nodes.length) return false;
+    if (Array.isArray(node)) return node.some((one) => this.has(one));
+    if (node < 0) return false;
+    if (this.before.has(node) || this.after.has(node)) return true;
     let known = this.related.get(node);
     if (known === undefined) {
-      known = this.lineage.ancestors(node).some((older) => this.nodes.includes(older));
+      known = this.lineage.ancestors(node).some((older) => this.roots.includes(older));
       this.related.set(node, known);
     }
     return known;
@@ -89,10 +112,12 @@ export function followSelection(model, selection) {
     model.set("nodes", selection.nodes);
     model.save_changes();
   });
-  const changed = () => selection.set(model.get("nodes") || []);
+  const changed = () => selection.set(model.get("nodes") || [], model.get("related") || {});
   changed();
-  model.on("change:nodes", changed);
-  return () => model.off("change:nodes", changed);
+  for (const name of ["change:nodes", "change:related"]) model.on(name, changed);
+  return () => {
+    for (const name of ["change:nodes", "change:related"]) model.off(name, changed);
+  };
 }
 
 /**

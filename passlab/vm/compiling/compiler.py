@@ -20,7 +20,7 @@ from passlab.passes.lowering.plan_devices import PlanDevices
 from passlab.rewriting.parameters import bind_params
 from passlab.transform import PassContext, Sequential, parse_pipeline
 from passlab.vm.compiling.codegen import FunctionCode, Pool, is_closure
-from passlab.vm.executable import Executable
+from passlab.vm.executable import Compilation, Executable
 from passlab.vm.verifier import verify
 
 # The passes that improve a program, in Relay's order. The context decides which of them run: those of level 3 and 4
@@ -136,7 +136,16 @@ def compile(
     """
     mod = as_module(mod)
     with building():
-        return generate(optimize(mod, params, target), mod)
+        exe = generate(optimize(mod, params, target), mod)
+    context = PassContext.current()
+    options = {
+        "opt_level": context.opt_level,
+        "required_pass": context.required_pass,
+        "disabled_pass": context.disabled_pass,
+        "config": context.config,
+    }
+    exe.compilation = Compilation(mod, params, target, options)
+    return exe
 
 
 def generate(mod: IRModule, original: IRModule | None = None) -> Executable:
