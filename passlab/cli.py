@@ -36,6 +36,7 @@ from passlab.transform import list_passes
 from passlab.transform.pipeline import as_pass, context_names
 
 if TYPE_CHECKING:
+    from passlab.dumps import TextRecording
     from passlab.ir.module import IRModule
 
 
@@ -77,12 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     opt.add_argument("--print-after", metavar="PASSES", help="print the program after these passes (`all`: after each)")
     opt.add_argument("--dump", type=Path, metavar="DIR", help="write the program after each pass to numbered files")
     opt.add_argument("--no-meta-data", action="store_true", help="leave the metadata section out")
-    run = commands.add_parser("run", help="run a function of a program and print its result")
-    _program_argument(run, _run)
-    run.add_argument("--entry", default="main", metavar="FUNCTION", help="the function (default main)")
-    run.add_argument("--args", type=Path, metavar="FILE", help="arguments, an .npz by name of the parameter")
-    run.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of made-up arguments (default 0)")
-    run.add_argument("--executor", default="debug", help="debug, graph, vm or aot (default debug)")
+    _run_arguments(commands)
     report = commands.add_parser("report", help="record a pipeline as one HTML file, or as a folder")
     _pipeline_arguments(report, _report)
     report.add_argument("out", type=Path, help="the HTML file; a name without .html is a folder of text and JSON")
@@ -94,6 +90,16 @@ def _parser() -> argparse.ArgumentParser:
     doctor = commands.add_parser("doctor", help="tell which optional parts are installed and what works")
     doctor.set_defaults(command=_doctor)
     return parser
+
+
+def _run_arguments(commands: Any) -> None:
+    """Declare the command that runs programs."""
+    run = commands.add_parser("run", help="run a function of a program and print its result")
+    _program_argument(run, _run)
+    run.add_argument("--entry", default="main", metavar="FUNCTION", help="the function (default main)")
+    run.add_argument("--args", type=Path, metavar="FILE", help="arguments, an .npz by name of the parameter")
+    run.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of made-up arguments (default 0)")
+    run.add_argument("--executor", default="debug", help="debug, graph, vm or aot (default debug)")
 
 
 def _search_arguments(commands: Any) -> None:
@@ -394,7 +400,12 @@ def _dump(options: argparse.Namespace) -> int:
         culprit = recording.bisect(options.bisect, unit=options.unit)
         print(culprit)
         return int(culprit.step is not None)
-    hidden = _names(options.hide)
+    _print_part(recording, options)
+    return 0
+
+
+def _print_part(recording: TextRecording, options: argparse.Namespace) -> None:
+    """Print the part of a dump that the options name: found lines, a step, the blame of a unit, or all of it."""
     if options.find is not None:
         for one in recording.find(options.find):
             print(f"{one.unit or 'module'}: after step {one.first} to {one.last}: {visible(one.line)}")
@@ -403,7 +414,7 @@ def _dump(options: argparse.Namespace) -> int:
             step = recording[int(options.step) if options.step.lstrip("-").isdigit() else options.step]
         except IndexError as error:
             raise DumpError(Diagnostic(f"there is no {error}")) from error
-        print(f"{step}\n{visible(recording.diff(step, unit=options.unit, filters=hidden).text())}")
+        print(f"{step}\n{visible(recording.diff(step, unit=options.unit, filters=_names(options.hide)).text())}")
         why_not = recording.no_command(step)
         if step.command or why_not:
             print(f"run just this pass: {step.command or why_not}")
@@ -411,7 +422,6 @@ def _dump(options: argparse.Namespace) -> int:
         print(recording.blame(options.unit).text())
     else:
         print(recording.text())
-    return 0
 
 
 def _passes(options: argparse.Namespace) -> int:

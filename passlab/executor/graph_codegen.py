@@ -63,6 +63,14 @@ class Placement(NamedTuple):
     storage: int = -1
 
 
+def _pinned_constants(function: Function, nodes: list[Expr]) -> set[Expr]:
+    """Return the constants that only `on_device` calls use: these load them where they are needed."""
+    pinned = {n.args[0] for n in nodes if isinstance(n, Call) and is_call_of(n, "on_device")}
+    others = (n for n in (*nodes, Tuple((function.body,))) if not is_call_of(n, "on_device"))
+    pinned -= {part for n in others for part in children(n)}
+    return {n for n in pinned if isinstance(n, Constant)}
+
+
 class GraphCode:
     """Makes the graph of one function whose operators are calls of the module's primitive functions.
 
@@ -89,16 +97,9 @@ class GraphCode:
         self.named: dict[Expr, Expr] = {
             n.var: n.value for n in nodes if isinstance(n, Let) and not isinstance(n.value, Function)
         }
-        pinned = {n.args[0] for n in nodes if isinstance(n, Call) and is_call_of(n, "on_device")}
-        pinned -= {
-            part for n in (*nodes, Tuple((function.body,))) if not is_call_of(n, "on_device") for part in children(n)
-        }
+        pinned = _pinned_constants(function, nodes)
         for node in nodes:
-            if (
-                node not in self.entries
-                and not (isinstance(node, Constant) and node in pinned)
-                and node not in self.named
-            ):
+            if node not in self.entries and node not in pinned and node not in self.named:
                 self._node(node)
         self.heads = self._entries(function.body)
         self.graph = self._graph(self.heads)

@@ -247,8 +247,7 @@ def _value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _Kind, siz
             build.append(("data", constructor, depth))
             build.extend(("type", field, depth + 1) for field in reversed(fields))
         else:
-            hint = "give it: inputs=[...]"
-            message = f"%{param.name_hint} has no random value"
+            message, hint = f"%{param.name_hint} has no random value", "give it: inputs=[...]"
             raise RunError(Diagnostic(message, expected="tensors or data", found=str(what), hint=hint))
     return values[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -50,18 +51,19 @@ def _accumulate(ufunc: np.ufunc, data: Array, axis: int) -> Array:
     return result
 
 
-def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None) -> Op:
-    def kernel(attrs: Attrs, data: Array) -> Array:
-        made_in = array_dtype(attrs.dtype) if attrs.dtype else data.dtype
-        rows = data.reshape(-1) if attrs.axis is None else data
-        axis = attrs.axis if attrs.axis is not None else 0
-        rows = rows.astype(made_in, copy=False)
-        if not attrs.exclusive:
-            return _accumulate(ufunc, rows, axis)
-        result = np.full(rows.shape, start, made_in)
-        np.moveaxis(result, axis, 0)[1:] = np.moveaxis(_accumulate(ufunc, rows, axis), axis, 0)[:-1]
-        return result
+def _running(ufunc: np.ufunc, start: int, attrs: Attrs, data: Array) -> Array:
+    """The kernel of a scan; an exclusive one starts with `start` and leaves the last element out."""
+    rows = data.reshape(-1) if attrs.axis is None else data
+    axis = attrs.axis if attrs.axis is not None else 0
+    rows = rows.astype(array_dtype(attrs.dtype) if attrs.dtype else data.dtype, copy=False)
+    if not attrs.exclusive:
+        return _accumulate(ufunc, rows, axis)
+    result = np.full(rows.shape, start, rows.dtype)
+    np.moveaxis(result, axis, 0)[1:] = np.moveaxis(_accumulate(ufunc, rows, axis), axis, 0)[:-1]
+    return result
 
+
+def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None) -> Op:
     return operator(
         name,
         ("data",),
@@ -85,7 +87,7 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
             f'{name}(%x: (3), axis=0, dtype="int64")',
         ),
         example=f"{name}(%x, axis=1)",
-    )(kernel)
+    )(partial(_running, ufunc, start))
 
 
 def _cumsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:

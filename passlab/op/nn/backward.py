@@ -101,11 +101,11 @@ _POOL = (
 )
 
 
+_SHARE = {True: ", shared by its elements", False: " goes to its first maximum"}
+
+
 def _declare_pool_grad(mean: bool) -> Op:
     name = f"nn.{'avg' if mean else 'max'}_pool2d_grad"
-    doc = "The gradient of nn.max_pool2d for its data: each window's gradient goes to its first maximum."
-    if mean:
-        doc = "The gradient of nn.avg_pool2d for its data: each window's gradient, shared by its elements."
     return operator(
         name,
         ("grad", "data"),  # the order of calls; TVM names the two the other way round
@@ -129,7 +129,7 @@ def _declare_pool_grad(mean: bool) -> Op:
             f"{name}(%g: (1, 1, 3, 3), %x: (1, 1, 4, 4), pool_size=[2, 2], strides=[2, 2], padding=[1, 1])",
         ),
         example=f"{name}(%grad, %x, pool_size=[2, 2], strides=[2, 2])",
-        doc=doc,
+        doc=f"The gradient of nn.{'avg' if mean else 'max'}_pool2d for its data: each window's gradient{_SHARE[mean]}.",
     )(_avg_pool2d_grad if mean else _max_pool2d_grad)
 
 

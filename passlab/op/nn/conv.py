@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
-from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
@@ -52,43 +51,54 @@ def conv_attrs(rank: int) -> type[Attrs]:
     )
 
 
+class Geometry(NamedTuple):
+    """What tells one kind of convolution from another, for its type relation over `rank` spatial axes.
+
+    `weight_shape(data, attrs)` is the shape of a weight whose type is not known, None where the attributes do not say
+    it; `channels(data, weight, attrs)` checks the weight and gives the output channels; `size(axis, length, taps,
+    attrs, window)` is the length of a spatial axis of the result.
+    """
+
+    rank: int
+    kernel_layout: str
+    weight_shape: Callable[[Shape, Attrs], Shape | None]
+    channels: Callable[[Shape, Shape, Attrs], Dim]
+    size: Callable[[int, Dim, Dim, Attrs, Window], Dim]
+
+
+def conv_type(kind: Geometry, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
+    """The type relation of convolutions and transposed convolutions."""
+    data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
+    if data is None:
+        return None
+    window = check_window(attrs, kind.rank)
+    standard = DATA_LAYOUTS[kind.rank]
+    into = conversion(attrs.data_layout, standard, "data_layout")
+    kernel_way = conversion(attrs.kernel_layout, kind.kernel_layout, "kernel_layout")
+    shape = forward_shape(into, data.shape, "data", 0)
+    if weight is None:
+        weight_shape = kind.weight_shape(shape, attrs)
+        if weight_shape is None:
+            return None
+        weight = TensorType(kernel_way.backward_shape(weight_shape), data.dtype)
+        reporter.assign(1, weight)
+    kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
+    channels = kind.channels(shape, kernel, attrs)
+    taps = attrs.kernel_size or kernel[2:]
+    size = [kind.size(i, shape[2 + i], taps[i], attrs, window) for i in range(kind.rank)]
+    way = conversion(attrs.out_layout or attrs.data_layout, standard, "out_layout")
+    return TensorType(way.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
+
+
 def conv_relation(rank: int, name: str) -> Relation:
     """Make the type relation of a convolution over `rank` spatial axes."""
-    standard, kernel_standard = DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
+    weight_shape, channels = partial(_weight_shape, name), partial(check_weight, name=name)
+    return partial(conv_type, Geometry(rank, KERNEL_LAYOUTS[rank], weight_shape, channels, _size))
 
-    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-        data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
-        if data is None:
-            return None
-        window = check_window(attrs, rank)
-        into = conversion(attrs.data_layout, standard, "data_layout")
-        kernel_way = conversion(attrs.kernel_layout, kernel_standard, "kernel_layout")
-        shape = forward_shape(into, data.shape, "data", 0)
-        if weight is None:
-            weight_shape = _weight_shape(shape, attrs, name)
-            if weight_shape is None:
-                return None
-            weight = TensorType(kernel_way.backward_shape(weight_shape), data.dtype)
-            reporter.assign(1, weight)
-        kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
-        channels = check_weight(shape, kernel, attrs, name)
-        before, after = window.before, window.after
-        size = [
-            window_size(
-                shape[2 + i],
-                (attrs.kernel_size or kernel[2:])[i],
-                attrs.strides[i],
-                before[i],
-                after[i],
-                attrs.dilation[i],
-                axis=i,
-            )
-            for i in range(rank)
-        ]
-        way = conversion(attrs.out_layout or attrs.data_layout, standard, "out_layout")
-        return TensorType(way.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
 
-    return relation
+def _size(axis: int, length: Dim, taps: Dim, attrs: Attrs, window: Window) -> Dim:
+    before, after = window.before[axis], window.after[axis]
+    return window_size(length, taps, attrs.strides[axis], before, after, attrs.dilation[axis], axis=axis)
 
 
 def check_window(attrs: Attrs, rank: int) -> Window:
@@ -114,30 +124,28 @@ def _window(
     return Window(strides, before, after, dilation)
 
 
-def _weight_shape(data: Shape, attrs: Attrs, name: str) -> Shape | None:
+def _weight_shape(name: str, data: Shape, attrs: Attrs) -> Shape | None:
     """The weight's shape (O, I, *K) as the attributes and the data give it, None when they do not."""
     if attrs.groups > 1:
-        raise RelationError(
-            Diagnostic(
-                f"{name} in groups cannot infer its weight",
-                expected="a weight of known shape",
-                hint="annotate the weight with its type",
-            ),
-            1,
-        )
+        hint = "annotate the weight with its type"
+        refuse(f"{name} in groups cannot infer its weight", 1, expected="a weight of known shape", hint=hint)
     if attrs.kernel_size is None or attrs.channels is None:
         return None
     return (attrs.channels, data[1], *attrs.kernel_size)
 
 
+def check_kernel_size(kernel: Shape, attrs: Attrs, name: str, index: int) -> None:
+    """Raise `RelationError` where the weight (?, ?, *K), input number `index`, has another size than `kernel_size`."""
+    sizes = zip(attrs.kernel_size or kernel[2:], kernel[2:], strict=True)
+    if any(isinstance(length, int) and length != want for want, length in sizes):
+        expected, message = list(attrs.kernel_size), f"{name}: the weight does not have the kernel_size"
+        refuse(message, index, expected=expected, found=list(kernel[2:]))
+
+
 def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int = 1) -> Any:
     """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
     groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
-    expected = attrs.kernel_size or kernel[2:]
-    if any(isinstance(length, int) and length != want for want, length in zip(expected, kernel[2:], strict=True)):
-        refuse(
-            f"{name}: the weight does not have the kernel_size", index, expected=list(expected), found=list(kernel[2:])
-        )
+    check_kernel_size(kernel, attrs, name, index)
     # Depthwise, written (C, multiplier, *K): sure where each group has one channel, and a multiplier is known.
     maybe = groups > 1 and each != 1 and _may_be(inputs, groups) and _may_be(outputs, groups)
     multiplied = maybe and inputs == groups and isinstance(each, int)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Precision, Relation, Reporter
-from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
+from passlab.ir.op import OpPattern, Precision, Relation
+from passlab.ir.types import ANY, Dim, Shape
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
-from passlab.op.layout_names import DATA_LAYOUTS, conversion, forward_shape
+from passlab.op.layout_names import DATA_LAYOUTS, conversion
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.conv import check_window
+from passlab.op.nn.conv import Geometry, check_kernel_size, check_window, conv_type
 from passlab.op.nn.convolve import convolve_transposed
+from passlab.op.nn.sliding import Window
 from passlab.op.nn.windows import as_list, check_lengths, on_axes, pad
-from passlab.op.relations import tensor
+from passlab.op.relations import refuse
 
 KERNEL_LAYOUTS = {1: "IOW", 2: "IOHW", 3: "IODHW"}
 
@@ -50,90 +50,49 @@ def _attrs(rank: int) -> type[Attrs]:
 
 
 def _relation(rank: int, name: str) -> Relation:
-    standard, kernel_standard = DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
-
-    def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-        data, weight = tensor(types, 0, "data"), tensor(types, 1, "weight")
-        if data is None:
-            return None
-        window = check_window(attrs, rank)
-        check_lengths(rank, spare=True, output_padding=attrs.output_padding)
-        into = conversion(attrs.data_layout, standard, "data_layout")
-        kernel_way = conversion(attrs.kernel_layout, kernel_standard, "kernel_layout")
-        shape = forward_shape(into, data.shape, "data", 0)
-        if weight is None:
-            if attrs.kernel_size is None or attrs.channels is None:
-                return None
-            weight_shape = (shape[1], attrs.channels // attrs.groups, *attrs.kernel_size)
-            weight = TensorType(kernel_way.backward_shape(weight_shape), data.dtype)
-            reporter.assign(1, weight)
-        kernel = forward_shape(kernel_way, weight.shape, "weight", 1)
-        channels = _check_weight(shape, kernel, attrs, name)
-        before, after = window.before, window.after
-        size = [
-            _size(i, shape[2 + i], (attrs.kernel_size or kernel[2:])[i], attrs, before[i] + after[i], name)
-            for i in range(rank)
-        ]
-        way = conversion(attrs.out_layout or attrs.data_layout, standard, "out_layout")
-        return TensorType(way.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
-
-    return relation
+    channels, size = partial(_channels, name), partial(_size, name)
+    return partial(conv_type, Geometry(rank, KERNEL_LAYOUTS[rank], _weight_shape, channels, size))
 
 
-def _size(axis: int, size: Dim, kernel: Dim, attrs: Attrs, padding: int, name: str) -> Dim:
-    if not isinstance(kernel, int):
+def _weight_shape(data: Shape, attrs: Attrs) -> Shape | None:
+    if attrs.kernel_size is None or attrs.channels is None:
+        return None
+    return (data[1], attrs.channels // attrs.groups, *attrs.kernel_size)
+
+
+def _size(name: str, axis: int, length: Dim, taps: Dim, attrs: Attrs, window: Window) -> Dim:
+    check_lengths(len(window.before), spare=True, output_padding=attrs.output_padding)
+    if not isinstance(taps, int):
         return ANY
-    more = (kernel - 1) * attrs.dilation[axis] + attrs.output_padding[axis] - padding
-    if not isinstance(size, int):
-        return size if attrs.strides[axis] == 1 and more == 0 else ANY
-    result: int = (size - 1) * attrs.strides[axis] + 1 + more
+    padding = window.before[axis] + window.after[axis]
+    more = (taps - 1) * attrs.dilation[axis] + attrs.output_padding[axis] - padding
+    if not isinstance(length, int):
+        return length if attrs.strides[axis] == 1 and more == 0 else ANY
+    result: int = (length - 1) * attrs.strides[axis] + 1 + more
     if result < 0:
-        raise RelationError(
-            Diagnostic(
-                f"{name}: the padding is larger than spatial axis {axis} of the result", found=f"padding {padding}"
-            ),
-            0,
-        )
+        refuse(f"{name}: the padding is larger than spatial axis {axis} of the result", 0, found=f"padding {padding}")
     return result
 
 
-def _check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str) -> Dim:
+def _channels(name: str, data: Shape, kernel: Shape, attrs: Attrs) -> Dim:
     """Check the weight (I, O / groups, *K) against data and attributes; return the number of output channels."""
-    if attrs.kernel_size is not None and any(
-        isinstance(k, int) and k != want for want, k in zip(attrs.kernel_size, kernel[2:], strict=True)
-    ):
-        raise RelationError(
-            Diagnostic(
-                f"{name}: the weight does not have the kernel_size",
-                expected=str(list(attrs.kernel_size)),
-                found=str(list(kernel[2:])),
-            ),
-            1,
-        )
+    check_kernel_size(kernel, attrs, name, 1)
     if isinstance(data[1], int) and isinstance(kernel[0], int) and data[1] != kernel[0]:
-        raise RelationError(
-            Diagnostic(
-                f"{name}: the weight does not fit the channels of the data",
-                expected=f"{data[1]} input channels",
-                found=str(kernel[0]),
-                hint="check data_layout and kernel_layout",
-            ),
+        refuse(
+            f"{name}: the weight does not fit the channels of the data",
             1,
+            expected=f"{data[1]} input channels",
+            found=kernel[0],
+            hint="check data_layout and kernel_layout",
         )
     if isinstance(data[1], int) and data[1] % attrs.groups:
-        raise RelationError(Diagnostic(f"{name}: {data[1]} channels cannot be divided into {attrs.groups} groups"), 0)
+        refuse(f"{name}: {data[1]} channels cannot be divided into {attrs.groups} groups", 0)
     result = kernel[1] * attrs.groups if isinstance(kernel[1], int) else ANY
     if attrs.channels is None:
         return result
     if isinstance(result, int) and result != attrs.channels:
-        raise RelationError(
-            Diagnostic(
-                f"{name}: the weight does not have the output channels",
-                expected=f"channels={attrs.channels}",
-                found=str(result),
-            ),
-            1,
-        )
+        expected = f"channels={attrs.channels}"
+        refuse(f"{name}: the weight does not have the output channels", 1, expected=expected, found=result)
     return int(attrs.channels)
 
 

@@ -32,41 +32,23 @@ def _pad(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: 
 
     `longest` limits a mirrored border: 0 to the size that is left, 1 to one less.
     """
-    if len(widths) != len(data.shape):
-        raise RelationError(
-            Diagnostic(
-                f"{name}: pad_width has {len(widths)} pairs", expected=f"{len(data.shape)}, one for each dimension"
-            ),
-            0,
-        )
+    rank = len(data.shape)
+    if len(widths) != rank:
+        refuse(f"{name}: pad_width has {len(widths)} pairs", 0, expected=f"{rank}, one for each dimension")
     shape: list[Dim] = []
     for i, (dim, pair) in enumerate(zip(data.shape, widths, strict=True)):
+        entry = f"{name}: pad_width[{i}]"
         if len(pair) != 2:
-            raise RelationError(
-                Diagnostic(f"{name}: pad_width[{i}] has {len(pair)} numbers", expected="two: before and after"), 0
-            )
+            refuse(f"{entry} has {len(pair)} numbers", 0, expected="two: before and after")
         if not isinstance(dim, int):
             shape.append(plus(dim, sum(pair)))
             continue
         if dim + sum(pair) < 0:
-            raise RelationError(
-                Diagnostic(
-                    f"{name}: pad_width[{i}] removes more than dimension {i} has",
-                    expected=f"at most {dim}",
-                    found=str(list(pair)),
-                ),
-                0,
-            )
+            refuse(f"{entry} removes more than dimension {i} has", 0, expected=f"at most {dim}", found=list(pair))
         left = dim + sum(width for width in pair if width < 0)
         if longest is not None and max(pair) > max(0, left - longest):
-            raise RelationError(
-                Diagnostic(
-                    f"{name}: pad_width[{i}] cannot be mirrored from dimension {i} of size {left}",
-                    expected=f"at most {left - longest}",
-                    found=str(list(pair)),
-                ),
-                0,
-            )
+            message = f"{entry} cannot be mirrored from dimension {i} of size {left}"
+            refuse(message, 0, expected=f"at most {left - longest}", found=list(pair))
         shape.append(dim + sum(pair))
     return TensorType(tuple(shape), data.dtype)
 

@@ -359,6 +359,23 @@ def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = N
     return _store(pooling.divide_counts(total, sizes, data.dtype), data, out)
 
 
+def _adaptive_attrs(rank: int) -> type[Attrs]:
+    return attrs(
+        f"AdaptivePool{rank}DAttrs",
+        integers("output_size", (), "windows along each axis, none to keep the size", optional=True),
+        text("layout", _LAYOUTS[rank], "layout of data and result"),
+        text("out_layout", "", "layout of the result, as `layout`"),
+    )
+
+
+def _adaptive_edges(name: str, rank: int) -> tuple[str, ...]:
+    dims = ", ".join("546"[:rank])
+    return (
+        *(f"{name}(%x: ({n}, 2, {dims}), output_size={[size] * rank})" for n, size in ((2, 2), (1, 3), (0, 2))),
+        f'{name}(%x: (1, {dims}, 2), output_size={[1] * rank}, layout="N{"DHW"[3 - rank :]}C")',
+    )
+
+
 def _declare_adaptive(rank: int, mean: bool) -> Op:
     name = f"nn.adaptive_{'avg' if mean else 'max'}_pool{rank}d"
 
@@ -366,17 +383,10 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         f"The {'mean' if mean else 'maximum'} over `output_size` windows an axis, which cover the data: window i "
         "reaches from floor(i * length / count) to ceil((i + 1) * length / count)."
     )
-    dims = ", ".join("546"[:rank])
-    record = attrs(
-        f"AdaptivePool{rank}DAttrs",
-        integers("output_size", (), "windows along each axis, none to keep the size", optional=True),
-        text("layout", _LAYOUTS[rank], "layout of data and result"),
-        text("out_layout", "", "layout of the result, as `layout`"),
-    )
     return operator(
         name,
         ("data",),
-        attrs=record,
+        attrs=_adaptive_attrs(rank),
         relation=partial(_adaptive_type, rank, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
         layout=layout_rules.OneLayout(),
@@ -387,10 +397,7 @@ def _declare_adaptive(rank: int, mean: bool) -> Op:
         gradient=(pool_gradients.adaptive_avg if mean else pool_gradients.adaptive_max)(name),
         shapes=f"(N, C, {', '.join('DHW'[3 - rank :])}) -> (N, C, output_size)",
         source="PyTorch's adaptive pooling",
-        edge_cases=(
-            *(f"{name}(%x: ({n}, 2, {dims}), output_size={[size] * rank})" for n, size in ((2, 2), (1, 3), (0, 2))),
-            f'{name}(%x: (1, {dims}, 2), output_size={[1] * rank}, layout="N{"DHW"[3 - rank :]}C")',
-        ),
+        edge_cases=_adaptive_edges(name, rank),
         example=f"{name}(%x, output_size={[2] * rank})",
         doc=doc,
     )(partial(_adaptive_avg if mean else _adaptive_max, rank, name))

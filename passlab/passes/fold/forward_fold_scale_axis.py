@@ -153,14 +153,7 @@ def _take(
         return None
     name = op_name(call)
     if name == "multiply":
-        for data, factor in (call.args, call.args[::-1]):
-            ty = tensor_type(data)
-            if ty is None or ty is not tensor_type(call) or not accepts(offer, factor, ty) or not is_movable(factor):
-                continue
-            scale = as_scale(factor, ty, offer.axes, new(factor))
-            if scale is not None and may_rewrite(_NAME):
-                return _Scaled(new(data), scale, offer.axes)
-        return None
+        return _take_product(call, offer, is_movable, new)
     if has_trait(call, Trait.HOMOGENEOUS) and call.args[0] in waiting:
         inner = waiting[call.args[0]]
         return inner._replace(value=call.with_fields(args=(inner.value,)))
@@ -172,6 +165,17 @@ def _take(
                 other = make("divide", new(call.args[1 - i]), factor)
                 args = (inner_.value, other) if i == 0 else (other, inner_.value)
                 return inner_._replace(value=call.with_fields(args=args))
+    return None
+
+
+def _take_product(call: Call, offer: Message, is_movable: Movability, new: Callable[[Expr], Expr]) -> _Scaled | None:
+    for data, factor in (call.args, call.args[::-1]):
+        ty = tensor_type(data)
+        if ty is None or ty is not tensor_type(call) or not accepts(offer, factor, ty) or not is_movable(factor):
+            continue
+        scale = as_scale(factor, ty, offer.axes, new(factor))
+        if scale is not None and may_rewrite(_NAME):
+            return _Scaled(new(data), scale, offer.axes)
     return None
 
 
