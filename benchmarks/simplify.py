@@ -2,13 +2,16 @@
 
     python -m benchmarks.simplify
 
-Prints for each model the nodes before, those that each tool leaves, its seconds, and the largest difference of the
-values before and after, as onnxruntime computes both. The other tools are skipped where they are not installed.
+Prints for each model the nodes before, those that each tool leaves, its seconds, the megabytes by which a process of
+its own grows, and the largest difference of the values before and after, as onnxruntime computes both. The other tools
+are skipped where they are not installed.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -130,6 +133,24 @@ def tools() -> dict[str, Callable[[Any], Any]]:
     return found
 
 
+GROWTH = """
+import resource, sys
+from benchmarks.simplify import MODELS, tools
+tool, model = tools()[sys.argv[1]], MODELS[sys.argv[2]]()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+tool(model)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+def memory_of(tool: str, name: str) -> float:
+    """Return the megabytes by which a process grows while a tool makes a model smaller, imports not counted."""
+    output = subprocess.run(
+        [sys.executable, "-c", GROWTH, tool, name], capture_output=True, text=True, check=True
+    ).stdout
+    return round(int(output.split()[-1]) / 1024, 1)
+
+
 def run(model: Any, inputs: dict[str, Any]) -> list[Any]:
     import onnxruntime
 
@@ -157,9 +178,15 @@ def measure(name: str) -> dict[str, Any]:
             row |= {tool: None, f"{tool} diff": str(error)[:20]}
             continue
         seconds = time.perf_counter() - start
+        memory = memory_of(tool, name)
         results = run(small, inputs)
         worst = max(float(np.abs(a - b).max()) for a, b in zip(expected, results, strict=True))
-        row |= {tool: nodes_of(small.graph), f"{tool} s": round(seconds, 3), f"{tool} diff": f"{worst:.0e}"}
+        row |= {
+            tool: nodes_of(small.graph),
+            f"{tool} s": round(seconds, 3),
+            f"{tool} MB": memory,
+            f"{tool} diff": f"{worst:.0e}",
+        }
     return row
 
 

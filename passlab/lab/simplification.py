@@ -4,7 +4,8 @@
     print(small.text())             # what each pass removed, counts of nodes, and whether the values agree
     onnx.save(small.model(), "small.onnx")
 
-The pipeline is an ordinary one: a removal is undone by switching its pass off (`disabled_pass=["FoldConstant"]`).
+The pipeline is an ordinary one: a removal is undone by switching its pass off (`disabled_pass=["FoldConstant"]`). What
+reading the model computes already (shapes, constants) has a row of its own.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording, record
 from passlab.table import Table
 
+READING = "from_onnx"
 NORMALIZATIONS = ("nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize")
 FIRST = ("InferType", "DynamicToStatic", "FoldConstant")
 BATCH_NORM = ("SimplifyInference", "FoldConstant", "FoldScaleAxis", "FoldConstant")
@@ -53,6 +55,7 @@ class Simplification:
     agreement: str
     left_out: tuple[str, ...] = ()
     combined: Mapping[str, int] = field(default_factory=dict)
+    by_reading: tuple[str, str] = ("", "")  # what the reading of an ONNX model removed, and what it added
 
     @property
     def module(self) -> IRModule:
@@ -68,11 +71,15 @@ class Simplification:
         save_model(self.model(), Path(path))
 
     def table(self) -> Table:
-        """Return a row for each pass that changed something: its step and name, operators fewer and more."""
+        """Return a row for each pass that changed something: its step and name, operators fewer and more.
+
+        The first row is that of reading the model, in operators of ONNX: shapes and constants are computed there.
+        """
         rows = ((event.id, event.name, *_difference(event)) for event in self.recording)
         changed = [row for row in rows if row[2] or row[3]]
         written = [("", name, f"{count} times", "") for name, count in self.combined.items()]
-        return Table(("step", "pass", "removed", "added"), changed + written)
+        read = [("", READING, *self.by_reading)] if any(self.by_reading) else []
+        return Table(("step", "pass", "removed", "added"), read + changed + written)
 
     def text(self) -> str:
         """Return the table, the counts of nodes, and how the values compare."""
@@ -105,10 +112,11 @@ def simplify(
     recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=disabled)
     if recording.error is not None:
         raise recording.error
-    before = _onnx_nodes(model) if is_model else _count(mod)
+    before = nodes_of(_graph_of(model)) if is_model else _count(mod)
     small, after, combined = _export(recording.output, left_out)
     agreement = _agreement(mod, small, seed)
-    return Simplification(recording, before, after, agreement, left_out, combined)
+    by_reading = _by_reading(model, mod) if is_model else ("", "")
+    return Simplification(recording, before, after, agreement, left_out, combined, by_reading)
 
 
 def _pipeline(mod: IRModule) -> str:
@@ -148,23 +156,38 @@ def _export(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapp
         return mod, _count(mod), {}
 
 
-def _onnx_nodes(model: Any) -> int:
-    """Return the number of nodes of a model."""
+def _graph_of(model: Any) -> Any:
+    """Return the graph of a model: a file's, that of bytes, or its own."""
     import onnx
 
     if isinstance(model, (str, os.PathLike)):
         model = Path(model).read_bytes()
-    return nodes_of((onnx.load_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model).graph)
+    return (onnx.load_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model).graph
+
+
+def _by_reading(model: Any, mod: IRModule) -> tuple[str, str]:
+    """Return which operators a model has lost by being read, and which it has got; nothing for what is not written."""
+    try:
+        written, _ = write_model(mod, left_out=tuple(RULES))
+    except PasslabError:
+        return "", ""
+    before, after = _operators(_graph_of(model)), _operators(written.graph)
+    return _as_list(before - after), _as_list(after - before)
+
+
+def _operators(graph: Any) -> Counter[str]:
+    """Return how often each operator is in a graph and in the graphs inside it; constants are none."""
+    counts, stack = Counter[str](), [graph]
+    while stack:
+        for node in stack.pop().node:
+            counts[node.op_type] += node.op_type != "Constant"
+            stack += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+    return +counts
 
 
 def nodes_of(graph: Any) -> int:
     """Return the number of nodes of a graph and of the graphs inside it; constants are no nodes."""
-    count, stack = 0, [graph]
-    while stack:
-        for node in stack.pop().node:
-            count += node.op_type != "Constant"
-            stack += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
-    return count
+    return _operators(graph).total()
 
 
 def _agreement(before: IRModule, after: IRModule, seed: int) -> str:

@@ -62,12 +62,8 @@ NOT_IN_RUNTIME = (
 )
 NO_COUNTERPART = (
     "reinterpret",
-    "non_max",
     "multinomial",
     "random",
-    "unique",
-    "grid_sample",
-    "space_to_depth",
 )
 
 
@@ -211,14 +207,77 @@ def test_names_of_nodes_survive() -> None:
 
 
 def test_everything_without_a_counterpart_is_named_at_once() -> None:
-    x, flat = relay.var("x", shape=(3, 4)), relay.var("flat", shape=(12,), dtype="int32")
-    body = relay.Tuple([relay.reinterpret(x, "int32"), relay.unique(flat), relay.RefRead(relay.RefCreate(x))])
+    x, image = relay.var("x", shape=(3, 4)), relay.var("image", shape=(1, 4, 4, 1))
+    crops = relay.image.crop_and_resize(image, x, relay.const([0, 0, 0]), (2, 2), "NHWC")
+    body = relay.Tuple([relay.reinterpret(x, "int32"), crops, relay.RefRead(relay.RefCreate(x))])
     with pytest.raises(ModelError) as caught:
-        to_onnx(IRModule.from_expr(relay.Function([x, flat], body)))
+        to_onnx(IRModule.from_expr(relay.Function([x, image], body)))
     text = str(caught.value)
     assert "`reinterpret`: ONNX has no operator for it" in text
-    assert "`unique`" in text
+    assert "`image.crop_and_resize`" in text
     assert "RefRead" in text or "RefCreate" in text
+
+
+CODES = np.array([3, 1, 1, 4, 3, 0, 1], "int64")
+
+
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_different_elements_are_padded_with_zeros(is_sorted: bool, counted: bool) -> None:
+    x = relay.var("x", shape=(7,), dtype="int64")
+    model = check(IRModule.from_expr(relay.Function([x], relay.unique(x, is_sorted, counted).astuple())), [CODES])
+    assert [node.op_type for node in model.graph.node].count("Unique") == 1
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_blocks_move_into_channels_and_back(layout: str) -> None:
+    shape = (2, 4, 4, 6) if layout == "NCHW" else (2, 4, 6, 4)
+    x, data = relay.var("x", shape=shape), np.arange(192, dtype="float32").reshape(shape)
+    for block in (relay.nn.space_to_depth(x, 2, layout=layout), relay.nn.depth_to_space(x, 2, layout=layout)):
+        check(IRModule.from_expr(relay.Function([x], block)), [data])
+
+
+@pytest.mark.parametrize("method", ["bilinear", "nearest"])
+def test_volumes_are_sampled(method: str) -> None:
+    x, grid = relay.var("x", shape=(1, 2, 3, 4, 5)), relay.var("grid", shape=(1, 3, 2, 3, 4))
+    body = relay.image.grid_sample(x, grid, method=method, layout="NCDHW")
+    mod, draw = IRModule.from_expr(relay.Function([x, grid], body)), np.random.default_rng(1)
+    places = draw.uniform(-1.2, 1.2, (1, 3, 2, 3, 4)).astype("float32")
+    check(mod, [draw.random((1, 2, 3, 4, 5), "float32"), places])
+    with pytest.raises(ModelError, match="from opset 20 on"):
+        to_onnx(mod, opset_version=18)
+
+
+def boxes_and_scores() -> tuple[Any, list[Any]]:
+    boxes, scores = relay.var("boxes", shape=(2, 12, 4)), relay.var("scores", shape=(2, 3, 12))
+    draw = np.random.default_rng(0)
+    corners = draw.uniform(0, 10, (2, 12, 2))
+    inputs = [np.concatenate([corners, corners + draw.uniform(1, 5, (2, 12, 2))], 2), draw.random((2, 3, 12))]
+    return (boxes, scores), [array.astype("float32") for array in inputs]
+
+
+def test_boxes_that_overlap_are_suppressed() -> None:
+    (boxes, scores), inputs = boxes_and_scores()
+    limits = relay.const(4, "int64"), relay.const(0.5), relay.const(0.2)
+    body = relay.vision.all_class_non_max_suppression(boxes, scores, *limits).astuple()
+    model = check(IRModule.from_expr(relay.Function([boxes, scores], body)), inputs)
+    assert "NonMaxSuppression" in [node.op_type for node in model.graph.node]
+    for overlap, form, why in ((0.0, "onnx", "constant above 0"), (0.5, "tensorflow", "ONNX's form")):
+        limits = relay.const(4, "int64"), relay.const(overlap), relay.const(0.2)
+        kept = relay.vision.all_class_non_max_suppression(boxes, scores, *limits, output_format=form)
+        with pytest.raises(ModelError, match=why):
+            to_onnx(IRModule.from_expr(relay.Function([boxes, scores], relay.TupleGetItem(kept.astuple(), 0))))
+
+
+def test_what_a_model_says_of_itself_comes_back() -> None:
+    source = to_onnx(passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(negative(negative(%x))) }"))
+    onnx.helper.set_model_props(source, {"author": "me", "labels": '["a", "b"]'})
+    source.doc_string, source.domain, source.model_version = "Two lines\nof text", "org.example", 7
+    mod, _ = from_onnx(source)
+    for model in (to_onnx(passlab.transform.SimplifyExpr()(mod)), passlab.lab.simplify(source).model()):
+        assert {entry.key: entry.value for entry in model.metadata_props} == {"author": "me", "labels": '["a", "b"]'}
+        assert (model.doc_string, model.domain, model.model_version) == ("Two lines\nof text", "org.example", 7)
+    assert "onnx" not in from_onnx(to_onnx(passlab.parse("def @main(%x: float32) { exp(%x) }")))[0].attrs
 
 
 @pytest.mark.parametrize("opset", [1, 17, 99])

@@ -14,7 +14,7 @@ from passlab import cli, lab, relay
 from passlab.evaluate import Evaluator
 from passlab.evaluate.samples import random_arguments
 from passlab.frontend import from_onnx
-from passlab.lab.simplification import nodes_of
+from passlab.lab.simplification import READING, nodes_of
 
 
 def values(mod: passlab.IRModule, arguments: list[Any]) -> list[Any]:
@@ -74,6 +74,28 @@ def test_removals_are_explained_and_undone() -> None:
     kept = lab.simplify(MODELS["convolutional"](), disabled_pass=["SimplifyInference"])
     assert sum(node.op_type == "BatchNormalization" for node in kept.model().graph.node) == 3
     assert kept.nodes_after > small.nodes_after
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_removal_is_told_and_undone_by_its_pass(name: str) -> None:
+    small = lab.simplify(MODELS[name]())
+    rows = small.table().column("pass")
+    assert (small.nodes_after == small.nodes_before) or rows, "nodes are gone, and no row says why"
+    for switched in set(rows) - {READING}:
+        kept = lab.simplify(MODELS[name](), disabled_pass=[switched])
+        assert switched not in kept.table().column("pass")
+        assert kept.nodes_after >= small.nodes_after
+        assert kept.agreement.startswith("values agree") or name == "dynamic_detection"
+    bare = lab.simplify(MODELS[name](), disabled_pass=[*rows])
+    assert set(bare.table().column("pass")) <= {READING}  # only reading is left, and it says what it did
+    assert bare.nodes_after >= small.nodes_after
+
+
+def test_what_reading_removes_is_told_in_operators_of_onnx() -> None:
+    small = lab.simplify(MODELS["detection"]())
+    assert small.table().column("pass") == [READING]
+    assert small.by_reading == ("1 Concat, 1 Mul, 1 Shape, 1 Slice", "")
+    assert lab.simplify(passlab.parse("def @main(%x: float32) { exp(%x) }")).by_reading == ("", "")
 
 
 def test_layer_norms_stay_whole() -> None:

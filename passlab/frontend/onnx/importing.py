@@ -23,6 +23,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import SizeVar, TensorType
 
 Array = np.ndarray[Any, Any]
+ABOUT_MODEL = "onnx"  # the attribute of a module that holds what its model said of itself
 CONFIG = {"use_nt_batch_matmul": True}
 
 
@@ -46,7 +47,8 @@ def from_onnx(
     `dtype` gives dtypes by name of input, or one for inputs whose type the model leaves open. `opset` stands for the
     version of ONNX's operators that the model says it uses. `convert_config={"use_nt_batch_matmul": False}` leaves the
     second operand of matrix products as it is instead of transposing it. Nodes without a name get one; a model that has
-    those names is written to `export_node_renamed_model_path`. The source of each Relay node is its ONNX node.
+    those names is written to `export_node_renamed_model_path`. The source of each Relay node is its ONNX node. What the
+    model says of itself (metadata, documentation, version) is the attribute `onnx` of the module, for `to_onnx`.
 
     Raises `ModelError`: for what is no model, for operators that are not supported (all of them at once), for wrong
     shapes; `MissingPackageError` without the package `onnx`; `LimitError` for what is too large.
@@ -68,7 +70,9 @@ def from_onnx(
             translator.builder.enter(variable)
         held = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
         outputs = translator.graph(proto.graph, scope, Frame(opsets, {}, 0, ""))
-        return module_of(outputs, inputs, held)
+        mod, params = module_of(outputs, inputs, held)
+        about = _about(proto)
+        return (mod.with_attr(ABOUT_MODEL, about) if about else mod), params
 
     with building():
         try:
@@ -76,6 +80,13 @@ def from_onnx(
         except DiagnosticError:
             # Symbols tell which unknown sizes are equal. A model may rely on two being equal that have different names.
             return import_parts(None)
+
+
+def _about(proto: Any) -> dict[str, str]:
+    """Return what a model says of itself: its metadata, its documentation, its domain and its version."""
+    about = {f"metadata.{entry.key}": entry.value for entry in proto.metadata_props}
+    fields = {"doc_string": proto.doc_string, "domain": proto.domain, "model_version": str(proto.model_version or "")}
+    return {**about, **{key: value for key, value in fields.items() if value}}
 
 
 def _config(config: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -99,10 +100,21 @@ def _check_support(program: Program, nodes: Sequence[NodeSpec]) -> None:
         raise ModelError(*(_finding(program, op, specs) for op, specs in sorted(missing.items())))
 
 
+# Why some operators of PyTorch's core have no entry.
+REASONS = {
+    "_backward$": "derivatives are not read: export the model for inference",
+    "fft": "there are no complex numbers: leave the transform out of the exported part",
+    r"\.(rand|randn|randint|randperm|bernoulli|multinomial|normal)": "random numbers are inputs here",
+    r"\.sym_(stride|storage_offset)$": "tensors have no strides here",
+}
+
+
 def _finding(program: Program, op: str, specs: list[NodeSpec]) -> Diagnostic:
     names = ", ".join(f"`{spec.name}`" for spec in specs[:_SHOWN])
     more = f" and {len(specs) - _SHOWN} more" if len(specs) > _SHOWN else ""
-    hint = did_you_mean(split_overload(op)[0], entries())
+    name = split_overload(op)[0]
+    reason = next((reason for pattern, reason in REASONS.items() if re.search(pattern, name)), None)
+    hint = reason or did_you_mean(name, entries())
     return Diagnostic(
         f"the PyTorch operator `{op}` is not supported",
         span_of(specs[0]),

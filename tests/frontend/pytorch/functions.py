@@ -428,3 +428,35 @@ def value_dependent(x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, 
 @case("grouped_query_attention", (1, 4, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4), ints(2, 1, 1, 3, 5).bool())
 def grouped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return F.scaled_dot_product_attention(q, k, v, mask | (torch.arange(5) == 0), scale=0.3, enable_gqa=True)
+
+
+@case("folded", (2, 12, 6), (4, 12))
+def folded(x: torch.Tensor, one: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        F.fold(x, (3, 4), (2, 2), stride=(1, 1)),
+        F.fold(x[:, :8, :4], (5, 5), (2, 2), dilation=(2, 3), padding=(0, 1), stride=(2, 3)),
+        F.fold(one, (4, 7), (2, 2), padding=(0, 1), stride=(1, 2))[0, :2],
+    )
+
+
+@case("bags", (7, 3), torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 2, 2, 5]), (6,), ints(7, 3, 4))
+def bags(
+    table: torch.Tensor, places: torch.Tensor, starts: torch.Tensor, weights: torch.Tensor, rows: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    return (
+        F.embedding_bag(places, table, starts, mode="sum"),
+        F.embedding_bag(places, table, starts, mode="mean"),
+        F.embedding_bag(places, table, starts, mode="max"),
+        F.embedding_bag(places, table, starts, mode="sum", per_sample_weights=weights),
+        F.embedding_bag(places, table, starts, mode="mean", padding_idx=4),
+        F.embedding_bag(places, table, starts, mode="sum", include_last_offset=True),
+        F.embedding_bag(rows, table),
+    )
+
+
+@case("masked_scatter_and_pdist", (3, 4), ints(2, 3, 4).bool(), (14,), ints(2, 4).bool())
+def masked_scatter_and_pdist(
+    x: torch.Tensor, mask: torch.Tensor, source: torch.Tensor, row: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    distances = [F.pdist(x, p) for p in (0.0, 1.0, 2.0, 3.5, float("inf"))]
+    return x.masked_scatter(mask, source), x.masked_scatter(row, source), *distances

@@ -13,6 +13,7 @@ from passlab.frontend.onnx.export.combining import NodeGraph, combine, names_rea
 from passlab.frontend.onnx.export.emitter import Emitter
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type, flat, tensor_types
 from passlab.frontend.onnx.export.tidying import Tidying
+from passlab.frontend.onnx.importing import ABOUT_MODEL
 from passlab.frontend.onnx.package import onnx
 from passlab.infer import infer_module
 from passlab.ir.expr import Function
@@ -35,8 +36,8 @@ def to_onnx(
 
     The inputs of the model are the parameters of `main` (`name` names the graph), those in `params` become weights.
     Functions are written out where they are called, branches become `If`, functions that call themselves last `Loop`.
-    Nodes that were imported from an ONNX model keep their names. Unknown dimensions have names, each its own. A file
-    that would have more than 2 GB keeps its weights in `PATH.data` beside it.
+    Nodes that were imported from an ONNX model keep their names, and the model its metadata. Unknown dimensions have
+    names, each its own. A file that would have more than 2 GB keeps its weights in `PATH.data` beside it.
 
     Raises `ModelError` with everything that ONNX cannot say, each with its operator and reason, and for an opset that
     is not among 18 to 23; `MissingPackageError` without the package `onnx`.
@@ -75,7 +76,19 @@ def write_model(
         opset_imports=[helper.make_opsetid("", opset_version)],
         ir_version=helper.find_min_ir_version_for([helper.make_opsetid("", opset_version)]),
     )
+    _tell_about(model, mod.attrs.get(ABOUT_MODEL) or {})
     return model, applied
+
+
+def _tell_about(model: Any, about: Mapping[str, str]) -> None:
+    """Write into a model what the one that it comes from said of itself."""
+    prefix = "metadata."
+    props = {key.removeprefix(prefix): value for key, value in about.items() if key.startswith(prefix)}
+    if props:
+        onnx().helper.set_model_props(model, props)
+    model.doc_string, model.domain = about.get("doc_string", ""), about.get("domain", "")
+    if "model_version" in about:
+        model.model_version = int(about["model_version"])
 
 
 def _graph(emitter: Emitter, function: Function, name: str, left_out: Collection[str]) -> tuple[Any, Counter[str]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from passlab.frontend.formulas import from_zero
+from passlab.frontend.products import matrix_product
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Node
 from passlab.frontend.pytorch.operators.movement import expand, permute
@@ -194,3 +196,60 @@ def one_hot(n: Node, indices: Expr, num_classes: int = -1) -> Expr:
         n.refuse("needs the number of classes")
     one, zero = n.constant(1, "int64"), n.constant(0, "int64")
     return n("one_hot", indices, one, zero, depth=num_classes, axis=-1, dtype="int64")
+
+
+@aten("masked_scatter", "masked_scatter_")
+def masked_scatter(n: Node, x: Expr, mask: Expr, source: Expr) -> Expr:
+    """`where` between the tensor and `take` of as many numbers as the mask has met."""
+    ones = n("add", n("cast", mask, dtype="int64"), n("zeros_like", n.cast(x, "int64")))
+    flat = n("reshape", ones, newshape=[-1])
+    met = n("maximum", n("subtract", n("cumsum", flat, axis=0), n.constant(1, "int64")), n.constant(0, "int64"))
+    taken = n("take", n("reshape", source, newshape=[-1]), met, axis=0, mode="clip")
+    return n("where", n("not_equal", ones, n.constant(0, "int64")), n("reshape_like", taken, x), x)
+
+
+@aten("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
+def embedding_bag(
+    n: Node,
+    weight: Expr,
+    indices: Expr,
+    offsets: Expr,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Expr | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = -1,
+) -> list[Expr | None]:
+    """The sum, the mean or the largest of the rows in each bag; the other three results are not given."""
+    rows = n("take", weight, indices, axis=0)
+    if per_sample_weights is not None:
+        rows = n("multiply", rows, n("expand_dims", per_sample_weights, axis=1))
+    (count,), (bags,) = n.static_shape(indices), n.static_shape(offsets)
+    place, starts = n.constant(np.arange(count)[:, None], "int64"), n.cast(offsets, "int64")
+    begun = n.cast(n("greater_equal", place, n("expand_dims", starts, axis=0)), "int64")
+    bag = n("subtract", n("sum", begun, axis=[1]), n.constant(1, "int64"))
+    bags -= include_last_offset
+    n.room(bags, count)
+    inside = n("equal", n("expand_dims", bag, axis=0), n.constant(np.arange(bags)[:, None], "int64"))
+    if padding_idx is not None and padding_idx < 0:  # a number from the end where the overload is named after it
+        padding_idx = padding_idx + n.static_shape(weight)[0] if n.overload == "padding_idx" else None
+    if padding_idx is not None:
+        counts = n("not_equal", n.cast(indices, "int64"), n.constant(padding_idx, "int64"))
+        inside = n("logical_and", inside, n("expand_dims", counts, axis=0))
+    if mode == 2:
+        return [_largest_in_bags(n, rows, inside), None, None, None]
+    members = n.cast(inside, n.dtype(weight))
+    total = matrix_product(n, members, rows, "")
+    if mode == 1:
+        sizes = n("maximum", n("sum", members, axis=[1], keepdims=True), n.constant(1, weight))
+        total = n("divide", total, sizes)
+    return [total, None, None, None]
+
+
+def _largest_in_bags(n: Node, rows: Expr, inside: Expr) -> Expr:
+    """Return the largest number of each column among the rows of each bag, 0 where a bag is empty."""
+    least = n.constant(-math.inf, rows)
+    chosen = n("where", n("expand_dims", inside, axis=2), n("expand_dims", rows, axis=0), least)
+    is_empty = n("logical_not", n("any", inside, axis=[1], keepdims=True))
+    return n("where", is_empty, n.constant(0, rows), n("max", chosen, axis=[1]))

@@ -298,3 +298,32 @@ def unfold(n: Node, x: Expr, dimension: int, size: int, step: int) -> Expr:
     places = np.arange((length - size) // step + 1)[:, None] * step + np.arange(size)
     result = n("take", x, n.constant(places, "int64"), axis=axis)
     return permute(n, result, [*(a for a in range(rank + 1) if a != axis + 1), axis + 1])
+
+
+@aten("col2im")
+def col2im(n: Node, x: Expr, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Expr:
+    """`scatter_nd` that adds each number of a window to its place in the image."""
+    image, kernel, apart, pads, step = (
+        n.wholes(value, 2) for value in (output_size, kernel_size, dilation, padding, stride)
+    )
+    shape = n.static_shape(x)
+    batch = shape[0] if len(shape) == 3 else 1
+    channels = shape[-2] // (kernel[0] * kernel[1])
+    height, width = (size + 2 * pad for size, pad in zip(image, pads, strict=True))
+    counts = [
+        (size - far * (part - 1) - 1) // by + 1
+        for size, part, far, by in zip((height, width), kernel, apart, step, strict=True)
+    ]
+    rows, columns = (
+        np.arange(part)[:, None] * far + np.arange(count) * by
+        for part, far, count, by in zip(kernel, apart, counts, step, strict=True)
+    )
+    places = rows[:, None, :, None] * width + columns[None, :, None, :]  # of (kernel, kernel, window, window)
+    n.room(height * width, batch * channels)
+    numbers = permute(n, n("reshape", x, newshape=[batch * channels, places.size]), [1, 0])
+    empty = n("zeros", shape=[height * width, batch * channels], dtype=n.dtype(x))
+    added = n("scatter_nd", empty, n.constant(places.reshape(1, -1), "int64"), numbers, mode="add")
+    whole = n("reshape", permute(n, added, [1, 0]), newshape=[*shape[:-2], channels, height, width])
+    ends = [pad + size for pad, size in zip(pads, image, strict=True)]
+    axes = [n.rank(whole) - 2, n.rank(whole) - 1]
+    return n("strided_slice", whole, begin=pads, end=ends, strides=[1, 1], axes=axes)

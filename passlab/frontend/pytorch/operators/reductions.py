@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from passlab.frontend.pytorch.entries import aten
 from passlab.frontend.pytorch.node import Node, Number
 from passlab.frontend.pytorch.operators.elementwise import truth
@@ -195,3 +197,13 @@ def cdist(n: Node, a: Expr, b: Expr, p: float, compute_mode: int | None = None) 
     powers = apart if p == 1 else n("multiply", apart, apart) if p == 2 else n("power", apart, float(p))
     total = n("sum", powers, axis=[rank], keepdims=False)
     return total if p == 1 else n("sqrt", total) if p == 2 else n("power", total, 1 / p)
+
+
+@aten("_pdist_forward")
+def pdist(n: Node, x: Expr, p: float = 2.0) -> Expr:
+    """The norm of each row less each one behind it."""
+    rows, _ = n.static_shape(x)
+    first, second = np.triu_indices(rows, 1)
+    n.room(first.size)
+    one, other = (n("take", x, n.constant(places, "int64"), axis=0) for places in (first, second))
+    return vector_norm(n, n("subtract", one, other), p, [1])

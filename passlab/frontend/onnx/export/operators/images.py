@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from passlab.frontend.onnx.export.emitter import Emitter, op_name
 from passlab.frontend.onnx.export.operators.neural import channels_first, each, in_result_dtype, pads_of
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
-from passlab.ir.expr import Call
+from passlab.ir.expr import Call, Constant
 
 
 @exports("nn.depth_to_space", "nn.space_to_depth")
@@ -17,11 +19,10 @@ def blocks(e: Emitter, call: Call, data: str) -> Any:
     attrs: Any = call.attrs
     result = in_layout(e, data, attrs.layout, "NCHW")
     if op_name(call) == "nn.depth_to_space":
-        result = e.node("DepthToSpace", [result], blocksize=attrs.block_size, mode=attrs.mode)
-    elif attrs.mode == "DCR":
+        mode = "DCR" if attrs.mode == "DCR" else "CRD"
+        result = e.node("DepthToSpace", [result], blocksize=attrs.block_size, mode=mode)
+    else:  # places come before channels, whatever the mode
         result = e.node("SpaceToDepth", [result], blocksize=attrs.block_size)
-    else:
-        e.refuse("ONNX has blocks before channels only")
     return in_layout(e, result, "NCHW", attrs.layout)
 
 
@@ -88,10 +89,11 @@ def upsampling(e: Emitter, call: Call, data: str) -> Any:
 def grid_sample(e: Emitter, call: Call, data: str, grid: str) -> Any:
     """GridSample, whose grid has the coordinates along the last axis."""
     attrs: Any = call.attrs
-    if e.rank(call.args[0]) != 4 or attrs.layout != "NCHW":
-        e.refuse("images are written, of the layout NCHW")
+    rank = e.rank(call.args[0])
+    if attrs.layout not in ("NCHW", "NCDHW") or (rank == 5 and e.opset < 20):
+        e.refuse("images are written, of the layout NCHW, and volumes of NCDHW from opset 20 on")
     mode = attrs.method if e.opset < 20 else {"bilinear": "linear", "bicubic": "cubic"}.get(attrs.method, attrs.method)
-    grid = e.transpose(grid, [0, 2, 3, 1])
+    grid = e.transpose(grid, [0, *range(2, rank), 1])
     corners = int(bool(attrs.align_corners))
     return e.node("GridSample", [data, grid], mode=mode, padding_mode=attrs.padding_mode, align_corners=corners)
 
@@ -134,3 +136,23 @@ def deformable_conv2d(e: Emitter, call: Call, data: str, offset: str, weight: st
         group=attrs.groups,
         offset_group=attrs.deformable_groups,
     )
+
+
+@exports("vision.all_class_non_max_suppression")
+def non_max_suppression(e: Emitter, call: Call, boxes: str, scores: str, *limits: str) -> Any:
+    """NonMaxSuppression, its rows padded to as many as there may be, and how many there are."""
+    attrs: Any = call.attrs
+    if attrs.output_format != "onnx":
+        e.refuse('selected boxes are written in ONNX\'s form: `output_format="onnx"`')
+    most, _, threshold = limits
+    overlap = call.args[3]
+    if not isinstance(overlap, Constant) or not 0 < float(overlap.data) <= 1:
+        e.refuse("the overlap must be a constant above 0: ONNX suppresses what exceeds it, Relay what reaches it")
+    below = e.constant([np.nextafter(np.float32(overlap.data), np.float32(0))], "float32")
+    one = e.ints(1)
+    bounds = [e.node("Reshape", [e.cast(most, "int64"), one]), below, e.node("Reshape", [threshold, one])]
+    selected = e.node("NonMaxSuppression", [boxes, scores, *bounds])
+    count = e.node("Shape", [selected], start=0, end=1)
+    room = e.node("ReduceProd", [e.node("Shape", [scores])], keepdims=1)
+    pads = e.node("Concat", [e.ints(0, 0), e.node("Sub", [room, count]), e.ints(0)], axis=0)
+    return [e.node("Pad", [selected, pads]), count]

@@ -143,3 +143,15 @@ def sequence_mask(e: Emitter, call: Call, data: str, lengths: str) -> Any:
     bound = e.node("Reshape", [whole(e, lengths), e.ints(*(size if i == 1 - axis else 1 for i in range(rank)))])
     value = e.constant(attrs.mask_value, e.type(call).dtype)
     return e.node("Where", [e.node("Less", [along, bound]), data, value])
+
+
+@exports("unique")
+def unique(e: Emitter, call: Call, data: str) -> Any:
+    """Unique, its results padded with zeros to the length of the data, and how many there are."""
+    attrs: Any = call.attrs
+    values, first, inverse, counts = e.node("Unique", [data], outputs=4, sorted=int(bool(attrs.sorted)))
+    number = e.node("Shape", [values])
+    pads = e.node("Concat", [e.ints(0), e.node("Sub", [e.node("Shape", [data]), number])], axis=0)
+    padded = [e.node("Pad", [part, pads]) for part in (values, e.cast(first, "int32"), e.cast(counts, "int32"))]
+    results = [*padded[:2], e.cast(inverse, "int32"), e.cast(number, "int32")]
+    return [*results, padded[2]] if attrs.return_counts else results
