@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import passlab
 from passlab.devices import cpu, cuda
@@ -234,6 +236,88 @@ class TestOneDnn:
         x = np.full((2, 6, 9, 8), -np.inf, "float32")
         x[0, 0, 8, 7], x[1, 1, 4, 4] = np.nan, 3
         np.testing.assert_array_equal(run_on("torch", mod, {}, x), run_on("numpy", mod, {}, x))
+
+
+class TestCompiledConvolutions:
+    """What Numba compiles: planes of the image, sums in registers, and what follows them."""
+
+    @pytest.fixture(autouse=True)
+    def needs_numba(self):
+        pytest.importorskip("numba")
+
+    @pytest.mark.parametrize("bound", [True, False])
+    @pytest.mark.parametrize("ending", ENDINGS)
+    @pytest.mark.parametrize("kind", [k for k in CONVOLUTIONS if CONVOLUTIONS[k][0] == "nn.conv2d"])
+    def test_a_convolution_and_what_follows_it_agree_with_numpy(self, kind, ending, bound):
+        check_convolution("numba", kind, ending, bound)
+
+    @pytest.mark.parametrize("memory", ["naive", "pooled"])
+    @pytest.mark.parametrize("ending", ["bias, sum, relu", "twice itself"])
+    def test_results_are_written_where_they_are_planned(self, ending, memory):
+        check_convolution("numba", "plain", ending, memory_cfg=memory)
+
+    def test_a_weight_that_may_change_is_read_at_every_run(self):
+        mod, arrays, x = convolution("plain", "bias")
+        vm = VirtualMachine(compile(mod), providers="numba")
+        vm.run(x, *arrays.values())
+        arrays["w"] *= 2
+        close_sums(vm.run(x, *arrays.values()), run_on("numpy", mod, {}, x, *arrays.values()))
+
+    @settings(max_examples=150, deadline=None)
+    @given(st.data())
+    def test_any_window_gives_the_sums_of_the_definition(self, data):
+        """Exact: whole numbers, whose sums are exact in any order."""
+        from passlab.infer import infer_module
+        from passlab.vm.kernels.numba_convolution import convolution as compiled
+
+        def draw(low, high, name):
+            return data.draw(st.integers(low, high), name)
+
+        groups, inputs, each = draw(1, 3, "groups"), draw(1, 3, "inputs"), draw(1, 11, "outputs")
+        kernel = [draw(1, 4, "window") for _ in range(2)]
+        strides, dilation = ([draw(1, 3, name) for _ in range(2)] for name in ("strides", "dilation"))
+        pads = [draw(0, 3, "padding") for _ in range(4)]
+        extent = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+        size = [max(draw(1, 40, "size"), e - a - b) for e, a, b in zip(extent, pads[:2], pads[2:], strict=True)]
+        shape, weight = (draw(1, 2, "samples"), groups * inputs, *size), (groups * each, inputs, *kernel)
+        call = infer_module(
+            passlab.parse(f"""def @main(%x: Tensor[{shape}, float32], %w: Tensor[{weight}, float32]) {{
+            nn.conv2d(%x, %w, strides={strides}, padding={pads}, dilation={dilation}, groups={groups},
+                      channels={groups * each}, kernel_size={kernel}) }}""")
+        )["main"].body
+        rng = np.random.default_rng(draw(0, 99, "seed"))
+        x, w = (rng.integers(-9, 10, sizes).astype("float32") for sizes in (shape, weight))
+        padded = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+        views = np.lib.stride_tricks.sliding_window_view(padded, extent, (2, 3))
+        views = views[:, :, :: strides[0], :: strides[1], :: dilation[0], :: dilation[1]]
+        views = views.reshape(shape[0], groups, inputs, *views.shape[2:])
+        sums = np.einsum("ngiyxkl,goikl->ngoyx", views, w.reshape(groups, each, inputs, *kernel))
+        expected = sums.reshape(shape[0], groups * each, *sums.shape[3:])
+        bias, other = rng.integers(-9, 10, groups * each), rng.integers(-9, 10, expected.shape)
+        bias, other = bias.astype("float32"), other.astype("float32")
+        np.testing.assert_array_equal(compiled(call, False)(x, w), expected)
+        ended = np.maximum(expected + bias[:, None, None] + other, 0)
+        np.testing.assert_array_equal(compiled(call, True)(x, w, bias, other), ended)
+
+    @pytest.mark.parametrize("size", [(64, 40), (3, 7000)])
+    def test_large_images_are_computed_some_rows_at_a_time(self, size, monkeypatch):
+
+        mod = passlab.parse(
+            f"""def @main(%x: Tensor[(1, 200, {size[0]}, {size[1]}), float32]) {{
+            nn.conv2d(%x, meta[relay.Constant][0]) }}
+            """.replace("meta[relay.Constant][0]", 'ones(shape=[9, 200, 1, 1], dtype="float32")')
+        )
+        x = np.random.default_rng(0).standard_normal((1, 200, *size)).astype("float32")
+        mod = passlab.transform.FoldConstant()(passlab.transform.InferType()(mod))
+        expected = np.broadcast_to(x.sum(1, dtype="float64", keepdims=True), (1, 9, *size))
+        np.testing.assert_allclose(run_on("numba", mod, {}, x), expected, rtol=1e-4, atol=1e-4)
+
+    def test_what_is_not_a_number_stays_in_its_window(self):
+        mod, arrays, x = convolution("plain", "relu")
+        x[1, 3, 8, 7], x[0, 0, 0, 0] = np.nan, np.inf
+        result, expected = (run_on(p, mod, arrays, x) for p in ("numba", "numpy"))
+        np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
+        np.testing.assert_array_equal(result[np.isinf(expected)], expected[np.isinf(expected)])
 
 
 class TestNumba:

@@ -31,24 +31,11 @@ _SHORT_ROW = 12
 _MANY_CHANNELS = 64
 
 
-# What sums runs: data (C, n) laid out flat, weights (C, *K), where each tap begins, and the sums (C, length) to write.
-SumRuns = Callable[[Any, Any, Any, Any], None]
-# Sums of a channel are computed for a multiple of so many elements, which machine code does in whole vectors.
-ROUND = 64
-
-
-def depthwise(
-    out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], last: bool, sum_runs: SumRuns | None = None
-) -> None:
-    """Write the depthwise convolution of `x` with `w` into `out`; output channel o reads channel o // multiplier.
-
-    `sum_runs` replaces NumPy where channels come first: it goes over memory once for all taps.
-    """
+def depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], last: bool) -> None:
+    """Write the depthwise convolution of `x` with `w` into `out`; output channel o reads channel o // multiplier."""
     if last:
         padded = pad_spatial(x, window.before, window.after, True)
         _along_channels(out, padded, w.reshape(*kernel, -1), window, kernel)
-    elif sum_runs is not None:
-        _by_rows(out, x, w.reshape(-1, *kernel), window, kernel, sum_runs)
     elif out.shape[-1] < _SHORT_ROW and out.shape[1] == x.shape[1] >= _MANY_CHANNELS:
         _turn(out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel)
     else:
@@ -56,14 +43,12 @@ def depthwise(
 
 
 # ---------------------------------------------------------------- channels first
-def _by_rows(
-    out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], sum_runs: SumRuns | None = None
-) -> None:
+def _by_rows(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
     """Convolve a large image some rows at a time, so that a block of it fits the cache."""
     size, stride, before = out.shape[2:], window.strides[0], window.before[0]
     step = max(1, _BLOCK_BYTES // max(1, math.prod(x.shape[3:]) * x.itemsize))
     if step >= size[0]:
-        _flat(out, x, w, window, kernel, sum_runs)
+        _flat(out, x, w, window, kernel)
         return
     span = window.extent(kernel)[0]
     for r in range(0, size[0], step):
@@ -71,27 +56,26 @@ def _by_rows(
         first = r * stride - before
         end = max(0, first + (part.shape[2] - 1) * stride + span)
         inside = Window(window.strides, (max(0, -first), *window.before[1:]), window.after, window.dilation)
-        _flat(part, x[:, :, max(0, first) : end], w, inside, kernel, sum_runs)
+        _flat(part, x[:, :, max(0, first) : end], w, inside, kernel)
 
 
-def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], sum_runs: SumRuns | None) -> None:
+def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
     size, times, channels = out.shape[2:], out.shape[1] // x.shape[1], x.shape[1]
     planes = tuple(
         n + (k - 1) * d // s for n, k, d, s in zip(size, kernel, window.dilation, window.strides, strict=True)
     )
     steps = [math.prod(planes[i + 1 :]) for i in range(len(planes))]
     length, area = size[0] * steps[0], math.prod(planes)
-    summed = length if sum_runs is None else -(-length // ROUND) * ROUND
-    groups = list(_groups(kernel, steps, window, sum_runs is not None or length >= _LONG_RUN))
-    room = max(g.start + (g.count - 1) * g.step for g in groups) + summed  # the last sums across the edge reach beyond
+    groups = list(_groups(kernel, steps, window, length >= _LONG_RUN))
+    room = max(g.start + (g.count - 1) * g.step for g in groups) + length  # the last sums across the edge reach beyond
     room = max(room, area)
-    each = (math.prod(window.strides) * room + 2 * summed) * x.itemsize
+    each = (math.prod(window.strides) * room + 2 * length) * x.itemsize
     step = max(1, min(channels, _BLOCK_BYTES // each))
     held: Any = np.zeros((step, *window.strides, room), x.dtype)
     places = list(_plane_places(x.shape[2:], planes, window))
-    total: Any = np.empty((step, summed), x.dtype)
-    add_up = _by_groups(groups, total) if sum_runs is None else _compile_program(groups, sum_runs, window, kernel, room)
-    whole = total[:, :length].reshape(step, size[0], *planes[1:])
+    total: Any = np.empty((step, length), x.dtype)
+    add_up = _by_groups(groups, total)
+    whole = total.reshape(step, size[0], *planes[1:])
     whole = whole[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
     for n, c in itertools.product(range(x.shape[0]), range(0, channels, step)):
         many = min(step, channels - c)
@@ -138,21 +122,6 @@ def _by_groups(groups: list[Group], like: Any) -> Callable[[Any, Any, Any], None
             group.sum(held, factors, part if i else total)
             if i:
                 np.add(total, part, out=total)
-
-    return add_up
-
-
-def _compile_program(
-    groups: list[Group], sum_runs: SumRuns, window: Window, kernel: tuple[int, ...], room: int
-) -> Callable[[Any, Any, Any], None]:
-    """Return what writes the sums of all taps, each a group of its own, in one go."""
-    starts = np.empty(kernel, np.intp)
-    for group in groups:
-        starts[group.index] = np.ravel_multi_index(group.plane, window.strides) * room + group.start
-
-    def add_up(held: Any, factors: Any, total: Any) -> None:
-        taps = np.ascontiguousarray(factors.reshape(len(factors), -1))
-        sum_runs(held.reshape(len(held), -1), taps, starts.reshape(-1), total)
 
     return add_up
 

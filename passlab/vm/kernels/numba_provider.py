@@ -1,7 +1,7 @@
 """Kernels on Numba: a fused group of elementwise operators becomes one loop of machine code. Needs the package numba.
 
-Only groups on floats that hold at least two operators are compiled, when they first run, and depthwise convolutions
-(`numba_windows`); all other kernels are NumPy's.
+Only groups on floats that hold at least two operators are compiled, when they first run, and convolutions of images of
+float32 whose weight cannot change (`numba_convolution`); all other kernels are NumPy's.
 The source of such a loop is a Python function of single numbers, which Numba turns into a NumPy ufunc.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +21,12 @@ import numpy as np
 
 from passlab.errors import RunError
 from passlab.ir.expr import Call, Constant, Expr, Function
-from passlab.ir.op import Op, is_op_call
+from passlab.ir.op import Op, is_op_call, op_name
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
-from passlab.vm.kernels.numba_windows import compiled_function
+from passlab.vm.kernels.compiled_kernel import numpy_function
+from passlab.vm.kernels.fused_product import FusedProduct, fuse, is_float32, is_frozen, is_product, users_in
+from passlab.vm.kernels.numba_convolution import convolution, is_convolution
 from passlab.vm.kernels.primitive import Kernel
 from passlab.vm.kernels.providers import Provider
 
@@ -57,13 +60,93 @@ class NumbaProvider(Provider):
 
     def kernel(self, function: Function) -> Kernel:
         plain = CompiledWindows(function)
-        return plain if plain.shapes or plain.scalar else NumbaKernel(function) if is_compiled(function) else plain
+        if plain.shapes or plain.scalar:
+            return plain
+        product = whole_product(function)
+        if product is not None:
+            return ProductKernel(function, product)
+        return NumbaKernel(function) if is_compiled(function) else plain
+
+
+def compiled_function(node: Call) -> Callable[..., Any]:
+    """Return an operator's function on arrays: machine code for convolutions whose weight cannot change."""
+    plain = numpy_function(node)
+    if op_name(node) != "nn.conv2d" or not is_float32(node, *node.args) or not is_convolution(node):
+        return plain
+    compute = convolution(node, relu=False)
+
+    def run(attrs: Any, data: Any, weight: Any, out: Any = None) -> Any:
+        return compute(data, weight, out=out) if is_frozen(weight) else plain(attrs, data, weight, out=out)
+
+    return run
 
 
 class CompiledWindows(Kernel):
-    """NumPy's kernel, with depthwise convolutions in machine code."""
+    """NumPy's kernel, with convolutions in machine code."""
 
     implement = staticmethod(compiled_function)
+
+
+class ProductKernel(CompiledWindows):
+    """A convolution with what follows it in machine code; NumPy's kernel while its weight may change."""
+
+    def __init__(self, function: Function, product: FusedProduct) -> None:
+        super().__init__(function)
+        self.product = product
+
+    @cached_property
+    def _compute(self) -> Callable[..., Any]:
+        """The product as a function (weight, bias, data, other, result) of values that may be None."""
+        return convolution(self.product.call, self.product.relu)
+
+    def _operands(self) -> list[Callable[[Sequence[Any]], Any]]:
+        """What gives the data, weight, bias and tensor to be added, of the values of the parameters."""
+        product = self.product
+        return [_getter(self.function, node) for node in (*product.call.args, product.bias, product.other)]
+
+    @cached_property
+    def value(self) -> Callable[..., Any]:
+        plain, compute, (data, weight, bias, other) = super().value, self._compute, self._operands()
+        assert plain is not None
+
+        def run(*inputs: Any) -> Any:
+            factors = weight(inputs)
+            if not is_frozen(factors):
+                return plain(*inputs)
+            return compute(data(inputs), factors, bias(inputs), other(inputs))
+
+        return run
+
+    @cached_property
+    def into(self) -> Callable[[Sequence[Any], Sequence[Any]], None]:
+        plain, compute, (data, weight, bias, other) = super().into, self._compute, self._operands()
+
+        def run(inputs: Sequence[Any], results: Sequence[Any]) -> None:
+            factors = weight(inputs)
+            if not is_frozen(factors):
+                plain(inputs, results)
+                return
+            compute(data(inputs), factors, bias(inputs), other(inputs), results[0])
+
+        return run
+
+
+def whole_product(function: Function) -> FusedProduct | None:
+    """Return the convolution, with what follows it, that a primitive function is; None for all other functions."""
+    calls = [n for n in post_order(function.body) if isinstance(n, Call)]
+    users = users_in(function)
+    if not calls or op_name(calls[0]) != "nn.conv2d" or not is_product(calls[0], users) or not is_convolution(calls[0]):
+        return None
+    product = fuse(calls[0], users)
+    return product if product.last is function.body and len(product.inside) + 1 == len(calls) else None
+
+
+def _getter(function: Function, node: Expr | None) -> Callable[[Sequence[Any]], Any]:
+    """Return what gives a parameter's or constant's value of the values of the parameters."""
+    if isinstance(node, Constant):
+        held = node.data
+        return lambda inputs: held
+    return (lambda inputs: None) if node is None else operator.itemgetter(list[Expr](function.params).index(node))
 
 
 def is_compiled(function: Function) -> bool:

@@ -177,8 +177,8 @@ class TorchKernel(Kernel):
         """The steps as a function from the parameters' values to the result, in tensors."""
         slots: dict[Expr, int] = {p: i for i, p in enumerate(self.function.params)}
         products = find_products(self.function) if self.native else {}
-        skipped = {node for product in products.values() for node in product.inside}
-        arrays = {node for product in products.values() for node in product.arrays}
+        skipped = {node for product in products.values() for node in product.fused.inside}
+        arrays = {node for product in products.values() for node in product.fused.weights}
         steps: list[Callable[[list[Any]], Any]] = []
         for node in post_order(self.function.body):
             if node not in slots and node not in skipped and not isinstance(node, (Op, Function)):
@@ -200,15 +200,16 @@ class TorchKernel(Kernel):
         return run
 
     def _product(self, product: Product, slots: dict[Expr, int]) -> Callable[[list[Any]], Any]:
-        data, weight = (slots[a] for a in product.call.args)
-        bias = None if product.bias is None else slots[product.bias]
-        other = None if product.other is None else slots[product.other]
+        fused = product.fused
+        data, weight = (slots[a] for a in fused.call.args)
+        bias = None if fused.bias is None else slots[fused.bias]
+        other = None if fused.other is None else slots[fused.other]
 
         def compute(values: list[Any]) -> Any:
             adds = None if bias is None else values[bias], None if other is None else values[other]
             return product.compute(values[data], values[weight], *adds)
 
-        return self._guarded(compute, product.call)
+        return self._guarded(compute, fused.call)
 
     def _step(self, node: Expr, slots: dict[Expr, int]) -> Callable[[list[Any]], Any]:
         if isinstance(node, Constant):

@@ -1,0 +1,155 @@
+"""What follows a convolution or a product of matrices in a kernel, and what is kept of its weight from run to run.
+
+Providers that compute products themselves add a bias for each channel and a tensor, and end in a relu, while the sums
+are at hand; and they bring a weight that cannot change into an order of their own once.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from passlab.ir.expr import Call, Constant, Expr, Function, Var
+from passlab.ir.op import op_name
+from passlab.ir.types import TensorType
+from passlab.ir.walk import children, post_order
+
+Array = np.ndarray[Any, Any]
+Users = dict[Expr, list[Expr]]
+CHANNELS = 1  # the axis of the channels, of images and of rows of numbers
+
+
+@dataclass(frozen=True)
+class FusedProduct:
+    """A product with what follows it. `last` is the call whose value it gives, `inside` are those nobody else needs."""
+
+    call: Call
+    bias: Expr | None
+    other: Expr | None
+    relu: bool
+    last: Call
+    inside: frozenset[Expr]
+
+    @property
+    def weights(self) -> tuple[Expr, ...]:
+        """What comes from outside of the kernel and may be kept in another order: the weight and the bias."""
+        return (self.call.args[1], *([self.bias] if self.bias is not None else []))
+
+
+def users_in(function: Function) -> Users:
+    """Return who uses the values of a function, by node."""
+    users: Users = {}
+    for node in post_order(function.body):
+        for child in children(node):
+            users.setdefault(child, []).append(node)
+    return users
+
+
+def is_product(call: Call, users: Users) -> bool:
+    """Whether a call computes on float32 of known shapes, with elements, and its weight comes from outside."""
+    return is_float32(call, *call.args) and _is_given(call.args[1], users)
+
+
+def fuse(call: Call, users: Users, *, adds: bool = True, relu_after_sum: bool = True) -> FusedProduct:
+    """Return a product with what follows it, as far as its provider goes along.
+
+    `adds` says whether it adds a tensor to a product, `relu_after_sum` whether a relu may follow that.
+    """
+    bias: Expr | None = None
+    other: Expr | None = None
+    last, inside = call, set[Expr]()
+    for user in _following(call, users):
+        operands = [a for a in user.args if a is not last]
+        relu = op_name(user) == "nn.relu"
+        if relu and (other is None or relu_after_sum):
+            return FusedProduct(call, bias, other, True, user, frozenset((*inside, last)))
+        if not relu and bias is None and _is_bias(user, operands, users):
+            (bias,) = operands
+        elif not relu and other is None and adds and _is_other(user, operands):
+            (other,) = operands
+        else:
+            break
+        inside.add(last)
+        last = user
+    return FusedProduct(call, bias, other, False, last, frozenset(inside))
+
+
+def _following(call: Call, users: Users) -> Iterator[Call]:
+    """Yield the elementwise calls that a value goes through, each of which alone uses the one before."""
+    at: Call = call
+    while len(users.get(at, ())) == 1:
+        (user,) = users[at]
+        if not isinstance(user, Call) or op_name(user) not in ("add", "nn.bias_add", "nn.relu"):
+            return
+        if user.checked_type_ is not at.checked_type_:
+            return
+        yield user
+        at = user
+
+
+def is_float32(*nodes: Expr) -> bool:
+    """Whether values are tensors of float32 of known shapes, with elements."""
+    types = [node.checked_type_ for node in nodes]
+    return all(isinstance(t, TensorType) and t.dtype == "float32" and not t.dynamic and 0 not in t.shape for t in types)
+
+
+def _is_given(node: Expr, users: Users) -> bool:
+    """Whether a value comes from outside of the kernel and is used once."""
+    return isinstance(node, (Var, Constant)) and len(users[node]) == 1
+
+
+def _is_bias(user: Call, operands: Sequence[Expr], users: Users) -> bool:
+    """Whether a call adds a number for each channel."""
+    if len(operands) != 1 or not _is_given(operands[0], users) or not is_float32(operands[0]):
+        return False
+    whole, part = user.checked_type_, operands[0].checked_type_
+    assert isinstance(whole, TensorType)
+    assert isinstance(part, TensorType)
+    rank = len(whole.shape)
+    if op_name(user) == "nn.bias_add":
+        attrs: Any = user.attrs
+        return operands[0] is user.args[1] and attrs.axis % rank == CHANNELS
+    expected = tuple(n if axis == CHANNELS else 1 for axis, n in enumerate(whole.shape))
+    return part.shape in (expected, expected[CHANNELS:])
+
+
+def _is_other(user: Call, operands: Sequence[Expr]) -> bool:
+    """Whether a call adds a tensor of the same type."""
+    return op_name(user) == "add" and len(operands) == 1 and operands[0].checked_type_ is user.checked_type_
+
+
+def shape_of(node: Expr) -> tuple[int, ...]:
+    """Return the known shape of a tensor."""
+    ty = node.checked_type
+    assert isinstance(ty, TensorType)
+    return ty.concrete_shape
+
+
+def is_frozen(array: Array) -> bool:
+    """Whether an array cannot change: it is read-only and owns its memory."""
+    return not array.flags.writeable and array.base is None
+
+
+class Remembered:
+    """What was made of arrays that cannot change, for as long as they live; of others it is made at every call.
+
+    What is made must not refer to the array, which would then never be put away.
+    """
+
+    def __init__(self, make: Callable[[Array], Any]) -> None:
+        self.make = make
+        self.entries: dict[int, tuple[weakref.ref[Array], Any]] = {}
+
+    def __call__(self, array: Array) -> Any:
+        entry = self.entries.get(id(array))
+        if entry is not None and entry[0]() is array:
+            return entry[1]
+        result = self.make(array)
+        if is_frozen(array):
+            key, entries = id(array), self.entries
+            entries[key] = (weakref.ref(array, lambda _: entries.pop(key, None)), result)
+        return result

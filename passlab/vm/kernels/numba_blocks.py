@@ -1,0 +1,166 @@
+"""Sums of products in registers: the innermost loops of convolutions and products, as instructions for LLVM.
+
+    sums[o, i] = sum(weights[c, t, o] * data[c * row + starts[t] + i])      for a few o and a few vectors of i
+
+Each tap of a window is a run of the data, some places further on; so a convolution of any stride and dilation is this,
+once its data is laid out as `numba_convolution` does, and so is a product of matrices. A compiler for Python code
+would keep the sums in memory; here they are values of LLVM, which keeps them in registers. See Goto and van de Geijn,
+"Anatomy of high-performance matrix multiplication" (2008), and Georganas et al., "Anatomy of high-performance deep
+learning convolutions on SIMD architectures" (2018). Needs the package numba.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba import extending, types
+
+_FEATURES = llvm.get_host_cpu_features()
+# Elements of a vector, and how many sums of how many vectors are held at a time: as many as the registers take.
+LANES, SUMS = (16, 8) if _FEATURES.get("avx512f") else (8, 4) if _FEATURES.get("avx2") else (4, 4)
+AHEAD = 1024  # weights
+LONG = 4  # vectors of a run of one channel
+_F32, _I64 = ir.FloatType(), ir.IntType(64)
+_VECTOR = ir.VectorType(_F32, LANES)
+_ROW = ir.PointerType(_F32)
+_ADDRESS, _COUNT = types.uintp, types.intp
+_SIGNATURE = types.void(_ADDRESS, _COUNT, _ADDRESS, _COUNT, _ADDRESS, _COUNT, _ADDRESS, _COUNT)
+
+
+def _block(rows: int, vectors: int) -> Any:
+    """Return the function (data, row, starts, taps, weights, channels, sums, sums_row) for so many o and vectors of i.
+
+    The arrays are addresses, the rows distances in elements; there is at least one tap and one channel.
+    """
+
+    def block(
+        context: Any, data: Any, row: Any, starts: Any, taps: Any, weights: Any, channels: Any, sums: Any, sums_row: Any
+    ) -> Any:
+        return _SIGNATURE, lambda context, builder, signature, args: _emit(context, builder, args, rows, vectors)
+
+    return extending.intrinsic(block)
+
+
+def _emit(context: Any, builder: Any, args: Any, rows: int, vectors: int) -> Any:
+    data, row, starts, taps, weights, channels, sums, sums_row = args
+    data, weights, sums = (builder.inttoptr(a, _ROW) for a in (data, weights, sums))
+    starts = builder.inttoptr(starts, ir.PointerType(_I64))
+    zeros = [ir.Constant(_VECTOR, [0.0] * LANES)] * (rows * vectors)
+    before = builder.block
+    outer, inner, after, end = (builder.append_basic_block(n) for n in ("channel", "tap", "next_channel", "end"))
+    builder.branch(outer)
+
+    builder.position_at_end(outer)
+    channel, at, factors, *totals = _phis(builder, before, [_number(0), data, weights, *zeros])
+    builder.branch(inner)
+
+    builder.position_at_end(inner)
+    tap, factor, *parts = _phis(builder, outer, [_number(0), factors, *totals])
+    run = builder.gep(at, [builder.load(builder.gep(starts, [tap]))])
+    results = _multiply(builder, run, factor, parts, rows, vectors)
+    next_tap, next_factor = builder.add(tap, _number(1)), builder.gep(factor, [_number(rows)])
+    _close([tap, factor, *parts], [next_tap, next_factor, *results], inner)
+    builder.cbranch(builder.icmp_signed("<", next_tap, taps), inner, after)
+
+    builder.position_at_end(after)
+    next_channel, next_at = builder.add(channel, _number(1)), builder.gep(at, [row])
+    _close([channel, at, factors, *totals], [next_channel, next_at, next_factor, *results], after)
+    builder.cbranch(builder.icmp_signed("<", next_channel, channels), outer, end)
+
+    builder.position_at_end(end)
+    for o in range(rows):
+        target = builder.gep(sums, [builder.mul(sums_row, _number(o))])
+        for v in range(vectors):
+            store = builder.store(results[o * vectors + v], _vector_at(builder, target, v))
+            store.align = 4
+    return context.get_dummy_value()
+
+
+def _multiply(builder: Any, run: Any, factor: Any, parts: list[Any], rows: int, vectors: int) -> list[Any]:
+    """Return the sums with the products of one tap added."""
+    add = _multiply_and_add(builder.module)
+    _prefetch(builder, builder.gep(factor, [_number(AHEAD)]))
+    data = []
+    for v in range(vectors):
+        load = builder.load(_vector_at(builder, run, v))
+        load.align = 4
+        data.append(load)
+    results = []
+    nothing, first = ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    for o in range(rows):
+        number = builder.insert_element(nothing, builder.load(builder.gep(factor, [_number(o)])), first)
+        spread = builder.shuffle_vector(number, nothing, everywhere)
+        results += [builder.call(add, [data[v], spread, parts[o * vectors + v]]) for v in range(vectors)]
+    return results
+
+
+def _multiply_and_add(module: Any) -> Any:
+    name = f"llvm.fmuladd.v{LANES}f32"
+    return module.globals.get(name) or ir.Function(module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), name)
+
+
+def _prefetch(builder: Any, address: Any) -> None:
+    """Ask for the weights of taps to come, which are read once from a far memory."""
+    byte, number = ir.PointerType(ir.IntType(8)), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    name = "llvm.prefetch.p0"
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    read, near, data = (ir.Constant(number, n) for n in (0, 3, 1))
+    builder.call(function, [builder.bitcast(address, byte), read, near, data])
+
+
+def _number(value: int) -> Any:
+    return ir.Constant(_I64, value)
+
+
+def _vector_at(builder: Any, start: Any, number: int) -> Any:
+    return builder.bitcast(builder.gep(start, [_number(number * LANES)]), ir.PointerType(_VECTOR))
+
+
+def _phis(builder: Any, source: Any, values: list[Any]) -> list[Any]:
+    """Return the variables of a loop, with their values at its beginning."""
+    phis = []
+    for value in values:
+        phi = builder.phi(value.type)
+        phi.add_incoming(value, source)
+        phis.append(phi)
+    return phis
+
+
+def _close(phis: list[Any], values: list[Any], source: Any) -> None:
+    for phi, value in zip(phis, values, strict=True):
+        phi.add_incoming(value, source)
+
+
+one_vector, two_vectors, three_vectors = (_block(SUMS, vectors) for vectors in (1, 2, 3))
+# For channels that have windows of their own: one sum of many vectors.
+single_vector, single_run = (_block(1, vectors) for vectors in (1, LONG))
+
+
+def _mover(step: int) -> Any:
+    """Return the function (source, target) that copies a vector of every `step`-th element; of none, zeros."""
+
+    def move(context: Any, source: Any, target: Any) -> Any:
+        return types.void(_ADDRESS, _ADDRESS), lambda c, builder, signature, args: _emit_move(c, builder, args, step)
+
+    return extending.intrinsic(move)
+
+
+def _emit_move(context: Any, builder: Any, args: Any, step: int) -> Any:
+    source, target = (builder.inttoptr(a, _ROW) for a in args)
+    value = ir.Constant(_VECTOR, [0.0] * LANES)
+    if step:
+        loads = [builder.load(_vector_at(builder, source, v)) for v in range(step)]
+        for load in loads:
+            load.align = 4
+        places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [i * step for i in range(LANES)])
+        value = loads[0] if step == 1 else builder.shuffle_vector(*loads, places)
+    store = builder.store(value, _vector_at(builder, target, 0))
+    store.align = 4
+    return context.get_dummy_value()
+
+
+zeros, copy_each, copy_second = (_mover(step) for step in (0, 1, 2))
