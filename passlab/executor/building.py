@@ -131,7 +131,7 @@ def _flat(mod: IRModule) -> IRModule:
     """
     if "main" not in mod:
         raise VerifyError(Diagnostic("a graph is built from the function `main`", hint="the module has none"))
-    plain = {n: without_marks(f) for n, f in mod.items()}  # all parts run here
+    plain = {n: without_marks(f).without_attr("Extern") for n, f in mod.items()}  # all parts run here
     inlined = {n: f if n == "main" or f.is_primitive else f.with_attr("Inline", 1) for n, f in plain.items()}
     mod = Sequential(parse_pipeline(INFERENCE).passes)(Inline()(mod.with_functions(inlined)))
     mod = ToGraphNormalForm()(mod)

@@ -312,3 +312,13 @@ def test_a_tuple_of_scalars_is_given_as_numbers_or_arrays() -> None:
     run = relay.create_executor("graph", passlab.IRModule.from_expr(relay.Function([pair, rows], body))).evaluate()
     for given in ((10, 8), [10, 8], (np.int64(10), np.array(8)), [np.array(10), np.array(8)]):
         assert run(given, [[1, 2]]).tolist() == [[9, 10]]
+
+
+def test_functions_of_other_compilers_are_computed_here():
+    mod = passlab.parse("""
+        def @main(%x: int32) { %0 = @f(%x); (%0, @g(%0)) }
+        def @f(%a: int32, Extern=1) -> int32 { multiply(%a, 2) }
+        def @g(%a: int32, Compiler="toy", Primitive=1, global_symbol="g") -> int32 { add(%a, 1) }
+    """)
+    run = relay.create_executor("graph", mod).evaluate()
+    assert [int(part) for part in run(np.int32(3))] == [6, 7]

@@ -181,10 +181,10 @@ def runnable(subject: Subject) -> list[str]:
 
 
 def pipelines(seed: int, count: int = 5) -> list[tuple[str, ...]]:
-    """Return each pass alone, the three that cut a program up for another compiler, and random ones of two to five."""
+    """Return each pass alone, those that cut a program up for another compiler, and random ones of two to five."""
     choice = random.Random(seed)
     names = [name for name in EVERY_PASS if name not in LOWERED | CHANGES_TYPES | NEEDS_DATAFLOW]
-    return [*((name,) for name in EVERY_PASS), EXTERNAL] + [
+    return [*((name,) for name in EVERY_PASS), EXTERNAL, (*EXTERNAL, "MarkCompilerFunctionsAsExtern")] + [
         tuple(choice.sample(names, choice.randrange(2, 6))) for _ in range(count)
     ]
 
