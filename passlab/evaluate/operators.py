@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError
+from passlab.evaluate.shape_functions import Concrete
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
+from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
+from passlab.op.dtypes import HALF_BYTES, array_dtype, convert
 
 
 def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
@@ -22,7 +25,8 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
         raise RunError(Diagnostic(f"`{op.name}` cannot be run: it only has a meaning to the compiler", span))
     try:
         with np.errstate(all="ignore"):
-            return _arrays(kernel(attrs, *args))
+            result = _arrays(kernel(attrs, *args))
+            return _narrowed(result, op, attrs, args) if any(map(_is_half_byte, args)) else result
     except PasslabError as error:
         if span is None or any(d.place for d in error.diagnostics):
             raise
@@ -32,6 +36,19 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
     except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
         notes = ((f"it was given {', '.join(describe(a) for a in args)}", None),)
         raise failure(error, f"`{op.name}` failed", span, notes) from error
+
+
+def _is_half_byte(value: Value) -> bool:
+    return type(value) is np.ndarray and value.dtype.kind == "V" and value.dtype.name in HALF_BYTES
+
+
+def _narrowed(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
+    """Return what a kernel made of integers of half a byte in the dtype that the operator declares."""
+    if not isinstance(value, np.ndarray) or not all(type(a) is np.ndarray for a in args):
+        return value
+    types = [TensorType(a.shape, a.dtype.name) for a in args]
+    result = op.spec.relation(types, attrs, Concrete())
+    return convert(value, array_dtype(result.dtype)) if isinstance(result, TensorType) else value
 
 
 # What NumPy and Python say of arrays that no memory could hold.

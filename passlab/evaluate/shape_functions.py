@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 NOTHING = IncompleteType()  # a parameter without annotation: one array
 
 
-class _Concrete:
+class Concrete:
     """The reporter of a relation that runs on concrete shapes: there is nothing left to find out."""
 
     def assign(self, index: int, ty: Type) -> None:
@@ -79,7 +79,7 @@ def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Ty
     spec = node.op.spec
     if spec.shape_function is not None:
         return spec.shape_function(node.attrs, *(arrays[a] for a in node.args))
-    result = spec.relation([types[a] for a in node.args], node.attrs, _Concrete())
+    result = spec.relation([types[a] for a in node.args], node.attrs, Concrete())
     if result is None:
         raise RunError(Diagnostic(f"the shape of `{spec.name}` could not be found from those of its inputs", node.span))
     return result

@@ -18,6 +18,7 @@ from passlab.errors import Diagnostic, MissingPackageError, RunError
 
 Array = npt.NDArray[Any]
 
+HALF_BYTES = frozenset({"int4", "uint4"})  # NumPy's functions may compute them as longer integers, or as floats
 _EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4")
 _known: dict[str, np.dtype[Any]] = {}
 

@@ -17,9 +17,12 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.ir.walk import post_order
+from passlab.op import make
+from passlab.op.dtypes import HALF_BYTES
 from passlab.vm.kernels.numpy_emitter import EMITTERS, VIEWS, PyExpr, emit
 from passlab.vm.kernels.python_text import Names, literal, width
 
+_CAST = Op.get("cast")
 SHORT = 72  # characters of an expression that stands inside another
 
 
@@ -46,7 +49,10 @@ def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> PyExpr:
     if expr is not None:
         return expr
     operands = [_as_array(a, node.checked_type_) for a, node in zip(args, call.args, strict=True)]
-    return PyExpr(binder.kernel(call, operands), fresh=False)
+    text = binder.kernel(call, operands)
+    if isinstance(result, TensorType) and result.dtype in HALF_BYTES and call.op is not _CAST:
+        text = binder.kernel(make("cast", call, dtype=result.dtype), [f"np.asarray({text})"])
+    return PyExpr(text, fresh=False)
 
 
 def _as_array(text: str, ty: Type | None) -> str:
