@@ -19,11 +19,14 @@ import ctypes
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from passlab.errors import Diagnostic, PassTypeError
 
+T = TypeVar("T")
+_BUSY = 0.8  # of the time that is up, from which on the process itself was busy with the work
 _AGAIN = 0.1  # seconds until it is raised once more
 _SOON = 0.001  # seconds until a thread that starts another one is looked at again
 # Before CPython 3.12, a new thread carries the number of its creator until it runs. An exception raised in the creator
@@ -128,6 +131,25 @@ class Deadline:
         return []
 
 
+def run_within(seconds: float | None, work: Callable[[], T]) -> tuple[T | None, TimeUpError | None]:
+    """Return what some work gives, or the error where it does not end within so many seconds.
+
+    Where the machine did other things meanwhile, as a busy one does, it is tried once more, for longer.
+    """
+    late: TimeUpError | None = None
+    for patience in (None,) if seconds is None else (seconds, 4 * seconds):
+        deadline, begun = Deadline(patience), time.process_time()
+        try:
+            with deadline:
+                return work(), None
+        except deadline.error as error:
+            deadline.close()
+            late = error
+        if time.process_time() - begun > _BUSY * (patience or 0.0):
+            break
+    return None, late
+
+
 def _holds_locks(frames: list[FrameType]) -> bool:
     """Whether one of these frames may hold a lock of the process."""
     return any(frame.f_globals.get("__name__") in _LOCKING for frame in frames)
@@ -154,4 +176,4 @@ def _wait_for_exception() -> None:
         pass
 
 
-__all__ = ["Deadline", "TimeUpError", "check_seconds"]
+__all__ = ["Deadline", "TimeUpError", "check_seconds", "run_within"]

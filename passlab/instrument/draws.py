@@ -117,6 +117,24 @@ def _positive(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], size
     return np.asarray(rng.integers(1, 5, shape)).astype(dtype)
 
 
+def _indices(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """Integers of 0 and 1, which index most tensors, beside typical floats."""
+    if is_float(dtype):
+        return np.asarray(rng.uniform(-1.7, 1.7, shape)).astype(dtype)
+    return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
+
+
+def _overflowing(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """Numbers so large that their products are beyond their dtype, and small ones."""
+    if not is_float(dtype):
+        high = _integer_range(dtype)[1]
+        return _chosen(rng, dtype, shape, (0, 1, 2, high // 2, high // 2 + 1, high))
+    digits = float(np.log10(float(float_info(dtype).max)))
+    signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
+    large = 10.0 ** rng.uniform(0.5 * digits, 0.8 * digits, shape)
+    return np.asarray(signs * np.where(rng.random(shape) < 0.5, large, 1.0)).astype(dtype)
+
+
 def _equal(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
     return np.ones(shape, dtype)
 
@@ -147,6 +165,28 @@ def _extreme(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes
     return _chosen(rng, dtype, shape, [*edges, *(-v for v in edges), 1.0, -1.0])
 
 
+def _is_dynamic(function: Function) -> bool:
+    """Whether a parameter has no typical value: a dynamic shape, or a data type."""
+    parts = _parts(function)
+    return any((isinstance(ty, TensorType) and ty.dynamic) or isinstance(ty, TypeCall) for ty in parts)
+
+
+def _takes_integers(function: Function) -> bool:
+    return any(isinstance(ty, TensorType) and "int" in ty.dtype for ty in _parts(function))
+
+
+def _parts(function: Function) -> list[Type | None]:
+    """The types of parameters, and of the fields of those that are tuples."""
+    waiting: list[Type | None] = [p.checked_type_ or p.type_annotation for p in function.params]
+    parts: list[Type | None] = []
+    while waiting:
+        ty = waiting.pop()
+        parts.append(ty)
+        if isinstance(ty, TupleType):
+            waiting.extend(ty.fields)
+    return parts
+
+
 @dataclass(frozen=True)
 class _Kind:
     name: str
@@ -154,15 +194,17 @@ class _Kind:
     size: int  # of dynamic dimensions
     special: bool = False
     extreme: bool = False
+    typical: bool = False
+    only: Callable[[Function], bool] | None = None  # programs that it is worth trying on
 
 
 DRAWS = (
-    _Kind("typical numbers", None, 3),
+    _Kind("typical numbers", None, 3, typical=True),
     _Kind("small whole numbers with ties", _whole, 2),
     _Kind("positive numbers", _positive, 3),
     _Kind("numbers of all magnitudes", _wide, 4),
     _Kind("the numbers of the program and their neighbours", _numbers, 3),
-    _Kind("more typical numbers", None, 1),
+    _Kind("more typical numbers", None, 1, typical=True),
     _Kind("ones", _equal, 2),
     _Kind("zeros", _zero, 5),
     _Kind("NaN, infinities and negative zeros", _special, 3, special=True),
@@ -171,6 +213,9 @@ DRAWS = (
     _Kind("more of the numbers of the program", _numbers, 2),
     _Kind("more numbers of all magnitudes", _wide, 1),
     _Kind("more NaN, infinities and negative zeros", _special, 2, special=True),
+    _Kind("typical numbers and integers of 0 and 1", _indices, 3, typical=True, only=_takes_integers),
+    _Kind("magnitudes whose products overflow", _overflowing, 2, extreme=True),
+    _Kind("tensors without elements", _positive, 0, only=_is_dynamic),
 )
 
 
@@ -181,6 +226,8 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
     numbers = tuple(numbers_of(function))
     plain = not _is_dynamic(function)
     for position, kind in enumerate(DRAWS):
+        if kind.only is not None and not kind.only(function):
+            continue
 
         def arguments(position: int = position, kind: _Kind = kind) -> tuple[Any, ...]:
             if kind.make is None and plain:
@@ -189,7 +236,7 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
             sources = [np.random.default_rng((seed, position, number)) for number, _ in enumerate(function.params)]
             return tuple([_value(p, mod, rng, kind, sizes) for p, rng in zip(function.params, sources, strict=True)])
 
-        draw = Draw(kind.name, arguments, kind.special, kind.extreme, kind.make is None)
+        draw = Draw(kind.name, arguments, kind.special, kind.extreme, kind.typical)
         if not position:
             _ = draw.arguments  # a parameter without values is reported at once
         yield draw
@@ -207,18 +254,6 @@ def numbers_of(function: Function) -> list[float]:
             values = [value for _, value in node.attrs.items()]
             numbers.update((float(v), None) for v in values if isinstance(v, (int, float)) and np.isfinite(v))
     return [value for value in numbers if abs(value) < 2.0**31]
-
-
-def _is_dynamic(function: Function) -> bool:
-    """Whether a parameter has no typical value: a dynamic shape, or a data type."""
-    waiting: list[Type | None] = [p.checked_type_ or p.type_annotation for p in function.params]
-    while waiting:
-        ty = waiting.pop()
-        if isinstance(ty, TupleType):
-            waiting.extend(ty.fields)
-        elif (isinstance(ty, TensorType) and ty.dynamic) or isinstance(ty, TypeCall):
-            return True
-    return False
 
 
 def _value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _Kind, sizes: Sizes) -> Any:

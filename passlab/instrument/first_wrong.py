@@ -16,6 +16,7 @@ import numpy as np
 from passlab.diffing.diff import Change, Diff, diff, node_name
 from passlab.errors import PasslabError
 from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.evaluate.values import Closure
 from passlab.instrument.tolerance import FEW_RUNS, RUNS, STEPS, beyond
 from passlab.instrument.unpromised import lengthen
 from passlab.instrument.watched import SHORTENING, Watched, noisy_values
@@ -117,7 +118,7 @@ class _Search:
         if isinstance(node, (Var, Op, GlobalVar, Constructor, Function)) or node not in self.new:
             return None
         old, rule = (node, "") if node in self.old else _led_back(node, self.sources, self.old)
-        if old is None:
+        if old is None or isinstance(self.old[old], Closure):  # a function may become data: what it gives is compared
             return None
         difference = self._disagreement(old, node)
         if difference is None:

@@ -17,7 +17,7 @@ from passlab.errors import Diagnostic, PasslabError, PassTypeError, RunError, co
 from passlab.evaluate import Evaluator
 from passlab.evaluate.agreement import Disagreement, disagreement
 from passlab.evaluate.values import Value
-from passlab.instrument.deadline import Deadline
+from passlab.instrument.deadline import run_within
 from passlab.instrument.draws import Draw, draws
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode, first_wrong
@@ -45,7 +45,7 @@ GIVEN = "the inputs given"
 DRAW_SECONDS = 0.5  # that a program may take at least on unusual inputs, before any pass
 EXPLORE_SECONDS = 0.3  # for which draws are looked for that reach more branches
 TURNS = 40  # of all kinds of draws
-MOST_DRAWS = 24
+MOST_DRAWS = 28
 SECONDS = 1.0  # for which one program is run on draws, the first in any case
 
 
@@ -234,14 +234,17 @@ class Trial:
             seconds = None if draw.typical or draw.kind == GIVEN else max(DRAW_SECONDS, 4 * self._usual)
         if self.limit is not None:
             seconds = self.limit if seconds is None else min(seconds, self.limit)
-        deadline = Deadline(seconds)
-        try:
-            with deadline:
-                value, error = attempt(lambda: evaluator.run(self.entry, draw.arguments))
-        except deadline.error:
-            deadline.close()
-            slow = f"it did not end within {seconds:g} s; programs before it took {self._slowest:.2g} s at most"
+
+        def work() -> tuple[Value | None, PasslabError | None]:
+            nonlocal evaluator
+            evaluator = Watched(mod)
+            return attempt(lambda: evaluator.run(self.entry, draw.arguments))
+
+        outcome, late = run_within(seconds, work)
+        if outcome is None:
+            slow = f"{late}; programs before it took {self._slowest:.2g} s at most"
             return Run(error=RunError(slow), branches=frozenset(evaluator.branches), endless=True)
+        value, error = outcome
         if error is not None:
             return Run(error=error, branches=frozenset(evaluator.branches))
         self._slowest = max(self._slowest, perf_counter() - started)

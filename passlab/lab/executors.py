@@ -23,7 +23,7 @@ from passlab.executor.building import build_graph
 from passlab.executor.create import create_executor
 from passlab.executor.graph_module import GraphModule
 from passlab.infer import infer_module
-from passlab.instrument.deadline import Deadline
+from passlab.instrument.deadline import TimeUpError, run_within
 from passlab.instrument.draws import Draw
 from passlab.instrument.statistics import count_module
 from passlab.instrument.tolerance import LEAST_NOISE, beyond, special_disagreement
@@ -49,6 +49,7 @@ from passlab.vm.kernels.scalars import as_array
 KINDS = ("definition", "vm", "aot", "graph")
 KERNEL_SECONDS = 2.0
 REDUCE_SECONDS = 10.0
+COMPILE_SECONDS = 30.0  # that a compiler may take at least
 PATIENCE, SHORT = 5.0, 0.5  # seconds that one run may take at least: of the program, and of smaller ones
 STEPPING = "vm, step by step"  # the engine that debuggers use; results are those of the running one
 
@@ -81,7 +82,7 @@ class ExecutorFault:
 
     def script(self) -> str:
         """Return a script that compares the program on this executor, and fails once it is mended."""
-        kind = {"kernel": "definition", STEPPING: "vm"}.get(self.executor, self.executor)
+        kind = {"kernel": "definition", STEPPING: "vm", "debug": "vm"}.get(self.executor, self.executor)
         return executor_script(self.module, kind, self.draw, " ".join(self.sentences()))
 
 
@@ -146,16 +147,13 @@ def _fault(
             return None
         if run.error is not None or draw.extreme:
             continue
-        deadline = Deadline(max(patience, 20 * (monotonic() - started)))
-        try:
-            with deadline:
-                if function is None:
-                    function, error = attempt(lambda: _runner(kind, mod))
-                if function is not None:
-                    value, error = attempt(partial(function, *draw.arguments))
-        except deadline.error:
-            deadline.close()
-            return ExecutorFault(kind, mod, draw, f"it did not end within {deadline.seconds:.1f} s", None)
+        seconds, error = max(patience, 20 * (monotonic() - started)), None
+        if function is None:
+            function, error = _timed(partial(_runner, kind, mod), COMPILE_SECONDS)
+        if function is not None:
+            value, error = _timed(partial(function, *draw.arguments), seconds)
+        if isinstance(error, TimeUpError):
+            return ExecutorFault(kind, mod, draw, str(error), None)
         if error is not None and _is_refusal(error):
             if notes is not None:
                 notes.append(f"the executor `{kind}` ({error.diagnostics[0].message})")
@@ -174,6 +172,12 @@ def _fault(
     return None
 
 
+def _timed(work: Callable[[], Any], seconds: float) -> tuple[Any, PasslabError | TimeUpError | None]:
+    """Return what some work gives, or its error."""
+    outcome, late = run_within(seconds, lambda: attempt(work))
+    return (None, late) if outcome is None else outcome
+
+
 _REFUSALS = (
     "the graph executor does not support",
     "a graph is made of",
@@ -189,9 +193,9 @@ def _runner(kind: str, mod: IRModule) -> Callable[..., Any]:
 
 def _stepping(mod: IRModule) -> Callable[..., Any]:
     """Return what runs a program by the stepping engine of the virtual machine."""
+    exe = compile_module(mod)
 
     def run(*arguments: Any) -> Any:
-        exe = compile_module(mod)
         machine = Machine(exe)
         machine.start(next(n for n, f in enumerate(exe.functions) if f.name == "main"), list(arguments))
         while machine.step():
@@ -237,7 +241,21 @@ def _locate(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
         return replace(fault, where=_name(fault))
     typed = infer_module(small)
     again = _fault(typed, kind, trial(typed), patience=SHORT) or fault
+    if again.finding is not None and _reference_is_alone(again):
+        return replace(again, executor="debug", where=f"what the evaluator makes of {_constructs(again.module)}")
     return replace(again, where=_name(again))
+
+
+def _reference_is_alone(fault: ExecutorFault) -> bool:
+    """Whether executors agree against the evaluator about a program without kernels, which they do not share."""
+    if any(is_op_call(n) for f in fault.module.functions.values() for n in post_order(f.body)):
+        return False
+    values = [attempt(partial(_run_on, kind, fault))[0] for kind in ("vm", "aot")]
+    return all(value is not None for value in values) and disagreement(values[0], values[1]) is None
+
+
+def _run_on(kind: str, fault: ExecutorFault) -> Any:
+    return _runner(kind, fault.module)(*fault.draw.arguments)
 
 
 def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | None:

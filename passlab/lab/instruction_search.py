@@ -74,6 +74,7 @@ def _step_through(exe: Executable, arguments: Sequence[Any], values: dict[Expr, 
     main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
     machine = Machine(exe)
     machine.start(main, list(arguments))
+    tensors: dict[int, Expr] = {}  # by register of `main`, the nodes whose memory they hold
     for _ in range(MOST):
         if not machine.frames:
             return ""
@@ -92,6 +93,10 @@ def _step_through(exe: Executable, arguments: Sequence[Any], values: dict[Expr, 
         if not _as_it_means(
             exe, instruction, at, before, now, frame.registers if len(machine.frames) == depth else None
         ):
+            return name
+        if outer and instruction.opcode in _MEMORY and instruction.node is not None:
+            tensors[instruction.writes()[0]] = instruction.node
+        if outer and instruction.opcode is Opcode.INVOKE_PACKED and _exchanges(instruction, before, tensors, values):
             return name
         if one_kernel and instruction.opcode is Opcode.ALLOC_ADT and _holds_others(instruction, before, values):
             return ""
@@ -136,6 +141,7 @@ def _data(exe: Executable, i: Instruction, r: list[Any]) -> Any:
     return fields if i.tag == 0 else ADTValue(exe.constructors[i.tag], fields) if i.tag in exe.constructors else None
 
 
+_MEMORY = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
 _MEANING: dict[Opcode, Any] = {
     Opcode.MOVE: lambda exe, i, r: r[i.operands[0]],
     Opcode.GET_FIELD: _field,
@@ -162,6 +168,15 @@ def _is_another(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -
     if not written or isinstance(i.node, Match):
         return False
     return not _same(values[i.node], registers[written[0]])
+
+
+def _exchanges(i: Instruction, registers: list[Any], tensors: dict[int, Expr], values: dict[Expr, Any]) -> bool:
+    """Whether a kernel wrote the right results to the wrong places."""
+    outs = [at for at in i.args if at in tensors and tensors[at] in values]
+    right = [_same(values[tensors[at]], registers[at]) for at in outs]
+    if len(outs) < 2 or all(right):
+        return False
+    return all(any(_same(values[tensors[other]], registers[at]) for other in outs) for at in outs)
 
 
 def _holds_others(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -> bool:

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from passlab.errors import PassTypeError
-from passlab.instrument.deadline import Deadline, TimeUpError
+from passlab.instrument.deadline import Deadline, TimeUpError, run_within
 
 
 def spin(seconds):
@@ -171,3 +171,25 @@ assert not other.is_alive(), "the lock of logging is held for ever"
 """
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
+
+
+def test_work_that_waited_for_a_busy_machine_is_tried_again_for_longer():
+    tries = []
+
+    def work():
+        tries.append(None)
+        time.sleep(0.0 if len(tries) > 1 else 0.4)  # no time of the processor
+        return sum(range(1000)) if len(tries) > 1 else [None for _ in range(10**7)]
+
+    assert run_within(0.1, work)[0] == sum(range(1000))
+    assert len(tries) == 2
+
+
+def test_work_that_does_not_end_by_itself_is_late_after_one_try():
+    def work():
+        while True:
+            pass
+
+    value, late = run_within(0.5, work)
+    assert value is None
+    assert isinstance(late, TimeUpError)
