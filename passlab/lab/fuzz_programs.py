@@ -1,8 +1,9 @@
 """Programs that make a pass do something: small ones of the operators that it speaks of, and random ones.
 
-Four sources take turns, the more often the more of their programs the pass has changed: a call of one operator; a call
-inside another; random programs of these operators; random programs of all. Numbers of the pass are put into attributes
-and constants, and operands are made equal, because that is what guards and patterns ask for.
+Five sources take turns, the more often the more of their programs the pass has changed: a call of one of these
+operators; a call inside another; a call of any operator, since a pass may speak only of those that it makes; random
+programs of these operators; random programs of all. Numbers of the pass are put into attributes and constants, and
+operands are made equal, because that is what guards and patterns ask for.
 """
 
 from __future__ import annotations
@@ -69,10 +70,10 @@ class ProgramSource:
             number += 1
 
     # ------------------------------------------------------------ pieces
-    def template(self, choice: random.Random, dtypes: tuple[str, ...] | None = None) -> Template | None:
+    def template(self, choice: random.Random, of_any: bool = False) -> Template | None:
         """Return a call of an operator that the pass speaks of, of any where it speaks of none."""
-        names = self.operators or list(operator_names(False))
-        ranked = dtypes or ((self.own_dtypes or DTYPES[:1]) if choice.random() < 0.4 else self.dtypes)
+        names = (not of_any and self.operators) or list(operator_names(False))
+        ranked = (self.own_dtypes or DTYPES[:1]) if choice.random() < 0.4 else self.dtypes
         cases = templates(choice.choice(names), choice.choice(ranked))
         return choice.choice(cases) if cases else None
 
@@ -143,14 +144,19 @@ def _fill(template: Template, choice: random.Random, params: list[Var]) -> Expr:
     return substitute(template.call, mapping)
 
 
-def one_call(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
-    """A call of one operator."""
-    template = source.template(choice)
+def one_call(source: ProgramSource, choice: random.Random, number: int, of_any: bool = False) -> IRModule | None:
+    """A call of one operator that the pass speaks of."""
+    template = source.template(choice, of_any)
     if template is None:
         return None
     params: list[Var] = []
     body = _fill(template, choice, params)
     return _module(params, source.mutated(body, choice) if choice.random() < 0.7 else body)
+
+
+def call_of_any(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
+    """A call of any operator."""
+    return one_call(source, choice, number, of_any=True)
 
 
 def call_in_call(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
@@ -209,6 +215,7 @@ def any_program(source: ProgramSource, choice: random.Random, number: int) -> IR
 SOURCES: dict[str, Source] = {
     "calls": one_call,
     "calls in calls": call_in_call,
+    "calls of any operator": call_of_any,
     "programs of its operators": random_program,
     "programs": any_program,
 }

@@ -240,8 +240,8 @@ def _resume(campaign: Campaign, directory: Path) -> None:
         state = json.loads(path.read_text(encoding="utf-8"))
         same = state["pass"] == campaign.pass_.as_text() and state["seed"] == campaign.seed
         number, signatures = int(state["next"]), {str(s) for s in state["signatures"]}
-        seconds, weights = float(state["seconds"]), {name: float(state["weights"][name]) for name in SOURCES}
-        by_source = {name: [int(n) for n in state["by_source"][name]][:2] for name in SOURCES}
+        seconds, weights = float(state["seconds"]), {name: float(state["weights"].get(name, 1.0)) for name in SOURCES}
+        by_source = {name: [int(n) for n in state["by_source"].get(name, (0, 0))][:2] for name in SOURCES}
         learned = tuple(map(str, state["learned"]))
         records = tuple([Record(**record) for record in state["failures"]])
     except (ValueError, KeyError, TypeError, OSError) as error:

@@ -56,6 +56,19 @@ def test_standard_passes_are_not_blamed(pass_):
     assert not campaign.found, campaign.text()
 
 
+@function_pass(opt_level=0, required=["InferType"])
+def without_signs(func, mod, ctx):
+    """It speaks of one operator only, which it puts around whatever there is."""
+    tensor = isinstance(func.body.checked_type_, relay.TensorType) and "float" in func.body.checked_type_.dtype
+    return func.with_fields(body=relay.abs(func.body)) if tensor else func
+
+
+def test_a_pass_that_speaks_only_of_what_it_makes_is_tried_on_other_operators():
+    campaign = lab.fuzz(without_signs, seconds=60, most=1)
+    assert campaign.found, campaign.summary()
+    assert campaign.by_source["calls of any operator"][0]
+
+
 def doubles_negation(node):
     return isinstance(node, relay.Call) and node.op == relay.op.get("negative")
 
