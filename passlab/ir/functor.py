@@ -49,7 +49,7 @@ from passlab.ir.types import (
     type_children,
 )
 from passlab.ir.types import TypeVar as TypeParameter
-from passlab.ir.walk import CHILDREN, note_rewrite, rebuild, rewrite
+from passlab.ir.walk import CHILDREN, limits_unnamed, may_rewrite, note_rewrite, rebuild, rewrite
 
 EXPR_METHODS: dict[type, str] = {
     Var: "var", GlobalVar: "global_var", Constant: "constant", Op: "op", Constructor: "constructor", Call: "call",
@@ -258,9 +258,32 @@ class ExprMutator(ExprFunctor):
                         found=type(result).__name__,
                     )
                 )
+            if limits_unnamed() and (result := self._permitted(node, result)) is node:
+                return node
             set_span(result, node.span)
             note_rewrite(node, result)
         return result
+
+    def _permitted(self, node: Expr, result: Expr) -> Expr:
+        """Return the result of a method, or where that rewrites and may not, the node with the results of its parts."""
+        if type(node) is Var or hasattr(getattr(type(self), f"visit_{EXPR_METHODS[type(node)]}"), "opens"):
+            return result
+        plain = rebuild(node, lambda part: self.memo_map.get(part, part))
+        return result if _alike(result, plain) or may_rewrite("") else plain
+
+
+def _alike(one: Expr, other: Expr) -> bool:
+    """Whether two nodes hold the very same parts."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    names = [name for name in one.field_names if name != "span"]
+    return all(_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
+    return one is other or (not isinstance(one, Expr) and bool(one == other))
 
 
 class MixedModeVisitor(ExprVisitor):

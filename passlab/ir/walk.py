@@ -245,6 +245,11 @@ def may_rewrite(rule: str) -> bool:
     return permit is None or permit(rule)
 
 
+def limits_unnamed() -> bool:
+    """Whether rewrites without a name have to be asked for."""
+    return _unnamed_permit.get() is not None
+
+
 def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
     """Report to the observer, if any, that `new` replaces `old`: for passes that build nodes without `rewrite`."""
     observer = _observer.get()

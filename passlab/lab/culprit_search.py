@@ -22,7 +22,8 @@ from typing import Any
 from passlab.diffing.diff import count_operators, node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, counted
 from passlab.infer import infer_module
-from passlab.instrument.deadline import Deadline, check_seconds
+from passlab.instrument.change import changed_functions
+from passlab.instrument.deadline import Deadline, TimeUpError, check_seconds
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode
 from passlab.instrument.statistics import count_module
@@ -36,6 +37,7 @@ from passlab.lab.kernel_search import wrong_kernel
 from passlab.lab.recording import Recording, record
 from passlab.lab.reduction import Reduction
 from passlab.lab.script import bisection_script
+from passlab.lab.signature import raising_line
 from passlab.table import Table
 from passlab.transform.numeric_contract import Promise
 
@@ -94,10 +96,25 @@ class Culprit:
             parts.append(node_name(self.rewrite.node))
         if self.node is not None:
             parts.append(_name(self.node))
-        elif self.event is not None and self.check is not None and self.check.finding is not None:
+        elif self.event is not None and self.event.error is None:
             names = list(count_operators(self.module))
             parts += names if len(names) <= FEW else []
-        return "; ".join(parts) or self._parameters()
+        return "; ".join(parts) or self._as_a_whole()
+
+    def _as_a_whole(self) -> str:
+        """Say which part of a pass, or of the program, is wrong where no rewrite and no operator is known."""
+        if self.event is None:
+            return ""
+        if self.event.error is not None and (line := raising_line(self.event.error)):
+            return line
+        changed = ", ".join(f"@{name}" for name in changed_functions(self.event.before, self.event.after))
+        return self._parameters() or self._functions() or (f"the whole of {changed}" if changed else "")
+
+    def _functions(self) -> str:
+        """Name the functions that the guilty pass took out of the module, "" where there are none."""
+        assert self.event is not None
+        names = [f"@{name}" for name, _ in self.event.before.items() if name not in self.event.after]
+        return f"the function{'s'[: len(names) > 1]} that it took away: {', '.join(names)}" if names else ""
 
     def _parameters(self) -> str:
         """Name the functions whose parameters the guilty pass changed or moved, "" where there are none."""
@@ -162,9 +179,13 @@ class Culprit:
         if self.rewrite is not None:
             return f"It is {self.rewrite}."
         assert self.event is not None
-        where = self._parameters()
         what = f"{self.event.name} reports no rewrite that can be left out by itself: the pass as a whole is wrong"
-        return f"{what}, and it changed {where}." if where else f"{what}."
+        if self.event.error is not None and (line := raising_line(self.event.error)):
+            return f"{what}; it {'was' if isinstance(self.event.error, TimeUpError) else 'raised'} {line}."
+        if where := self._parameters():
+            return f"{what}, and it changed {where}."
+        where = self._functions()
+        return f"{what}; wrong is {where}." if where else f"{what}."
 
     def _where(self) -> str:
         check = self.check

@@ -424,7 +424,7 @@ def _record(
         deadline.close()
         if not recorder.recording.failed:
             raise PassError(Diagnostic(f"the pipeline did not end within {seconds:g} s")) from None
-    except Exception:
+    except (Exception, SystemExit):
         if not any(run.error is not None for run in recorder.roots):
             raise  # not of a pass: there would be no trace of it in the recording
     except KeyboardInterrupt as error:

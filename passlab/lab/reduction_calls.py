@@ -46,6 +46,16 @@ def drop_called_parameters(search: Search) -> None:
                 place += 1
 
 
+def merge_called_parameters(search: Search) -> None:
+    """Let one parameter of a function stand for another of its type, and drop that from all its calls."""
+    for name in [name for name, _ in search.best.items()]:
+        place = 0
+        while search.sharing and name in search.best and place < len(search.best[name].params):
+            changes = _without_parameter(search.best, name, place, merged=True)
+            if changes is None or not search.attempt(changes, f"a parameter of @{name}"):
+                place += 1
+
+
 def stand_for_caller(search: Search) -> None:
     """Let a function that another one does nothing but call stand in its place, under its name."""
     for name in [name for name, _ in search.best.items()]:
@@ -121,11 +131,19 @@ def _inline(caller: Function, name: str, function: Function) -> Function:
     return result
 
 
-def _without_parameter(mod: IRModule, name: str, place: int) -> Changes | None:
-    """Return the functions without one parameter of a called one; None where it is used, or named as a value."""
+def _without_parameter(mod: IRModule, name: str, place: int, merged: bool = False) -> Changes | None:
+    """Return the functions without one parameter of a called one; None where it is used, or named as a value.
+
+    With `merged` another parameter of its type takes its place in the body.
+    """
     function = mod[name]
     callers = [(n, f) for n, f in mod.items() if _calls(f, name)]
     gone = function.params[place]
+    if merged:
+        alike = [p for p in function.params if p is not gone and p.checked_type_ is gone.checked_type_]
+        if not alike:
+            return None
+        function = function.with_fields(body=rewrite(function.body, replace={gone: alike[0]}))
     inner = _shorter_calls(function, name, place)
     if not callers or gone in free_vars(inner.body):
         return None
@@ -144,4 +162,11 @@ def _shorter_calls(caller: Function, name: str, place: int) -> Function:
     return result
 
 
-__all__ = ["condition_as_parameter", "drop_called_parameters", "fewer_clauses", "inline_calls", "stand_for_caller"]
+__all__ = [
+    "condition_as_parameter",
+    "drop_called_parameters",
+    "fewer_clauses",
+    "inline_calls",
+    "merge_called_parameters",
+    "stand_for_caller",
+]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from passlab.analysis.purity import module_purity
 from passlab.ir.expr import (
     Call,
+    Constant,
     Expr,
     Function,
     GlobalVar,
@@ -36,6 +37,7 @@ from passlab.lab.reduction_calls import (
     drop_called_parameters,
     fewer_clauses,
     inline_calls,
+    merge_called_parameters,
     stand_for_caller,
 )
 from passlab.op.declare import call
@@ -266,6 +268,22 @@ def merge_parameters(search: Search) -> None:
                 place += 1
 
 
+def share_constants(search: Search) -> None:
+    """Put one constant in the place of others of its type."""
+    for name, _ in _functions(search):
+        place = 0
+        while search.sharing and name in search.best:
+            function = search.best[name]
+            constants = [n for n in post_order(function.body) if isinstance(n, Constant)]
+            if place >= len(constants):
+                break
+            gone = constants[place]
+            others = [n for n in constants if n is not gone and n.tensor_type is gone.tensor_type]
+            shared = (_replace(function, gone, other) for other in others[:LIKE])
+            if not search.first(({name: fewer}, f"a constant of @{name}") for fewer in shared):
+                place += 1
+
+
 def drop_parameters(search: Search) -> None:
     """Take parameters away that are not used, where nobody calls the function."""
     for name, function in _functions(search):
@@ -389,6 +407,8 @@ STAGES: tuple[Callable[[Search], None], ...] = (
     drop_parameters,
     drop_called_parameters,
     merge_parameters,
+    merge_called_parameters,
+    share_constants,
     stand_for_caller,
     condition_as_parameter,
     shrink_shapes,

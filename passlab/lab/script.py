@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from passlab.errors import Diagnostic, PassError, visible
+from passlab.instrument.deadline import TimeUpError
 from passlab.instrument.draws import Draw
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.module import IRModule
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from passlab.lab.bisection import Bisection
 
 LITERAL = 64  # elements up to which an array is written as a list
+ENDLESS = 5.0  # seconds for which a script runs a pass that does not end
 EXPLICIT = 32  # elements of inputs up to which they are written, and not drawn again from the seed
 
 
@@ -48,6 +50,8 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
     else:
         options |= _inputs(arguments, criterion.entry, criterion.seed)
         options |= {"unpromised": "True"} if criterion.unpromised else {}
+    if isinstance(event.error, TimeUpError):  # it would never end by itself
+        options["seconds"] = f"{ENDLESS:g}"
     if event.context.config:
         options["config"] = repr(event.context.config)
     asked = ", ".join(f"{name}={value}" for name, value in options.items())

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from passlab.errors import PasslabError
+from passlab.instrument.deadline import TimeUpError
 
 _NAMES = re.compile(r"[%@$][\w.]+|0x[0-9a-fA-F]+|-?\d+(\.\d+)?([eE][-+]?\d+)?")
 _LISTS = re.compile(r"#(,\s*#)+")
@@ -30,11 +31,22 @@ def signature_of(error: BaseException) -> Signature:
     """Return the signature of an error: shapes, numbers and the names of variables in its words do not count."""
     message = error.diagnostics[0].message if isinstance(error, PasslabError) and error.diagnostics else str(error)
     plain = _LISTS.sub("#", _NAMES.sub("#", message.split("\n", 1)[0]))
-    frame, trace = "", error.__traceback__
+    frame, trace = "", None if isinstance(error, TimeUpError) else error.__traceback__  # which ends anywhere
     while trace is not None:
         code = trace.tb_frame.f_code
         frame, trace = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_name}", trace.tb_next
     return Signature(getattr(error, "kind", None) or type(error).__name__, " ".join(plain.split()), frame)
+
+
+def raising_line(error: BaseException) -> str:
+    """Return where an error was raised as words, "" where it has no traceback."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    code = trace.tb_frame.f_code
+    return f"in `{code.co_name}`, {code.co_filename.rsplit('/', 1)[-1]}, line {trace.tb_lineno}"
 
 
 def same_failure(a: BaseException | None, b: BaseException | None) -> bool:
@@ -47,4 +59,4 @@ def same_failure(a: BaseException | None, b: BaseException | None) -> bool:
     )
 
 
-__all__ = ["Signature", "same_failure", "signature_of"]
+__all__ = ["Signature", "raising_line", "same_failure", "signature_of"]
