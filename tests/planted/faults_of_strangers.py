@@ -9,7 +9,7 @@ from tests.planted.fault import Fault
 from tests.planted.programs import BRANCHES, CLOSURES, LISTS, QUANTIZED, dataflow
 
 _PAD, _DYNAMIC = "passes/simplify/fold_explicit_padding.py", "passes/fold/dynamic_to_static.py"
-_MIXED, _AFFINE = "passes/precision/mixed_precision.py", "passes/precision/affine.py"
+_MIXED, _AFFINE = "passes/precision/mixed_precision.py", "passes/precision/integer_rules.py"
 _QUANTIZED = "passes/precision/quantized_arithmetic.py"
 _LAYOUTS, _FIRST = "op/layout_rules.py", "passes/functions/first_order.py"
 _SIMPLIFY, _PLAIN = (
@@ -134,7 +134,7 @@ STRANGERS = (
           dataflow("%0 = nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]);\nexp(nn.softmax(%0, axis=1))", f"%x: Tensor[(1, 4, 4, 4), float32], {_FILTER}"), _NHWC, "ConvertLayout", ""),
     Fault("slices by the place among the axes named", "axis", _LAYOUTS, "order = list(cuts) if attrs.axes is not None else sorted(cuts)", "order = list(cuts)",
           dataflow("%0 = nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]);\nexp(strided_slice(%0, begin=[0, 1, 0, 2], end=[1, 3, 4, 4], strides=[1], axes=None))", f"%x: Tensor[(1, 4, 4, 4), float32], {_FILTER}"), _NHWC, "ConvertLayout", ""),
-    Fault("a transposition that follows the other way", "axis", _LAYOUTS, "now = tuple(arrangement.places(a)[0] for a in order)", "now = tuple(order.index(a) for a in range(rank))",
+    Fault("a transposition that follows the other way", "axis", _LAYOUTS, "now = tuple(change.places(a)[0] for a in order)", "now = tuple(order.index(a) for a in range(rank))",
           dataflow("%0 = nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]);\nexp(transpose(%0, axes=[0, 2, 1, 3]))", f"%x: Tensor[(1, 4, 4, 4), float32], {_FILTER}"), _NHWC, "ConvertLayout", ""),
     # ------------------------------------------------------------ precision
     Fault("branches of two dtypes", "types", _MIXED, "if len({self.types.of(b) for b in now}) == 1:", "if True:",
@@ -155,7 +155,7 @@ STRANGERS = (
     Fault("arguments of placed calls in reverse", "operands", "passes/lowering/plan_devices.py", "for a, w in zip(node.args, devices, strict=True))", "for a, w in zip(node.args[::-1], devices, strict=True))",
           dataflow('%0 = on_device(subtract(%x, %y), virtual_device=meta[VirtualDevice][0]);\nsubtract(exp(%0), %y)'.replace("on_device(subtract(%x, %y), virtual_device=meta[VirtualDevice][0])", "tanh(%x)"), _VECTORS),
           'InferType, PlanDevices(config="cuda"), FuseOps', "PlanDevices", ""),
-    Fault("results of a kernel exchanged", "operands", "vm/compiling/codegen.py", "args = yield from self._all((*inputs, *results))", "args = yield from self._all((*inputs, *results[::-1]))",
+    Fault("results of a kernel exchanged", "operands", "vm/compiling/codegen.py", "return (*self._fields(call.args[1]), *self._fields(call.args[2]))", "return (*self._fields(call.args[1]), *self._fields(call.args[2])[::-1])",
           dataflow("%0 = split(exp(%x), indices_or_sections=2, axis=1);\n(tanh(%0.0), nn.dense(%0.1, %w))", "%x: Tensor[(3, 4), float32], %w: Tensor[(2, 2), float32]"), "InferType", "vm", "packed|kernel"),
     Fault("a type with one constructor fewer", "match order", "vm/compiling/codegen.py", "return len(data.constructors) if data is not None else 0", "return len(data.constructors) - 1 if data is not None else 0",
           _CHOICE, "InferType, FuseOps", "vm", "match|if|get_tag|goto|load_consti"),
@@ -183,7 +183,7 @@ STRANGERS = (
     _kernel("one neighbour fewer", "op/nn/normalize.py", "min(attrs.size - half, length)", "min(attrs.size - half - 1, length)", "tanh(nn.lrn(exp(%x), size=3, alpha=1f))", "%x: Tensor[(1, 5, 2, 2), float32]", "nn.lrn", "off by one"),
     _kernel("the largest of length and epsilon is their sum", "op/nn/normalize.py", "np.sqrt(np.maximum(total, data.dtype.type(attrs.eps)))", "np.sqrt(total + data.dtype.type(attrs.eps))",
             "tanh(nn.l2_normalize(exp(%x), eps=0.5f, axis=[1]))", _MATRIX, "nn.l2_normalize"),
-    _kernel("a scan that leaves itself out from the second on", "op/scan.py", "np.moveaxis(_accumulated(ufunc, rows, axis), axis, 0)[:-1]", "np.moveaxis(_accumulated(ufunc, rows, axis), axis, 0)[1:]",
+    _kernel("a scan that leaves itself out from the second on", "op/scan.py", "np.moveaxis(_accumulate(ufunc, rows, axis), axis, 0)[:-1]", "np.moveaxis(_accumulate(ufunc, rows, axis), axis, 0)[1:]",
             "tanh(cumsum(exp(%x), axis=1, exclusive=True))", _MATRIX, "cumsum", "off by one"),
     _kernel("the end of a slice backwards is its start", "op/slice.py", "return None if stop is None or (step < 0 and stop <= -FOREVER) else stop", "return None if stop is None or step < 0 else stop",
             "tanh(strided_slice(exp(%x), begin=[2], end=[0], strides=[-1], axes=[0]))", _MATRIX, "strided_slice"),
@@ -205,7 +205,7 @@ STRANGERS = (
               "%x: Tensor[(2, 3, 3), float32], %y: Tensor[(2, 3, 3), float32]", "batch_matmul"),
     _gradient("the gradient of what is gathered twice", "op/gather_gradients.py", 'indices, grad, axis=attrs_of(orig)["axis"], reduction="add"', 'indices, grad, axis=attrs_of(orig)["axis"], reduction="update"',
               "exp(gather(multiply(%x, %x), %i, axis=0))", "%x: Tensor[(3), float32], %i: Tensor[(5), int32]", "gather"),
-    _gradient("derivatives of arguments exchanged", "passes/gradient/first_order_gradient.py", "Tuple([a.reverse for a in args])", "Tuple([a.reverse for a in args[::-1]])", "exp(multiply(%x, multiply(%y, %y)))", _VECTORS, ""),
+    _gradient("derivatives of arguments exchanged", "passes/gradient/first_order_gradient.py", "Tuple([self._derivative(a) for a in args])", "Tuple([self._derivative(a) for a in args[::-1]])", "exp(multiply(%x, multiply(%y, %y)))", _VECTORS, ""),
     # ------------------------------------------------------------ quantized forms
     Fault("a sum with the zero point of one side", "operands", _QUANTIZED, 'target, zero = rest[4:6], _along(rest[5], "int64", -1, 1)', 'target, zero = rest[4:6], _along(rest[3], "int64", -1, 1)',
           dataflow('qnn.dequantize(qnn.add(%x, %y, 0.5f, 3, 0.25f, 1, 0.5f, 2), 0.5f, 2, out_dtype="float32")', "%x: Tensor[(3, 4), uint8], %y: Tensor[(3, 4), uint8]"), _QNN, "QnnCanonicalizeOps", "qnn.add"),
