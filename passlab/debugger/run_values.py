@@ -3,8 +3,7 @@
 The value of a kernel is that of the last operator in it, where the passes of the compilation put that operator in the
 place of a node of the program; the operators before it in the kernel have no value of their own, and none is made up.
 Nor has a node that several instructions of a function stem from: which of them has its value is not known. Where equal
-functions became one, its nodes have the values of all.
-Linear in the instructions that ran.
+functions became one, its nodes have the values of all. Linear in the instructions that ran.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _SAME = (
 
 
 def writes(trace: TraceData, first: int, last: int) -> Iterator[tuple[int, int, Any]]:
-    """Yield (event, register, value after it) for a stretch of a run, in order. n log n in the instructions."""
+    """Yield (event, register, value after it) for an interval of a run, in order. n log n in the instructions."""
     sites = trace.code_map
     counted = np.array([_is_told(trace, site) for site in range(len(sites))], bool)
     events = first + np.flatnonzero(counted[trace.site[first:last]])

@@ -1,10 +1,9 @@
 """Which line of one text corresponds to which line of another, where names are noise.
 
 Lines are aligned by shape. Rare shapes are anchors, closing brackets and empty lines never are; between anchors the
-best
-alignment is found by dynamic programming. Each pair of lines votes for what a name of the old text is called in the new
-one, and the alignment is done once more with these votes. Renaming names by their order of occurrence instead would be
-worse than nothing: one insertion renames everything below it.
+best alignment is found by dynamic programming. Each pair of lines votes for what a name of the old text is called in
+the new one, and the alignment is done once more with these votes. Renaming names by their order of occurrence instead
+would be worse than nothing: one insertion renames everything below it.
 """
 
 from __future__ import annotations

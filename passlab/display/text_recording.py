@@ -1,8 +1,7 @@
 """The view of a recording of text: every pass of a dump, what became of it, what it changed, who made each line.
 
 The data has the versions of each unit (function, operation with a symbol) once; a step shows the versions that it
-wrote.
-Large recordings are cut: what changed first stays, and the view says what is left out.
+wrote. Large recordings are cut: what changed first stays, and the view says what is left out.
 """
 
 from __future__ import annotations

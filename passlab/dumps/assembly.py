@@ -2,8 +2,7 @@
 
 One `Assembly` serves all formats. It keeps the state of the program as a table of units (functions, operations with
 symbols), pairs headings of before and after, and decides a verdict only where the dump holds the truth: an exact one
-from
-before and after, from the compiler's own word or from whole programs; otherwise a range of passes.
+from before and after, from the compiler's own word or from whole programs; otherwise a range of passes.
 """
 
 from __future__ import annotations
@@ -295,7 +294,7 @@ class Assembly:
             return None
         self._last_place.pop(bare, None)
         if sum(other.endswith("/" + bare) for other in names) > 1:
-            evidence.untell(bare, self.steps)
+            evidence.retract(bare, self.steps)
             return None
         unit.name = name
         self.units[name] = unit

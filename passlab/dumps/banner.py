@@ -11,7 +11,7 @@ MODULE, UNIT, FRAGMENT, DIFF, NONE = "module", "unit", "fragment", "diff", "none
 
 @dataclass(slots=True)
 class Banner:
-    """One heading in a dump and the stretch of the file below it.
+    """One heading in a dump and the range of the file below it.
 
     `when` is "before", "after", "start" (the input) or "end" (the output); `status` is what the heading itself says of
     the pass: "" for nothing, or one of the verdicts. `scope` tells what the body shows: the whole program ("module"),
@@ -35,12 +35,12 @@ class Banner:
     form: str = ""
     language: str = ""
     parent: int = -1  # the number of the banner of the pass around it, where the format says it
-    holes: tuple[int, ...] = ()  # stretches of the body that are no program: other output
+    holes: tuple[int, ...] = ()  # ranges of the body that are no program: other output
     note: str = ""
     inputs: Piece | None = None  # the text before, where the format has it elsewhere
 
     def spans(self) -> tuple[int, ...]:
-        """Return the stretches of the body without its holes."""
+        """Return the ranges of the body without its holes."""
         edges = [self.body, *self.holes, self.end]
         pairs = [(edges[i], edges[i + 1]) for i in range(0, len(edges), 2)]
         return tuple(x for pair in pairs if pair[0] < pair[1] for x in pair)
@@ -48,7 +48,7 @@ class Banner:
 
 @dataclass(slots=True)
 class Scan:
-    """What a reader made of a dump: its banners, in order, and the stretches that are no part of any."""
+    """What a reader made of a dump: its banners, in order, and the ranges that are no part of any."""
 
     banners: list[Banner]
     other: list[Piece] = field(default_factory=list)

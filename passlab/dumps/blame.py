@@ -15,9 +15,8 @@ from passlab.dumps.step import Unit
 class Origin:
     """Where a line comes from: made by one of the steps `since` to `step` (one step where the dump decides it).
 
-    `was` is the line that it replaced: version and line number of the unit; None where it replaced nothing. Step 0
-    is the
-    input.
+    `was` is the line that it replaced: version and line number of the unit; None where it replaced nothing. Step 0 is
+    the input.
     """
 
     since: int

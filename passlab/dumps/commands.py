@@ -106,7 +106,7 @@ _FUNCTION_PASS = re.compile(r"(?:Pass)?$")
 
 
 def better_dump(format_name: str) -> str:
-    """Return the command, or the call, that makes a dump of this kind which proves more."""
+    """Return the command, or the call, that makes a dump of this kind with more evidence."""
     return _BETTER.get(format_name, "")
 
 

@@ -344,7 +344,7 @@ def _only_flags(step: Step, units: Mapping[str, Unit]) -> bool:
     )
 
 
-SEVERAL = "several operations of the program are called so; which of them this is cannot be told"
+SEVERAL = "several operations of the program have this name; the dump does not say which of them this is"
 
 
 def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
@@ -357,8 +357,8 @@ def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
     step.verdict = "unchanged" if same else "unknown"
 
 
-def untell(name: str, steps: list[Step]) -> None:
-    """Take back what was said of an operation before the program showed that several are called so."""
+def retract(name: str, steps: list[Step]) -> None:
+    """Withdraw the verdicts on an operation, after the program has shown that several have its name."""
     for last, step in zip([None, *steps], steps, strict=False):
         if not step.names or step.names[0] != name:
             continue
@@ -396,7 +396,7 @@ def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int
 
 
 def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None:
-    """Decide what only the whole dump tells: the first pass."""
+    """Decide what depends on the whole dump: the verdict of the first pass."""
     if traits.assumes_first:
         for step in steps:
             if step.verdict == "unknown" and step.after_body is not None and step.scope != FRAGMENT:
@@ -438,4 +438,4 @@ def is_only_changes(steps: list[Step]) -> bool:
     return len(seen) >= 4 and unchanged * 20 <= len(seen)
 
 
-__all__ = ["Traits", "children_of", "is_only_changes", "judge", "settle", "untell"]
+__all__ = ["Traits", "children_of", "is_only_changes", "judge", "retract", "settle"]

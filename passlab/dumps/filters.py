@@ -27,7 +27,7 @@ _COMMENT = re.compile(r"\s+(?:;|//|#) [^\"]*$|^\s*(?:;|//)(?! Machine| (?:Prehea
 
 
 _NEVER = re.compile(r"(?!)")
-# Lines that are noise as a whole, and stretches of lines that are.
+# Lines that are noise as a whole, and ranges of lines that are.
 _PATTERNS = {
     "debug info": (_DEBUG_LINE, _DEBUG_USE),
     "metadata": (_METADATA_LINE, _METADATA_USE),
@@ -65,7 +65,7 @@ FILTERS: dict[str, Filter] = {
 
 
 def noise_of(line: str) -> list[tuple[str, int, int]]:
-    """Return the stretches of a line that are noise: the filter that leaves each out, its start and its end."""
+    """Return the ranges of a line that are noise: the filter that leaves each out, its start and its end."""
     hit: list[tuple[str, int, int]] = []
     for name, (whole, part) in _PATTERNS.items():
         if whole.search(line):

@@ -20,7 +20,7 @@ _CRASH = re.compile(
 
 
 def find_holes(data: bytes, last: bool, language: str) -> tuple[tuple[int, ...], str]:
-    """Return the stretches of a body that are other output, as start, end, start, end ..., and the first line of a
+    """Return the ranges of a body that are other output, as start, end, start, end ..., and the first line of a
     crash.
     """
     # Cheap words, one of which stands in other output; a body without any is not looked at line by line.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from passlab.diffing.text_lines import Syntax
 from passlab.dumps import folders, llvm, mlir
 
-Part = tuple[str, tuple[int, ...], bytes]  # name, stretches of the body, text to compare by
+Part = tuple[str, tuple[int, ...], bytes]  # name, ranges of the body, text to compare by
 WHOLE = ""  # the name of what belongs to no unit: globals, declarations, the body as a whole
 
 

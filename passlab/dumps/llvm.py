@@ -1,9 +1,8 @@
 """LLVM's `-print-before-all`, `-print-after-all` and `-print-changed`: streams and dump directories, IR and machine
 code.
 
-Versions 14 to 22 write headings in three ways (with "; ", with "# " for machine code, without either), and the
-legacy pass
-manager writes prose with an identifier in brackets. What follows the first " on " is the unit.
+Versions 14 to 22 write headings in three ways (with "; ", with "# " for machine code, without either), and the legacy
+pass manager writes prose with an identifier in brackets. What follows the first " on " is the unit.
 """
 
 from __future__ import annotations

@@ -131,8 +131,7 @@ def scan_tree(files: list[Path], root: Path) -> Scan:
     """Return the dumps of `--mlir-print-ir-tree-dir`; the counters of the enclosing operations give the order.
 
     Before and after of one run share a counter and a name; their headings tell them apart. Operations beside one
-    another
-    stand in the order of the program, which is that of a run without threads.
+    another stand in the order of the program, which is that of a run without threads.
     """
     hit: list[tuple[tuple[str, ...], tuple[int, ...], Banner]] = []
     for path in sorted(files):

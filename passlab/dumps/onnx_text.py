@@ -1,8 +1,7 @@
 """ONNX models as text, read from the bytes of the file without the `onnx` package: inputs, nodes, weights, outputs.
 
-A small reader of the protobuf wire format; only the fields that a person reads are turned into text, everything else
-of a
-node goes into a digest, so that two texts are equal only where the graphs are.
+A small reader of the protobuf wire format; only the fields that a person reads are turned into text, everything else of
+a node goes into a digest, so that two texts are equal only where the graphs are.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def follow(recording: TextRecording, name: str, unit: str, step: int) -> Table:
 
 # ---------------------------------------------------------------- occurrences
 class Occurrence(NamedTuple):
-    """A stretch of steps after which some text of a unit matches: from step `first` on up to `last`."""
+    """A range of steps after which some text of a unit matches: from step `first` on up to `last`."""
 
     unit: str
     first: int
@@ -134,7 +134,7 @@ def _pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
 
 
 def find(recording: TextRecording, pattern: str | re.Pattern[str]) -> list[Occurrence]:
-    """Return the stretches of steps in which a pattern matches, unit by unit."""
+    """Return the ranges of steps in which a pattern matches, unit by unit."""
     regex = _pattern(pattern)
     matches: dict[int, str | None] = {}
     hit: list[Occurrence] = []

@@ -94,9 +94,8 @@ NAMES = tuple(one.name for one in FORMATS)
 def read(path_or_stream: Any, format: str | None = None) -> TextRecording:  # noqa: A002
     """Return a recording of the passes in a dump: a file, a folder, an archive, a stream of bytes or text, or bytes.
 
-    `format` is one of `passlab.dumps.NAMES`; by default it is recognised. Raises `DumpError` where nothing
-    can be
-    read, and for an unknown format; damaged dumps are read as far as they go.
+    `format` is one of `passlab.dumps.NAMES`; by default it is recognised. Raises `DumpError` where nothing can be read,
+    and for an unknown format; damaged dumps are read as far as they go.
     """
     chosen = _name(format)
     if isinstance(path_or_stream, (str, os.PathLike)):
@@ -170,7 +169,7 @@ def _whole(source: Source) -> list[Piece]:
 
 
 def _between(source: Source, banners: list[Banner]) -> list[Piece]:
-    """Return the stretches of a stream in front of and between the dumps."""
+    """Return the ranges of a stream in front of and between the dumps."""
     pieces = []
     at = 0
     for banner in sorted(banners, key=lambda one: one.start):

@@ -344,9 +344,7 @@ class TextRecording:
         return queries.follow(self, name, unit, self.number_of(step))
 
     def find(self, pattern: str | re.Pattern[str]) -> list[queries.Occurrence]:
-        """Return where text that matches a regular expression stands: unit, first step, last step with it, each
-        stretch.
-        """
+        """Return where text that matches a regular expression stands: a unit, its first and its last step with it."""
         return queries.find(self, pattern)
 
     def first(self, pattern: str | re.Pattern[str]) -> Step | None:
@@ -378,9 +376,8 @@ class TextRecording:
     ) -> queries.Bisection:
         """Return the first step after which a predicate on text, or a command (exit status 0), no longer holds.
 
-        A predicate is a function of the program's text, or a regular expression that must be found. A command is a
-        list of
-        words; the program is written to a file whose name replaces `{}`, or is added at the end.
+        A predicate is a function of the program's text, or a regular expression that must be found. A command is a list
+        of words; the program is written to a file whose name replaces `{}`, or is added at the end.
         """
         return queries.bisect(self, predicate, unit, low, high)
 

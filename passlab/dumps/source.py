@@ -1,4 +1,4 @@
-"""Where the bytes of a dump are: files, memory, and the stretches of them that texts are made of.
+"""Where the bytes of a dump are: files, memory, and the ranges of them that texts are made of.
 
 A recording of a large dump keeps offsets and digests; a text is read when somebody looks at it. This module knows
 nothing of compilers.
@@ -158,7 +158,7 @@ def decode(data: bytes) -> str:
 
 
 class Piece:
-    """Some stretches of a source that make one text, with a digest of what it says.
+    """Some ranges of a source that make one text, with a digest of what it says.
 
     `form` names how the lines of the file are turned into the text: "" as they are, or a name of `FORMS`. Two pieces
     with one digest say the same.

@@ -18,8 +18,7 @@ class Step:
     """One pass of a dump, as data.
 
     `verdict` is one of `VERDICTS`; `since` is the first step that may have made the change which is first seen here:
-    the
-    step itself where the dump decides it. `assumed` marks a verdict or a name that the dump does not hold.
+    the step itself where the dump decides it. `assumed` marks a verdict or a name that the dump does not hold.
     """
 
     __slots__ = (

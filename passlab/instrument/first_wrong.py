@@ -114,7 +114,9 @@ class _Search:
         self._noisy: list[Values] = []
 
     def wrong(self, node: Expr) -> WrongNode | None:
-        """Return what is wrong with a new node; None where nothing is, or no older node is values."""
+        """Return what is wrong with a new node; None where nothing is, or where no older node has a value to compare
+        with.
+        """
         if isinstance(node, (Var, Op, GlobalVar, Constructor, Function)) or node not in self.new:
             return None
         old, rule = (node, "") if node in self.old else _led_back(node, self.sources, self.old)

@@ -18,7 +18,7 @@ class PassLimit(PassInstrument):
     """Number the runs of passes from 1 and skip those above `limit` (None: only number them).
 
     Pipelines are not numbered, and neither are the passes in `always` (`InferType`, unless given), which every program
-    needs. Asking is counting: with another instrument that skips a pass, its number is used up all the same.
+    needs. A pass that another instrument skips uses up its number all the same.
 
     `rewrites` does the same for rewrites by named rules, those of `SimplifyExpr` for example: the first so many are
     made. Passes that change a program as a whole, as normal forms do, have no such rewrites.

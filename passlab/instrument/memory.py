@@ -17,9 +17,9 @@ from passlab.transform.pass_info import PassInfo
 
 
 class MemoryMeter:
-    """Peak and kept bytes of nested stretches of work: `begin`, work, `end`. A stretch that was never ended is dropped
-    with the one around it.
+    """Peak and kept bytes of nested intervals of work: `begin`, work, `end`.
 
+    An interval that was never ended is dropped with the one around it.
     Tracing is started when it is off, and stopped again by `close`.
     """
 
@@ -28,7 +28,7 @@ class MemoryMeter:
         self._started = False
 
     def begin(self) -> list[int]:
-        """Start a stretch inside the current one, and return it."""
+        """Start an interval inside the current one, and return it."""
         if not tracemalloc.is_tracing():
             tracemalloc.start()
             self._started = True
@@ -36,13 +36,13 @@ class MemoryMeter:
         for around in self._open[-1:]:
             around[1] = max(around[1], peak)
         tracemalloc.reset_peak()
-        self._open.append(stretch := [now, now])
-        return stretch
+        self._open.append(interval := [now, now])
+        return interval
 
-    def end(self, stretch: list[int]) -> tuple[int, int]:
-        """End a stretch; return (peak, kept): bytes above its start at most, and at its end."""
-        start, highest = stretch
-        while any(interval is stretch for interval in self._open):
+    def end(self, interval: list[int]) -> tuple[int, int]:
+        """End an interval; return (peak, kept): bytes above its start at most, and at its end."""
+        start, highest = interval
+        while any(other is interval for other in self._open):
             highest = max(highest, self._open.pop()[1])
         now, peak = tracemalloc.get_traced_memory()
         highest = max(highest, peak)
@@ -91,8 +91,8 @@ class MemoryInstrument(PassInstrument):
     def _end(self, failed: bool) -> None:
         state = self._running.end()
         if state is not None:
-            row, stretch = state
-            row[2:] = [*self._meter.end(stretch), failed]
+            row, interval = state
+            row[2:] = [*self._meter.end(interval), failed]
 
     def table(self) -> Table:
         """Return the passes in order of starting, with their bytes."""

@@ -1,4 +1,4 @@
-"""`Running`: what an instrument keeps for each pass that is running, found by the run and never by counting hooks.
+"""`PerRun`: what an instrument keeps for each pass that is running, found by the run and never by counting hooks.
 
 A hook may be cut short by an interrupt or by another instrument's error, so "the last one begun" can be wrong. The
 runs themselves cannot: which passes are running is known from `transform.current_run()`. What an interrupted hook left

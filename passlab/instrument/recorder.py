@@ -43,7 +43,7 @@ class EventRecorder(PassInstrument):
         self._meter = MemoryMeter() if memory else None
         self._rewrites = rewrites
         self._open: dict[PassRun, Event] = {}
-        self._stretches: dict[PassRun, list[int]] = {}  # of memory, by the run that takes it
+        self._intervals: dict[PassRun, list[int]] = {}  # of memory, by the run that takes it
         self._required: dict[PassRun, list[Event]] = {}  # by the pipeline's run: those whose pass has not begun
         self._snapshots: dict[int, tuple[IRModule, IRModule]] = {}  # by identity of a module: it and its snapshot
         self._contexts: dict[int, tuple[PassContext, ContextOptions]] = {}
@@ -68,7 +68,7 @@ class EventRecorder(PassInstrument):
         self._open[run] = event
         self._place(run, event)
         if self._meter is not None:
-            self._stretches[run] = self._meter.begin()
+            self._intervals[run] = self._meter.begin()
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         self._close(mod, None)
@@ -126,8 +126,8 @@ class EventRecorder(PassInstrument):
             return
         event.seconds = run.seconds
         if self._meter is not None:
-            stretch = self._stretches.pop(run, None)
-            event.peak_bytes = self._meter.end(stretch)[0] if stretch is not None else None
+            interval = self._intervals.pop(run, None)
+            event.peak_bytes = self._meter.end(interval)[0] if interval is not None else None
         event.children += self._required.pop(run, ())  # their pass never began
         event.after = self.snapshot(mod) if mod is not None else self._left_behind(event, run)
         event.status, event.error = ("ran", None) if error is None else ("failed", error)
@@ -145,7 +145,7 @@ class EventRecorder(PassInstrument):
                 event.children += self._required.pop(run, ())
                 event.seconds, event.after = run.seconds, self._left_behind(event, run)
                 event.status, event.error = "failed", event.error or KeyboardInterrupt("interrupted")
-                self._stretches.pop(run, None)
+                self._intervals.pop(run, None)
 
     def _left_behind(self, event: Event, run: PassRun) -> IRModule:
         """Return how far a pass came that failed: the very program before it where it changed nothing."""
@@ -182,7 +182,7 @@ class EventRecorder(PassInstrument):
 
 
 def _note_functions(event: Event) -> None:
-    """Note the functions that a pass put in the place of others without a word of how."""
+    """Note the functions that a pass replaced without reporting rewrites."""
     if any(child.changed for child in event.children):
         return
     old = dict(event.before.items())

@@ -63,7 +63,7 @@ def beyond(
             return None
         if old.shape != new.shape or old.dtype != new.dtype:
             return difference
-        wrong = _explained_not(old, new, moved, promise, overall, steps)
+        wrong = _unexplained(old, new, moved, promise, overall, steps)
         if wrong.any():
             return _worst(path, old, new, wrong)
     plain = disagreement(_without_arrays(before), _without_arrays(after))
@@ -88,7 +88,7 @@ def special_disagreement(before: Value, after: Value) -> Disagreement | None:
     return None
 
 
-def _explained_not(
+def _unexplained(
     old: Array, new: Array, moved: Sequence[Array], promise: NumericContract, overall: bool, steps: int
 ) -> Array:
     """Which elements differ by more than noise moves them, and the promise allows besides."""

@@ -1,8 +1,8 @@
-"""What passes are held to that promise nothing about values, because they change what a program computes on purpose.
+"""Checks of passes that promise nothing about values, because they change on purpose what a program computes.
 
 A pass that differentiates leaves a program of (value, derivatives): the value must stay, and derivatives must be
 finite differences. A pass that shortens floats leaves a program that may round as the shorter dtype does, and no more.
-Any other pass is held to what a pass without a promise is held to.
+Any other pass is checked like a user's pass that declares no promise.
 """
 
 from __future__ import annotations

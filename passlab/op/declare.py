@@ -50,9 +50,8 @@ def operator(
     """Declare the operator `name`; the decorated function is its NumPy kernel `kernel(attrs, *arrays, out=None)`.
 
     `results` is the number of results when it returns a tuple (or a function of the attributes giving it, or None for
-    no tuple); `out=False`
-    says that the kernel itself takes no `out`, and a copy is made into it; `warns` that NumPy may warn inside it, of
-    overflow or NaN, which is then silenced. `python` is Relay's Python signature, where the
+    no tuple); `out=False` says that the kernel itself takes no `out`, and a copy is made into it; `warns` that NumPy
+    may warn inside it, of overflow or NaN, which is then silenced. `python` is Relay's Python signature, where the
     attributes do not say it. `facts` are the other fields of `OpSpec`.
     """
 

@@ -9,8 +9,7 @@
     recording = rec.recording()               # a TextRecording: explorer, diff, blame, search, report
 
 Programs are kept by reference; `text` is asked once for each different program, when the recording is made. A host
-whose
-programs change in place says so with `copy`, and one whose texts leave things out compares programs with `equal`.
+whose programs change in place says so with `copy`, and one whose texts leave things out compares programs with `equal`.
 """
 
 from __future__ import annotations

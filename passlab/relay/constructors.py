@@ -38,7 +38,7 @@ class SourceName(str):
 
 
 class Span(metaclass=StandIn):
-    """A stretch of a text: `Span(SourceName("f.py"), line, end_line, column, end_column)`.
+    """A range of a text: `Span(SourceName("f.py"), line, end_line, column, end_column)`.
 
     With a `Source` and two offsets it is `passlab.ir.Span`.
     """

@@ -2,7 +2,7 @@
 
     parse(text), parse_expr(text)      text to a module, to an expression; untyped, with exact places
     astext(node), pretty(node)         a program as text, with or without version line and metadata
-    render(node)                       the same with marks: which stretch stands for which node
+    render(node)                       the same with marks: which span stands for which node
     standard("prelude.rly")            a file of the standard library
 
 Texts are cut by `lexer`, read by the `*_parser` modules on top of `cursor`, laid out by `layout`; `metadata` and

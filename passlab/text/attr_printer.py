@@ -28,7 +28,7 @@ class AttrPrinter:
         ] = {}  # by identity; the record is kept so that its id stays its own
 
     def mark(self, kind: str, node: Any, text: str) -> str:
-        """Mark a stretch of text, when marks are wanted."""
+        """Mark a span of text, when marks are wanted."""
         return text if self.annotations is None else self.annotations.mark(kind, node, text)
 
     def word(self, text: str) -> str:

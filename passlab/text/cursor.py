@@ -54,12 +54,12 @@ class Cursor:
 
     # ------------------------------------------------------------ places
     def token_span(self, index: int) -> Span:
-        """The stretch of one token."""
+        """The span of one token."""
         start = self.starts[index]
         return Span(self.source, start, start + len(self.texts[index]))
 
     def span_from(self, first: int) -> Span:
-        """The stretch from token `first` to the last token read."""
+        """The span from token `first` to the last token read."""
         last = self.i - 1
         return Span(self.source, self.starts[first], self.starts[last] + len(self.texts[last]))
 

@@ -1,6 +1,6 @@
-"""Printed text with marks: which stretch stands for which node, for highlighting, hover and following values.
+"""Printed text with marks: which span stands for which node, for highlighting, hover and following values.
 
-While a program is printed with marks, each marked stretch is wrapped in control characters, which printed Relay never
+While a program is printed with marks, each marked span is wrapped in control characters, which printed Relay never
 holds (they are escaped in names and strings); `Printed` takes them out when its text or marks are first asked for.
 Plain printing pays nothing for this.
 """
@@ -39,7 +39,7 @@ class Annotations:
         self.marked: list[tuple[str, Any]] = []
 
     def open(self, kind: str, node: Any) -> str:
-        """Return the characters that begin a marked stretch; `CLOSE` ends it."""
+        """Return the characters that begin a marked span; `CLOSE` ends it."""
         self.marked.append((kind, node))
         return f"{_OPEN}{len(self.marked) - 1}{_SEP}"
 

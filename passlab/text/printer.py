@@ -51,7 +51,7 @@ def text_with(meta: MetaWriter, node: Any) -> str:
 
 
 def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> Printed:
-    """Return what `pretty` returns, with marks that say which stretch of the text stands for which node."""
+    """Return what `pretty` returns, with marks that say which span of the text stands for which node."""
     annotations = Annotations()
     annotated = _print(node, MetaWriter(), annotate, annotations, spans)
     return Printed(annotated, annotations.marked)

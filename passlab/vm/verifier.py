@@ -169,7 +169,7 @@ def _check_flow(function: VMFunction) -> None:
 
 
 def _blocks(function: VMFunction) -> dict[int, tuple[int, tuple[int, ...]]]:
-    """Return the stretches that control enters at their heads only: by head, the last instruction and what follows."""
+    """Return the basic blocks, by head: the last instruction and what follows."""
     code = function.instructions
     ways = [instruction.successors(i) for i, instruction in enumerate(code)]
     heads = {target for i, targets in enumerate(ways) if targets != (i + 1,) for target in targets}

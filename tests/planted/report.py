@@ -12,12 +12,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "planted-faults.md"
 HEAD = """# Planted faults
 
 To know what `lab.culprit` finds, faults are planted into passlab on purpose: guards are dropped, operands swapped, axes moved by one,
-effects lost, kernels and instructions changed. Each is data (`tests/planted`): which text of which file becomes which other text,
-and a program on which it shows. The search is told the program and the pipeline, and nothing else.
+effects lost, kernels and instructions changed. Each fault is data (`tests/planted`): a file, a text in it with its replacement, and a
+program whose results become wrong. The search gets the program and the pipeline, and nothing else.
 
 This page is written by `python -m tests.planted.report`. *Nodes* and *lines* are those of the smallest program and of the script
-that shows the fault. The goal is fewer than 12 nodes and 25 lines; a mark in the last column says that the answer falls short of
-what was asked for.
+that shows the fault. The goal is fewer than 12 nodes and 25 lines; the word *short* in the last column marks an answer that misses
+a goal.
 
 """
 

@@ -72,7 +72,7 @@ def joined_along(values: Sequence[Expr], axis: int) -> Expr:
 
 
 def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr]:
-    """Return consecutive stretches of a tensor along `axis`; `rank` axes are named in the attributes."""
+    """Return consecutive slices of a tensor along `axis`; `rank` axes are named in the attributes."""
     result: list[Expr] = []
     start = 0
     for size in sizes:
