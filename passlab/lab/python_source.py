@@ -24,24 +24,24 @@ from passlab.transform.sequential import Sequential
 
 
 @dataclass(frozen=True)
-class Spelled:
+class PySource:
     """A value as Python: an expression, and the statements that have to come before it ("" for none)."""
 
     expression: str
     definition: str = ""
 
 
-def pass_source(pass_: Pass | None, text: str) -> Spelled:
+def pass_source(pass_: Pass | None, text: str) -> PySource:
     """Return how a pass is made: its text in the pipeline language, where a new process would understand it."""
     if pass_ is None or _is_known(pass_, text):
-        return Spelled(repr(text))
+        return PySource(repr(text))
     function = getattr(pass_, "pass_func", None)
     if inspect.isfunction(function):
         return _function_pass(pass_, function)
     own = type(getattr(pass_, "_user_object", pass_))
     definition = _with_uses(own) or _unknown(f"the pass `{pass_.info.name}`")
     _, paren, options = text.partition("(")
-    return Spelled(f"{own.__name__}({options}" if paren else f"{own.__name__}()", definition)
+    return PySource(f"{own.__name__}({options}" if paren else f"{own.__name__}()", definition)
 
 
 def _is_known(pass_: Pass, text: str) -> bool:
@@ -55,11 +55,11 @@ def _is_known(pass_: Pass, text: str) -> bool:
     return len(members) == len(alike) == 1 and type(pass_).__module__.startswith("passlab.")
 
 
-def _function_pass(pass_: Pass, function: Any) -> Spelled:
+def _function_pass(pass_: Pass, function: Any) -> PySource:
     definition = _with_uses(function)
     name = getattr(function, "__name__", "")
     if definition is None or not name.isidentifier():
-        return Spelled(_identifier(pass_.info.name), _unknown(f"the pass `{pass_.info.name}`"))
+        return PySource(_identifier(pass_.info.name), _unknown(f"the pass `{pass_.info.name}`"))
     if not (_source(function) or "").startswith("@"):
         kind = "function_pass" if isinstance(pass_, FunctionPass) else "module_pass"
         info = pass_.info
@@ -67,16 +67,16 @@ def _function_pass(pass_: Pass, function: Any) -> Spelled:
             f"\n\n{name} = transform.{kind}({name}, opt_level={info.opt_level}, name={info.name!r}, "
             f"required={list(info.required)!r})\n"
         )
-    return Spelled(name, definition)
+    return PySource(name, definition)
 
 
-def function_source(function: Any, name: str) -> Spelled:
+def function_source(function: Any, name: str) -> PySource:
     """Return how a function, a predicate say, is defined; a lambda under the name given."""
     own = getattr(function, "__name__", "")
     definition = _with_uses(function, name if own == "<lambda>" else "")
     if definition is None or not (own.isidentifier() or own == "<lambda>"):
-        return Spelled(name, _unknown(f"`{name}`"))
-    return Spelled(own if own.isidentifier() else name, definition)
+        return PySource(name, _unknown(f"`{name}`"))
+    return PySource(own if own.isidentifier() else name, definition)
 
 
 def _source(value: Any) -> str | None:
@@ -170,4 +170,4 @@ def _unknown(what: str) -> str:
     return f"# Define {what} here: its source cannot be told.\n"
 
 
-__all__ = ["Spelled", "function_source", "pass_source"]
+__all__ = ["PySource", "function_source", "pass_source"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, FileAccessError, MissingPackageError, PassError, visible
 from passlab.ir.module import IRModule
-from passlab.lab.python_source import Spelled, function_source, pass_source
+from passlab.lab.python_source import PySource, function_source, pass_source
 
 if TYPE_CHECKING:
     from passlab.lab.bisection import Bisection
@@ -37,7 +37,7 @@ def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModu
         raise PassError(Diagnostic("there is nothing to reproduce: no pass broke the program"))
     criterion = bisection.criterion
     guilty = pass_source(event.pass_, event.text)
-    good = function_source(criterion.good, "good") if criterion.good is not None else Spelled("")
+    good = function_source(criterion.good, "good") if criterion.good is not None else PySource("")
     inputs = _inputs(criterion.inputs)
     options: dict[str, str] = {"opt_level": str(event.context.opt_level)}
     if good.expression:
@@ -76,7 +76,7 @@ def write_reduction(reduction: Reduction, predicate: Any, path: str | PathLike[s
     return _write(cells, path)
 
 
-def _definitions(*values: Spelled) -> list[tuple[str, str]]:
+def _definitions(*values: PySource) -> list[tuple[str, str]]:
     return [("code", value.definition) for value in values if value.definition]
 
 
@@ -84,14 +84,14 @@ def _program(mod: IRModule) -> tuple[str, str]:
     return "code", f"%%relay net\n{mod.astext(annotate=lambda expr: '')}"
 
 
-def _inputs(inputs: Any) -> Spelled:
+def _inputs(inputs: Any) -> PySource:
     """Return given inputs as Python: arrays bit for bit."""
     if inputs is None:
-        return Spelled("")
+        return PySource("")
     if isinstance(inputs, Mapping):
         parts = [f"    {name!r}: {_array(value)},\n" for name, value in inputs.items()]
-        return Spelled("inputs", f"{ARRAYS}inputs = {{\n{''.join(parts)}}}\n")
-    return Spelled("inputs", f"{ARRAYS}inputs = [\n{''.join(f'    {_array(value)},{chr(10)}' for value in inputs)}]\n")
+        return PySource("inputs", f"{ARRAYS}inputs = {{\n{''.join(parts)}}}\n")
+    return PySource("inputs", f"{ARRAYS}inputs = [\n{''.join(f'    {_array(value)},{chr(10)}' for value in inputs)}]\n")
 
 
 def _array(value: Any) -> str:

@@ -26,7 +26,7 @@ from passlab.op.relations import broadcast_shape, join_dim, normal_axis, refuse,
 
 
 def index_tensor(types: Sequence[Type], index: int, name: str = "indices") -> TensorType | None:
-    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is none."""
+    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is not one."""
     ty = tensor(types, index, name)
     if ty is not None and "int" not in ty.dtype:
         refuse(f"{name} must be integers", index, expected="an integer dtype", found=ty.dtype)

@@ -174,7 +174,7 @@ def strided_slice(attrs: Attrs, data: Array) -> Array:
 
 # ---------------------------------------------------------------- strided_set
 def _index_vector(types: Sequence[Type], index: int, name: str) -> TensorType | None:
-    """Return input `index` as a vector of integers, None while unknown. Raises `RelationError` when it is none."""
+    """Return input `index` as a vector of integers, None while unknown. Raises `RelationError` when it is not one."""
     ty = tensor(types, index, name)
     if ty is not None and (len(ty.shape) != 1 or "int" not in ty.dtype):
         refuse(f"{name} must be a vector of integers", index, found=ty)

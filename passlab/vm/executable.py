@@ -78,7 +78,7 @@ class VMFunction:
 
 @dataclass(frozen=True, eq=False)
 class Compilation:
-    """What an executable was compiled of, and under which options of a pass context.
+    """What an executable was compiled from, and under which options of a pass context.
 
     Views compile it again to tell where its instructions come from.
     """

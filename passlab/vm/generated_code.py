@@ -1,7 +1,8 @@
 """The one place where the virtual machine runs Python that it has written.
 
-Its texts are made of the entries of the instruction table and the spellings of operators, of numbers, and of names that
-passlab gives: no name and no string of a program enters them, and the bytecode they are made from has been verified.
+Its texts are made of the entries of the instruction table and the NumPy texts of operators, of numbers, and of names
+that passlab gives: no name and no string of a program enters them, and the bytecode they are made from has been
+verified.
 """
 
 from __future__ import annotations

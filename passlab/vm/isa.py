@@ -249,7 +249,7 @@ def encode(instruction: Instruction) -> list[int]:
 
 
 def decode(numbers: Sequence[int]) -> Instruction:
-    """Return the instruction of a list of numbers. Raises `VerifyError` when it is none."""
+    """Return the instruction of a list of numbers. Raises `VerifyError` when it is not one."""
     try:
         form = ISA[numbers[0]]
     except (KeyError, IndexError):

@@ -97,7 +97,7 @@ class Report:
 
     @staticmethod
     def from_json(text: str) -> Report:
-        """Return the report of a JSON text. Raises `VerifyError` when it is none."""
+        """Return the report of a JSON text. Raises `VerifyError` when it is not one."""
         try:
             data = json.loads(text)
             calls = tuple([{str(k): v for k, v in c.items()} for c in data["calls"]])

@@ -18,7 +18,7 @@ from passlab.frontend.onnx.attributes import SubGraph, attributes_of
 from passlab.frontend.onnx.definitions import definition
 from passlab.frontend.onnx.entries import Entry, find_entry
 from passlab.frontend.onnx.node import Capture, Node, Subgraph
-from passlab.frontend.onnx.spelling import node_span
+from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.tensors import External, array_of
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.span import Span

@@ -9,7 +9,7 @@ from passlab.errors import Diagnostic, ModelError, did_you_mean
 from passlab.frontend.onnx.definitions import is_defined
 from passlab.frontend.onnx.entries import entries, find_entry, schema_of
 from passlab.frontend.onnx.graph import node_names, plain_domain
-from passlab.frontend.onnx.spelling import node_span
+from passlab.frontend.onnx.node_text import node_span
 from passlab.ir.span import Span
 
 _SHOWN = 5  # nodes of one operator that are named

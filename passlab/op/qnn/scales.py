@@ -45,7 +45,7 @@ def parameter(types: Sequence[Type], index: int, name: str, data: TensorType | N
 
 
 def integer_input(types: Sequence[Type], index: int, name: str = "data") -> TensorType | None:
-    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is none."""
+    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is not one."""
     ty = tensor(types, index, name)
     if ty is not None and ty.dtype not in INTEGERS:
         refuse(f"{name} must be quantized", index, expected="an integer dtype", found=ty.dtype)

@@ -70,7 +70,7 @@ class KernelLibrary:
 
     @staticmethod
     def of_bytes(data: bytes) -> KernelLibrary:
-        """Return the library of a text in UTF-8. Raises `VerifyError` when it is none."""
+        """Return the library of a text in UTF-8. Raises `VerifyError` when it is not one."""
         try:
             return KernelLibrary(data.decode("utf-8", "surrogatepass"))
         except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
 """A primitive function compiled by Python: the text of `kernel_text` with its names bound to objects.
 
-The text is made of spellings, numbers, dtypes and identifiers made for it alone; no name and no constant of a program
-stands in it as it came.
+The text is made of operators in NumPy, numbers, dtypes and identifiers made for it alone; no name and no constant of a
+program stands in it as it came.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Implement = Callable[[Call], Callable[..., Any]]
 def compiled_kernel(function: Function, implement: Implement | None = None) -> Callable[..., Any]:
     """Return a primitive function as a Python function of its parameters: one value each, tuples as tuples.
 
-    `implement` says which function of arrays an operator that has no spelling is: NumPy's without one.
+    `implement` gives the function of arrays for an operator that has no text in NumPy; without it that is the kernel.
     """
     bound = _Objects(implement or numpy_function)
     name = bound.names.make("kernel")

@@ -1,7 +1,7 @@
 """A primitive function as the text of a Python function: straight-line NumPy, one line for each operator.
 
 An intermediate result that only the next operator reads is overwritten by it where shape and dtype stay the same, as
-a hand-written kernel would do. What the text needs besides NumPy - constants, and kernels that no spelling says - has
+a hand-written kernel would do. What the text needs besides NumPy - constants, and kernels that have no text - has
 its names from a `Binder`: the ahead-of-time compiler writes such things into its module, the machine binds objects.
 """
 

@@ -1,7 +1,7 @@
 """How operators are written in NumPy, where one expression says what the kernel does.
 
-`spell` answers with Python text for a call of an operator on named arguments, or None: only its kernel says it then.
-Every spelling computes bit for bit what the kernel does, for the dtypes it is given for; a test holds it to
+`emit` returns the Python text of a call of an operator on named arguments, or None where only its kernel will do.
+Every text computes bit for bit what the kernel does, for the dtypes it is given for; a test holds it to
 that. Results without dimensions may be NumPy scalars, which behave as arrays do.
 """
 
@@ -45,7 +45,9 @@ class PyExpr:
 
 @dataclass(frozen=True)
 class EmitContext:
-    """A call to be spelled: its arguments as text, their types and those of the results, and a maker of constants."""
+    """A call to be written in NumPy: its arguments as text, their types and those of the results, and a maker of
+    constants.
+    """
 
     call: Call
     args: tuple[str, ...]

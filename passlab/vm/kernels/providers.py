@@ -1,4 +1,4 @@
-"""Who computes on a device: providers make kernels of primitive functions, and bring arrays to a device and back.
+"""Providers compute on a device: they make kernels of primitive functions, and bring arrays to the device and back.
 
     VirtualMachine(exe, providers={"cuda": "torch"})     # by kind of device, by device, or one name for all
 

@@ -43,7 +43,7 @@ OPERATIONS: dict[str, tuple[Operation, frozenset[str]]] = {
 }
 
 
-# Python's spelling of the operations; those with one argument stand before it
+# The operations in Python; those with one argument stand before it
 SYMBOLS: dict[Operation, str] = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.neg: "-",
     operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",

@@ -16,11 +16,11 @@ _LISTED = 8  # elements of one list
 
 def node_span(node: Any, name: str) -> Span:
     """Return a place whose source has the name of the node, and whose text is the node."""
-    text = spell(node)
+    text = text_of(node)
     return Span(Source(name, text), 0, len(text))
 
 
-def spell(node: Any) -> str:
+def text_of(node: Any) -> str:
     """Return a node as one line; what is long is cut short."""
     attributes = ", ".join(f"{proto.name}={_attribute(proto)}" for proto in node.attribute)
     marks = f"[{attributes}]" if attributes else ""
