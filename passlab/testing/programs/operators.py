@@ -279,7 +279,7 @@ def dense(pool: Pool) -> Expr | None:
 
 
 def convolution(pool: Pool) -> Expr | None:
-    """One convolution, or several side by side: padded, scaled, normalization, with a bias, dilated."""
+    """One convolution, or several side by side: padded, scaled, normalized, with a bias, dilated."""
     x = pool.tensor(lambda t: t.dtype == "float32" and static(t) and len(t.shape) == 4 and t.concrete_shape[2] > 3)
     if x is None:
         return None
@@ -322,7 +322,7 @@ def pooling(pool: Pool) -> Expr | None:
 
 
 def batched_product(pool: Pool) -> Expr | None:
-    """One batched_product product, or three side by side."""
+    """One batched product, or three side by side."""
     x = pool.tensor(lambda t: t.dtype == "float32" and static(t) and len(t.shape) == 3)
     if x is None:
         return None
