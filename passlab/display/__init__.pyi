@@ -18,6 +18,8 @@ from passlab.display.frames import FramesView as FramesView
 from passlab.display.frames import frames_view as frames_view
 from passlab.display.graph import GraphView as GraphView
 from passlab.display.graph import graph_view as graph_view
+from passlab.display.heat_map import HeatMapView as HeatMapView
+from passlab.display.heat_map import heat_map_view as heat_map_view
 from passlab.display.instruments import InstrumentView as InstrumentView
 from passlab.display.instruments import instrument_view as instrument_view
 from passlab.display.instruments import printed_step_view as printed_step_view

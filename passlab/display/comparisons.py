@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from passlab.diffing.diff import diff
-from passlab.display.diffs import DiffView, diff_view
+from passlab.display.diffs import DiffView, diff_view, sentence
 from passlab.display.listing import Line, listing
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.recording import outcome
@@ -68,6 +68,10 @@ class ComparisonView(View):
             view = DiffView(diff(old, new), partial(self._lines, old), partial(self._lines, new))
             self._diffs[id(old), id(new)] = view
         return view.data()
+
+    def sentence(self, a: int, b: int) -> str:
+        """Return what the difference between the programs after two steps is in a sentence."""
+        return sentence(diff(_step(self.comparison.a, a).after, _step(self.comparison.b, b).after))
 
     def data(self, only_start: bool = False) -> dict[str, Any]:
         """Return what the widget needs; with `only_start` the difference of the row that it opens with alone."""

@@ -1,7 +1,8 @@
 """What a page of a recording holds besides the recording, for there is no kernel to ask: its rewrites, its comparisons.
 
 As much as fits into a few hundred kilobytes: rewrites pass by pass, and of the pairs of steps first those that one asks
-for most, the input and each step against the last. Graphs are `RecordingView.graphs`.
+for most, the input and each step against the last. The way back, from a later step to an earlier one, is the same
+difference read backwards. Graphs are `RecordingView.graphs`.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def stored_comparison(recording: Recording, room: int = PAIRS) -> dict[str, Any]
     for a, b in _pairs(len(recording.steps) - 1):
         if room <= 0:
             break
-        data["pairs"][f"{a}:{b}"] = pair = view.pair(a, b)
+        data["pairs"][f"{a}:{b}"] = pair = {**view.pair(a, b), "back": view.sentence(b, a)}
         room -= len(json.dumps(pair))
     return {**data, "other": OWN}
 

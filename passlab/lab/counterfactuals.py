@@ -28,7 +28,8 @@ from passlab.ir.expr import Constant, Function
 from passlab.ir.module import IRModule
 from passlab.ir.types import tensor_types
 from passlab.ir.walk import post_order
-from passlab.lab.recording import record
+from passlab.lab.pipeline_variants import WhatIf
+from passlab.lab.recording import Recording, record
 from passlab.table import Table
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
@@ -36,6 +37,7 @@ from passlab.transform.numeric_contract import Promise, combine
 from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
 
+CHANGES = ("skipped", "repeated", "moved")  # moved behind the next one
 MOST_PROGRAMS = 200  # that `orders` goes through
 
 
@@ -86,7 +88,18 @@ class Variant:
 class WhatIfTable:
     """The variants of a pipeline, and the laws that they show."""
 
-    def __init__(self, passes: Sequence[Pass], base: Variant, variants: Sequence[Variant], stopped: str = "") -> None:
+    def __init__(
+        self,
+        program: IRModule,
+        passes: Sequence[Pass],
+        base: Variant,
+        variants: Sequence[Variant],
+        *,
+        opt_level: int = 4,
+        stopped: str = "",
+    ) -> None:
+        self.program = program
+        self.opt_level = opt_level
         self.passes = tuple(passes)
         self.base = base
         self.variants = tuple(variants)
@@ -95,6 +108,23 @@ class WhatIfTable:
     def variant(self, change: str, number: int) -> Variant | None:
         """Return what became of the pipeline when something was done to a pass; passes count from 1."""
         return next((v for v in self.variants if (v.change, v.number) == (change, number)), None)
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The recording of the pipeline as it is."""
+        return record(self.program, Sequential(list(self.passes)), self.opt_level)
+
+    def question(self, change: str, number: int) -> WhatIf:
+        """Return a variant as a question to `recording`, with a recording and a comparison of its own.
+
+        Raises `PassError` where there is no such variant.
+        """
+        if self.variant(change, number) is None:
+            raise PassError(Diagnostic(f"there is no variant of this pipeline with pass {number} {change}"))
+        question = WhatIf(self.recording)
+        if change == "moved":
+            return question.move(number, number + 1)
+        return question.without(number) if change == "skipped" else question.repeat(number)
 
     def laws(self) -> list[str]:
         """Return what holds of the passes on this program: never fires, idempotent, commutes, needed, breaks it."""
@@ -122,12 +152,11 @@ class WhatIfTable:
 
     def heat_map(self) -> Table:
         """Return the passes by rows and the changes by columns: how many nodes more or less the result has."""
-        changes = ("skipped", "repeated", "moved")
         rows = []
         for number, one in enumerate(self.passes, 1):
-            cells = [_difference(self.variant(change, number), self.base) for change in changes]
+            cells = [_difference(self.variant(change, number), self.base) for change in CHANGES]
             rows.append((f"{number} {one.info.name}", *cells))
-        return Table(("pass", *changes), rows)
+        return Table(("pass", *CHANGES), rows)
 
     def frame(self) -> Any:
         """Return `table()` as a pandas data frame, with the seconds that each variant took."""
@@ -211,7 +240,7 @@ def what_if(
             stopped = f"after {seconds:g} s"
         else:
             variants.append(result)
-    return WhatIfTable(passes, base, variants, stopped)
+    return WhatIfTable(mod, passes, base, variants, opt_level=opt_level, stopped=stopped)
 
 
 def _elsewhere(

@@ -11,6 +11,7 @@ from typing import Any
 import traitlets
 
 from passlab.display.comparisons import ComparisonView, comparison_view
+from passlab.display.heat_map import HeatMapView
 from passlab.display.nodes import node_of
 from passlab.display.page_answers import OWN
 from passlab.display.recording import RecordingView
@@ -36,6 +37,36 @@ class ComparisonWidget(ViewWidget):
     def _heard(self, _: object, content: object, buffers: object) -> None:
         if isinstance(content, dict) and "pair" in content:
             self.send(pair_answer(self.view, content["pair"]))
+
+
+class HeatMapWidget(ViewWidget):
+    """The heat map of `lab.what_if`. `variant` is the recording of the cell that was opened last."""
+
+    comparison = traitlets.Dict().tag(sync=True)
+    view: HeatMapView
+    compared: ComparisonView | None = None
+    variant: Recording | None = None
+
+    def _heard(self, _: object, content: object, buffers: object) -> None:
+        if not isinstance(content, dict):
+            return
+        cell = content.get("cell")
+        if isinstance(cell, list) and len(cell) == 2 and type(cell[0]) is int and isinstance(cell[1], str):
+            self._open(cell[0], cell[1])
+        if "pair" in content and self.compared is not None:
+            self.send(pair_answer(self.compared, content["pair"]))
+
+    def _open(self, number: int, change: str) -> None:
+        """Compare the pipeline of a cell with the one as it is. Errors are sent to the widget."""
+        try:
+            question = self.view.table.question(change, number)
+            self.variant, comparison = question.recording, question.comparison
+        except PasslabError as error:
+            self.send({"refused": visible(error.diagnostics[0].message)})
+            return
+        self.compared = comparison_view(comparison)
+        self.comparison = {**self.compared.data(only_start=True), "other": f"{number} {change}"}
+        self.send({"opened": f"{number} {change}"})
 
 
 class PipelineWidget(ViewWidget):
@@ -150,4 +181,4 @@ def _recordings() -> dict[str, Recording]:
     return {name: value for name, value in notebook_variables().items() if isinstance(value, Recording)}
 
 
-__all__ = ["ComparisonWidget", "PipelineWidget", "pair_answer"]
+__all__ = ["ComparisonWidget", "HeatMapWidget", "PipelineWidget", "pair_answer"]

@@ -17,6 +17,7 @@ VIEWS = {
     ("passlab.diffing.diff", "Diff"): "diff_view",
     ("passlab.lab.recording", "Recording"): "recording_view",
     ("passlab.lab.comparison", "Comparison"): "comparison_view",
+    ("passlab.lab.counterfactuals", "WhatIfTable"): "heat_map_view",
     ("passlab.lab.node_values", "NodeValues"): "node_values_view",
     ("passlab.lab.solving", "Solving"): "solving_view",
     ("passlab.lab.bisection", "Bisection"): "bisection_view",

@@ -22,7 +22,7 @@ from passlab.display.tensors import picture
 from passlab.display.text_recording import TextRecordingView, unit_names
 from passlab.display.view import View
 from passlab.errors import PasslabError, visible
-from passlab.notebook.explorer import ComparisonWidget, PipelineWidget
+from passlab.notebook.explorer import ComparisonWidget, HeatMapWidget, PipelineWidget
 from passlab.notebook.view_widget import Change, ViewWidget, notebook_variables, static_twins
 
 
@@ -211,6 +211,7 @@ _WIDGETS: dict[str, type[ViewWidget]] = {
     "comparison": ComparisonWidget,
     "dump": DumpWidget,
     "graph": GraphWidget,
+    "heatmap": HeatMapWidget,
     "pipeline": PipelineWidget,
     "stepper": StepperWidget,
 }
@@ -225,6 +226,7 @@ __all__ = [
     "ComparisonWidget",
     "DumpWidget",
     "GraphWidget",
+    "HeatMapWidget",
     "PipelineWidget",
     "Shown",
     "StepperWidget",

@@ -62,13 +62,22 @@ def test_any_two_steps_are_compared_in_a_page(page: Page, rec: Recording) -> Non
     page.locator(".pl-pipeline").focus()
     page.keyboard.press("x")
     ends = page.locator(".pl-compare .pl-ends select")
-    for a, b in ((0, 5), (0, 2), (2, 4), (4, 5)):
+    changed: dict[tuple[int, int], dict[str, list[str]]] = {}
+    for a, b in ((0, 5), (0, 2), (2, 4), (4, 5), (3, 3), (5, 0), (2, 0), (4, 2), (5, 4)):
         ends.nth(0).select_option(str(a))
         ends.nth(1).select_option(str(b))
         expected = diff(rec.steps[a].after, rec.steps[b].after)
         expect(page.locator(".pl-compare .pl-step-said")).to_have_text(
             sentence(expected) if expected else "The programs are the same."
         )
+        changed[a, b] = {
+            look: page.locator(f".pl-compare .pl-side.pl-row-{look} .pl-text").all_inner_texts()
+            for look in ("removed", "added")
+        }
+    for (a, b), lines in changed.items():
+        if a > b:  # what went is what came the other way round
+            assert (lines["removed"], lines["added"]) == (changed[b, a]["added"], changed[b, a]["removed"])
+    assert any(lines["added"] for lines in changed.values())
     page.locator(".pl-pipeline").focus()
     page.keyboard.press("w")  # pipelines cannot run here
     expect(page.locator(".pl-editor:visible")).to_have_count(0)

@@ -23,6 +23,7 @@ from passlab.display import (
     failure_view,
     frames_view,
     graph_view,
+    heat_map_view,
     instrument_view,
     module_view,
     node_values_view,
@@ -45,7 +46,7 @@ from passlab.display.text_recording import text_diff_view, text_recording_view
 from passlab.dumps import read
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import PassLimit, PrintIRAfter
-from passlab.lab import Campaign, compare, culprit, reduce, watch, watch_solver
+from passlab.lab import Campaign, compare, culprit, reduce, watch, watch_solver, what_if
 from passlab.recorders import GraphNode
 from passlab.transform import module_pass
 from tests.display.programs import network
@@ -106,6 +107,7 @@ EXAMPLES = {
     "FailureView": lambda: failure_view(failed().failed),
     "FramesView": lambda: frames_view(trace()[1]),
     "GraphView": lambda: graph_view(network()),
+    "HeatMapView": lambda: heat_map_view(what_if(network(), PIPELINE, seconds=None)),
     "InstrumentView": lambda: instrument_view(limited()),
     "LiveGraphView": lambda: live_graph_view(
         [GraphNode("x", "input", "x"), GraphNode("y", "exp", "y = exp(x)", ("x",))]

@@ -12,6 +12,19 @@ const fromTo = (a, b) => (a === b ? a : `${a} → ${b}`);
 /** @param {number | null} bytes */
 const mebibytes = (bytes) => `${((bytes || 0) / 1048576).toFixed(1)} MiB`;
 
+const TURNED = /** @type {Record<string, string>} */ ({ "-": "+", "+": "-", "<": ">", ">": "<" });
+
+/** A difference the other way round: `back` is what is said of it then. @param {any} pair */
+function mirrored({ back, before, after, nodes, operators, kinds, words, ...rest }) {
+  const turned = (/** @type {string} */ kind) => TURNED[kind] || kind;
+  return {
+    ...rest, title: back, before: after, after: before, nodes: [nodes[1], nodes[0]],
+    operators: operators.map((/** @type {[string, number, number]} */ [name, old, now]) => [name, now, old]),
+    kinds: kinds.replace(/../g, (/** @type {string} */ pair) => turned(pair[1]) + turned(pair[0])),
+    words: Object.fromEntries(Object.entries(words).map(([row, [left, right, ...more]]) => [row, [right, left, ...more]])),
+  };
+}
+
 export class ComparePane {
   /** @param {any} model answers for pairs of steps @param {HTMLElement} root @param {import("./selection.js").Selection} selection */
   constructor(model, root, selection) {
@@ -140,6 +153,8 @@ export class ComparePane {
     const memory = one.peak || other.peak ? `  ·  ${fromTo(mebibytes(one.peak), mebibytes(other.peak))}` : "";
     this.facts.textContent = `${nodes} nodes${one.outcome === "input" || other.outcome === "input" ? "" : `  ·  ${took}`}${memory}`;
     const row = this.data.rows[this.at], same = row && row.same ? "The programs are the same." : "";
+    const turned = this.pairs[`${b}:${a}`];
+    if (!this.pairs[key] && turned && turned.back) this.pairs[key] = mirrored(turned);
     const pair = this.pairs[key] || (same ? { title: same, kinds: "", operators: [] } : null), failed = one.error || other.error;
     this.said.textContent = pair ? pair.problem || pair.title : "";
     this.said.classList.toggle("pl-error", !!(pair && pair.problem) || !!failed);

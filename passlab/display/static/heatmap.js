@@ -1,0 +1,118 @@
+// The widget of `lab.what_if`: a cell for each pass and change, as warm as the result is larger; a cell opens its pipeline.
+import { ComparePane } from "./comparepane.js";
+import { el, help, keys, button, reveal } from "./dom.js";
+import { followSelection, Selection } from "./selection.js";
+
+const KEYS = /** @type {[string, string][]} */ ([
+  ["h j k l", "another cell, as the arrows do"], ["Enter", "the pipeline of the cell beside the one as it is"], ["d", "there: the first step after which they differ"], ["J K", "there: next and previous step"],
+  ["n p u a", "there: next and previous change, unified, all lines"], ["Esc", "back to the map"],
+]);
+
+/** How warm a cell is: a share of the largest difference. @param {any} cell @param {number} most */
+function warmth(cell, most) {
+  return cell && cell.outcome === "differs" && most ? Math.round(8 + 34 * (Math.abs(cell.nodes) / most)) : 0;
+}
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-heat-view");
+  root.tabIndex = 0;
+  const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, KEYS), pane = new ComparePane(model, root, selection);
+  const grid = el("table", "pl-heat"), frame = el("div", "pl-heat-frame", grid), facts = el("div", "pl-heat-facts"), laws = el("ul", "pl-heat-laws"), note = el("div", "pl-error");
+  facts.setAttribute("aria-live", "polite");
+  grid.setAttribute("role", "grid");
+  let row = 0, column = 0, opened = "";
+  pane.element.hidden = true;
+  const asks = typeof model.send === "function", cell = () => model.get("data").cells[row]?.[column];
+  const tell = (/** @type {string} */ text) => {
+    note.textContent = text;
+    note.hidden = !text;
+  };
+  const press = () => {
+    const data = model.get("data"), one = cell();
+    for (const made of grid.querySelectorAll("[data-row]")) {
+      const here = Number(made.getAttribute("data-row")) === row && Number(made.getAttribute("data-column")) === column;
+      made.classList.toggle("pl-chosen", here);
+      made.setAttribute("aria-selected", String(here));
+      if (here) reveal(frame, /** @type {HTMLElement} */ (made));
+    }
+    facts.replaceChildren(...(one ? [el("b", "", `${data.passes[row]} ${data.columns[column]}`), ...one.facts.map((/** @type {string} */ fact) => el("span", "", fact))] : []));
+  };
+  const go = (/** @type {number} */ down, /** @type {number} */ right) => {
+    const { cells } = model.get("data"), [r, c] = [row + down, column + right];
+    if (!cells[r] || !(c in cells[r])) return false;
+    [row, column] = [r, cells[r][c] ? c : Math.max(0, cells[r].filter((/** @type {any} */ one) => one).length - 1)];
+    press();
+  };
+  const open = () => {
+    if (!cell()) return false;
+    opened = `${row + 1} ${model.get("data").columns[column]}`;
+    tell("");
+    if (!asks) return tell("Opening a variant needs the running kernel.");
+    root.classList.add("pl-waiting");
+    model.send({ cell: [row + 1, model.get("data").columns[column]] });
+  };
+  const shut = () => {
+    opened = "";
+    pane.element.hidden = true;
+    selection.set([]);
+    root.focus({ preventScroll: true });
+  };
+  grid.addEventListener("click", (event) => {
+    const made = /** @type {Element} */ (event.target).closest("[data-row]");
+    if (!made) return;
+    [row, column] = [Number(made.getAttribute("data-row")), Number(made.getAttribute("data-column"))];
+    press();
+    open();
+  });
+  const draw = () => {
+    const data = model.get("data"), most = Math.max(0, ...data.cells.flat().map((/** @type {any} */ one) => (one ? Math.abs(one.nodes) : 0)));
+    title.textContent = data.title;
+    grid.replaceChildren(el("tr", "", el("th", "", "pass"), ...data.columns.map((/** @type {string} */ name) => el("th", "", name))),
+      ...data.passes.map((/** @type {string} */ name, /** @type {number} */ r) => el("tr", "", el("th", "", el("span", "pl-pass-id", r + 1), ` ${name}`),
+        ...data.cells[r].map((/** @type {any} */ one, /** @type {number} */ c) => {
+          if (!one) return el("td", "pl-heat-none");
+          const made = el("td", `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-less" : ""}`, one.text);
+          made.style.setProperty("--pl-warmth", `${warmth(one, most)}%`);
+          made.setAttribute("role", "gridcell");
+          made.dataset.row = String(r);
+          made.dataset.column = String(c);
+          made.title = one.facts.join("\n");
+          return made;
+        }))));
+    laws.replaceChildren(...data.laws.map((/** @type {string} */ law) => el("li", "", law)));
+    tell(data.note);
+    press();
+  };
+  const answered = () => {
+    const data = model.get("comparison") || {};
+    root.classList.remove("pl-waiting");
+    if (!data.rows || data.other !== opened) return;
+    pane.element.hidden = false;
+    pane.show(data);
+  };
+  const heard = (/** @type {any} */ message) => {
+    if (message && message.opened) answered();
+    if (!message || message.refused === undefined) return;
+    root.classList.remove("pl-waiting");
+    tell(message.refused);
+  };
+  const inside = pane.keys(), there = (/** @type {(event: KeyboardEvent) => unknown} */ run) => (/** @type {KeyboardEvent} */ event) => (pane.element.hidden ? false : run(event));
+  keys(root, {
+    "?": () => keyHelp(), j: () => go(1, 0), k: () => go(-1, 0), h: () => go(0, -1), l: () => go(0, 1), ArrowDown: () => go(1, 0), ArrowUp: () => go(-1, 0), ArrowLeft: () => go(0, -1), ArrowRight: () => go(0, 1),
+    Enter: () => open(), Escape: () => shut(), J: there(() => pane.go(1)), K: there(() => pane.go(-1)), d: there(inside.d), n: there(inside.n), p: there(inside.p), u: there(inside.u), a: there(inside.a),
+  });
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), el("div", "pl-heat-map", el("div", "", frame, el("div", "pl-heat-legend", "nodes more or fewer in the result; = the same program")), el("div", "pl-heat-side", facts, laws, note)), pane.element);
+  draw();
+  selection.listen(() => pane.diff.updateSelection());
+  const leaveSelection = followSelection(model, selection), events = /** @type {[string, (message: any) => void][]} */ ([["change:data", draw], ["change:comparison", answered], ["msg:custom", heard]]);
+  for (const [name, run] of events) model.on(name, run);
+  host.append(root);
+  return () => {
+    for (const [name, run] of events) model.off(name, run);
+    leaveSelection();
+    pane.close();
+  };
+}
+
+export default { render };
