@@ -14,6 +14,8 @@ from passlab.lab.counterfactuals import CHANGES, Variant, WhatIfTable
 if TYPE_CHECKING:
     import pandas as pd
 
+FACTS = {"nodes": "nodes", "kernels": "kernels", "constant_bytes": "bytes of constants", "elements": "elements"}
+
 
 class HeatMapView(View):
     """What each pass of a pipeline is worth: the result without it, with it twice, and with it after the next one."""
@@ -62,24 +64,22 @@ class HeatMapView(View):
         if variant is None:
             return None
         cost, base = variant.cost, self.table.base.cost
-        told = [] if cost is None or base is None else [
-            f"{name}: {old:,}" if old == new else f"{name}: {old:,} → {new:,}"
-            for name, old, new in (
-                ("nodes", base.nodes, cost.nodes),
-                ("kernels", base.kernels, cost.kernels),
-                ("bytes of constants", base.constant_bytes, cost.constant_bytes),
-                ("elements", base.elements, cost.elements),
-            )
-        ]  # fmt: skip
-        values = f"values: {variant.correct}" if cost is not None else variant.correct
+        facts, difference = [], 0
+        if cost is not None and base is not None:
+            difference = cost.nodes - base.nodes
+            facts = [f"{name}: {_change(getattr(base, field), getattr(cost, field))}" for field, name in FACTS.items()]
+        values = variant.correct if cost is None else f"values: {variant.correct}"
         outcome = text if text in ("fails", "wrong") else "same" if variant.same else "differs"
-        difference = 0 if cost is None or base is None else cost.nodes - base.nodes
-        return {"text": text, "outcome": outcome, "nodes": difference, "facts": [*told, visible(values)]}
+        return {"text": text, "outcome": outcome, "nodes": difference, "facts": [*facts, visible(values)]}
 
     def frame(self) -> pd.DataFrame:
         """Return one row per variant, with the seconds it took."""
         frame: pd.DataFrame = self.table.frame()
         return frame
+
+
+def _change(old: int, new: int) -> str:
+    return f"{old:,}" if old == new else f"{old:,} → {new:,}"
 
 
 def heat_map_view(table: WhatIfTable) -> HeatMapView:

@@ -5,6 +5,7 @@ With `--bless` the pictures of the gallery are made anew, and the one that moves
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ from passlab.display import (
     comparison_view,
     executable_view,
     graph_view,
+    heat_map_view,
+    instrument_view,
     node_values_view,
     recording_view,
     solving_view,
@@ -26,6 +29,7 @@ from passlab.display import (
 )
 from passlab.display.nodes import number_of
 from passlab.evaluate.samples import random_arguments
+from passlab.instrument import PrintIRAfter
 from passlab.ir.expr import Call
 from passlab.ir.walk import post_order
 from passlab.lab.recording import Recording
@@ -40,6 +44,7 @@ pytestmark = pytest.mark.browser
 FOLDER = Path(__file__).resolve().parents[2] / "docs/images/gallery"
 WIDTHS = (1400, 1000, 600)
 HEIGHT = 640
+HIGHEST = 900
 NET = """def @main(%image: Tensor[(1, 3, 16, 16), float32], %w: Tensor[(8, 3, 3, 3), float32], %g: Tensor[(8), float32],
           %b: Tensor[(8), float32], %m: Tensor[(8), float32], %v: Tensor[(8), float32]) {
   %0 = nn.conv2d(%image, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);
@@ -65,6 +70,12 @@ def arguments() -> list[Any]:
     return [abs(a) for a in random_arguments(passlab.transform.InferType()(passlab.parse(NET))["main"], 0)]
 
 
+def printed() -> PrintIRAfter:
+    printer = PrintIRAfter(diff=True, file=io.StringIO())
+    passlab.record(passlab.parse(NET), PASSES, opt_level=4, instruments=[printer])
+    return printer
+
+
 def stepper() -> Any:
     debugger = vm.Debugger(recorded(), *arguments())
     debugger.goto(len(debugger.trace) // 2)
@@ -80,12 +91,14 @@ VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: show(comparison_view(lab.compare(recorded(), recorded().what_if.without("SimplifyExpr").recording))), "", "",
     ),
     "live": (lambda: LiveWidget(NET, PASSES, LiveOptions("net"), {}), "live", ""),
+    "heat-map": (lambda: show(heat_map_view(lab.what_if(passlab.parse(NET), PASSES))), "", "j j h Enter"),
+    "printed": (lambda: show(instrument_view(printed())), "", "c g Enter"),
     "values": (
         lambda: show(node_values_view(lab.watch(recorded(), *arguments()), lab.watch(passlab.parse(NET), *arguments()))), "", "",
     ),
     "graph": (lambda: show(graph_view(resnet.get_workload(num_layers=50)[0])), "", ""),
     "types": (lambda: show(solving_view(lab.watch_solver(passlab.parse(LATE), "types"))), "", "j j j j j j j j j"),
-    "executable": (lambda: show(executable_view(relay.vm.compile(recorded().output))), "module", "/"),
+    "executable": (lambda: show(executable_view(relay.vm.compile(recorded().output))), "module", "s s"),
     "stepper": (stepper, "", "ArrowRight"),
 }  # fmt: skip
 
@@ -105,7 +118,9 @@ def test_a_view_fits_at_every_width_in_light_and_dark(name, chrome, bless):
             page.keyboard.press(key)
         page.wait_for_timeout(150)
         for width in WIDTHS:
-            page.set_viewport_size({"width": width, "height": HEIGHT})
+            page.set_viewport_size({"width": width, "height": 320})
+            height = page.evaluate("document.documentElement.scrollHeight")  # the whole view, and nothing below it
+            page.set_viewport_size({"width": width, "height": min(HIGHEST, height)})
             page.evaluate("scrollTo(0, 0)")
             for scheme in ("light", "dark"):
                 page.emulate_media(color_scheme=scheme)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,18 @@ def test_a_line_of_a_listing_is_lit_in_the_explorer_and_in_the_blame(rec: Record
             expect(page.locator(".pl-row.pl-selected:visible").first).to_be_visible()
             assert [line for line in lit(page) if line.startswith("nn.global_avg_pool2d(")]
             assert not [line for line in lit(page) if "conv2d(" in line or "sigmoid(" in line]
+
+
+def test_the_lines_of_a_listing_are_selected_by_keys(rec: Recording, chrome: Browser) -> None:
+    listing = passlab.notebook.show(relay.vm.compile(rec.output))
+    with widget_page(listing, chrome, kind="module") as (page, _):
+        seen = []
+        for key in "sssssSS":
+            page.keyboard.press(key)
+            expect(page.locator(".pl-row.pl-selected").first).to_be_visible()
+            seen.append(listing.selection)
+        assert seen[5:] == [seen[3], seen[2]]
+        assert all(a != b for a, b in pairwise(seen))
 
 
 def test_what_a_program_became_in_the_explorer_is_lit_in_the_listing(rec: Recording, chrome: Browser) -> None:

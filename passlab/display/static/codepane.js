@@ -14,6 +14,7 @@ export class CodePane {
     this.selection = selection;
     this.nodes = /** @type {(number | number[])[]} */ ([]); // the node of each line, or several; -1 for none
     this.chosen = this.nodes; // what a click on each line selects
+    this.cursor = -1; // the line that was selected by a key, which others with its nodes are not
     this.table = /** @type {Table} */ ({ lines: [], texts: [] });
     this.lines = /** @type {number[]} */ ([]);
     this.ends = /** @type {number[]} */ ([]); // for each line that can be folded, the last line it hides; else -1
@@ -124,6 +125,22 @@ export class CodePane {
     this.tick();
     const row = this.selectedRow();
     if (row >= 0 && !this.isLitInSight()) this.rows.reveal(row);
+  }
+
+  /** Select the next line that has other nodes than those selected, or the one before. @param {number} way */
+  selectNext(way) {
+    const { selection, chosen } = this, nodes = (/** @type {number} */ at) => [chosen[at] ?? []].flat().filter((node) => node >= 0);
+    if (!selection) return false;
+    const here = selection.nodes.join(), is = (/** @type {number} */ at) => nodes(at).join() === here;
+    if (!here || !is(this.cursor)) this.cursor = here ? this.lines.findIndex((_, at) => is(at)) : -1;
+    for (let at = this.cursor < 0 && way < 0 ? this.lines.length - 1 : this.cursor + way; at >= 0 && at < this.lines.length; at += way) {
+      if (!nodes(at).length || is(at)) continue;
+      this.cursor = at;
+      selection.set(nodes(at));
+      this.goto(at, false);
+      return true;
+    }
+    return false;
   }
 
   /** Whether a selected line is in sight. */

@@ -4,7 +4,7 @@ import { CodePane } from "./codepane.js";
 import { mountPane, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["click", "select a line's node in all views; follow a name: where it is defined and used"], ["n N", "next and previous use"], ["/", "find; Enter and Shift Enter go on and back"],
+  ["click", "select a line's node in all views; follow a name: where it is defined and used"], ["s S", "select the next line, the previous one"], ["n N", "next and previous use"], ["/", "find; Enter and Shift Enter go on and back"],
   ["f", "fold everything, or open it"], ["t", "types beside the lines"], ["g G", "start and end"], ["Esc", "let go of both"],
 ]);
 
@@ -41,7 +41,7 @@ function render({ model, el: host }) {
     root.focus();
   };
   keys(root, {
-    "?": () => keyHelp(), n: () => go(1), N: () => go(-1), "/": () => find.focus(), f: () => pane.toggleAll(),
+    "?": () => keyHelp(), n: () => go(1), N: () => go(-1), s: () => pane.selectNext(1), S: () => pane.selectNext(-1), "/": () => find.focus(), f: () => pane.toggleAll(),
     t: () => pane.toggleTypes(), g: () => pane.goto(0), G: () => pane.goto(pane.lines.length - 1), Enter: () => false,
     Escape: () => {
       selection.set([]);
