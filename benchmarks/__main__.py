@@ -16,6 +16,7 @@ BENCHMARKS = (
     "memory_plan",
     "time_travel",
     "operators",
+    "all_operators",
     "memory",
     "searches",
     "explorer",

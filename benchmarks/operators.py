@@ -62,6 +62,7 @@ def session(mod: Any, arrays: dict[str, Any]) -> Job | None:
     if importlib.util.find_spec("onnxruntime") is None:
         return None
     import onnxruntime
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, 1
@@ -70,7 +71,7 @@ def session(mod: Any, arrays: dict[str, Any]) -> Job | None:
         made = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         feed = dict(zip([i.name for i in made.get_inputs()], arrays.values(), strict=True))
         made.run(None, feed)
-    except (PasslabError, onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented):
+    except (PasslabError, state.NotImplemented, state.Fail, state.InvalidGraph, state.InvalidArgument):
         return None
     return lambda: made.run(None, feed)
 

@@ -170,6 +170,16 @@ def test_conv2d_transpose_is_its_definition(groups, strides, padding, dilation, 
     close(got, want.transpose(ORDERS["NHWC"]))
 
 
+@pytest.mark.parametrize("block", [1, 5_000, 20_000, 1 << 20])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_conv2d_transpose_in_blocks_is_its_definition(groups, block, monkeypatch):
+    monkeypatch.setattr(convolve, "BLOCK_BYTES", block)  # channels of a sample, samples, or all at a time
+    x, w = normal(5, 4, 4, 3), normal(4, 3, 3, 2)
+    close(
+        run("nn.conv2d_transpose", x, w, strides=(2, 1), groups=groups), conv_transpose(x, w, (2, 1), 0, 1, groups, 0)
+    )
+
+
 @pytest.mark.parametrize(("rank", "size"), [(1, (5,)), (3, (2, 3, 2))])
 def test_conv1d_and_conv3d_transpose_are_their_definition(rank, size):
     x, w = normal(1, 2, *size), normal(2, 3, *(3,) * rank)

@@ -201,12 +201,15 @@ def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
     n, groups, _, length = x.shape
     taps = math.prod(kernel)
     each = w.shape[2]
-    step = max(1, min(each, BLOCK_BYTES // 2 // max(1, groups * taps * length * x.itemsize)))
+    one = max(1, groups * taps * length * x.itemsize)  # bytes of the products of an output channel of a sample
+    step = max(1, min(each, BLOCK_BYTES // 2 // one))
+    depth = max(1, min(n, BLOCK_BYTES // 2 // (one * each)))
     taps_of = shifts(window, kernel, size)
-    for i, o in itertools.product(range(n), range(0, each, step)):
+    every = (slice(None),) * 3
+    for i, o in itertools.product(range(0, n, depth), range(0, each, step)):
         weight = w[:, :, o : o + step]
         factor = weight.reshape(groups, weight.shape[1], -1).transpose(0, 2, 1)
-        columns = np.matmul(factor, x[i]).reshape(groups, weight.shape[2], taps, *size)
-        target = whole[i, :, o : o + step]
+        columns = np.matmul(factor, x[i : i + depth]).reshape(-1, groups, weight.shape[2], taps, *size)
+        target = whole[i : i + depth, :, o : o + step]
         for k, (_, place) in enumerate(taps_of):
-            target[(slice(None), slice(None), *place)] += columns[:, :, k]
+            target[(*every, *place)] += columns[:, :, :, k]
