@@ -80,7 +80,7 @@ def test_two_functions_of_one_name_in_two_modules_are_not_taken_for_one():
     text = after("CSE", CALLER, inner) + after("Canon", module) + after("CSE", CALLER)
     recording = read(text.encode())
     assert [step.verdict for step in recording.steps][:2] == ["unknown"] * 2
-    assert "called so" in recording[2].note
+    assert "have this name" in recording[2].note
     assert not [origin for origin in recording.blame("builtin.module/func.func @g").origins if origin.step in (1, 2)]
 
 
