@@ -1,4 +1,4 @@
-"""Passes as a user writes them, with guards and a mistake each; and a few without."""
+"""Passes as a user writes them, with guards and a mistake each (32); and a few without."""
 
 from __future__ import annotations
 
@@ -132,6 +132,97 @@ def exchanged(old, new):
     return relay.add(new.args[1], new.args[0]) if is_call(old, "add") else new
 
 
+def mean_as_sum(old, new):
+    if is_call(old, "mean") and dtype(old).startswith("float"):
+        return Call(relay.op.get("sum"), new.args, new.attrs)
+    return new
+
+
+def abs_of_square_root(old, new):
+    """The root of a square without its absolute value, where it is written as a power."""
+    return new.args[0].args[0] if is_call(old, "sqrt") and is_call(new.args[0], "power") else new
+
+
+def round_as_floor_of_half_more(old, new):
+    if is_call(old, "round") and dtype(old) == "float32":
+        return relay.floor(relay.add(new.args[0], relay.const(np.float32(0.5))))
+    return new
+
+
+def clip_without_upper_bound(old, new):
+    if is_call(old, "clip") and dtype(old) == "float32":
+        return relay.maximum(new.args[0], relay.const(np.float32(old.attrs.a_min)))
+    return new
+
+
+def maximum_as_choice(old, new):
+    """A choice by a comparison does not hand on what is no number on the other side."""
+    return relay.where(relay.greater(*new.args), *new.args) if is_call(old, "maximum") else new
+
+
+def not_less_as_greater(old, new):
+    return relay.greater(*new.args[0].args) if is_call(old, "logical_not") and is_call(new.args[0], "less") else new
+
+
+def first_axis_of_softmax(old, new):
+    return Call(new.op, new.args, new.attrs.with_fields(axis=0)) if is_call(old, "nn.log_softmax") else new
+
+
+def floor_mod_as_mod(old, new):
+    return relay.mod(*new.args) if is_call(old, "floor_mod") and dtype(old) == "int32" else new
+
+
+def power_of_two_as_sum(old, new):
+    if is_call(old, "power") and is_number(old.args[1], 2):
+        return relay.add(new.args[0], new.args[0])
+    return new
+
+
+def sign_without_zero(old, new):
+    if is_call(old, "sign") and dtype(old) == "float32":
+        one = relay.const(np.float32(1))
+        return relay.where(relay.less(new.args[0], relay.const(np.float32(0))), relay.negative(one), one)
+    return new
+
+
+def leaky_relu_as_maximum(old, new):
+    """Right for slopes up to one."""
+    if is_call(old, "nn.leaky_relu") and dtype(old) == "float32":
+        return relay.maximum(new.args[0], relay.multiply(new.args[0], relay.const(np.float32(old.attrs.alpha))))
+    return new
+
+
+def reverse_as_nothing(old, new):
+    return new.args[0] if is_call(old, "reverse") else new
+
+
+def reciprocal_of_integers(old, new):
+    if is_call(old, "divide") and is_number(old.args[1], 2):
+        half = relay.const(np.asarray(0.5, "float32"))
+        return relay.cast(relay.multiply(relay.cast(new.args[0], "float32"), half), dtype(old))
+    return new
+
+
+def kept_maximum_as_minimum(old, new):
+    if is_call(old, "max") and old.attrs.keepdims:
+        return relay.min(new.args[0], axis=old.attrs.axis, keepdims=True, exclude=old.attrs.exclude)
+    return new
+
+
+def short_sums(old, new):
+    if is_call(old, "sum") and dtype(old) == "float32":
+        return relay.cast(Call(new.op, (relay.cast(new.args[0], "float16"),), new.attrs), "float32")
+    return new
+
+
+def where_exchanged(old, new):
+    return relay.where(new.args[0], new.args[2], new.args[1]) if is_call(old, "where") else new
+
+
+def double_negation_of_bits(old, new):
+    return new.args[0] if is_call(old, "bitwise_not") else new
+
+
 WRONG = (
     relu6_as_relu,
     no_relu_of_integers,
@@ -148,5 +239,22 @@ WRONG = (
     minus_swapped,
     sum_of_squares,
     no_double_transpose,
+    mean_as_sum,
+    abs_of_square_root,
+    round_as_floor_of_half_more,
+    clip_without_upper_bound,
+    maximum_as_choice,
+    not_less_as_greater,
+    first_axis_of_softmax,
+    floor_mod_as_mod,
+    power_of_two_as_sum,
+    sign_without_zero,
+    leaky_relu_as_maximum,
+    reverse_as_nothing,
+    reciprocal_of_integers,
+    kept_maximum_as_minimum,
+    short_sums,
+    where_exchanged,
+    double_negation_of_bits,
 )
 RIGHT = (plus_zero_right, relu_as_maximum, exchanged)
