@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-STYLES = ("passlab", "asking", "live", "values")  # what is common; what one asks, what one edits, what was computed
+# What is common; large views; what one asks, what one edits, what was computed. Later rules win over earlier ones.
+STYLES = ("passlab", "graphs", "pipeline", "stepper", "dumps", "asking", "live", "values")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
 _DEFAULT = re.compile(r"^function render\(.*\Z", re.MULTILINE | re.DOTALL)
