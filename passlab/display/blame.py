@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from passlab.diffing.diff import node_name
 from passlab.display.code_lines import Listing, Maker
@@ -20,14 +20,13 @@ from passlab.display.module import ModuleView, code_line
 from passlab.display.nodes import Links
 from passlab.display.palette import AMBER, BLUE, GREEN, PINK, TEAL, VIOLET
 from passlab.display.parts import Gap, Part, Sentence
+from passlab.display.view import HasFrame
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Constant
 from passlab.lab.provenance import Origin, Provenance
 from passlab.lab.recording import Recording
-
-if TYPE_CHECKING:
-    import pandas as pd
+from passlab.table import Table
 
 COLOURS = (BLUE, AMBER, VIOLET, TEAL, PINK, GREEN)  # of passes, one after the other; in widgets `.pl-made-0` and so on
 NAME_WIDTH = 24  # characters of a pass that a gutter shows
@@ -197,15 +196,13 @@ class BlameView(ModuleView):
             "links": links.data(lambda rule: table.text(visible(rule))),
         }
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per line: its text, the pass that made it, by which rule, from which node."""
-        import pandas as pd
-
         rows = [
             (number, line.text, *_row(line, credit))
             for number, (line, credit) in enumerate(zip(self.lines, self.credits, strict=True), 1)
         ]
-        return pd.DataFrame(rows, columns=["line", "text", "made by", "rule", "from"])
+        return Table(("line", "text", "made by", "rule", "from"), rows)
 
 
 def blame_view(recording: Recording, step: int | str = -1) -> BlameView:

@@ -13,7 +13,7 @@ from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.recording import outcome
 from passlab.display.rows import Rows
 from passlab.display.timing import milliseconds
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import Diagnostic, PassError, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
@@ -52,9 +52,9 @@ class ComparisonView(View):
         for row in differing[:STATIC_DIFFS]:
             yield HtmlOnly(Fold(f"after {row.name}", [Embedded(diff_view(row.diff()))]))
 
-    def frame(self) -> Any:
+    def source(self) -> HasFrame:
         """Return one row per step."""
-        return self.comparison.frame()
+        return self.comparison
 
     # ------------------------------------------------------------ data
     def pair(self, a: int, b: int) -> dict[str, Any]:

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from passlab.display.diffs import diff_view
 from passlab.display.module import module_view
 from passlab.display.page import static_document
 from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import Diagnostic, FileAccessError, counted
 from passlab.instrument.statistics import count_module
 from passlab.lab.culprit_search import Culprit
 from passlab.lab.fuzzing import Campaign
 from passlab.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class CulpritView(View):
@@ -51,9 +47,9 @@ class CulpritView(View):
         if len(culprit.table()):
             yield Fold("what was looked at", [Rows(culprit.table())], tone="muted")
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per step that was looked at."""
-        return self.culprit.table().frame()
+        return self.culprit.table()
 
 
 def culprit_view(culprit: Culprit) -> CulpritView:
@@ -81,9 +77,9 @@ class CampaignView(View):
             yield Fold(failure.why.split("\n")[0], inside)
         yield Fold("the programs that were tried", [Rows(self.campaign.sources())], tone="muted")
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per kind of programs that were tried."""
-        return self.campaign.sources().frame()
+        return self.campaign.sources()
 
 
 class CampaignReport(View):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab import limits
 from passlab.diffing.diff import Diff
@@ -14,10 +14,8 @@ from passlab.display.listing import Line, LineTable, listing, type_text
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import Gap, Part, Sentence
 from passlab.display.rows import Counts
-from passlab.display.view import View
-
-if TYPE_CHECKING:
-    import pandas as pd
+from passlab.display.view import HasFrame, View
+from passlab.table import Table
 
 CONTEXT = 3  # unchanged lines shown around what changed
 STATIC_LINES = 300  # lines of a diff that static HTML shows
@@ -130,16 +128,14 @@ class DiffView(View):
         }
         return {"kinds": "".join([row.kinds for row in rows]), "words": words}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per node that did not stay as it was: function, change, node, fields."""
-        import pandas as pd
-
         rows = [
             (f"@{f.name}", n.change.value, n.what, "; ".join(map(str, n.fields)))
             for f in self.diff.changed
             for n in f.touched
         ]
-        return pd.DataFrame(rows, columns=["function", "change", "node", "fields"])
+        return Table(("function", "change", "node", "fields"), rows)
 
 
 def diff_view(difference: Diff) -> DiffView:

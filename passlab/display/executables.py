@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab import limits
 from passlab.debugger.code_map import CodeMap
@@ -16,13 +16,10 @@ from passlab.display.module import module_view
 from passlab.display.nodes import Links, number_of
 from passlab.display.parts import Embedded, Fold, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import counted, visible
 from passlab.table import Table
 from passlab.vm.executable import Executable, VMFunction
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _COLUMNS = ("function", "pc", "instruction")
 _INSTRUCTION = 8  # the column where an instruction begins, behind its number
@@ -119,11 +116,11 @@ class ExecutableView(View):
     def _kernels(self) -> frozenset[str]:
         return frozenset(self.executable.kernel_names)
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per instruction."""
         functions = self.executable.functions
         rows = [(f"@{f.name}", pc, str(i)) for f in functions for pc, i in enumerate(f.instructions)]
-        return Table(_COLUMNS, rows).frame()
+        return Table(_COLUMNS, rows)
 
 
 def executable_view(executable: Executable) -> ExecutableView:

@@ -11,19 +11,16 @@ import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import passlab
 from passlab.diffing.diff import node_name
 from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import PasslabError, visible
 from passlab.instrument.events import Event
 from passlab.ir.expr import Expr
 from passlab.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 AROUND = 2  # lines of source shown above and below the one at fault
 _OWN = str(Path(passlab.__file__).parent)
@@ -101,9 +98,9 @@ class FailureView(View):
             "traceback": self.traceback if self.frames else "",
         }
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per frame of the user's code."""
-        return Table(UserFrame._fields, self.frames).frame()
+        return Table(UserFrame._fields, self.frames)
 
 
 def failure_view(event: Event) -> FailureView:

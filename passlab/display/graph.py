@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab import limits
 from passlab.analysis.cost import call_cost
@@ -23,7 +23,7 @@ from passlab.display.parts import Drawing, Gap, Part, Sentence
 from passlab.display.repeats import Item, Piece, structure
 from passlab.display.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.sheet_data import SheetData, on_sheet
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import visible
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Var
@@ -32,9 +32,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.types import FuncType
 from passlab.ir.walk import post_order
-
-if TYPE_CHECKING:
-    import pandas as pd
+from passlab.table import Table
 
 WHOLE = 24  # boxes up to which a graph is laid out in one piece
 STEP = 20  # pixels by which the widths of boxes in large graphs grow
@@ -206,12 +204,10 @@ class GraphView(View):
         text: str = digraph.source
         return text
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per box."""
-        import pandas as pd
-
         rows = [(b.number, b.kind, b.name, b.count, f.fate) for b, f in zip(self.graph.boxes, self.faces, strict=True)]
-        return pd.DataFrame(rows, columns=["box", "kind", "name", "nodes", "change"])
+        return Table(("box", "kind", "name", "nodes", "change"), rows)
 
 
 def graph_view(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab import limits
 from passlab.diffing.diff import diff
@@ -15,16 +15,13 @@ from passlab.display.parts import Code, Embedded, Fold, Part, Sentence
 from passlab.display.recording import recording_view
 from passlab.display.rows import Rows
 from passlab.display.timing import timing_view
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import counted, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.printing import PrintedStep, Printer
 from passlab.instrument.timing import PassTimingInstrument
 from passlab.lab.recording import Recorder
 from passlab.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_ATTRIBUTES = 40
 
@@ -65,9 +62,9 @@ class InstrumentView(View):
         rows = [[_plain(cell) for cell in row] for row in table.rows[: limits.current().shown_lines]]
         return {**super().data(), "columns": [visible(name) for name in table.columns], "rows": rows}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return the table as a data frame."""
-        return self.table.frame()
+        return self.table
 
 
 class PrintedStepView(View):
@@ -129,9 +126,9 @@ class PrintedStepView(View):
         head = {"when": step.when, "name": visible(step.name), "said": visible(self.summary), "outcome": self.outcome}
         return {**head, "body": step.body if self.outcome == "failed" else "", **lines}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return the step as a table of one row."""
-        return Table(("pass", "what happened"), [(self.step.name, self.summary)]).frame()
+        return Table(("pass", "what happened"), [(self.step.name, self.summary)])
 
 
 class PrinterView(InstrumentView):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab import limits
 from passlab.diffing.diff import count_operators
@@ -12,12 +12,10 @@ from passlab.display.code_lines import CodeLine, Listing, Maker
 from passlab.display.listing import Line, LineTable, listing, short_type, type_text
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import HtmlOnly, Part, Sentence
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import counted
 from passlab.ir.module import IRModule
-
-if TYPE_CHECKING:
-    import pandas as pd
+from passlab.table import Table
 
 
 class ModuleView(View):
@@ -66,12 +64,10 @@ class ModuleView(View):
             "left_out": len(self.lines) - len(lines),
         }
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per operator: how often it is called."""
-        import pandas as pd
-
         counts = sorted(count_operators(self.program).items(), key=lambda item: (-item[1], item[0]))
-        return pd.DataFrame(counts, columns=["operator", "calls"])
+        return Table(("operator", "calls"), counts)
 
 
 def module_view(program: Any) -> ModuleView:

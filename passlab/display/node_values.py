@@ -17,7 +17,7 @@ from passlab.display.module import ModuleView
 from passlab.display.nodes import line_node
 from passlab.display.parts import Code, Fold, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import visible
 from passlab.evaluate.agreement import Disagreement
 from passlab.ir.expr import Expr
@@ -56,9 +56,9 @@ class NodeValuesView(View):
         yield Code("\n".join(self._plain(line, node) for line, node in pairs))
         yield HtmlOnly(Fold("times and bytes", [Rows(self.run.table())]))
 
-    def frame(self) -> Any:
+    def source(self) -> HasFrame:
         """Return one row per node."""
-        return self.run.table().frame()
+        return self.run.table()
 
     def _plain(self, line: Line, node: Expr | None) -> str:
         if node is None:

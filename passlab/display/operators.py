@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab.diffing.diff import count_operators
 from passlab.display.parts import Part
 from passlab.display.rows import Rows
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class OperatorsView(View):
@@ -35,9 +32,9 @@ class OperatorsView(View):
     def data(self) -> dict[str, Any]:
         return {"kind": self.kind, "title": f"{len(self.counts)} operators", "rows": [list(row) for row in self.counts]}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per operator."""
-        return Table(("operator", "calls"), self.counts).frame()
+        return Table(("operator", "calls"), self.counts)
 
 
 def operators_view(program: Any) -> OperatorsView:

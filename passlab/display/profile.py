@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab.display.html import Markup, tag
 from passlab.display.palette import HUES
 from passlab.display.parts import Drawing, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.table import Table
 from passlab.vm.report import Report, Row
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NAMES = ("kernel", "time ms", "share", "count", "shapes", "bytes")
 WIDTH, HEIGHT = 640, 48  # of the drawing of memory
@@ -66,9 +63,9 @@ class ProfileView(View):
         memory = [list(point) for point in self.report.memory]
         return {"kind": self.kind, "title": self.title, "rows": rows, "memory": memory}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per kernel and shapes."""
-        return self.report.frame()
+        return self.report
 
 
 def profile_view(report: Report) -> ProfileView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab.display.blame import Makers
 from passlab.display.diffs import DiffView, sentence
@@ -16,16 +16,13 @@ from passlab.display.palette import OUTCOMES
 from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
 from passlab.display.rows import Entry, Outline
 from passlab.display.timing import milliseconds, time_bars
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import counted, visible
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module, shown_change
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, folded
 PAGE_BOXES = 4000  # of the graphs that a page holds
@@ -244,9 +241,9 @@ class RecordingView(View):
         lay_out_together(views.values())
         return {key: view.data() for key, view in views.items()}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per pass."""
-        return self.recording.frame()
+        return self.recording
 
 
 class _Pages:

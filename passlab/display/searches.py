@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from passlab.display.diffs import diff_view
 from passlab.display.module import module_view
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.lab.bisection import Bisection
 from passlab.lab.reduction import Reduction
 from passlab.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class BisectionView(View):
@@ -47,10 +43,9 @@ class BisectionView(View):
         shown = None if event is None else event.id
         return Table(table.columns, [(*row[:-1], "" if row[0] == shown else row[-1]) for row in table.rows])
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per program that was looked at."""
-        frame: pd.DataFrame = self.found.frame()
-        return frame
+        return self.found
 
 
 class ReductionView(View):
@@ -71,10 +66,9 @@ class ReductionView(View):
         yield Embedded(module_view(self.found.module))
         yield HtmlOnly(Fold("what was cut", [Rows(self.found.table())], tone="muted"))
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per part that was cut."""
-        frame: pd.DataFrame = self.found.frame()
-        return frame
+        return self.found
 
 
 def bisection_view(bisection: Bisection) -> BisectionView:

@@ -10,7 +10,7 @@ from passlab.display.module import ModuleView
 from passlab.display.nodes import NO_NODE, line_node, number_of
 from passlab.display.parts import Code, Fold, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import visible
 from passlab.ir.expr import Expr
 from passlab.lab.solving import Solving
@@ -45,9 +45,9 @@ class SolvingView(View):
         yield Rows(self.run.table())
         yield Fold("in the end", [Code(self._program(len(self.run.steps)))], opened=True)
 
-    def frame(self) -> Any:
+    def source(self) -> HasFrame:
         """Return one row per decision."""
-        return self.run.frame()
+        return self.run
 
     def _program(self, number: int) -> str:
         state = self.run.state(number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,12 +22,9 @@ from passlab.display.nodes import line_numbers, number_of
 from passlab.display.parts import Code, Part, Sentence
 from passlab.display.step_log import Sweep, Window, log_data
 from passlab.display.step_values import StepValues
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import visible
 from passlab.ir.expr import Expr
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 STATIC_INSTRUCTIONS = 60  # that static HTML and text show
 LARGE = 5000  # instructions: what takes some 50 ms
@@ -66,9 +63,9 @@ class StepperView(View):
         if trace.error is not None:
             yield Sentence(f"failed: {trace.error.diagnostics[0].message}", "bad")
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per instruction."""
-        return self.trace.frame()
+        return self.trace
 
     # ------------------------------------------------------------ data
     @property

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from passlab.display.lanes import Bar, Lanes
 from passlab.display.parts import Gap, Part, Sentence
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import counted
+from passlab.table import Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from passlab.debugger.storage_map import Allocation, StorageMap
 
 _SHADES = ("rgba(56,139,253,.30)", "rgba(63,185,80,.30)", "rgba(210,153,34,.30)", "rgba(163,113,247,.30)")
@@ -61,11 +60,9 @@ class StoragesView(View):
         rows = [[a.number, a.born, a.died, a.bytes, a.lane] for a in self.storage.allocations]
         return {"kind": self.kind, "title": self.title, "rows": rows}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per storage."""
-        import pandas as pd
-
-        return pd.DataFrame(self.data()["rows"], columns=["storage", "born", "died", "bytes", "lane"])
+        return Table(("storage", "born", "died", "bytes", "lane"), self.data()["rows"])
 
 
 def storages_view(storage: StorageMap) -> StoragesView:

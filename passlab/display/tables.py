@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab.display.parts import Part
 from passlab.display.rows import Rows, shown_value
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.table import Table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class TableView(View):
@@ -30,9 +27,9 @@ class TableView(View):
         rows = [[shown_value(value) for value in row] for row in self.table.rows]
         return {"kind": self.kind, "title": self.title, "columns": list(self.table.columns), "rows": rows}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return the rows as a pandas data frame."""
-        return self.table.frame()
+        return self.table
 
 
 def table_view(table: Table, title: str = "") -> TableView:

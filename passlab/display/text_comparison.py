@@ -9,14 +9,12 @@ from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff, 
 from passlab.display.parts import Fold, HtmlOnly, Part, Sentence, TextOnly
 from passlab.display.rows import Entry, Outline
 from passlab.display.text_recording import SHOWN_STEPS, VERDICTS, Pages, TextRecordingView, diff_parts, write_view
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.dumps.language import LANGUAGES
 from passlab.errors import visible
 
 if TYPE_CHECKING:
     import os
-
-    import pandas as pd
 
     from passlab.dumps.comparison import Pair, TextComparison
     from passlab.dumps.recording import TextRecording
@@ -138,9 +136,9 @@ class TextComparisonView(View):
             rows.append([folded])
         return [rows, *numbers, left_out]
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per pass of either."""
-        return self.comparison.frame()
+        return self.comparison
 
 
 def text_comparison_view(comparison: TextComparison) -> TextComparisonView:

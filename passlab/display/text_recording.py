@@ -23,7 +23,7 @@ from passlab.display.rows import Entry, Outline
 from passlab.display.text_colours import marks
 from passlab.display.text_graph import page_graphs, values_of
 from passlab.display.timing import timing_view
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.dumps.filters import filters_named, noise_of
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.recording import TextRecording
@@ -32,8 +32,6 @@ from passlab.errors import PasslabError, counted, visible
 
 if TYPE_CHECKING:
     import os
-
-    import pandas as pd
 
     from passlab.dumps.blame import UnitHistory
 
@@ -181,9 +179,9 @@ class TextRecordingView(View):
         why_not = self.recording.no_command(step)
         return f"no command: {why_not}" if why_not else ""
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per step."""
-        return self.recording.frame()
+        return self.recording
 
 
 class Pages:

@@ -10,13 +10,12 @@ from passlab.display.lanes import Bar as LaneBar
 from passlab.display.lanes import Lanes
 from passlab.display.parts import HtmlOnly, Part, Sentence, TextOnly
 from passlab.display.rows import Bar, Entry, Outline, bars
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.dumps.recording import TextRecording
 from passlab.instrument.timing import PassTimingInstrument
+from passlab.table import Table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from passlab.dumps.step import Step
     from passlab.lab.recording import Recording
 
@@ -40,22 +39,22 @@ class TimingView(View):
     kind = script = "timing"
 
     def __init__(self, source: PassTimingInstrument | Recording | TextRecording) -> None:
-        self.source = source
+        self.timed = source
 
     @cached_property
     def rows(self) -> list[TimeRow]:
         """The passes in the order they started."""
-        if isinstance(self.source, PassTimingInstrument):
+        if isinstance(self.timed, PassTimingInstrument):
             note = {True: "failed", False: ""}
             return [
-                TimeRow(depth, p.name, p.total / 1e6, p.own / 1e6, note[p.failed]) for depth, p, _ in self.source.walk()
+                TimeRow(depth, p.name, p.total / 1e6, p.own / 1e6, note[p.failed]) for depth, p, _ in self.timed.walk()
             ]
-        if isinstance(self.source, TextRecording):
-            inside = dict.fromkeys(range(len(self.source.steps) + 1), 0.0)
-            for step in self.source.steps:
+        if isinstance(self.timed, TextRecording):
+            inside = dict.fromkeys(range(len(self.timed.steps) + 1), 0.0)
+            for step in self.timed.steps:
                 inside[step.parent] += step.seconds or 0.0
-            return [_live_row(depth, step, inside[step.number]) for depth, step in self.source.nested()]
-        events = [e for e in self.source.events if e.status != "input"]
+            return [_live_row(depth, step, inside[step.number]) for depth, step in self.timed.nested()]
+        events = [e for e in self.timed.events if e.status != "input"]
         return [
             TimeRow(
                 e.depth,
@@ -96,12 +95,10 @@ class TimingView(View):
         rows = [[r.depth, r.name, milliseconds(r.total), milliseconds(r.own), r.note] for r in self.rows]
         return {"kind": self.kind, "title": self.title, "rows": rows}
 
-    def frame(self) -> pd.DataFrame:
+    def source(self) -> HasFrame:
         """Return one row per pass; times in milliseconds."""
-        import pandas as pd
-
         rows = [(r.depth, r.name, r.total * 1000, r.own * 1000, r.note) for r in self.rows]
-        return pd.DataFrame(rows, columns=["depth", "pass", "total_ms", "own_ms", "note"])
+        return Table(("depth", "pass", "total_ms", "own_ms", "note"), rows)
 
 
 def _live_row(depth: int, step: Step, inside: float) -> TimeRow:

@@ -6,7 +6,7 @@ Views are made by the functions of `passlab.display` and know neither IPython no
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from passlab import limits
 from passlab.display.html import Markup, tag
@@ -15,6 +15,13 @@ from passlab.errors import visible
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class HasFrame(Protocol):
+    """A table, or an object of the lab with one."""
+
+    def frame(self) -> pd.DataFrame:
+        """Return the rows as a pandas data frame."""
 
 
 class View:
@@ -53,9 +60,13 @@ class View:
         """Return what stands beside a widget for places where none runs: this view, or a shorter one."""
         return self
 
+    def source(self) -> HasFrame:
+        """Return what has the rows of the data frame. Raises `TypeError` where it is no table."""
+        raise TypeError(f"a {type(self).__name__} is not a table")
+
     def frame(self) -> pd.DataFrame:
         """Return it as a pandas data frame. Raises `TypeError` where it is no table."""
-        raise TypeError(f"a {type(self).__name__} is not a table")
+        return self.source().frame()
 
     def __repr__(self) -> str:
         return self.text()
@@ -75,4 +86,4 @@ def cap(lines: list[str], whole: str) -> str:
     return "\n".join(lines)
 
 
-__all__ = ["PartsView", "View"]
+__all__ = ["HasFrame", "PartsView", "View"]

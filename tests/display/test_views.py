@@ -64,7 +64,7 @@ def test_static_html_is_well_formed_and_says_something(kind):
 @pytest.mark.parametrize("kind", VIEWS)
 def test_a_view_is_a_table_too_or_says_that_it_is_none(kind):
     view = EXAMPLES[kind]()
-    if type(view).frame is View.frame:
+    if type(view).source is View.source:
         with pytest.raises(TypeError, match="is not a table"):
             view.frame()
     else:
