@@ -18,6 +18,8 @@ from passlab.display import (
     timing_view,
 )
 from passlab.display.lanes import Lanes
+from passlab.display.parts import Beside, Drawing, Embedded, Fold, HtmlOnly, TextOnly
+from passlab.display.rows import Counts, Outline
 from passlab.display.timing import flame_bars
 from passlab.errors import PassError
 from passlab.instrument import PassTimingInstrument
@@ -35,6 +37,37 @@ def test_every_class_of_views_has_an_example():
 def test_no_view_draws_its_text_or_its_html_by_hand():
     own = [name for name, cls in CLASSES.items() if {"text", "html"} & set(vars(cls))]
     assert not own, f"list what these consist of in `parts`: {', '.join(own)}"
+
+
+def pieces(parts):
+    """The parts that render themselves, out of those that hold others."""
+    for part in parts:
+        if isinstance(part, Embedded):
+            yield from pieces(part.view.parts())
+        elif isinstance(part, Beside | Fold | HtmlOnly):
+            yield from pieces(part.inside if isinstance(part, Fold) else part.parts)
+        else:
+            yield part
+
+
+def words(text):
+    return set(re.findall(r"[\w@%$.]*\w", re.sub(r"/\*.*?\*/", "", text).replace(",", "")))
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+def test_what_a_part_says_in_text_stands_in_its_html_too(kind):
+    own = {Counts: {"operator", "before", "after", "change"}, Outline: {"on"}, Lanes: set("0123456789")}
+    compared = 0
+    for part in pieces(EXAMPLES[kind]().parts()):
+        if isinstance(part, TextOnly | Drawing):  # HTML shows other parts for these, or draws
+            continue
+        apart = re.sub(r"<span style=\"display:|<(?!/?span)", lambda match: f" {match[0]}", part.html())
+        missing = words("\n".join(part.lines())) - words(Reader(apart).text) - own.get(type(part), set())
+        if isinstance(part, Counts):
+            missing -= {str(abs(new - old)) for _, old, new in part.counts}
+        assert not missing, (type(part).__name__, missing)
+        compared += 1
+    assert compared
 
 
 @pytest.mark.parametrize("kind", VIEWS)
