@@ -63,6 +63,9 @@ class Validate(PassInstrument):
             self.checks, self.failures = [], []
             self._trial = Trial(*self._options)
 
+    def exit_pass_ctx(self) -> None:
+        self._trial.release()
+
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         self._running.begin((mod.snapshot(), Rewrites()))
 

@@ -21,6 +21,7 @@ from passlab.instrument.deadline import run_within
 from passlab.instrument.draws import Draw, draws
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode, first_wrong
+from passlab.instrument.known_results import MOST_BYTES, KnownResults
 from passlab.instrument.tolerance import FEW_RUNS, RUNS, STEPS, beyond, noise_of, special_disagreement
 from passlab.instrument.unpromised import (
     MILD,
@@ -159,6 +160,7 @@ class Trial:
         self._first: IRModule | None = None
         self._draws: tuple[Draw, ...] | None = None
         self._known: list[tuple[IRModule, dict[int, Run]]] = []
+        self._results: dict[int, KnownResults] = {}  # of operators on each of the draws
         self._noisy: list[tuple[IRModule, dict[tuple[int, float, int], list[Value]]]] = []
 
     def draws(self, mod: IRModule) -> tuple[Draw, ...]:
@@ -185,7 +187,7 @@ class Trial:
         if number in self._endless:
             return self._endless[number]
         if number not in runs:
-            runs[number] = self._run(mod, self.draws(mod)[number])
+            runs[number] = self._run(mod, self.draws(mod)[number], self._results_of(number))
             if self._first is not None and mod.same_contents(self._first):
                 self.taken |= runs[number].branches
                 if runs[number].endless:
@@ -225,8 +227,18 @@ class Trial:
         ]
         return trial
 
-    def _run(self, mod: IRModule, draw: Draw) -> Run:
-        evaluator = Watched(mod)
+    def _results_of(self, number: int) -> KnownResults:
+        """Return the results that the program before gave on one of the draws."""
+        results = self._results.setdefault(number, KnownResults(MOST_BYTES // (1 + number)))
+        results.begin_run()
+        return results
+
+    def release(self) -> None:
+        """Give back the memory of results that a next run would find again."""
+        self._results.clear()
+
+    def _run(self, mod: IRModule, draw: Draw, results: KnownResults | None = None) -> Run:
+        evaluator = Watched(mod, results=results)
         started = perf_counter()
         first = self._first is None or mod.same_contents(self._first)
         seconds = None if self.patience is None else max(self.patience, 20 * self._slowest)

@@ -17,6 +17,7 @@ from passlab.evaluate import Evaluator
 from passlab.evaluate.evaluator import STEPS
 from passlab.evaluate.operators import apply_operator
 from passlab.evaluate.values import Value
+from passlab.instrument.known_results import Key, KnownResult, KnownResults
 from passlab.ir.expr import Call, Constant, Expr, GlobalVar, If, Match
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpPattern, Trait
@@ -41,11 +42,21 @@ Branch = tuple[
 class Watched(Evaluator):
     """Runs programs like the evaluator. `finite` tells whether every float so far was, `branches` which arms ran.
 
+    What `results` know from earlier runs is not computed again.
+
     Where not all numbers of a run are `exact`, sums of exact ones round, too: a pass may scale what they are made of.
     """
 
-    def __init__(self, mod: IRModule, noise: float = 0.0, seed: int = 0, exact: bool = True) -> None:
+    def __init__(
+        self,
+        mod: IRModule,
+        noise: float = 0.0,
+        seed: int = 0,
+        exact: bool = True,
+        results: KnownResults | None = None,
+    ) -> None:
         super().__init__(mod)
+        self.results = results  # of earlier runs: without noise only
         self.finite = True
         self.branches: set[Branch] = set()
         self.noise = noise
@@ -153,16 +164,30 @@ def _size(value: Array) -> float:
 
 
 def _watched_call(ev: Any, node: Call, act: Any) -> Any:
+    known = None if ev.results is None else _key(ev.results, node, act)
+    if known is not None and (earlier := ev.results.find(known)) is not None:
+        ev.branches.update((node, side) for side in earlier.sides)
+        act.values[node] = earlier.value
+        return []
     waits = STEPS[Call](ev, node, act)
     if not waits and isinstance(node.op, Op) and node in act.values:
-        spec, value = node.op.spec, act.values[node]
+        spec, value, sides = node.op.spec, act.values[node], tuple[int, ...]()
         operands = [] if spec.traits & EXACT_RESULTS else [act.home(arg).values.get(arg) for arg in node.args]
         if ev.noise and operands and spec.pattern in OF_MANY_STEPS:
             value = ev.rounded_inside(node, operands, value)
         if not ev.noise and has_sides(node):
-            ev.branches.update((node, side) for side in _sides_taken(node, act.home(node.args[0]).values, value))
+            sides = _sides_taken(node, act.home(node.args[0]).values, value)
+            ev.branches.update((node, side) for side in sides)
         act.values[node] = ev.observe(value, spec.pattern in SUMS, operands)
+        if known is not None and ev.finite:
+            ev.results.keep(known, KnownResult(value, sides), node.attrs)
     return waits
+
+
+def _key(results: KnownResults, node: Call, act: Any) -> Key | None:
+    """Return what the result of a call is found by; None while an operand is not known yet."""
+    operands = [act.home(arg).values.get(arg) for arg in node.args]
+    return None if any(operand is None for operand in operands) else results.key(node, operands)
 
 
 def _moved_constant(ev: Any, node: Constant, act: Any) -> Any:
@@ -177,14 +202,14 @@ def has_sides(node: Expr) -> bool:
     return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in (*COMPARISONS, "clip", "nn.relu")
 
 
-def _sides_taken(node: Call, values: Any, result: Any) -> list[int]:
+def _sides_taken(node: Call, values: Any, result: Any) -> tuple[int, ...]:
     """Return the sides on which some number fell: false and true; below and above the bounds of a clip or relu."""
     if result.dtype == bool:
-        return [int(side) for side in np.unique(result)]
+        return tuple([int(side) for side in np.unique(result)])
     data = values[node.args[0]]
     low, high = (0.0, 0.0) if node.attrs is None or "a_min" not in node.attrs else (node.attrs.a_min, node.attrs.a_max)
     with np.errstate(all="ignore"):
-        return [side for side, taken in enumerate((data < low, data > high)) if np.any(taken)]
+        return tuple([side for side, taken in enumerate((data < low, data > high)) if np.any(taken)])
 
 
 def _watched_if(ev: Any, node: If, act: Any) -> Any:
