@@ -19,6 +19,7 @@ BENCHMARKS = (
     "all_operators",
     "memory",
     "searches",
+    "start",
     "explorer",
     "first_paint",
     "lab_paint",

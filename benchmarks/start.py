@@ -1,0 +1,80 @@
+"""What a person waits for before the first picture: import, extension, first pipeline, a saved recording.
+
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.start [--runs N] [--json FILE]
+
+Each figure is of a fresh process, in seconds of the processor, the least of some runs: `import passlab` beside
+`import numpy`; `%load_ext passlab` in an IPython shell; all of the first `%passes` over ResNet-18, from its text to the
+view, what is imported on the way included; `Recording.load` of 60 passes over ResNet-50, the second in its process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import passlab
+from benchmarks.calibrate import calibrate
+from benchmarks.recording import pipeline
+from passlab import relay
+
+GOALS = {"import passlab, import numpy": 1.3, "%load_ext s": 0.2, "first %passes s": 1.0, "open a recording s": 0.2}
+SHELL = "from IPython.core.interactiveshell import InteractiveShell\nshell = InteractiveShell.instance()\n"
+PASSES = "InferType, SimplifyInference, FoldConstant, FoldScaleAxis, SimplifyExpr, FuseOps"
+
+
+def seconds(before: str, measured: str, runs: int) -> float:
+    """Return the least processor seconds that some Python takes in a fresh process, after some other."""
+    code = f"{before}\nfrom time import process_time\nstart = process_time()\n{measured}\nprint(process_time() - start)"
+    outputs = [subprocess.run([sys.executable, "-c", code], check=True, capture_output=True) for _ in range(runs)]
+    return min(float(output.stdout.split()[-1]) for output in outputs)
+
+
+def measure(runs: int) -> dict[str, float]:
+    """Return the figures."""
+    numpy, package = (seconds("", f"import {name}", runs) for name in ("numpy", "passlab"))
+    both = seconds("", "import passlab, numpy", runs)
+    loading = "shell.run_line_magic('load_ext', 'passlab')"
+    with TemporaryDirectory() as folder:
+        text, saved = Path(folder) / "resnet18.relay", Path(folder) / "recording"
+        text.write_text(relay.testing.resnet.get_workload(num_layers=18)[0].astext())
+        passlab.record(relay.testing.resnet.get_workload(num_layers=50)[0], pipeline(), opt_level=4).save(saved)
+        opening = f"passlab.lab.Recording.load({str(saved)!r})"
+        cells = [
+            loading,
+            "import passlab",
+            f"shell.push({{'net': passlab.parse(open({str(text)!r}).read())}})",
+            f"shell.run_line_magic('passes', 'net {PASSES} -O 3 -o out')",
+        ]
+        return {
+            "import numpy s": numpy,
+            "import passlab s": package,
+            "import passlab, import numpy": package / numpy,
+            "both, import numpy": both / numpy,
+            "%load_ext s": seconds(SHELL, loading, runs),
+            "first %passes s": seconds(SHELL, "\n".join(cells), runs),
+            "open a recording s": seconds(f"import passlab.lab\n{opening}", opening, runs),
+        }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print the table, write the record."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/start.json"))
+    options = parser.parse_args(argv)
+    figures = measure(options.runs)
+    for name, value in figures.items():
+        goal = GOALS.get(name)
+        held = "" if goal is None else f"   goal {goal:g}: {'held' if value < goal else 'MISSED'}"
+        print(f"  {name:30}{value:10.3f}{held}")
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps({"machine": calibrate().record(), "results": figures}, indent=1))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
