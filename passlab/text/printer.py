@@ -13,6 +13,7 @@ from typing import Any
 
 from passlab.ir.adt import Pattern, TypeData
 from passlab.ir.expr import Expr, Function
+from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar, Type
 from passlab.text.cursor import Parse, drive
@@ -57,6 +58,7 @@ def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> 
     return Printed(annotated, annotations.marked)
 
 
+@building()
 def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, annotations: Annotations | None, spans: bool) -> str:
     if isinstance(node, IRModule):
         return _print_module(node, meta, annotate, annotations, spans)

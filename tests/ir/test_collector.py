@@ -43,6 +43,14 @@ def test_a_pass_runs_under_a_patient_collector_which_is_restored():
     assert gc.get_threshold() == (700, 10, 10)
 
 
+def test_programs_are_printed_under_a_patient_collector():
+    seen = []
+    mod = parse(PROGRAM)
+    mod.astext(annotate=lambda node: seen.append(gc.get_threshold()) or "")
+    assert set(seen) == {(YOUNG, 10, 10)}
+    assert gc.get_threshold() == (700, 10, 10)
+
+
 def test_what_raises_restores_it_too():
     with pytest.raises(ParseError):
         parse(PROGRAM[:-1])
