@@ -66,20 +66,20 @@ class KnownResults:
         """Return the result of an operator, None if no run has kept it."""
         for results in (self._new, self._old):
             if key in results.by_key:
-                known, attrs = results.by_key[key]
-                self.keep(key, known, attrs)
-                return known
+                result, attrs = results.by_key[key]
+                self.keep(key, result, attrs)
+                return result
         return None
 
-    def keep(self, key: Key, known: KnownResult, attrs: Any) -> None:
+    def keep(self, key: Key, result: KnownResult, attrs: Any) -> None:
         """Keep a result, unless there are too many."""
-        values = known.value if isinstance(known.value, tuple) else (known.value,)
+        values = result.value if isinstance(result.value, tuple) else (result.value,)
         if key in self._new.by_key or not all(isinstance(v, np.ndarray) for v in values):
             return
         size = sum(v.nbytes for v in values)
         if self._new.bytes + size <= self._most:
             self._new.bytes += size
-            self._new.by_key[key] = known, attrs
+            self._new.by_key[key] = result, attrs
 
     def _one(self, array: Array) -> Array:
         """Return the array that all of these bits count as; it is kept, so that no other gets its `id`."""

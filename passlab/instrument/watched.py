@@ -164,8 +164,8 @@ def _size(value: Array) -> float:
 
 
 def _watched_call(ev: Any, node: Call, act: Any) -> Any:
-    known = None if ev.results is None else _key(ev.results, node, act)
-    if known is not None and (earlier := ev.results.find(known)) is not None:
+    key = None if ev.results is None else _key(ev.results, node, act)
+    if key is not None and (earlier := ev.results.find(key)) is not None:
         ev.branches.update((node, side) for side in earlier.sides)
         act.values[node] = earlier.value
         return []
@@ -179,8 +179,8 @@ def _watched_call(ev: Any, node: Call, act: Any) -> Any:
             sides = _sides_taken(node, act.home(node.args[0]).values, value)
             ev.branches.update((node, side) for side in sides)
         act.values[node] = ev.observe(value, spec.pattern in SUMS, operands)
-        if known is not None and ev.finite:
-            ev.results.keep(known, KnownResult(value, sides), node.attrs)
+        if key is not None and ev.finite:
+            ev.results.keep(key, KnownResult(value, sides), node.attrs)
     return waits
 
 
