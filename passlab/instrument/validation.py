@@ -249,7 +249,7 @@ class Trial:
 
         def work() -> tuple[Value | None, PasslabError | None]:
             nonlocal evaluator
-            evaluator = Watched(mod)
+            evaluator = Watched(mod, results=results)
             return attempt(lambda: evaluator.run(self.entry, draw.arguments))
 
         outcome, late = run_within(seconds, work)
