@@ -133,13 +133,18 @@ def tools() -> dict[str, Callable[[Any], Any]]:
     return found
 
 
+# The peak of a process is reset before the tool runs, for imports may have taken more. Linux only.
 GROWTH = """
-import resource, sys
+import sys
+from pathlib import Path
 from benchmarks.simplify import MODELS, tools
+def kilobytes(name):
+    return int(next(line.split()[1] for line in Path("/proc/self/status").open() if line.startswith(name)))
 tool, model = tools()[sys.argv[1]], MODELS[sys.argv[2]]()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+Path("/proc/self/clear_refs").write_text("5")
+before = kilobytes("VmRSS")
 tool(model)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+print(kilobytes("VmHWM") - before)
 """
 
 
