@@ -73,3 +73,13 @@ def test_a_name_that_is_no_module_is_refused(tmp_path: Path) -> None:
         library(w=W).export_library(tmp_path / "my-net.py")
     with pytest.raises(RunError):
         library(w=W).export_library(tmp_path / "absent" / "net.py")
+
+
+def test_a_network_of_many_weights_is_written_line_by_line(tmp_path: Path) -> None:
+    weight = np.random.default_rng(0).standard_normal((4000, 1000), "float32")  # 16 MB, which nothing makes smaller
+    x = relay.var("x", shape=(1000,))
+    mod = passlab.IRModule.from_expr(relay.Function([x], relay.multiply(x, relay.const(weight))))
+    relay.build(mod, executor="aot").export_library(tmp_path / "net.py")
+    lines = (tmp_path / "net.py").read_text("utf-8").splitlines()
+    assert max(map(len, lines)) <= 120
+    assert len(lines) > 150_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import io
 import re
-import textwrap
 import zipfile
 from collections.abc import Sequence
 
@@ -22,6 +21,7 @@ from passlab.ir.types import TensorType, Type, fold_tuple
 from passlab.op.dtypes import Array
 
 LONGEST_TUPLE = 1000  # tensors whose types are written down
+WIDTH = 118  # characters of a line of an array
 MARK = "# ------------------------------ arrays, in base64"
 _LOAD = 'with np.load(Path(__file__).with_suffix(".npz")) as file:'
 _HERE = f"""_data = Path(__file__).read_text(encoding="utf-8").rpartition("{MARK}\\n")[2]
@@ -44,7 +44,9 @@ def single_text(text: str, constants: dict[str, Array]) -> str:
             line = io.BytesIO()
             np.save(line, array, allow_pickle=False)
             arrays.writestr(zipfile.ZipInfo(f"{name}.npy"), line.getvalue(), zipfile.ZIP_DEFLATED)
-    lines = textwrap.wrap(base64.b64encode(file.getvalue()).decode("ascii"), 118)
+    encoded = base64.b64encode(file.getvalue()).decode("ascii")
+    # `textwrap.wrap` copies what is left of a long word for each line.
+    lines = [encoded[at : at + WIDTH] for at in range(0, len(encoded), WIDTH)]
     return f"{text.rstrip()}\n\n\n{MARK}\n" + "".join(f"# {line}\n" for line in lines)
 
 
