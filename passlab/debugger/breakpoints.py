@@ -105,7 +105,7 @@ class PlaceBreakpoint(Breakpoint):
     def __init__(self, number: int, text: str, instants: Sequence[int], sites: Sequence[int] = ()) -> None:
         super().__init__(number, text)
         self.instants = instants
-        self.code_map = tuple(sites)
+        self.sites = tuple(sites)
 
     def after(self, instant: int) -> int | None:
         at = bisect_right(self.instants, instant)
@@ -145,10 +145,13 @@ class ValueBreakpoint(Breakpoint):
 
 def value_instants(trace: TraceData) -> list[int]:
     """Return instant 0 and those just after a tensor came to be; moves, calls and returns only pass tensors on."""
-    sites = trace.code_map
-    makes = [sites.role[s] == KERNEL or sites.mnemonic(s) in ("load_const", "device_copy") for s in range(len(sites))]
+    code_map = trace.code_map
+    makes = [
+        code_map.role[s] == KERNEL or code_map.mnemonic(s) in ("load_const", "device_copy")
+        for s in range(len(code_map))
+    ]
     if trace.kind != "vm":
-        makes = [bool(r not in (CALL, RETURN)) for r in sites.role.tolist()]
+        makes = [bool(r not in (CALL, RETURN)) for r in code_map.role.tolist()]
     events = np.flatnonzero(np.array(makes, bool)[trace.site]) if len(trace) else np.zeros(0, int)
     return [0, *(events + 1).tolist()]
 
@@ -177,17 +180,17 @@ def breakpoint_of(trace: TraceData, number: int, stop: Any) -> Breakpoint:
 
 def sites_of(trace: TraceData, text: str) -> list[int]:
     """Return the sites that a text names. Raises `RunError`, with the nearest names, when there are none."""
-    sites = trace.code_map
-    every = range(len(sites))
+    code_map = trace.code_map
+    every = range(len(code_map))
     place = _SITE.match(text)
-    names = [f.name for f in sites.functions]
+    names = [f.name for f in code_map.functions]
     if place is not None and (place["only"] or not place["function"] or place["function"] in names):
         return [_site(trace, names, place["function"] or trace.entry, int(place["pc"] or place["only"]))]
     if text.startswith("@") and text[1:] in names:
-        return [sites.bases[names.index(text[1:])]]
-    matches = [s for s in every if text in sites.operators(s)] or [s for s in every if sites.mnemonic(s) == text]
+        return [code_map.bases[names.index(text[1:])]]
+    matches = [s for s in every if text in code_map.operators(s)] or [s for s in every if code_map.mnemonic(s) == text]
     if not matches and text in names:
-        matches = [sites.bases[names.index(text)]]
+        matches = [code_map.bases[names.index(text)]]
     line = _LINE.match(text)
     if not matches and line is not None:
         matches = _line_sites(trace, line["name"] or "", int(line["line"] or line["at"]))
@@ -205,29 +208,31 @@ def _site(trace: TraceData, names: list[str], function: str, pc: int) -> int:
 
 
 def _line_sites(trace: TraceData, name: str, line: int) -> list[int]:
-    sites = trace.code_map
-    matches = [s for s in range(len(sites)) if any(n == line and (not name or m == name) for m, n in sites.lines[s])]
-    main = [s for s in matches if sites.role[s] in (KERNEL, CALL) or trace.kind != "vm"]
+    code_map = trace.code_map
+    matches = [
+        s for s in range(len(code_map)) if any(n == line and (not name or m == name) for m, n in code_map.lines[s])
+    ]
+    main = [s for s in matches if code_map.role[s] in (KERNEL, CALL) or trace.kind != "vm"]
     return main or matches[:1]
 
 
 def words_of(trace: TraceData) -> list[str]:
     """Return the words a breakpoint may be in a trace: its operators, opcodes and functions, and the predicates."""
-    sites = trace.code_map
-    every = range(len(sites))
-    operators = sorted({name for s in every for name in sites.operators(s)})
-    opcodes = sorted({sites.mnemonic(s) for s in every} - set(operators))
-    return [*operators, *opcodes, *(f"@{f.name}" for f in sites.functions), *PREDICATES]
+    code_map = trace.code_map
+    every = range(len(code_map))
+    operators = sorted({name for s in every for name in code_map.operators(s)})
+    opcodes = sorted({code_map.mnemonic(s) for s in every} - set(operators))
+    return [*operators, *opcodes, *(f"@{f.name}" for f in code_map.functions), *PREDICATES]
 
 
 def _nothing(trace: TraceData, names: list[str], text: str) -> RunError:
-    sites = trace.code_map
-    operators = sorted({name for s in range(len(sites)) for name in sites.operators(s)})
+    code_map = trace.code_map
+    operators = sorted({name for s in range(len(code_map)) for name in code_map.operators(s)})
     words = words_of(trace)
     if not text:
         return RunError(Diagnostic("a breakpoint on what?", hint="nn.dense, @loop, @loop:12, line 6, nan"))
     if _LINE.match(text):
-        lines = sorted({line for lines_of in sites.lines for _, line in lines_of})
+        lines = sorted({line for lines_of in code_map.lines for _, line in lines_of})
         advice = (
             f"lines {lines[0]} to {lines[-1]} have some" if lines else "this program was built, not read from a text"
         )
