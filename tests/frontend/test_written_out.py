@@ -49,6 +49,21 @@ CASES: dict[str, tuple[str, list[Any], Any]] = {
         [X[0]],
         np.fft.ifft(X[0] + 1j * X[0]).real.astype("float32"),
     ),
+    "quotients of fractions without what is behind the point": (
+        "def @main(%x: Tensor[(3, 5), float32], %y: float32) { trunc_divide(%x, %y) }",
+        [X, np.float32(-0.3)],
+        np.trunc(X / np.float32(-0.3)),
+    ),
+    "each element over its own size": (
+        "def @main(%x: Tensor[(3, 5), float32]) { nn.l2_normalize(%x, eps=1e-6f, axis=[]) }",
+        [X],
+        np.sign(X),
+    ),
+    "one row of what an index says": (
+        'def @main(%i: int64) { one_hot(%i, 2f, 1f, depth=3, axis=0, dtype="float32") }',
+        [np.int64(1)],
+        np.array([1, 2, 1], "float32"),
+    ),
     "whether any of nothing holds": (
         "def @main(%x: Tensor[(2, 0), bool]) { any(%x, axis=[1]) }",
         [np.zeros((2, 0), "bool")],

@@ -15,9 +15,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passlab.errors import Diagnostic
+from passlab.frontend.onnx.export.element_types import result_dtypes
 from passlab.frontend.onnx.export.loops import Loop
-from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill
-from passlab.frontend.onnx.export.table import writers
+from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill, tensor_types
+from passlab.frontend.onnx.export.table import REASONS, writers
 from passlab.frontend.onnx.package import onnx
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -65,9 +66,14 @@ class Emitter:
         return f"{hint}_{count}"
 
     def node(self, op_type: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> Any:
-        """Emit a node and return the name of its result, or a list of names for several."""
+        """Emit a node and return the name of its result, or a list of names for several.
+
+        Raises `NoCounterpartError` where ONNX's operator does not take elements of these dtypes.
+        """
+        dtypes = result_dtypes(op_type, self.opset, [self.dtypes.get(name) for name in inputs], outputs)
         name = self.fresh(self._label or op_type)
         results = [self.fresh(f"{name}_out" if i == 0 else f"{name}_out{i}") for i in range(outputs)]
+        self.dtypes.update({name: dtype for name, dtype in zip(results, dtypes, strict=True) if dtype is not None})
         attributes = {key: value for key, value in attributes.items() if value is not None}
         self.nodes.append(onnx().helper.make_node(op_type, list(inputs), results, name=name, **attributes))
         return results[0] if outputs == 1 else results
@@ -118,6 +124,7 @@ class Emitter:
             return name
         saturate = 0 if dtype.startswith("float8") else None  # what a short float cannot hold is NaN, or infinite
         result: str = self.node("Cast", [name], to=element_type(dtype), saturate=saturate)
+        self.dtypes[result] = dtype
         return result
 
     def transpose(self, name: str, perm: Sequence[int]) -> str:
@@ -220,15 +227,24 @@ class Emitter:
         if isinstance(call.op, Op):
             writer = writers().get(call.op.name)
             if writer is None:
-                self.refuse("ONNX has no operator for it")
+                self.refuse(REASONS.get(call.op.name, "ONNX has no operator for it"))
             if any(arg is None for arg in args):
                 self.refuse("it takes a function")
             self._label = label_of(call)
             try:
-                return writer(self, call, *args)
+                return self._as_declared(writer(self, call, *args), call)
             finally:
                 self._label = ""
         return self._apply(call, args)
+
+    def _as_declared(self, names: Names, call: Call) -> Names:
+        """Return the results of a call in the dtypes that its type says, cast where a node gave others."""
+        kinds = tensor_types(call.checked_type)
+        cast = [
+            self.cast(name, ty.dtype) if name in self.dtypes else name
+            for name, ty in zip(flat(names), kinds, strict=True)
+        ]
+        return refill(names, iter(cast))
 
     def _apply(self, call: Call, args: list[Names]) -> Names:
         """Write the body of a function where it is called."""

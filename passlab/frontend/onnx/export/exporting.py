@@ -101,6 +101,7 @@ def _graph(emitter: Emitter, function: Function, name: str, left_out: Collection
             names = [emitter.fresh(param.name_hint) for _ in leaves]
             inputs += [_value_info(emitter, n, ty) for n, ty in zip(names, leaves, strict=True)]
             emitter.shapes.update({n: ty.shape for n, ty in zip(names, leaves, strict=True)})
+            emitter.dtypes.update({n: ty.dtype for n, ty in zip(names, leaves, strict=True)})
         except NoCounterpartError as error:
             emitter.problems[param.name_hint] = Diagnostic(f"the parameter %{param.name_hint}: {error}", param.span)
             names = [emitter.fresh(param.name_hint)]

@@ -16,6 +16,14 @@ from typing import Any
 
 FAMILIES = ("arithmetic", "creation", "images", "indexing", "neural", "quantized", "reductions", "shapes")
 Writer = Callable[..., Any]
+# Operators that ONNX has a word near for, and why it is not that word.
+REASONS = {
+    "reinterpret": "ONNX has an operator for it, BitCast, from opset 26 on, and models are written up to opset 23",
+    "vision.non_max_suppression": (
+        "ONNX's NonMaxSuppression suppresses boxes of any score, Relay's operator those with a score above 0 "
+        "and a class; `vision.all_class_non_max_suppression` is ONNX's"
+    ),
+}
 _writers: dict[str, Writer] = {}
 
 

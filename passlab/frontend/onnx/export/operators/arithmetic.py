@@ -32,7 +32,6 @@ UNARY = {
     "floor": "Floor",
     "isnan": "IsNaN",
     "log": "Log",
-    "logical_not": "Not",
     "negative": "Neg",
     "sigmoid": "Sigmoid",
     "sign": "Sign",
@@ -53,15 +52,11 @@ BINARY = {
     "subtract": "Sub",
     "multiply": "Mul",
     "divide": "Div",
-    "trunc_divide": "Div",
     "equal": "Equal",
     "less": "Less",
     "less_equal": "LessOrEqual",
     "greater": "Greater",
     "greater_equal": "GreaterOrEqual",
-    "logical_and": "And",
-    "logical_or": "Or",
-    "logical_xor": "Xor",
     "bitwise_and": "BitwiseAnd",
     "bitwise_or": "BitwiseOr",
     "bitwise_xor": "BitwiseXor",
@@ -69,6 +64,7 @@ BINARY = {
     "minimum": "Min",
     "power": "Pow",
 }
+LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logical_not": "Not"}
 
 
 @exports(*UNARY)
@@ -81,6 +77,21 @@ def unary(e: Emitter, call: Call, data: str) -> Any:
 def binary(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
     """The ONNX operator of the same meaning; both broadcast as NumPy does."""
     return e.node(BINARY[op_name(call)], [lhs, rhs])
+
+
+@exports(*LOGICAL)
+def logical(e: Emitter, call: Call, *operands: str) -> Any:
+    """The ONNX operator of the same meaning, on what is not zero."""
+    return e.node(LOGICAL[op_name(call)], [e.cast(name, "bool") for name in operands])
+
+
+@exports("trunc_divide")
+def trunc_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+    """Div, which cuts quotients of integers; those of floats are cut by their size, and get their sign back."""
+    quotient = e.node("Div", [lhs, rhs])
+    if not is_float(e, call):
+        return quotient
+    return e.node("Mul", [e.node("Floor", [e.node("Abs", [quotient])]), e.node("Sign", [quotient])])
 
 
 @exports("not_equal")
@@ -127,7 +138,7 @@ def shift(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
     To the right, the bits of a negative number are turned over before and after, so that ones come in from the left.
     """
     dtype, direction = e.type(call.args[0]).dtype, "LEFT" if op_name(call) == "left_shift" else "RIGHT"
-    if dtype.startswith("uint"):
+    if not dtype.startswith("int"):
         return e.node("BitShift", [lhs, rhs], direction=direction)
     wide, count = f"u{dtype}", e.cast(rhs, f"u{dtype}")
     if direction == "LEFT":
@@ -202,6 +213,8 @@ def clip(e: Emitter, call: Call, data: str) -> Any:
     dtype = e.type(call.args[0]).dtype
     attrs: Any = call.attrs
     low, high = attrs.a_min, attrs.a_max
+    if dtype == "bool":
+        e.refuse("ONNX's Clip takes no elements of bool")
     if not is_float(e, call):
         bounds = np.iinfo(dtype)
         low, high = max(math.ceil(max(low, bounds.min)), bounds.min), min(math.floor(min(high, bounds.max)), bounds.max)

@@ -84,7 +84,11 @@ def _one_hot(e: Emitter, call: Call, indices: str, on: str, off: str, depth: str
     wide = e.cast(indices, "int64")
     safe = e.node("Where", [e.node("Less", [wide, e.constant(0, "int64")]), depth, wide])
     values = [e.node("Unsqueeze", [e.cast(part, dtype), e.ints(0)]) for part in (off, on)]
-    return e.node("OneHot", [safe, depth, e.node("Concat", values, axis=0)], axis=attrs.axis)
+    both = e.node("Concat", values, axis=0)
+    if e.rank(call.args[0]):
+        return e.node("OneHot", [safe, depth, both], axis=attrs.axis)
+    row = e.node("OneHot", [e.node("Unsqueeze", [safe, e.ints(0)]), depth, both], axis=1)  # ONNX has no scalar index
+    return e.node("Squeeze", [row, e.ints(0)])
 
 
 @exports("shape_of")

@@ -104,7 +104,9 @@ def roi_align(e: Emitter, call: Call, data: str, rois: str) -> Any:
     attrs: Any = call.attrs
     if attrs.layout != "NCHW":
         e.refuse("regions are taken from the layout NCHW")
-    boxes = e.node("Slice", [rois, e.ints(1), e.ints(5), e.ints(1)])
+    if attrs.mode != "avg":
+        e.refuse("ONNX takes the largest of the weighted neighbours of a sample, Relay the largest of their sums")
+    boxes = e.cast(e.node("Slice", [rois, e.ints(1), e.ints(5), e.ints(1)]), e.type(call).dtype)
     images = e.cast(e.node("Squeeze", [e.node("Slice", [rois, e.ints(0), e.ints(1), e.ints(1)]), e.ints(1)]), "int64")
     return e.node(
         "RoiAlign",

@@ -119,6 +119,8 @@ def scatter_nd(e: Emitter, call: Call, data: str, indices: str, updates: str) ->
 @exports("argwhere")
 def argwhere(e: Emitter, call: Call, condition: str) -> Any:
     """NonZero, which has the coordinates along the first axis."""
+    if not e.rank(call.args[0]):
+        e.refuse("ONNX's NonZero gives a scalar a coordinate, Relay none")
     name = e.transpose(e.node("NonZero", [condition]), [1, 0])
     return e.cast(name, e.type(call).dtype)
 

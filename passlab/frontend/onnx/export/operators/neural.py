@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.operators.reductions import reduce_over
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call
@@ -281,8 +282,8 @@ def group_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> Any:
 def l2_normalize(e: Emitter, call: Call, data: str) -> Any:
     """Over the root of the sum of squares, which is at least epsilon."""
     attrs: Any = call.attrs
-    axes = e.ints(*(attrs.axis or range(e.rank(call.args[0]))))
-    total = e.node("ReduceSum", [e.node("Mul", [data, data]), axes], keepdims=1)
+    axes = range(e.rank(call.args[0])) if attrs.axis is None else attrs.axis
+    total = reduce_over(e, "ReduceSum", e.node("Mul", [data, data]), list(axes), True)
     return e.node("Div", [data, e.node("Sqrt", [e.node("Max", [total, e.constant(attrs.eps, e.type(call).dtype)])])])
 
 

@@ -37,10 +37,11 @@ def reduction(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("all", "any")
 def logical(e: Emitter, call: Call, data: str) -> Any:
-    """The least or the largest of zeros and ones."""
+    """The least or the largest of zeros and ones, which tell what is not zero."""
     attrs: Any = call.attrs
     op_type = "ReduceMin" if op_name(call) == "all" else "ReduceMax"
-    name = reduce_over(e, op_type, e.cast(data, "int32"), axes_of(e, call.args[0], attrs), attrs.keepdims)
+    bits = e.cast(e.cast(data, "bool"), "int32")
+    name = reduce_over(e, op_type, bits, axes_of(e, call.args[0], attrs), attrs.keepdims)
     return e.node("Greater", [name, e.constant(0, "int32")])  # of nothing, the largest is below 0
 
 
@@ -74,6 +75,8 @@ def variance(e: Emitter, call: Call, data: str, mean: str) -> Any:
     count = 1
     for axis in axes:
         count *= shape[axis]
+    if "float" not in e.type(call).dtype:
+        e.refuse("the unbiased variance of integers has a fraction as factor")
     return e.node("Mul", [name, e.constant(count / (count - 1), e.type(call).dtype)])
 
 

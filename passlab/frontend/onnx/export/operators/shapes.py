@@ -258,7 +258,8 @@ def repeat(e: Emitter, call: Call, data: str) -> Any:
     dims = e.type(call).shape
     if sum(not isinstance(dim, int) for dim in dims) > 1:
         e.refuse("several dimensions are not known")
-    return e.node("Reshape", [tiled, e.ints(*(dim if isinstance(dim, int) else -1 for dim in dims))])
+    shape = e.ints(*(dim if isinstance(dim, int) else -1 for dim in dims))
+    return e.node("Reshape", [tiled, shape], allowzero=1 if 0 in dims else None)
 
 
 @exports("reverse")
