@@ -32,6 +32,7 @@ _ROLES = {
     Opcode.ALLOC_STORAGE: STORAGE,
 }
 _CONTROL = (Opcode.IF, Opcode.GOTO, Opcode.FATAL)
+_MEMORY = (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
 
 
 class CodeMap:
@@ -156,31 +157,39 @@ class CodeMap:
 
     @cached_property
     def _homes(self) -> list[int]:
-        """For each site the one whose source it belongs to: constants and memory to the kernel they serve."""
+        """For each site the one whose source it belongs to: constants and memory to their users, an end to the last use."""
         homes = list(range(len(self)))
         for base, end in zip(self.bases, self.bases[1:], strict=False):
-            behind = -1
+            self._settle_servants(homes, range(base, end))
+            last: dict[int, int] = {}
             for site in range(base, end):
-                if self.role[site] in (KERNEL, CALL):
-                    behind = site
-                elif behind >= 0 and self.mnemonic(site) == "kill_register":
-                    homes[site] = behind
-            ahead = -1
-            for site in range(end - 1, base - 1, -1):
-                role = self.role[site]
-                if role in (KERNEL, CALL, RETURN):
-                    ahead = site
-                elif ahead >= 0 and homes[site] == site and self._serves(self.instructions[site]):
-                    homes[site] = ahead
+                instruction = self.instructions[site]
+                registers = (*instruction.reads(), *instruction.writes())
+                if self.mnemonic(site) in ("kill_register", "ret"):
+                    homes[site] = last.get(registers[0], site)
+                last.update(dict.fromkeys(registers, homes[site]))
         return homes
+
+    def _settle_servants(self, homes: list[int], sites: range) -> None:
+        """Let what serves a kernel or a call in one function belong to the next use of the register it writes."""
+        ahead, uses = -1, dict[int, int]()
+        for site in reversed(sites):
+            instruction = self.instructions[site]
+            if self.role[site] in (KERNEL, CALL, RETURN):
+                ahead = site
+            elif self.mnemonic(site) == "kill_register":
+                continue
+            elif ahead >= 0 and self._serves(instruction):
+                homes[site] = uses.get(self.written[site], ahead)
+            uses.update(dict.fromkeys(instruction.reads(), homes[site]))
 
     @staticmethod
     def _serves(instruction: Any) -> bool:
-        return (
-            isinstance(instruction, Instruction)
-            and instruction.opcode not in _CONTROL
-            and (instruction.node is None or instruction.node.span is None or isinstance(instruction.node, Constant))
-        )
+        """Whether an instruction stands for nothing that was written: memory, or a constant that something takes."""
+        if not isinstance(instruction, Instruction) or instruction.opcode in _CONTROL:
+            return False
+        node = instruction.node
+        return instruction.opcode in _MEMORY or node is None or node.span is None or isinstance(node, Constant)
 
     def sources(self, site: int) -> list[Expr]:
         """The nodes of the program as it was written that an instruction comes from, as far as that is known.

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab.display.parts import Fold, Part, Sentence
 from passlab.display.rows import Rows
-from passlab.display.view import View
+from passlab.display.view import HasFrame, View
 from passlab.errors import counted, visible
 from passlab.lab.counterfactuals import CHANGES, Variant, WhatIfTable
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FACTS = {"nodes": "nodes", "kernels": "kernels", "constant_bytes": "bytes of constants", "elements": "elements"}
 
@@ -72,10 +69,9 @@ class HeatMapView(View):
         outcome = text if text in ("fails", "wrong") else "same" if variant.same else "differs"
         return {"text": text, "outcome": outcome, "nodes": difference, "facts": [*facts, visible(values)]}
 
-    def frame(self) -> pd.DataFrame:
-        """Return one row per variant, with the seconds it took."""
-        frame: pd.DataFrame = self.table.frame()
-        return frame
+    def source(self) -> HasFrame:
+        """Return the table: one row per variant, with the seconds it took."""
+        return self.table
 
 
 def _change(old: int, new: int) -> str:

@@ -36,21 +36,28 @@ class InstrumentView(View):
 
     @property
     def title(self) -> str:
-        """Its name, and how many passes it has seen where that is known."""
-        rows = len(self.table)
-        size = counted(rows, "row") if hasattr(self.instrument, "table") else "no measurements to show"
-        return f"{self.instrument.name}: {size}"
+        """What it says of itself, else its name and how many rows its table has."""
+        own, rows = self.instrument, len(self.table)
+        for told in (str, repr):
+            if getattr(type(own), f"__{told.__name__}__") is not PassInstrument.__str__:
+                return _brief(told(own))
+        if self._measured is None and not rows:
+            return f"{own.name} has nothing to show: give it a method `table()`, or attributes without `_`"
+        return f"{own.name}: {counted(rows, 'attribute' if self._measured is None else 'row')}"
 
     @property
     def table(self) -> Table:
         """What it measured; of an instrument without a table its public attributes."""
-        table = getattr(self.instrument, "table", None)
-        if callable(table):
-            measured = table()
-            if isinstance(measured, Table):
-                return measured
+        if self._measured is not None:
+            return self._measured
         rows = [(name, _brief(value)) for name, value in vars(self.instrument).items() if not name.startswith("_")]
         return Table(("attribute", "value"), [row for row in rows if row[0] != "name"][:MOST_ATTRIBUTES])
+
+    @property
+    def _measured(self) -> Table | None:
+        table = getattr(self.instrument, "table", None)
+        measured = table() if callable(table) else None
+        return measured if isinstance(measured, Table) else None
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title, "muted")

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Iterator
 from passlab.diffing.diff import diff
 from passlab.errors import PasslabError
 from passlab.infer import infer_module
+from passlab.ir.expr import Function, Var
 from passlab.ir.module import IRModule
+from passlab.ir.types import TensorType
 from passlab.table import Table
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
@@ -63,11 +65,13 @@ def _name(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass]]:
 
 
 def _made(name: str) -> Pass | None:
-    """The pass of a name as it is without options, None where it needs some."""
+    """The pass of a name as it is without options, None where it needs some: then it fails on any program."""
     try:
-        return get_pass(name)
+        candidate, anything = get_pass(name), Var("x", TensorType((1,)))
+        candidate(infer_module(IRModule.from_expr(Function([anything], anything))))
     except PasslabError:
         return None
+    return candidate
 
 
 __all__ = ["prospects"]

@@ -11,7 +11,8 @@ from passlab import instrument
 from passlab.display import TableView, table_view
 from passlab.errors import Diagnostic, PassError, did_you_mean
 from passlab.infer import infer_expr, infer_module
-from passlab.instrument import PassInstrument, PassTimingInstrument
+from passlab.instrument import PassInstrument
+from passlab.instrument.recorder import EventRecorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.applicable import prospects
@@ -134,8 +135,8 @@ def _is_instrument(value: Any) -> bool:
 
 
 def has_report(watching: Any) -> bool:
-    """Whether an instrument has something to show after a run."""
-    return isinstance(watching, (PassTimingInstrument, instrument.PrintIRAfter)) or hasattr(watching, "table")
+    """Whether an instrument is shown after a run: all but a recorder, since the run is recorded anyway."""
+    return not isinstance(watching, EventRecorder)
 
 
 def outlook(mod: IRModule, name: str) -> TableView:

@@ -14,6 +14,12 @@ NET = """
 def @half(%a: Tensor[(2, 3), float32]) { multiply(%a, 0.5f) }
 def @main(%x: Tensor[(2, 3), float32]) { let %y = @half(exp(%x)); @half(tanh(%y)) }"""
 
+BRANCHES = """def @main(%c: bool, %x: Tensor[(2, 3), float32]) {
+  let %y = exp(%x);
+  let %z = if (%c) { tanh(%y) } else { add(sigmoid(%y), negative(nn.softmax(%x))) };
+  (multiply(%z, %y), strided_slice(%z, begin=[0, 1], end=[2, 2]))
+}"""
+
 
 def test_every_instruction_has_its_line_and_its_node():
     program = passlab.parse(NET)
@@ -44,6 +50,33 @@ def test_every_instruction_has_its_line_and_its_node():
         assert [node.op.name for node in nodes if node.op.name.rpartition(".")[2] not in name] == []
     selected = {node_of(number) for numbers in data["chosen"] for number in numbers}
     assert {node for node in post_order(program["main"]) if isinstance(node, Call)} <= selected
+
+
+def test_memory_and_constants_select_the_calls_of_the_program_that_they_serve():
+    for text in (NET, BRANCHES):
+        program = passlab.parse(text)
+        exe = relay.vm.compile(program)
+        view = executable_view(exe)
+        data = view.data()
+        chosen = [c for row, c in zip(data["rows"], data["chosen"], strict=True) if data["lines"][row][0][0] == " "]
+        served = base = 0
+        written = {node for f in program.functions.values() for node in post_order(f)}
+        for function in exe.functions:
+            for pc, instruction in enumerate(function.instructions):
+                if instruction.spec.mnemonic not in ("alloc_storage", "alloc_tensor", "alloc_tensor_reg"):
+                    continue
+                register, at = instruction.writes()[0], pc
+                while function.instructions[at].spec.mnemonic != "invoke_packed":
+                    at += 1
+                    if register in function.instructions[at].reads():
+                        register = (*function.instructions[at].writes(), register)[0]  # the tensor in this storage
+                assert register in function.instructions[at].reads()
+                assert chosen[base + pc] == chosen[base + at] != []
+                served += 1
+            base += len(function.instructions)
+        assert served >= 6
+        astray = [ns for ns in chosen if not {node_of(n) for n in ns} & written]
+        assert astray == []  # each line of the listing leads back to the program as it was written
 
 
 def test_a_listing_that_was_read_from_a_file_selects_its_own_nodes():

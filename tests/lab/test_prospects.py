@@ -59,3 +59,12 @@ def test_passes_of_ones_own_are_tried_on_the_program_as_it_is():
 def test_a_pass_that_does_not_exist_is_refused():
     with pytest.raises(PassError, match="there is no pass `FoldConstnat`"):
         lab.prospects(passlab.parse(NET), "FoldConstnat")
+
+
+def test_only_passes_that_do_something_without_options_are_tried():
+    """A pass that asks for an option fails on any program: that is no news about this one."""
+    square = "def @main(%x: Tensor[(4), float32]) { multiply(%x, %x) }"
+    effects = {row["pass"]: row["what it would do"] for row in lab.prospects(passlab.parse(square))}
+    assert [name for name, effect in effects.items() if effect.startswith("fails")] == []
+    assert {"FirstOrderGradient", "ToMixedPrecision", "FuseOps"} <= set(effects)
+    assert "EtaExpand" not in effects

@@ -427,6 +427,34 @@ def test_an_instrument_of_the_notebook_is_named(shell, capsys):
         shell.run_line_magic("instruments", "plain")
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ("self.seen = 0", "Own: 1 attribute\nattribute  value\n---------  -----\nseen       1\n"),
+        (
+            "self._seen = self.seen = 0\n    def __repr__(self):\n        return f'saw <{self.seen}> pass'",
+            "saw <1> pass\n",
+        ),
+        ("Own.seen = 0", "Own has nothing to show: give it a method `table()`, or attributes without `_`\n"),
+    ],
+)
+def test_what_an_own_instrument_without_a_table_tells_is_shown(shell, capsys, fields, told):
+    count = "type(self).seen += 1" if "Own" in fields else "self.seen += 1"
+    shell.run_cell(
+        "from passlab import instrument\n@instrument.pass_instrument\nclass Own:\n"
+        f"    def __init__(self):\n        {fields}\n"
+        f"    def run_after_pass(self, mod, info):\n        if info.name == 'FoldConstant': {count}\n"
+    )
+    try:
+        shell.run_line_magic("instruments", "Own")
+        capsys.readouterr()
+        shell.run_line_magic("passes", "net FoldConstant")
+    finally:
+        out = capsys.readouterr().out
+        shell.run_line_magic("instruments", "none")
+    assert told in out
+
+
 def test_a_keyword_is_no_name_for_a_result(shell):
     with pytest.raises(UsageError, match="keyword"):
         shell.run_line_magic("passes", "net InferType -o class")
