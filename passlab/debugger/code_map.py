@@ -157,7 +157,7 @@ class CodeMap:
 
     @cached_property
     def _homes(self) -> list[int]:
-        """For each site the one whose source it belongs to: constants and memory to their users, an end to the last use."""
+        """The site whose source each shares: constants and memory that of their user, a kill that of the last use."""
         homes = list(range(len(self)))
         for base, end in zip(self.bases, self.bases[1:], strict=False):
             self._settle_servants(homes, range(base, end))

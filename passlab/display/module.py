@@ -52,8 +52,10 @@ class ModuleView(View):
         yield Listing([code_line(line, line_comment(line)) for line in self.lines])
 
     def data(self) -> dict[str, Any]:
-        table = LineTable()
-        return {"kind": self.kind, "title": self.title, **self.data_with(table), **table.data()}
+        table, title = LineTable(), self.title
+        if isinstance(self.program, IRModule) and is_untyped(self.program):
+            title = f"{title}, no types yet: InferType finds them"
+        return {"kind": self.kind, "title": title, **self.data_with(table), **table.data()}
 
     def data_with(self, table: LineTable) -> dict[str, Any]:
         """Return what the widget draws, with the lines in a table that others may add to before it is read."""
@@ -68,6 +70,12 @@ class ModuleView(View):
         """Return one row per operator: how often it is called."""
         counts = sorted(count_operators(self.program).items(), key=lambda item: (-item[1], item[0]))
         return Table(("operator", "calls"), counts)
+
+
+def is_untyped(mod: IRModule) -> bool:
+    """Whether a program has functions and all of them are untyped."""
+    functions = list(mod.functions.values())
+    return bool(functions) and all(function.checked_type_ is None for function in functions)
 
 
 def module_view(program: Any) -> ModuleView:
@@ -88,4 +96,4 @@ def code_line(line: Line, comment: str = "", beside: str | None = None, maker: M
     return CodeLine(line.text, line.pieces, "", comment, beside, maker)
 
 
-__all__ = ["ModuleView", "code_line", "module_view"]
+__all__ = ["ModuleView", "code_line", "is_untyped", "module_view"]

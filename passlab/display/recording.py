@@ -11,6 +11,7 @@ from passlab.display.diffs import DiffView, sentence
 from passlab.display.failures import failure_view
 from passlab.display.graph import GraphView, graph_view, lay_out_together
 from passlab.display.listing import Line, LineTable, listing
+from passlab.display.module import is_untyped
 from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import OUTCOMES
 from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
@@ -285,12 +286,6 @@ class _Pages:
         if included and self.modules[number] is None:
             self.modules[number] = [self.table.add(line) for line in self.view.lines(mod)]
         return number
-
-
-def is_untyped(mod: IRModule) -> bool:
-    """Whether a program has functions and all of them are untyped."""
-    functions = list(mod.functions.values())
-    return bool(functions) and all(function.checked_type_ is None for function in functions)
 
 
 def recording_view(recording: Recording) -> RecordingView:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import passlab
-from passlab import limits
+from passlab import IRModule, limits, relay
 from passlab.display import (
     View,
     diff_view,
@@ -23,7 +23,7 @@ from passlab.display.rows import Counts, Outline
 from passlab.display.timing import flame_bars
 from passlab.errors import PassError
 from passlab.instrument import PassTimingInstrument
-from passlab.transform import PassContext, module_pass
+from passlab.transform import InferType, PassContext, module_pass
 from tests.display.programs import NETWORK, Reader, network
 from tests.display.view_examples import CLASSES, EXAMPLES, VIEWS, recorded
 
@@ -294,3 +294,10 @@ def test_a_let_is_made_by_who_made_its_value():
 def test_a_step_names_the_operators_it_touched():
     steps = recording_view(with_bias()).data()["steps"]
     assert [step["touched"] for step in steps if not step["depth"]] == [[], ["add", "nn.bias_add"], []]
+
+
+def test_the_widget_of_a_program_without_types_says_what_finds_them():
+    x = relay.var("x", shape=(2, 3))
+    untyped = IRModule.from_expr(relay.Function([x], relay.exp(x)))
+    assert module_view(untyped).data()["title"] == "@main: 1 operator, no types yet: InferType finds them"
+    assert module_view(InferType()(untyped)).data()["title"] == "@main: 1 operator"
