@@ -242,25 +242,6 @@ def test_run_watches_the_values_of_every_executor_that_tells_them(shell, executo
         shell.run_line_magic("run", "net --random 3 --watch --executor aot")
 
 
-def test_what_instruments_measured_is_shown(shell, capsys):
-    shell.run_line_magic("instruments", "timing statistics diff")
-    shell.run_line_magic("passes", "net FuseOps")
-    out = capsys.readouterr().out
-    shell.run_line_magic("instruments", "none")
-    assert "sequential\n  InferType\n  FuseOps" in out  # the tree of times
-    assert "nodes_change" in out  # the table of sizes
-    assert "After FuseOps: Fused nn.dense and nn.relu into one function" in out  # the differences
-
-
-def test_instruments_are_remembered(shell, capsys):
-    shell.run_line_magic("instruments", "timing")
-    assert capsys.readouterr().out == "instruments: timing\n"
-    with pytest.raises(UsageError, match="did you mean `timing`"):
-        shell.run_line_magic("instruments", "timin")
-    shell.run_line_magic("instruments", "none")
-    assert capsys.readouterr().out == "instruments: none\n"
-
-
 def test_every_magic_has_help(shell):
     for name in ("passes", "graph", "blame", "run", "instruments"):
         assert shell.find_line_magic(name).__doc__
@@ -405,54 +386,6 @@ def test_a_config_that_is_no_setting_is_told(shell, setting):
 def test_an_unknown_config_is_told(shell):
     with pytest.raises(PasslabError, match="max_depth"):
         shell.run_line_magic("passes", "net InferType --config relay.FuseOps.max_deph=3")
-
-
-def test_an_instrument_of_the_notebook_is_named(shell, capsys):
-    shell.run_cell(
-        "from passlab import instrument\n"
-        "@instrument.pass_instrument\n"
-        "class Names:\n"
-        "    def __init__(self):\n        self.seen = []\n"
-        "    def run_before_pass(self, mod, info):\n        self.seen.append(info.name)\n"
-        "mine = Names()\n"
-    )
-    try:
-        shell.run_line_magic("instruments", "mine Names")
-        shell.run_line_magic("passes", "net InferType, FuseOps -q")
-    finally:
-        shell.run_line_magic("instruments", "none")
-    assert [name for name in shell.user_ns["mine"].seen if name in ("InferType", "FuseOps")]
-    shell.user_ns["plain"] = 3
-    with pytest.raises(UsageError, match="not an instrument"):
-        shell.run_line_magic("instruments", "plain")
-
-
-@pytest.mark.parametrize(
-    ("fields", "told"),
-    [
-        ("self.seen = 0", "Own: 1 attribute\nattribute  value\n---------  -----\nseen       1\n"),
-        (
-            "self._seen = self.seen = 0\n    def __repr__(self):\n        return f'saw <{self.seen}> pass'",
-            "saw <1> pass\n",
-        ),
-        ("Own.seen = 0", "Own has nothing to show: give it a method `table()`, or attributes without `_`\n"),
-    ],
-)
-def test_what_an_own_instrument_without_a_table_tells_is_shown(shell, capsys, fields, told):
-    count = "type(self).seen += 1" if "Own" in fields else "self.seen += 1"
-    shell.run_cell(
-        "from passlab import instrument\n@instrument.pass_instrument\nclass Own:\n"
-        f"    def __init__(self):\n        {fields}\n"
-        f"    def run_after_pass(self, mod, info):\n        if info.name == 'FoldConstant': {count}\n"
-    )
-    try:
-        shell.run_line_magic("instruments", "Own")
-        capsys.readouterr()
-        shell.run_line_magic("passes", "net FoldConstant")
-    finally:
-        out = capsys.readouterr().out
-        shell.run_line_magic("instruments", "none")
-    assert told in out
 
 
 def test_a_keyword_is_no_name_for_a_result(shell):
