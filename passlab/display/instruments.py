@@ -38,9 +38,9 @@ class InstrumentView(View):
     def title(self) -> str:
         """What it says of itself, else its name and how many rows its table has."""
         own, rows = self.instrument, len(self.table)
-        for told in (str, repr):
-            if getattr(type(own), f"__{told.__name__}__") is not PassInstrument.__str__:
-                return _brief(told(own))
+        for form in (str, repr):
+            if getattr(type(own), f"__{form.__name__}__") is not PassInstrument.__str__:
+                return _brief(form(own))
         if self._measured is None and not rows:
             return f"{own.name} has nothing to show: give it a method `table()`, or attributes without `_`"
         return f"{own.name}: {counted(rows, 'attribute' if self._measured is None else 'row')}"
