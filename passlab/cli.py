@@ -116,6 +116,7 @@ def _search_arguments(commands: Any) -> None:
     fuzz.add_argument("pipeline", help="passes, as in SimplifyExpr; @FILE reads a file")
     fuzz.add_argument("--seconds", type=float, default=60.0, help="the time that it may take (default 60)")
     fuzz.add_argument("--hours", type=float, metavar="N", help="the same in hours")
+    fuzz.add_argument("--programs", type=int, metavar="N", help="stop after N programs")
     fuzz.add_argument("--seed", type=int, default=0, help="the seed of the programs (default 0)")
     fuzz.add_argument("--most", type=int, default=3, metavar="N", help="stop after N kinds of failures (default 3)")
     fuzz.add_argument(
@@ -343,6 +344,7 @@ def _fuzz(options: argparse.Namespace) -> int:
     campaign = fuzz(
         _pipeline(options.pipeline),
         seconds=seconds,
+        programs=options.programs,
         seed=options.seed,
         most=options.most,
         progress=_progress(),

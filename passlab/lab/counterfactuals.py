@@ -1,9 +1,7 @@
-"""`what_if` and `orders`: what a pipeline would do without each pass, with it twice, or in another order.
+"""`what_if`: what a pipeline would do without each pass, with it twice, or exchanged with the next.
 
     table = lab.what_if(mod, "InferType, FoldConstant, SimplifyExpr, FuseOps")
     table.table(), table.laws()           # each pass skipped, repeated, moved: nodes, kernels, bytes, time, correctness
-    ways = lab.orders(mod, "FoldConstant, SimplifyExpr, EliminateCommonSubexpr")
-    ways.table(), ways.best               # the programs that orders lead to, equal ones merged, and the cheapest way
 
 Programs never change, so each variant costs what its passes cost; programs that are structurally equal are one.
 """
@@ -12,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from time import monotonic
 from typing import Any
 
-from passlab.errors import Diagnostic, PassError, PasslabError, counted
+from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.deadline import check_seconds
 from passlab.instrument.statistics import count_module
 from passlab.instrument.validation import UNDECLARED, Trial, examine, promise_of
-from passlab.ir.equal import structural_equal, structural_hash
+from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Constant, Function
 from passlab.ir.module import IRModule
 from passlab.ir.types import tensor_types
@@ -38,7 +36,6 @@ from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
 
 CHANGES = ("skipped", "repeated", "moved")  # moved behind the next one
-MOST_PROGRAMS = 200  # that `orders` goes through
 
 
 @dataclass(frozen=True)
@@ -213,7 +210,7 @@ def what_if(
     `seconds` is left out. Raises `PassError` for passes that do not exist.
     """
     check_seconds(seconds)
-    passes = _passes(pipeline)
+    passes = passes_of(pipeline)
     trial = Trial(seed=seed, unpromised=True) if check else None
     end = None if seconds is None else monotonic() + seconds
     base = _variant(mod, passes, "as it is", "", 0, opt_level, None, trial)
@@ -271,12 +268,13 @@ def _elsewhere(
 def _variant_text(text: str, passes: Sequence[str], opt_level: int, seed: int | None) -> tuple[str | None, float, str]:
     """Run one pipeline given as text; return the text of what it leaves, the seconds, and whether values are kept."""
     trial = None if seed is None else Trial(seed=seed, unpromised=True)
-    several = [one for part in passes for one in _passes(part)]
+    several = [one for part in passes for one in passes_of(part)]
     variant = _variant(infer_module(parse(text)), several, "", "", 0, opt_level, None, trial)
     return None if variant.module is None else variant.module.astext(), variant.seconds, variant.correct
 
 
-def _passes(pipeline: Any) -> list[Pass]:
+def passes_of(pipeline: Any) -> list[Pass]:
+    """Return the passes of a pipeline. Raises `PassError` for passes that do not exist."""
     whole = as_pass(pipeline)
     return list(whole.passes) if isinstance(whole, Sequential) else [whole]
 
@@ -337,135 +335,4 @@ def _correct(before: IRModule, after: IRModule, promise: Promise, trial: Trial) 
     return check.why if check.outcome == "broken" else "kept" if check.compared else "same"
 
 
-# ---------------------------------------------------------------- orders
-@dataclass
-class Place:
-    """A program that some order of passes leads to: the shortest way there, and where each pass leads from here."""
-
-    number: int
-    module: IRModule
-    cost: Cost
-    way: tuple[str, ...]
-    leads_to: dict[str, int | str] = field(default_factory=dict)
-
-
-class OrderMap:
-    """The programs that orders of some passes lead to. Equal programs are one place; `leads_to` are the edges."""
-
-    def __init__(self, passes: Sequence[str], places: Sequence[Place], complete: bool) -> None:
-        self.passes = tuple(passes)
-        self.places = tuple(places)
-        self.complete = complete
-
-    @cached_property
-    def best(self) -> Place:
-        """The place with the fewest kernels and nodes, by the shortest way."""
-        return min(self.places, key=lambda p: (p.cost.nodes, p.cost.kernels, len(p.way), p.number))
-
-    @property
-    def ends(self) -> list[Place]:
-        """The places where no pass changes anything any more."""
-        return [p for p in self.places if all(to == p.number for to in p.leads_to.values())]
-
-    def meets(self) -> list[tuple[str, str]]:
-        """Return the pairs of passes that lead to one program in either order, wherever both orders were tried."""
-        pairs = []
-        for n, first in enumerate(self.passes):
-            for second in self.passes[n + 1 :]:
-                if self._commute(first, second):
-                    pairs.append((first, second))
-        return pairs
-
-    def _commute(self, first: str, second: str) -> bool:
-        tried = False
-        for place in self.places:
-            a, b = (self._then(place, one, other) for one, other in ((first, second), (second, first)))
-            if a is None or b is None:
-                continue
-            tried = True
-            if a != b:
-                return False
-        return tried
-
-    def _then(self, place: Place, first: str, second: str) -> int | None:
-        middle = place.leads_to.get(first)
-        end = self.places[middle].leads_to.get(second) if isinstance(middle, int) else None
-        return end if isinstance(end, int) else None
-
-    def table(self) -> Table:
-        """Return one row for each program: the shortest way to it, its cost, and where each pass leads from it."""
-        rows = []
-        for p in self.places:
-            leads = [p.leads_to.get(name, "") for name in self.passes]
-            rows.append((p.number, ", ".join(p.way) or "as it is", p.cost.nodes, p.cost.kernels, *leads))
-        return Table(("program", "shortest way", "nodes", "kernels", *self.passes), rows)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
-
-    def text(self) -> str:
-        """Return the table, the cheapest program and where orders meet."""
-        best = self.best
-        lines = [str(self.table()), f"the cheapest is program {best.number}: {', '.join(best.way) or 'as it is'}"]
-        lines += [f"{a} and {b} commute here" for a, b in self.meets()]
-        if not self.complete:
-            lines.append(f"not all: {counted(len(self.places), 'program')} were looked at")
-        return "\n".join(lines)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-
-def orders(
-    mod: IRModule, passes: Any, *, opt_level: int = 4, most: int = MOST_PROGRAMS, seconds: float | None = 60.0
-) -> OrderMap:
-    """Run passes in all orders, as often as they change anything, and return the programs that they lead to.
-
-    Programs are compared by structure, so that orders with equal results count once. After `most` programs or `seconds`
-    the map is not complete. Raises `PassError` where passes are missing, or two have one text.
-    """
-    check_seconds(seconds)
-    several = _passes(passes)
-    names = [one.as_text() for one in several]
-    if not several or len(set(names)) < len(names):
-        raise PassError(Diagnostic("orders are of several passes, each once", found=", ".join(names)))
-    end = None if seconds is None else monotonic() + seconds
-    start = infer_module(mod)
-    places = [Place(0, start, Cost.of(start), ())]
-    by_hash: dict[int, list[int]] = {structural_hash(start): [0]}
-    complete = True
-    number = -1
-    while (number := number + 1) < len(places):
-        if len(places) > most or (end is not None and monotonic() > end):
-            complete = False
-            break
-        for name, one in zip(names, several, strict=True):
-            places[number].leads_to[name] = _step(places, by_hash, number, name, one, opt_level)
-    return OrderMap(names, places, complete)
-
-
-def _step(
-    places: list[Place], by_hash: dict[int, list[int]], number: int, name: str, one: Pass, opt_level: int
-) -> int | str:
-    """Run a pass on a program and return the number of the one it leads to, or why it fails."""
-    here = places[number]
-    recording = record(here.module, one, opt_level)
-    if recording.error is not None:
-        return f"fails: {type(recording.error).__name__}"
-    try:
-        after = infer_module(recording.last.snapshot())
-    except PasslabError:
-        return "fails: no types"
-    if after.same_contents(here.module):
-        return number
-    alike = by_hash.setdefault(structural_hash(after), [])
-    for other in alike:
-        if structural_equal(places[other].module, after):
-            return other
-    places.append(Place(len(places), after, Cost.of(after), (*here.way, name)))
-    alike.append(len(places) - 1)
-    return len(places) - 1
-
-
-__all__ = ["Cost", "OrderMap", "Place", "Variant", "WhatIfTable", "orders", "what_if"]
+__all__ = ["Cost", "Variant", "WhatIfTable", "what_if"]

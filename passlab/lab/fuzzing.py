@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass, field
+from math import inf
 from os import PathLike
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from passlab.diffing.diff import count_operators, node_name
-from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError, counted
+from passlab.errors import Diagnostic, FileAccessError, PassError, PasslabError, PassTypeError, counted
 from passlab.instrument.deadline import Deadline, check_seconds
 from passlab.instrument.validation import UNDECLARED
 from passlab.ir.module import IRModule
@@ -196,7 +197,8 @@ class Campaign:
 def fuzz(
     pass_: Any,
     *,
-    seconds: float = 60.0,
+    seconds: float | None = 60.0,
+    programs: int | None = None,
     seed: int = 0,
     most: int = 3,
     undeclared: Promise | None = UNDECLARED,
@@ -206,18 +208,22 @@ def fuzz(
 ) -> Campaign:
     """Look for programs that a pass (or pipeline) breaks, until `most` kinds of failures are found or time is up.
 
-    A pass that promises nothing is held to `undeclared`. `progress(stage, text, seconds_left)` is called for each
-    program. With a `directory` the campaign goes on where the last one there stopped, and what is found is saved at the
-    end. The programs are the same for the same seed. Raises `PassError` for passes that do not exist.
+    With `programs` it ends after so many, which are the same for the same seed; with `seconds=None` nothing is cut
+    short on a slow machine: neither the search nor a program nor a reduction ends by time. A pass that promises nothing
+    is held to `undeclared`. `progress(stage, text, seconds_left)` is called for each program. With a `directory` the
+    campaign goes on where the last one there stopped, and what is found is saved at the end. Raises `PassError` for
+    passes that do not exist.
     """
     check_seconds(seconds)
+    _check_programs(programs)
     subject = as_pass(pass_)
     if isinstance(subject, Sequential) and len(subject.passes) == 1:
         subject = subject.passes[0]
     campaign = Campaign(subject, seed)
     if directory is not None:
         _resume(campaign, Path(directory))
-    hunt = _Hunt(campaign, ProgramSource(mentions(subject), seed), monotonic() + seconds, undeclared, executor)
+    end = None if seconds is None else monotonic() + seconds
+    hunt = _Hunt(campaign, ProgramSource(mentions(subject), seed), end, programs, undeclared, executor)
     hunt.source.go_on(campaign.weights, campaign.learned)
     started = monotonic()
     try:
@@ -229,6 +235,11 @@ def fuzz(
     if directory is not None:
         campaign.save(directory)
     return campaign
+
+
+def _check_programs(programs: Any) -> None:
+    if programs is not None and (isinstance(programs, bool) or not isinstance(programs, int) or programs < 0):
+        raise PassTypeError(Diagnostic("`programs` is a whole number from 0 on, or None", found=repr(programs)))
 
 
 def _resume(campaign: Campaign, directory: Path) -> None:
@@ -259,26 +270,37 @@ class _Hunt:
         self,
         campaign: Campaign,
         source: ProgramSource,
-        end: float,
+        end: float | None,
+        programs: int | None,
         undeclared: Promise | None,
         executor: Executor | None,
     ) -> None:
         self.campaign = campaign
         self.source = source
         self.end = end
+        self.programs = programs
         self.undeclared = undeclared
         self.executor = executor
 
     def left(self) -> float:
-        return self.end - monotonic()
+        return inf if self.end is None else self.end - monotonic()
+
+    def within(self, least: float, most: float = inf) -> float | None:
+        """Return the time that a step may take; None where the search has no limit in time."""
+        return None if self.end is None else min(most, max(least, self.left()))
+
+    def is_over(self, most: int) -> bool:
+        """Whether there is no time, no program, or no kind of failure left to look for."""
+        campaign = self.campaign
+        return self.left() <= 0 or campaign.tried == self.programs or len(campaign.failures) >= most
 
     def run(self, most: int, progress: Progress | None) -> None:
         campaign = self.campaign
-        deadline = Deadline(max(0.0, self.left()) + 1.0)
+        deadline = Deadline(None if self.end is None else max(0.0, self.left()) + 1.0)
         try:
             with deadline:
                 for number, source, mod in self.source.programs(campaign.next):
-                    if self.left() <= 0 or len(campaign.failures) >= most:
+                    if self.is_over(most):
                         break
                     if progress is not None:
                         progress("fuzz", f"program {campaign.tried + 1:,}, {campaign.fired:,} changed", self.left())
@@ -295,10 +317,10 @@ class _Hunt:
     def try_one(self, number: int, source: str, mod: IRModule) -> None:
         """Run the pass on one program and compare."""
         campaign = self.campaign
-        patience = Deadline(min(PROGRAM_SECONDS, max(0.1, self.left())))
+        patience = Deadline(self.within(0.1, PROGRAM_SECONDS))
         try:
             with patience:
-                recording = record(mod, campaign.pass_, 4, seconds=PROGRAM_SECONDS)
+                recording = record(mod, campaign.pass_, 4, seconds=None if self.end is None else PROGRAM_SECONDS)
                 if recording.error is None and not any(e.changed for e in recording.steps[1:]):
                     return
                 campaign.fired += 1
@@ -335,7 +357,7 @@ class _Hunt:
         campaign.signatures.add(signature)
         module = bisection.before
         try:
-            module = bisection.reduce(seconds=max(1.0, min(REDUCE_SECONDS, self.left())), executor=self.executor).module
+            module = bisection.reduce(seconds=self.within(1.0, REDUCE_SECONDS), executor=self.executor).module
         except PassError:
             self._leave_out("not reduced")
         campaign.failures.append(Failure(number, source, bisection, module, bisection.summary(), signature))

@@ -116,6 +116,7 @@ class FaultMagics(NamedMagics):
     @magic_arguments()
     @argument("passes", nargs="+", help="a pass or a pipeline; passes of the notebook by their names")
     @argument("--seconds", type=float, default=20.0, help="how long to look (default 20)")
+    @argument("--programs", type=int, help="after how many programs to stop")
     @argument("--seed", type=int, default=0, help="which programs to draw (default 0)")
     @argument("--most", type=int, default=3, help="kinds of failures after which to stop (default 3)")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
@@ -133,7 +134,12 @@ class FaultMagics(NamedMagics):
         subject = as_pass(" ".join(options.passes).translate(BARE), own)
         with Progress() as progress:
             campaign = fuzz(
-                subject, seconds=options.seconds, seed=options.seed, most=options.most, progress=progress.show
+                subject,
+                seconds=options.seconds,
+                programs=options.programs,
+                seed=options.seed,
+                most=options.most,
+                progress=progress.show,
             )
         if options.out:
             self.shell.user_ns[options.out] = campaign

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import multiprocessing
 import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -11,6 +12,10 @@ import pytest
 import passlab
 from passlab import lab
 from passlab.errors import PassError
+from passlab.ir.equal import structural_equal
+from passlab.ir.expr import Call
+from passlab.ir.walk import rewrite
+from passlab.transform import function_pass
 
 NET = """
 def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
@@ -60,6 +65,44 @@ def executor(request):
             yield pool
 
 
+# ---------------------------------------------------------------- every search
+SEARCHES = {
+    "bisect": lambda net, **options: lab.bisect(net, PASSES, keeps_tanh, opt_level=4, **options).summary(),
+    "culprit": lambda net, **options: lab.culprit(net, ["InferType", forgets_tanh], **options).module.astext(),
+    "fuzz": lambda net, **options: [
+        failure.module.astext() for failure in lab.fuzz(forgets_tanh, programs=300, most=1, **options).failures
+    ],
+    "orders": lambda net, **options: lab.orders(net, "FoldConstant, FuseOps, FastMath", **options).text(),
+    "reduce": lambda net, **options: lab.reduce(net, keeps_tanh, **options).module.astext(),
+    "what_if": lambda net, **options: lab.what_if(net, PASSES, **options).text(),
+}
+
+
+@function_pass(opt_level=0)
+def forgets_tanh(func, mod, ctx):
+    return rewrite(func, lambda old, new: new.args[0] if is_tanh(new) else new, only=(Call,))
+
+
+def is_tanh(node):
+    return isinstance(node, Call) and getattr(node.op, "name", "") == "tanh"
+
+
+def test_every_search_takes_an_executor():
+    functions = {name: getattr(lab, name) for name in dir(lab) if inspect.isfunction(getattr(lab, name))}
+    timed = {name for name, function in functions.items() if "seconds" in inspect.signature(function).parameters}
+    assert timed - {"record"} == set(SEARCHES), "what runs for seconds is a search, but for one run of a pipeline"
+    for name in SEARCHES:
+        assert "executor" in inspect.signature(functions[name]).parameters, name
+
+
+@pytest.mark.parametrize("name", SEARCHES)
+def test_an_executor_makes_no_difference_to_what_is_found(net, executor, name):
+    search = SEARCHES[name]
+    here = search(net, seconds=None)
+    assert here
+    assert search(net, seconds=None, executor=executor) == here
+
+
 # ---------------------------------------------------------------- the same answers
 @pytest.mark.parametrize("every", [False, True])
 def test_a_bisection_names_the_same_pass(net, executor, every):
@@ -84,6 +127,26 @@ def test_a_pool_of_processes_is_sent_text(net):
         with pytest.raises(PassError, match="could not be asked elsewhere") as refused:
             lab.bisect(net, PASSES, lambda mod: True, executor=pool)
         assert "define the predicate in a file, or use threads" in str(refused.value)
+
+
+def test_orders_are_gone_through_by_processes(net):
+    several = "FoldConstant, FuseOps, FastMath, ToANormalForm"
+    here = lab.orders(net, several)
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        there = lab.orders(net, several, executor=pool)
+        assert there.text() == here.text()
+        for mine, other in zip(here.places, there.places, strict=True):
+            assert structural_equal(mine.module, other.module)
+        with pytest.raises(PassError, match="forgets_tanh"):
+            lab.orders(net, ["FuseOps", forgets_tanh], executor=pool)
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_orders_that_are_cut_short_are_cut_at_the_same_program(net, executor, most):
+    several = "FoldConstant, FuseOps, FastMath, ToANormalForm"
+    here, there = (lab.orders(net, several, most=most, executor=chosen) for chosen in (None, executor))
+    assert not here.complete
+    assert there.text() == here.text()
 
 
 def test_programs_arrive_as_they_were(net):

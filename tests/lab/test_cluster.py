@@ -55,3 +55,10 @@ def test_counterfactuals_run_on_a_cluster(cluster):
     mod = passlab.parse(NET)
     spread = lab.what_if(mod, "InferType, ToGraphNormalForm, FuseOps", executor=cluster)
     assert spread.text() == lab.what_if(mod, "InferType, ToGraphNormalForm, FuseOps").text()
+
+
+@pytest.mark.slow
+def test_orders_are_gone_through_by_a_cluster(cluster):
+    mod = passlab.parse(NET)
+    several = "FoldConstant, ToGraphNormalForm, FuseOps"
+    assert lab.orders(mod, several, executor=cluster).text() == lab.orders(mod, several).text()

