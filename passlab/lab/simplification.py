@@ -56,6 +56,9 @@ class Simplification:
     left_out: tuple[str, ...] = ()
     combined: Mapping[str, int] = field(default_factory=dict)
     by_reading: tuple[str, str] = ("", "")  # what the reading of an ONNX model removed, and what it added
+    not_written: str = (
+        ""  # why ONNX cannot say the program that is left; nodes are then those of Relay, before and after
+    )
 
     @property
     def module(self) -> IRModule:
@@ -84,6 +87,8 @@ class Simplification:
     def text(self) -> str:
         """Return the table, the counts of nodes, and how the values compare."""
         counts = f"{self.nodes_before} nodes before, {self.nodes_after} after"
+        if self.not_written:
+            counts += f", as operators of Relay: no model can be written\n{self.not_written}"
         return f"{self.table()}\n{counts}\n{self.agreement}"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -112,11 +117,11 @@ def simplify(
     recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=disabled)
     if recording.error is not None:
         raise recording.error
-    before = nodes_of(_graph_of(model)) if is_model else _count(mod)
-    small, after, combined = _export(recording.output, left_out)
+    small, after, combined, not_written = _export(recording.output, left_out)
+    before = nodes_of(_graph_of(model)) if is_model and not not_written else _count(mod)
     agreement = _agreement(mod, small, seed)
     by_reading = _by_reading(model, mod) if is_model else ("", "")
-    return Simplification(recording, before, after, agreement, left_out, combined, by_reading)
+    return Simplification(recording, before, after, agreement, left_out, combined, by_reading, not_written)
 
 
 def _pipeline(mod: IRModule) -> str:
@@ -144,16 +149,16 @@ def _count(mod: IRModule) -> int:
     return sum(count_module(mod)[1].values())
 
 
-def _export(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapping[str, int]]:
-    """Return the program that the model of a program is read as, its nodes, and the rules that combined some.
+def _export(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapping[str, int], str]:
+    """Return the program that the model of a program is read as, its nodes, the rules that combined some, and "".
 
-    Of a program that ONNX cannot say, they are itself and its calls of operators.
+    Of a program that ONNX cannot say, they are itself, its calls of operators, none, and the reason.
     """
     try:
         model, combined = write_model(mod, left_out=left_out)
-        return from_onnx(model)[0], nodes_of(model.graph), combined
-    except PasslabError:
-        return mod, _count(mod), {}
+        return from_onnx(model)[0], nodes_of(model.graph), combined, ""
+    except PasslabError as error:
+        return mod, _count(mod), {}, error.diagnostics[0].message
 
 
 def _graph_of(model: Any) -> Any:

@@ -125,3 +125,12 @@ def test_the_command_writes_a_model_and_explains(tmp_path: Any, capsys: pytest.C
     assert cli.main(["opt", str(path), "simplify", "--shape", "2,3"]) == 1
     assert "NAME=1,3,224,224" in capsys.readouterr().err
     assert cli.main(["opt", str(tmp_path / "nowhere.onnx"), "simplify"]) == 1
+
+
+def test_a_program_that_onnx_cannot_say_is_counted_in_operators_of_relay_and_the_reason_is_told() -> None:
+    text = 'def @main(%x: Tensor[(3), float32]) { reinterpret(negative(negative(%x)), dtype="int32") }'
+    small = lab.simplify(passlab.parse(text))
+    assert "`reinterpret`" in small.not_written
+    assert small.not_written in small.text()
+    assert "as operators of Relay" in small.text()
+    assert lab.simplify(passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }")).not_written == ""

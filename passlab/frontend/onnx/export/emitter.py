@@ -45,6 +45,7 @@ class Emitter:
         self.functions: ChainMap[Expr, Function] = ChainMap()
         self._used: dict[str, int] = {}
         self._constants: dict[Any, str] = {}
+        self._keyed: list[Any] = []  # values whose identity is a key: that of one let go may be given to the next
         self._transposed: dict[str, tuple[str, Sequence[int]]] = {}
         self._reshaped: dict[str, tuple[str, tuple[Any, ...]]] = {}
         self._depth = 0
@@ -81,13 +82,14 @@ class Emitter:
     def constant(self, value: Any, dtype: str | None = None, hint: str = "const") -> str:
         """Return the name of a constant tensor; equal small ones share a name."""
         array = np.asarray(value) if dtype is None else np.asarray(value).astype(array_dtype(dtype))
-        key = (array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else id(value)
+        key = (array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else (array.dtype.name, id(value))
         if key not in self._constants:
             name = self.fresh(hint)
             self.initializers.append(
                 onnx().numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
             )
             self._constants[key] = name
+            self._keyed.append(value)
             self.dtypes[name] = "bool" if array.dtype.kind == "b" else array.dtype.name
         return self._constants[key]
 
