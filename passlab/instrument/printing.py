@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from passlab.errors import did_you_mean, visible
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import changed_functions, is_changed, only_functions
 from passlab.instrument.per_run import PerRun
+from passlab.instrument.presenter import Presenter
 from passlab.ir.module import IRModule
 from passlab.table import Table
 from passlab.transform.pass_info import PassInfo, as_names
@@ -37,15 +38,6 @@ class PrintedStep:
 
     def __str__(self) -> str:
         return _entry(self.when, self.name, self.note, self.body)
-
-
-class Presenter:
-    """Shows what printers without a file print, where a front-end can do better than text on standard output.
-
-    `show` is given the printer after each step, and once more, with `whole`, when its context has ended.
-    """
-
-    show: Callable[[Printer, bool], None] | None = None
 
 
 class Printer(PassInstrument):

@@ -10,44 +10,16 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, find_op
 from passlab.ir.walk import post_order
 from passlab.lab.recording import Recording
-from passlab.notebook.naming import RECORDINGS
-from passlab.notebook.pipelines import INSTRUMENTS
+from passlab.notebook.instruments import INSTRUMENTS
+from passlab.notebook.pipelines import RECORDINGS
+from passlab.passes import PASSES
+from passlab.transform.base import Pass
 
 _WORD = re.compile(r"(?:--)?[%@]?[\w.]*\Z")
 _CALL = re.compile(r"([\w.]+)\([^()]*\Z")
 _RUNS = ("Trace", "Debugger", "Executable")
 KEYWORDS = ("def", "else", "extern", "fn", "free_var", "if", "let", "match", "ref", "ref_read", "ref_write", "type")
 DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "Tensor")
-
-
-def register(shell: Any, magics: Any) -> Any:
-    """Add the completer to a shell and return it; None where IPython is too old to have matchers (before 8.6)."""
-    try:
-        from IPython.core.completer import SimpleCompletion, context_matcher
-    except ImportError:
-        return None
-
-    @context_matcher(identifier="passlab")  # type: ignore[misc, unused-ignore]
-    def matcher(context: Any) -> Any:
-        text = context.full_text
-        before = _text_before(text, context.cursor_line, context.cursor_position)
-        choices, fragment = candidates(text, before, shell.user_ns)
-        results = [SimpleCompletion(name, type=kind) for name, kind in choices]
-        return {"completions": results, "suppress": bool(results), "matched_fragment": fragment}
-
-    shell.Completer.custom_matchers.append(matcher)
-    return matcher
-
-
-def unregister(shell: Any, matcher: Any) -> None:
-    """Take the completer out again."""
-    if matcher in shell.Completer.custom_matchers:
-        shell.Completer.custom_matchers.remove(matcher)
-
-
-def _text_before(text: str, line: int, column: int) -> str:
-    lines = text.split("\n")
-    return "\n".join([*lines[:line], lines[line][:column]]) if line < len(lines) else text
 
 
 def candidates(text: str, before: str, namespace: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
@@ -95,8 +67,6 @@ def _in_relay(text: str, before: str, fragment: str) -> Iterator[tuple[str, str]
 
 
 def _in_passes(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from passlab.passes import PASSES
-
     words = before.split()
     if before.lstrip().startswith("%") and len(words) - bool(fragment) <= 1:
         yield from _programs(namespace)
@@ -111,9 +81,6 @@ def _in_passes(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iter
 
 
 def _pass_names(namespace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from passlab.passes import PASSES
-    from passlab.transform.base import Pass
-
     yield from ((name, "pass") for name in PASSES)
     yield from ((name, "pass") for name, value in namespace.items() if isinstance(value, Pass))
 

@@ -15,9 +15,8 @@ from IPython.core.error import UsageError
 from IPython.core.magic import cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from passlab.dumps import read
-from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, DumpError
+from passlab.notebook import rooms
 from passlab.notebook.naming import NamedMagics, shielded
 
 SECONDS = 300.0  # that one run of a compiler may take
@@ -42,7 +41,7 @@ class DumpMagics(NamedMagics):
         %dump build/after-all.txt -o rec
         """
         options = parse_argstring(self.dump, shielded(line))
-        return self._bound(read(Path(options.path).expanduser(), options.format), options.out)
+        return self._bound(rooms.dumps.read(Path(options.path).expanduser(), options.format), options.out)
 
     @no_var_expand
     @magic_arguments()
@@ -93,7 +92,7 @@ class DumpMagics(NamedMagics):
         command = [tool, *printing, *([f"--pass-pipeline={pipeline}"] if options.passes else []), *flags]
         return self._bound(_record(command, cell, ".mlir"), options.out)
 
-    def _bound(self, recording: TextRecording, name: str) -> TextRecording:
+    def _bound(self, recording: rooms.dumps.TextRecording, name: str) -> rooms.dumps.TextRecording:
         if name:
             self._check_targets(name)
             self.shell.user_ns[name] = recording
@@ -129,7 +128,7 @@ def _tool(name: str) -> str:
     raise DumpError(Diagnostic(f"`{name}` is not installed here", hint=hint))
 
 
-def _record(command: list[str], text: str, ending: str) -> TextRecording:
+def _record(command: list[str], text: str, ending: str) -> rooms.dumps.TextRecording:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"cell{ending}"
         source.write_text(text, encoding="utf-8")
@@ -137,7 +136,7 @@ def _record(command: list[str], text: str, ending: str) -> TextRecording:
             done = subprocess.run([*command, str(source)], capture_output=True, timeout=SECONDS, check=False)  # noqa: S603
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DumpError(Diagnostic(f"{command[0]} cannot be run: {error}")) from error
-    recording = read(done.stderr)
+    recording = rooms.dumps.read(done.stderr)
     if done.returncode and not recording.steps:
         remark = done.stderr.decode("utf-8", "replace").strip() or f"exit status {done.returncode}"
         raise DumpError(Diagnostic(f"{Path(command[0]).name} failed: {remark[:2000]}"))

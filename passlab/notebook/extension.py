@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from passlab.instrument.printing import Presenter
-from passlab.notebook import completion, formatters, inspection
+from passlab.instrument.presenter import Presenter
+from passlab.notebook import formatters, kernel_hooks, rooms
 from passlab.notebook.dump_magics import DumpMagics
 from passlab.notebook.fault_magics import FaultMagics
-from passlab.notebook.live import cell_ended
 from passlab.notebook.magics import RelayMagics
 from passlab.notebook.model_magics import ModelMagics
-from passlab.notebook.printed import PrintedHere
 
 _loaded: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()
 MAGICS = {
@@ -47,13 +46,24 @@ def load(shell: Any) -> None:
     magics = RelayMagics(shell, run_script=before[("line", "run")])
     shell.register_magics(magics, FaultMagics, DumpMagics, ModelMagics)
     shell.events.register("post_run_cell", cell_ended)
-    Presenter.show = PrintedHere().show
+    Presenter.show = _show_printed
     _loaded[shell] = {
         "magics": before,
         "formatters": formatters.register(shell.display_formatter),
-        "completer": completion.register(shell, magics),
-        "inspection": inspection.register(shell),
+        "completer": kernel_hooks.register_completion(shell, magics),
+        "inspection": kernel_hooks.register_inspection(shell),
     }
+
+
+def cell_ended(_: object = None) -> None:
+    """Let the live programs of the notebook, where there are any, follow what a cell has defined anew."""
+    live = sys.modules.get(f"{__package__}.live")
+    if live is not None:
+        live.cell_ended()
+
+
+def _show_printed(printer: Any, whole: bool) -> None:
+    rooms.printed.HERE.show(printer, whole)
 
 
 def _resolve(magic: Any) -> Any:
@@ -76,6 +86,6 @@ def unload(shell: Any) -> None:
         else:
             table[name] = old
     formatters.unregister(shell.display_formatter, state["formatters"])
-    completion.unregister(shell, state["completer"])
+    kernel_hooks.unregister_completion(shell, state["completer"])
     if state["inspection"] is not None:
         state["inspection"]()

@@ -10,14 +10,12 @@ from IPython.core.error import UsageError
 from IPython.core.magic import line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 
+import passlab
+from passlab import lab
 from passlab.errors import did_you_mean
-from passlab.lab.culprit_search import culprit
-from passlab.lab.fuzzing import fuzz
-from passlab.lab.recording import Recording
-from passlab.notebook import pipelines, values
+from passlab.notebook import rooms, values
 from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
 from passlab.notebook.progress import Progress
-from passlab.transform.pipeline import as_pass
 
 
 @magics_class
@@ -50,7 +48,7 @@ class FaultMagics(NamedMagics):
         self._check_targets(options.out)
         text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
         good = self._predicate(options.good) if options.good else None
-        if isinstance(program, Recording):
+        if isinstance(program, passlab.Recording):
             if text:
                 raise UsageError(f"%bisect: `{options.program}` is a recording, which has its pipeline already")
             recording = program
@@ -91,7 +89,7 @@ class FaultMagics(NamedMagics):
         self._check_targets(options.out)
         text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
         inputs = values.from_names(options.args, self.shell.user_ns) if options.args else None
-        if not isinstance(program, Recording):
+        if not isinstance(program, passlab.Recording):
             mod = self._program(options.program)
             if not text:
                 raise UsageError(f"%culprit needs a pipeline: %culprit {options.program} InferType, FoldConstant")
@@ -99,7 +97,7 @@ class FaultMagics(NamedMagics):
         elif text:
             raise UsageError(f"%culprit: `{options.program}` is a recording, which has its pipeline already")
         with Progress() as progress:
-            result = culprit(
+            result = lab.culprit(
                 program,
                 inputs=inputs,
                 entry=options.entry,
@@ -130,10 +128,9 @@ class FaultMagics(NamedMagics):
         """
         options = options_of(self.fuzz, shielded(line))
         self._check_targets(options.out)
-        own = pipelines.passes_of(self.shell.user_ns)
-        subject = as_pass(" ".join(options.passes).translate(BARE), own)
+        subject = rooms.pipelines.pass_of(" ".join(options.passes).translate(BARE), self.shell.user_ns)
         with Progress() as progress:
-            campaign = fuzz(
+            campaign = lab.fuzz(
                 subject,
                 seconds=options.seconds,
                 programs=options.programs,

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from passlab import display
+from passlab.notebook import rooms
+
 # (module, class) -> the view function of passlab.display that shows it; a view needs none
 VIEWS = {
     ("passlab.display.view", "View"): "",
@@ -39,8 +42,6 @@ VIEWS = {
 
 def view_of(value: Any) -> Any:
     """Return the view of a value, None when it has none."""
-    from passlab import display
-
     for cls in type(value).__mro__:
         name = VIEWS.get((cls.__module__, cls.__name__))
         if name is not None:
@@ -50,10 +51,8 @@ def view_of(value: Any) -> Any:
 
 def _bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
     """The rich forms of a value: widget, HTML and plain text. IPython calls this for the classes in `VIEWS`."""
-    from passlab.notebook.widgets import show
-
     view = view_of(value)
-    return None if view is None else show(view)._repr_mimebundle_(include=include, exclude=exclude)
+    return None if view is None else rooms.widgets.show(view)._repr_mimebundle_(include=include, exclude=exclude)
 
 
 def register(display_formatter: Any) -> Callable[[], None] | None:

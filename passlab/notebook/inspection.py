@@ -12,36 +12,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from passlab import instrument
 from passlab.ir.attrs import REQUIRED
 from passlab.ir.op import Op, find_op
-from passlab.notebook.pipelines import INSTRUMENTS
+from passlab.notebook.instruments import INSTRUMENTS
+from passlab.transform.registry import find_factory, list_passes
 
 _WORD = re.compile(r"[\w.]+")
 _CALL = re.compile(r"([\w.]+)\([^()]*\Z")
 _LIVE = re.compile(r"%%relay\b.*--live\b.*\Z")  # the cursor is on the magic's own line
 _SHOWN = 72  # characters of a signature on one line
-
-
-def register(shell: Any) -> Callable[[], None] | None:
-    """Let the kernel of a shell answer for operators and passes; return what undoes it, None without a kernel."""
-    kernel = getattr(shell, "kernel", None)
-    if kernel is None:
-        return None
-    others = kernel.do_inspect
-
-    def do_inspect(code: str, cursor_pos: int, *args: Any, **options: Any) -> Any:
-        text = describe(code, cursor_pos)
-        if text is None:
-            return others(code, cursor_pos, *args, **options)
-        return {"status": "ok", "found": True, "data": {"text/plain": text}, "metadata": {}}
-
-    kernel.do_inspect = do_inspect
-
-    def take_out() -> None:
-        if kernel.__dict__.get("do_inspect") is do_inspect:
-            kernel.do_inspect = others
-
-    return take_out
 
 
 def describe(code: str, position: int) -> str | None:
@@ -95,8 +75,6 @@ def _value(value: Any) -> str:
 
 def _pass(name: str) -> str | None:
     """The pass of a name: its row of `transform.list_passes()`, and its docstring."""
-    from passlab.transform.registry import find_factory, list_passes
-
     factory = find_factory(name) if name else None
     row = next((row for row in list_passes() if factory is not None and row["pass"] == name), None)
     if row is None:
@@ -109,8 +87,9 @@ def _pass(name: str) -> str | None:
 
 def _instrument(name: str) -> str | None:
     """The instrument that `%instruments` calls by a name."""
-    factory = INSTRUMENTS.get(name)
-    return None if factory is None else f"{name}: {inspect.getdoc(getattr(factory, 'func', factory)) or ''}"
+    if name not in INSTRUMENTS:
+        return None
+    return f"{name}: {inspect.getdoc(getattr(instrument, INSTRUMENTS[name].kind)) or ''}"
 
 
-__all__ = ["describe", "register"]
+__all__ = ["describe"]

@@ -15,17 +15,13 @@ from IPython.core.error import UsageError
 from IPython.core.magic import cell_magic, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from passlab.display import node_values_view
+import passlab
+from passlab import display, lab
 from passlab.errors import InterruptedPassesError, PassError, PasslabError, did_you_mean
-from passlab.ir.module import IRModule
-from passlab.lab.comparison import compare as lab_compare
-from passlab.lab.node_values import NodeValues, watch
-from passlab.lab.recording import Recording
-from passlab.notebook import pipelines, values
-from passlab.notebook.live import LiveOptions, LiveWidget
+from passlab.notebook import rooms, values
+from passlab.notebook.instruments import INSTRUMENTS, instrument_of
 from passlab.notebook.naming import (
     NAME,
-    RECORDINGS,
     NamedMagics,
     options_of,
     pipeline_of,
@@ -37,14 +33,12 @@ from passlab.notebook.naming import (
 SHOWS = ("module", "text", "graph", "table", "none")
 
 
-def shorten_traceback(error: BaseException, recording: Recording) -> BaseException:
+def shorten_traceback(error: BaseException, recording: passlab.Recording) -> BaseException:
     """Return the error of a pass so that a notebook shows the user's own frames; `%tb` still has all of them."""
     failed = recording.failed
     if isinstance(error, (PasslabError, KeyboardInterrupt)) or failed is None:
         return error
-    from passlab.display.failures import failure_view
-
-    lines = failure_view(failed).text().split("\n")
+    lines = display.failure_view(failed).text().split("\n")
     error.__dict__["_render_traceback_"] = lambda: lines  # what IPython shows in place of the frames
     return error
 
@@ -57,7 +51,7 @@ class RelayMagics(NamedMagics):
         super().__init__(shell)
         self.run_script = run_script
         self.instruments_wanted: list[str] = []
-        self.last_recording: Recording | None = None  # of %passes
+        self.last_recording: passlab.Recording | None = None  # of %passes
 
     # ------------------------------------------------------------ %%relay
     @no_var_expand
@@ -93,15 +87,15 @@ class RelayMagics(NamedMagics):
         self._check_targets(options.name)
         if options.live:
             return self._live(options, cell)
-        program = pipelines.read(
+        program = rooms.pipelines.read(
             cell, f"In[{self._cell_number()}]", infer=not options.no_infer, constants=self._constants(options.const)
         )
         self.shell.user_ns[options.name] = program
         return self._shown(program, options.show)
 
     def _live(self, options: Namespace, cell: str) -> Any:
-        settings = LiveOptions(options.name, options.opt_level, self._constants(options.const))
-        return LiveWidget(cell.rstrip("\n"), options.live.strip("\"'"), settings, self.shell.user_ns)
+        settings = rooms.live.LiveOptions(options.name, options.opt_level, self._constants(options.const))
+        return rooms.live.LiveWidget(cell.rstrip("\n"), options.live.strip("\"'"), settings, self.shell.user_ns)
 
     def _constants(self, names: str) -> dict[str, Any]:
         if not names:
@@ -114,9 +108,7 @@ class RelayMagics(NamedMagics):
         if how == "text":
             print(program.astext(show_meta_data=False))  # noqa: T201 - printing is what was asked for
         elif how in ("graph", "table"):
-            from passlab import display as views
-
-            self._display(views.graph_view(program) if how == "graph" else views.operators_view(program))
+            self._display(display.graph_view(program) if how == "graph" else display.operators_view(program))
         elif how == "module":
             return program
         return None
@@ -146,7 +138,7 @@ class RelayMagics(NamedMagics):
         self._check_targets(options.out, options.recording)
         text = pipeline_of(options, cell)
         if not text:
-            return pipelines.outlook(mod, options.mod)
+            return rooms.pipelines.outlook(mod, options.mod)
         try:
             recording, reports = self._recorded(mod, text, options, self.instruments_wanted)
             error = recording.error
@@ -166,7 +158,7 @@ class RelayMagics(NamedMagics):
         return None if options.quiet else recording
 
     @magic_arguments()
-    @argument("names", nargs="*", help=f"{', '.join(pipelines.INSTRUMENTS)}, or your own; `none` for none")
+    @argument("names", nargs="*", help=f"{', '.join(INSTRUMENTS)}, or your own; `none` for none")
     @line_magic
     def instruments(self, line: str) -> Any:
         """Set, or without names show, the instruments under which %passes runs pipelines in this notebook.
@@ -181,7 +173,7 @@ class RelayMagics(NamedMagics):
         for name in names:
             if name != "none":
                 try:
-                    pipelines.instrument_of(name, self.shell.user_ns)
+                    instrument_of(name, self.shell.user_ns)
                 except PassError as error:
                     problem = error.diagnostics[0]
                     raise UsageError(f"%instruments: {problem.message}: {problem.hint}") from None
@@ -205,8 +197,8 @@ class RelayMagics(NamedMagics):
         """
         options = options_of(self.compare, line)
         self._check_targets(options.out)
-        first, second = (self._recording(name, RECORDINGS) for name in (options.first, options.second))
-        comparison = lab_compare(first, second)
+        first, second = (self._recording(name, rooms.pipelines.RECORDINGS) for name in (options.first, options.second))
+        comparison = lab.compare(first, second)
         if options.out:
             self.shell.user_ns[options.out] = comparison
         return comparison
@@ -218,11 +210,9 @@ class RelayMagics(NamedMagics):
     @line_magic
     def graph(self, line: str) -> Any:
         """Draw the dataflow graph of a program."""
-        from passlab.display import graph_view
-
         options = options_of(self.graph, line)
         before = self._part(options.changed_from) if options.changed_from else None
-        self._display(graph_view(self._part(options.program), changed_from=before))
+        self._display(display.graph_view(self._part(options.program), changed_from=before))
 
     @magic_arguments()
     @argument("recording", nargs="?", default="", help="the name of a recording (default: that of the last %%passes)")
@@ -233,15 +223,13 @@ class RelayMagics(NamedMagics):
 
         %blame rec      %blame rec --step FuseOps      %blame --step 3.1
         """
-        from passlab.display import blame_view
-
         options = options_of(self.blame, line)
         recording = self._recording(options.recording) if options.recording else self.last_recording
         if recording is None:
             raise UsageError("%blame: no %passes has run yet: %passes NAME ... -r rec makes a recording")
         step = int(options.step) if re.fullmatch(r"-?\d+", options.step) else options.step
         try:
-            view = blame_view(recording, step)
+            view = display.blame_view(recording, step)
         except IndexError as error:
             raise UsageError(f"%blame: there is no {error}") from None
         self._display(view)
@@ -257,7 +245,7 @@ class RelayMagics(NamedMagics):
         if not first:
             raise UsageError("%run needs a program, or a script: %run net --random 0")
         no_script = NAME.match(first) and not Path(first).exists() and not Path(f"{first}.py").exists()
-        if self.run_script is None or no_script or isinstance(self.shell.user_ns.get(first), IRModule):
+        if self.run_script is None or no_script or isinstance(self.shell.user_ns.get(first), passlab.IRModule):
             return self.run_program(line)
         return self.run_script(line)
 
@@ -287,25 +275,23 @@ class RelayMagics(NamedMagics):
             self.shell.user_ns[options.out] = result
         return result
 
-    def _watched(self, mod: IRModule, arguments: list[Any], options: Namespace) -> Any:
+    def _watched(self, mod: passlab.IRModule, arguments: list[Any], options: Namespace) -> Any:
         """Run a program with its values on it, and show them, held against an earlier run where one is named."""
         earlier = self.shell.user_ns.get(options.against) if options.against else None
-        if options.against and not isinstance(earlier, NodeValues):
-            runs = [n for n, v in self.shell.user_ns.items() if isinstance(v, NodeValues) and not n.startswith("_")]
+        if options.against and not isinstance(earlier, lab.NodeValues):
+            runs = [n for n, v in self.shell.user_ns.items() if isinstance(v, lab.NodeValues) and not n.startswith("_")]
             hint = did_you_mean(options.against, runs) or "make one with %run NAME --watch -o NAME"
             raise UsageError(f"there is no run `{options.against}` that was watched: {hint}")
         if options.executor == "debug":
-            run = watch(mod, *arguments, entry=options.entry)
+            run = lab.watch(mod, *arguments, entry=options.entry)
         elif options.executor in ("vm", "graph"):
-            from passlab.debugger.debugger import Debugger
-
-            recorded = Debugger(mod, *arguments, entry=options.entry, executor=options.executor)
+            recorded = lab.Debugger(mod, *arguments, entry=options.entry, executor=options.executor)
             run = recorded.trace.node_values()
         else:
             raise UsageError(f"values are watched on debug, vm and graph, not on `{options.executor}`")
         if options.out:
             self.shell.user_ns[options.out] = run
-        self._display(node_values_view(run, earlier))
+        self._display(display.node_values_view(run, earlier))
         return None
 
     # ------------------------------------------------------------ %vm
@@ -335,30 +321,27 @@ class RelayMagics(NamedMagics):
 
         It opens at the first breakpoint, or at the start. Press ? in it for the keys.
         """
-        from passlab.debugger.debugger import Debugger
-        from passlab.debugger.trace import Trace
-
         options = options_of(self.vm, line)
         self._check_targets(options.out)
         program = self.shell.user_ns.get(options.program)
         kind = type(program).__name__
-        if isinstance(program, Debugger):
+        if isinstance(program, lab.Debugger):
             debugger = program
-        elif isinstance(program, Trace):
-            debugger = Debugger(program)
-        elif isinstance(program, Recording):
+        elif isinstance(program, lab.Trace):
+            debugger = lab.Debugger(program)
+        elif isinstance(program, passlab.Recording):
             arguments = self._arguments(program.output[options.entry], options.args, options.random)
-            debugger = Debugger(program, *arguments, entry=options.entry, executor=options.executor)
+            debugger = lab.Debugger(program, *arguments, entry=options.entry, executor=options.executor)
         elif kind == "Executable":
             cached = program.entry_types.get(options.entry)
             arguments = (
                 self._arguments(cached, options.args, options.random) if cached is not None or options.args else []
             )
-            debugger = Debugger(program, *arguments, entry=options.entry)
+            debugger = lab.Debugger(program, *arguments, entry=options.entry)
         else:
             mod = self._program(options.program)
             arguments = self._arguments(mod[options.entry], options.args, options.random)
-            debugger = Debugger(mod, *arguments, entry=options.entry, executor=options.executor)
+            debugger = lab.Debugger(mod, *arguments, entry=options.entry, executor=options.executor)
         for expected in (part for text in options.breaks for part in words(text)):
             debugger.breakpoint(expected)
         if options.breaks:

@@ -9,8 +9,8 @@ from IPython.core.error import UsageError
 from IPython.core.magic import line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 
-from passlab.ir.module import IRModule
-from passlab.lab.simplification import Simplification, simplify
+import passlab
+from passlab import lab
 from passlab.notebook.naming import NamedMagics, options_of, words
 
 
@@ -32,7 +32,7 @@ class ModelMagics(NamedMagics):
     @argument("--save", metavar="FILE", default="", help="write the small model to a file")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_magic
-    def simplify(self, line: str) -> Simplification:
+    def simplify(self, line: str) -> Any:
         """Make a model smaller, and tell what each pass removed and whether the values are the same.
 
         %simplify net.onnx --shape image=1,3,224,224 --save small.onnx -o small
@@ -40,7 +40,7 @@ class ModelMagics(NamedMagics):
         options = options_of(self.simplify, line)
         self._check_targets(options.out)
         shapes = dict(map(_shape, options.shape))
-        small = simplify(self._model(options.model), shapes, words(options.disable))
+        small = lab.simplify(self._model(options.model), shapes, words(options.disable))
         if options.save:
             small.save(Path(options.save).expanduser())
         if options.out:
@@ -50,7 +50,7 @@ class ModelMagics(NamedMagics):
     def _model(self, name: str) -> Any:
         """Return the program or model of a name of the notebook, or else the path of a file."""
         value = self.shell.user_ns.get(name)
-        if isinstance(value, IRModule) or hasattr(value, "SerializeToString"):
+        if isinstance(value, passlab.IRModule) or hasattr(value, "SerializeToString"):
             return value
         path = Path(name).expanduser()
         if not path.is_file():

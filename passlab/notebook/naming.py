@@ -17,15 +17,11 @@ from IPython.core.magic_arguments import argument
 from IPython.display import display
 from IPython.utils.process import arg_split  # type: ignore[attr-defined, unused-ignore]
 
-from passlab.dumps.recording import TextRecording
+import passlab
 from passlab.errors import did_you_mean
-from passlab.ir.expr import Expr
-from passlab.ir.module import IRModule
-from passlab.lab.recording import Recording
-from passlab.notebook import pipelines, values
+from passlab.notebook import rooms, values
 
 NAME = re.compile(r"[^\W\d]\w*\Z")
-RECORDINGS = (Recording, TextRecording)  # what `%compare` puts side by side
 _UNKNOWN_OPTION = re.compile(r"unrecognized arguments: .*?(--?[\w-]+)")
 
 _PIPELINE = (
@@ -74,31 +70,33 @@ class NamedMagics(Magics):
         return []
 
     def _recorded(
-        self, mod: IRModule, text: str, options: Namespace, instruments: list[str]
-    ) -> tuple[Recording, list[Any]]:
+        self, mod: passlab.IRModule, text: str, options: Namespace, instruments: list[str]
+    ) -> tuple[passlab.Recording, list[Any]]:
         """Run a pipeline under the options of a line; return the recording and the reports of instruments."""
-        context = pipelines.ContextOptions(
+        context = rooms.pipelines.ContextOptions(
             options.opt_level, words(options.require), words(options.disable), config_of(options.config)
         )
-        return pipelines.run(mod, text, context, self.shell.user_ns, instruments)
+        return rooms.pipelines.run(mod, text, context, self.shell.user_ns, instruments)
 
-    def _program(self, name: str) -> IRModule:
+    def _program(self, name: str) -> passlab.IRModule:
         """The module of a name of the notebook."""
         space = self.shell.user_ns
-        if isinstance(space.get(name), IRModule):
+        if isinstance(space.get(name), passlab.IRModule):
             return space[name]  # type: ignore[no-any-return]
-        candidates = [n for n, v in space.items() if isinstance(v, IRModule) and not n.startswith("_")]
+        candidates = [n for n, v in space.items() if isinstance(v, passlab.IRModule) and not n.startswith("_")]
         if name in space:
-            hint = f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(space[name], Expr) else ""
+            hint = (
+                f": `passlab.IRModule.from_expr({name})` makes one" if isinstance(space[name], rooms.expr.Expr) else ""
+            )
             raise UsageError(f"`{name}` is a {type(space[name]).__name__}, not a program{hint}")
         hint = did_you_mean(name, candidates) or (
             f"programs here: {', '.join(candidates)}" if candidates else "make one with %%relay"
         )
         raise UsageError(f"there is no program `{name}` in this notebook: {hint}")
 
-    def _recording(self, name: str, kinds: tuple[type, ...] = (Recording,)) -> Any:
-        """The recording of a name of the notebook, of one of these classes."""
-        space = self.shell.user_ns
+    def _recording(self, name: str, kinds: tuple[type, ...] = ()) -> Any:
+        """The recording of a name of the notebook, of one of these classes (default: of passlab's own)."""
+        space, kinds = self.shell.user_ns, kinds or (passlab.Recording,)
         if isinstance(space.get(name), kinds):
             return space[name]
         if name in space:
@@ -108,14 +106,14 @@ class NamedMagics(Magics):
         there = f"recordings here: {', '.join(candidates)}" if candidates else "make one with %passes NAME ... -r rec"
         raise UsageError(f"there is no recording `{name}` in this notebook: {did_you_mean(name, candidates) or there}")
 
-    def _part(self, name: str) -> IRModule | Expr:
+    def _part(self, name: str) -> passlab.IRModule | rooms.expr.Expr:
         """The module or expression of a name (`net`), or one function of a module (`net.main`)."""
         head, dot, function = name.partition(".")
         value = self.shell.user_ns.get(head)
-        if dot and isinstance(value, IRModule):
-            part: Expr = value[function]
+        if dot and isinstance(value, passlab.IRModule):
+            part: rooms.expr.Expr = value[function]
             return part
-        return value if isinstance(value, Expr) and not dot else self._program(name)
+        return value if isinstance(value, rooms.expr.Expr) and not dot else self._program(name)
 
     def _check_targets(self, *names: str) -> None:
         """Refuse what cannot be bound, before anything runs whose result would be lost. Empty names bind nothing."""
@@ -133,9 +131,7 @@ class NamedMagics(Magics):
         from passlab.display.view import View
 
         if isinstance(value, View):
-            from passlab.notebook.widgets import show
-
-            value = show(value)
+            value = rooms.widgets.show(value)
         display(value)
 
 

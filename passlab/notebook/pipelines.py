@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from passlab import instrument
 from passlab.display import TableView, table_view
-from passlab.errors import Diagnostic, PassError, did_you_mean
+from passlab.dumps.recording import TextRecording
 from passlab.infer import infer_expr, infer_module
-from passlab.instrument import PassInstrument
 from passlab.instrument.recorder import EventRecorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.applicable import prospects
 from passlab.lab.recording import Recording, record
+from passlab.notebook.instruments import instrument_of
 from passlab.passes import PASSES
 from passlab.rewriting.parameters import bind_params
 from passlab.table import Table
@@ -25,27 +23,7 @@ from passlab.text.lexer import lex
 from passlab.transform.base import Pass
 from passlab.transform.pipeline import as_pass, context_names
 
-
-class _Nowhere:
-    """Takes the text of an instrument whose view is shown instead."""
-
-    def write(self, text: str) -> None:
-        """Drop the text; the instrument itself keeps what it printed."""
-
-
-NOWHERE = _Nowhere()
-
-# The instruments `%instruments` knows, by the name typed there.
-INSTRUMENTS: dict[str, Callable[[], Any]] = {
-    "timing": instrument.PassTimingInstrument,
-    "print": partial(instrument.PrintIRAfter, file=NOWHERE),
-    "diff": partial(instrument.PrintIRAfter, only_changed=True, diff=True, file=NOWHERE),
-    "memory": instrument.MemoryInstrument,
-    "statistics": instrument.StatisticsInstrument,
-    "progress": instrument.ProgressInstrument,
-    "verify": instrument.VerifyInstrument,
-    "validate": instrument.Validate,
-}
+RECORDINGS = (Recording, TextRecording)  # what `%compare` puts side by side
 
 
 def read(
@@ -81,9 +59,8 @@ def run(
     It runs under the PassContext in force, its instruments included, with what `context` changes. Returns the
     recording, and the instruments of `instruments` that have something to show.
     """
-    own = passes_of(namespace)
     watching = [instrument_of(name, namespace) for name in instruments]
-    passes = as_pass(pipeline, own)
+    passes = pass_of(pipeline, namespace)
     recording = record(
         mod,
         passes,
@@ -96,6 +73,11 @@ def run(
     return recording, [one for one in watching if has_report(one)]
 
 
+def pass_of(text: str, namespace: Mapping[str, Any]) -> Pass:
+    """Return the pass that a text names, or the pipeline; passes of the notebook by their names."""
+    return as_pass(text, passes_of(namespace))
+
+
 def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Return the passes of a notebook by name, and what is meant as one."""
     return {name: value for name, value in namespace.items() if isinstance(value, Pass) or _is_meant_as_pass(value)}
@@ -104,34 +86,6 @@ def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
 def pass_names(namespace: Mapping[str, Any]) -> list[str]:
     """Return the names of all passes: those of the notebook, then passlab's."""
     return [*(name for name, value in namespace.items() if isinstance(value, Pass)), *PASSES]
-
-
-def instrument_of(name: str, namespace: Mapping[str, Any]) -> Any:
-    """Return the instrument of a name: a new one of passlab's, or the notebook's own (of a class: a new one).
-
-    Raises `PassError` for a name that is neither.
-    """
-    value = namespace.get(name)
-    if isinstance(value, type) and issubclass(value, PassInstrument):
-        return value()
-    if isinstance(value, PassInstrument):
-        return value
-    if name in INSTRUMENTS:
-        return INSTRUMENTS[name]()
-    if value is not None:
-        kind = "class" if isinstance(value, type) else type(value).__name__
-        hint = f"decorate the class with `@passlab.instrument.pass_instrument`; `{name}` is a {kind}"
-        raise PassError(Diagnostic(f"`{name}` is not an instrument", hint=hint))
-    own = [n for n, v in namespace.items() if not n.startswith("_") and _is_instrument(v)]
-    hint = did_you_mean(name, [*INSTRUMENTS, *own]) or f"there are {', '.join([*INSTRUMENTS, *own])}"
-    raise PassError(Diagnostic(f"there is no instrument `{name}`", hint=hint))
-
-
-def _is_instrument(value: Any) -> bool:
-    """Whether a value is an instrument, or a class of instruments that the notebook defines."""
-    if isinstance(value, type):
-        return issubclass(value, PassInstrument) and value.__module__ == "__main__"
-    return isinstance(value, PassInstrument)
 
 
 def has_report(watching: Any) -> bool:

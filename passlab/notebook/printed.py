@@ -55,4 +55,6 @@ class PrintedHere:
             del self._shown[printer]
 
 
-__all__ = ["PrintedHere"]
+HERE = PrintedHere()
+
+__all__ = ["HERE", "PrintedHere"]

@@ -7,158 +7,11 @@ settable. All widgets of a notebook have one selection: a node that is selected 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator
 from typing import Any
 
-import traitlets
-
-from passlab.debugger.instant import Instant
-from passlab.debugger.trace import Fork
-from passlab.display.graph import GraphView
-from passlab.display.page import document
-from passlab.display.stepper import StepperView, stepper_view
-from passlab.display.tensors import picture
-from passlab.display.text_recording import TextRecordingView, unit_names
 from passlab.display.view import View
-from passlab.errors import PasslabError, visible
-from passlab.notebook.explorer import ComparisonWidget, HeatMapWidget, PipelineWidget
-from passlab.notebook.view_widget import Change, ViewWidget, notebook_variables, static_twins
-
-
-class GraphWidget(ViewWidget):
-    """A dataflow graph."""
-
-    view: GraphView
-
-    def _heard(self, _: object, content: object, buffers: object) -> None:
-        if isinstance(content, dict) and isinstance(content.get("fold"), bool):
-            self.view = self.view.with_folding(content["fold"])
-            self.data = self.view.data()
-
-
-LARGE_CELLS = 112  # of the heat maps that a kernel draws when asked
-
-
-class StepperWidget(ViewWidget):
-    """A recorded run. `at` is the instant it shows; `now` the state there; `fork` the branch that was made last."""
-
-    at = traitlets.Int(0).tag(sync=True)
-    pictures = traitlets.Dict().tag(sync=True)
-    branch = traitlets.Dict().tag(sync=True)
-    page = traitlets.Unicode("").tag(sync=True)
-    view: StepperView
-
-    def __init__(self, view: StepperView) -> None:
-        self.fork: Fork | None = None
-        self._underway = False  # the values that were not sent at first
-        super().__init__(view)
-        self.at = self.data["at"]
-        self.observe(self._moved, "at")
-
-    def _data(self) -> dict[str, Any]:
-        return self.view.data(only_start=self.view.is_large)
-
-    @property
-    def now(self) -> Instant:
-        """The state at the instant that is shown, of the branch if one is."""
-        shown = self.fork.trace if self.fork is not None and self.branch else self.view.trace
-        return shown[min(self.at, len(shown))]
-
-    def _moved(self, change: Change) -> None:
-        if not self.branch:
-            self.view.debugger.goto(min(change["new"], len(self.view.trace)))
-
-    def _heard(self, _: object, content: object, buffers: object) -> None:
-        if not isinstance(content, dict):
-            return
-        if content.get("rest") is True:
-            self._complete()
-        elif type(content.get("draw")) is int:
-            self._draw(content["draw"])
-        elif content.get("export") is True:
-            self.page = ""
-            self.page = document(stepper_view(self.view.debugger))  # which numbers values for itself
-        elif isinstance(content.get("fork"), dict):
-            self._branch_off(content["fork"])
-
-    def _complete(self) -> None:
-        """Send the values that were not sent at first."""
-        fork = self.fork
-        if self.data.get("partial") and not self._underway:
-            self._underway = True
-            in_slices(self.view.slices(), self._completed)
-        if fork is not None and self.branch.get("data", {}).get("partial"):
-
-            def complete(data: dict[str, Any]) -> None:
-                if self.fork is fork and self.branch:
-                    self.branch = {**self.branch, "data": data}
-
-            in_slices(stepper_view(fork.trace).slices(), complete)
-
-    def _completed(self, data: dict[str, Any]) -> None:
-        self._underway = False
-        self.data = data
-
-    def _draw(self, number: int) -> None:
-        tensor = self.view.values.tensors.get(number)
-        drawn = None if tensor is None else picture(tensor, LARGE_CELLS)
-        if drawn is not None:
-            self.pictures = {**self.pictures, str(number): drawn}
-
-    def _branch_off(self, expected: dict[str, Any]) -> None:
-        """Run on with another value in a register; errors are shown in the widget."""
-        dbg = self.view.debugger
-        try:
-            instant, register, text = int(expected["instant"]), int(expected["register"]), str(expected["value"])
-            self.fork = dbg.fork({register: text}, instant, notebook_variables())
-        except PasslabError as error:
-            diagnostic = error.diagnostics[0]
-            self.branch = {"error": visible(". ".join(part for part in (diagnostic.message, diagnostic.hint) if part))}
-            return
-        except (KeyError, TypeError, ValueError):
-            self.branch = {"error": "this is no fork"}
-            return
-        self.branch = branch_data(self.fork, stepper_view(self.fork.trace))
-
-
-def in_slices(slices: Iterator[dict[str, Any] | None], done: Callable[[dict[str, Any]], None]) -> None:
-    """Do work in slices, between which the kernel answers others; `done` hears what comes of it.
-
-    Where no event loop runs, as in a plain script, all of it is done at once.
-    """
-
-    def go_on(loop: asyncio.AbstractEventLoop) -> None:
-        part = next(slices)
-        if part is None:
-            loop.call_soon(go_on, loop)
-        else:
-            done(part)
-
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        for piece in slices:
-            if piece is not None:
-                done(piece)
-    else:
-        go_on(loop)
-
-
-def branch_data(fork: Fork, view: StepperView) -> dict[str, Any]:
-    """Return what the widget shows of a fork: its run, what became different, and where the two part (-1: nowhere)."""
-    head, *_ = fork.text().split("\n")
-    table = fork.compare()
-    rows = [[visible(str(cell)) for cell in row] for row in table.rows]
-    parted = fork.parted
-    return {
-        "data": view.data(only_start=view.is_large),
-        "instant": fork.instant,
-        "text": visible(head),
-        "rows": rows,
-        "head": list(table.columns),
-        "parted": -1 if parted is None else parted,
-    }
+from passlab.lazy import load
+from passlab.notebook.view_widget import ViewWidget, static_twins
 
 
 class Shown:
@@ -171,65 +24,24 @@ class Shown:
         return static_twins(self.view), {}
 
 
-class DumpWidget(ViewWidget):
-    """A recording of another compiler's passes.
-
-    `selected` is the place of the step that is shown in `recording.steps`, `picked` the name that is followed: its
-    unit, what it is called, and after which step. All widgets of one recording follow the same name.
-    """
-
-    selected = traitlets.Int(-1).tag(sync=True)
-    picked = traitlets.Dict().tag(sync=True)
-    view: TextRecordingView
-
-    @property
-    def step(self) -> Any:
-        """The step that is shown, None before any is."""
-        steps = self.view.recording.steps
-        return steps[self.selected] if 0 <= self.selected < len(steps) else None
-
-    def pick(self, name: str, unit: str = "", step: Any = -1) -> None:
-        """Follow a name of a unit, as it is called after a step, here and in all other widgets of the recording.
-
-        Raises `DumpError` where there is no such name.
-        """
-        recording = self.view.recording
-        recording.follow(name, unit, step)  # raises for unknown names
-        number = [*recording.units].index(recording.history(unit).unit.name)
-        shown = unit_names(recording)[number]
-        self.picked = {"unit": shown, "name": name, "step": recording.number_of(step)}
-
-    @traitlets.observe("picked")
-    def _picked_changed(self, change: Change) -> None:
-        for widget in list(ViewWidget._live):
-            if isinstance(widget, DumpWidget) and widget.view.recording is self.view.recording:
-                widget.picked = change["new"]
-
-
-# Those that answer the browser, or have more than a selection; all others are a plain `ViewWidget`.
-_WIDGETS: dict[str, type[ViewWidget]] = {
-    "comparison": ComparisonWidget,
-    "dump": DumpWidget,
-    "graph": GraphWidget,
-    "heatmap": HeatMapWidget,
-    "pipeline": PipelineWidget,
-    "stepper": StepperWidget,
+# Those that answer the browser, or have more than a selection, by the script of their view; each is loaded, with what
+# it asks, for the first such view. All others are a plain `ViewWidget`.
+_WIDGETS = {
+    "comparison": "passlab.notebook.explorer:ComparisonWidget",
+    "dump": "passlab.notebook.dump_widget:DumpWidget",
+    "graph": "passlab.notebook.graph_widget:GraphWidget",
+    "heatmap": "passlab.notebook.explorer:HeatMapWidget",
+    "pipeline": "passlab.notebook.explorer:PipelineWidget",
+    "stepper": "passlab.notebook.stepper_widget:StepperWidget",
 }
 
 
 def show(view: View) -> Any:
     """Return what displays a view in a notebook: a widget, or static output for views without one."""
-    return _WIDGETS.get(view.script, ViewWidget)(view) if view.script else Shown(view)
+    if not view.script:
+        return Shown(view)
+    target = _WIDGETS.get(view.script)
+    return (load(target) if target else ViewWidget)(view)
 
 
-__all__ = [
-    "ComparisonWidget",
-    "DumpWidget",
-    "GraphWidget",
-    "HeatMapWidget",
-    "PipelineWidget",
-    "Shown",
-    "StepperWidget",
-    "ViewWidget",
-    "show",
-]
+__all__ = ["Shown", "ViewWidget", "show"]

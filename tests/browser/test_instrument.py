@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 import passlab
 import passlab.notebook
 from passlab.instrument import PassInstrument, PrintIRAfter, StatisticsInstrument
-from passlab.instrument.printing import Presenter
+from passlab.instrument.presenter import Presenter
 from passlab.notebook.printed import PrintedHere
 from passlab.table import Table
 from passlab.transform import get_pass, module_pass

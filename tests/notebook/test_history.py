@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from passlab.display import stepper_view
-from passlab.notebook.widgets import branch_data
+from passlab.notebook.stepper_widget import branch_data
 
 NET = """def @main(%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(8, 4, 3, 3), float32]) {
   %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);

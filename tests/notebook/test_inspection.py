@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from passlab.notebook.inspection import describe, register
+from passlab.notebook.inspection import describe
+from passlab.notebook.kernel_hooks import register_inspection
 
 CELL = "%%relay net\ndef @main(%x: Tensor[(1, 8, 4, 4), float32], %w: Tensor[(8, 8, 3, 3), float32]) {\n  nn.conv2d(%x, %w, padding=[1, 1])\n}"
 
@@ -58,7 +59,7 @@ def test_everything_else_is_left_to_others(cell, place):
 def test_a_kernel_answers_for_both_until_it_is_taken_out():
     asked = []
     kernel = SimpleNamespace(do_inspect=lambda code, at, detail=0, omit=(): asked.append((code, detail)) or "python")
-    undo = register(SimpleNamespace(kernel=kernel))
+    undo = register_inspection(SimpleNamespace(kernel=kernel))
     reply = kernel.do_inspect("%%relay\nnn.relu(%x)", 10, 0, set())
     assert reply["found"]
     assert reply["data"]["text/plain"].startswith("nn.relu(%data)")
@@ -69,4 +70,4 @@ def test_a_kernel_answers_for_both_until_it_is_taken_out():
 
 
 def test_a_shell_without_a_kernel_is_left_alone():
-    assert register(SimpleNamespace()) is None
+    assert register_inspection(SimpleNamespace()) is None

@@ -14,7 +14,8 @@ from passlab.display import graph_view, module_view, recording_view, stepper_vie
 from passlab.errors import NodeTypeError, PassTypeError
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import MemoryInstrument
-from passlab.notebook.widgets import PipelineWidget, ViewWidget, show
+from passlab.notebook.explorer import PipelineWidget
+from passlab.notebook.widgets import ViewWidget, show
 
 NET = "def @main(%x: Tensor[(2, 8), float32]) { tanh(nn.relu(add(%x, 1f))) }"
 

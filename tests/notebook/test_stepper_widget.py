@@ -13,7 +13,7 @@ from passlab import limits, vm
 from passlab.display.step_log import SLICE, VARIES
 from passlab.display.step_values import NOTHING
 from passlab.display.stepper import stepper_view
-from passlab.notebook.widgets import StepperWidget
+from passlab.notebook.stepper_widget import StepperWidget
 from tests.vm.programs import LOOP
 from tests.vm.traced import LOGARITHM, TREE
 

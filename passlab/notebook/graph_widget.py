@@ -1,0 +1,20 @@
+"""The widget of a dataflow graph, whose repeated parts fold when the browser asks."""
+
+from __future__ import annotations
+
+from passlab.display.graph import GraphView
+from passlab.notebook.view_widget import ViewWidget
+
+
+class GraphWidget(ViewWidget):
+    """A dataflow graph."""
+
+    view: GraphView
+
+    def _heard(self, _: object, content: object, buffers: object) -> None:
+        if isinstance(content, dict) and isinstance(content.get("fold"), bool):
+            self.view = self.view.with_folding(content["fold"])
+            self.data = self.view.data()
+
+
+__all__ = ["GraphWidget"]

@@ -1,0 +1,68 @@
+"""The instruments of `%instruments`: passlab's by short names, the notebook's own by theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from passlab import instrument
+from passlab.errors import Diagnostic, PassError, did_you_mean
+
+
+class _Nowhere:
+    """Takes the text of an instrument whose view is shown instead."""
+
+    def write(self, text: str) -> None:
+        """Drop the text; the instrument itself keeps what it printed."""
+
+
+NOWHERE = _Nowhere()
+
+
+class Known(NamedTuple):
+    """An instrument of passlab: the name of its class in `passlab.instrument`, and its options."""
+
+    kind: str
+    options: Mapping[str, Any] = {}
+
+
+# The instruments `%instruments` knows, by the name typed there.
+INSTRUMENTS: dict[str, Known] = {
+    "timing": Known("PassTimingInstrument"),
+    "print": Known("PrintIRAfter", {"file": NOWHERE}),
+    "diff": Known("PrintIRAfter", {"only_changed": True, "diff": True, "file": NOWHERE}),
+    "memory": Known("MemoryInstrument"),
+    "statistics": Known("StatisticsInstrument"),
+    "progress": Known("ProgressInstrument"),
+    "verify": Known("VerifyInstrument"),
+    "validate": Known("Validate"),
+}
+
+
+def instrument_of(name: str, namespace: Mapping[str, Any]) -> Any:
+    """Return the instrument of a name: a new one of passlab's, or the notebook's own (of a class: a new one).
+
+    Raises `PassError` for a name that is neither.
+    """
+    value = namespace.get(name)
+    if isinstance(value, type) and issubclass(value, instrument.PassInstrument):
+        return value()
+    if isinstance(value, instrument.PassInstrument):
+        return value
+    if name in INSTRUMENTS:
+        kind, options = INSTRUMENTS[name]
+        return getattr(instrument, kind)(**options)
+    if value is not None:
+        kind = "class" if isinstance(value, type) else type(value).__name__
+        hint = f"decorate the class with `@passlab.instrument.pass_instrument`; `{name}` is a {kind}"
+        raise PassError(Diagnostic(f"`{name}` is not an instrument", hint=hint))
+    own = [n for n, v in namespace.items() if not n.startswith("_") and _is_instrument(v)]
+    hint = did_you_mean(name, [*INSTRUMENTS, *own]) or f"there are {', '.join([*INSTRUMENTS, *own])}"
+    raise PassError(Diagnostic(f"there is no instrument `{name}`", hint=hint))
+
+
+def _is_instrument(value: Any) -> bool:
+    """Whether a value is an instrument, or a class of instruments that the notebook defines."""
+    if isinstance(value, type):
+        return issubclass(value, instrument.PassInstrument) and value.__module__ == "__main__"
+    return isinstance(value, instrument.PassInstrument)

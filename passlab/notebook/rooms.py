@@ -1,0 +1,24 @@
+"""What loading the extension does not import: the magics and the hooks reach it here, on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from passlab.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from passlab import dumps as dumps
+    from passlab.ir import expr as expr
+    from passlab.notebook import completion as completion
+    from passlab.notebook import inspection as inspection
+    from passlab.notebook import live as live
+    from passlab.notebook import pipelines as pipelines
+    from passlab.notebook import printed as printed
+    from passlab.notebook import widgets as widgets
+
+_MODULES = ("completion", "inspection", "live", "pipelines", "printed", "widgets")
+
+__getattr__, __dir__ = lazy_module(
+    __name__,
+    {"dumps": "passlab.dumps", "expr": "passlab.ir.expr", **{name: f"passlab.notebook.{name}" for name in _MODULES}},
+)
