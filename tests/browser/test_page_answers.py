@@ -22,6 +22,12 @@ NET = """def @main(%x: Tensor[(4, 6), float32], %w: Tensor[(5, 6), float32]) {
   %1 = add(%0, 0f);
   maximum(reshape(reshape(%1, newshape=[20]), newshape=[5, 4]), 0f)
 }"""
+# Rows out of sight are drawn a moment later than those in sight, and all of them once their pane has a height.
+ALL_DRAWN = """() => {
+  const diff = document.querySelector(".pl-compare .pl-diff");
+  const [space, rows] = [diff.querySelector(".pl-space"), diff.querySelector(".pl-rows")];
+  return diff.clientHeight === 0 || (rows.childElementCount > 0 && rows.childElementCount * 20 === parseInt(space.style.height));
+}"""
 PASSES = "InferType, SimplifyExpr, FoldConstant, FuseOps, DefuseOps"
 
 
@@ -70,6 +76,7 @@ def test_any_two_steps_are_compared_in_a_page(page: Page, rec: Recording) -> Non
         expect(page.locator(".pl-compare .pl-step-said")).to_have_text(
             sentence(expected) if expected else "The programs are the same."
         )
+        page.wait_for_function(ALL_DRAWN)
         changed[a, b] = {
             look: page.locator(f".pl-compare .pl-side.pl-row-{look} .pl-text").all_inner_texts()
             for look in ("removed", "added")
