@@ -13,6 +13,7 @@ from passlab.op.dtypes import array_dtype
 
 Meaning = Callable[..., Any]
 MEANING: dict[str, Meaning] = {}
+KEEPS_WIDTH: set[str] = set()  # operators whose floats arrive as they are, for a result that depends on their width
 
 
 class Refused(Exception):

@@ -109,7 +109,7 @@ def _resize(attrs: Any, x: Any, size: Any, roi: Any) -> Any:
         how = (attrs.method, attrs.coordinate_transformation_mode)
         region = (float(roi[d]), float(roi[d + len(size)])) if roi is not None and len(roi) else (0.0, 1.0)
         rest = {"alpha": attrs.cubic_alpha, "exclude": bool(attrs.cubic_exclude), "fill": attrs.extrapolation_value}
-        result = resize_line(rows, int(count), *how, rounding=attrs.rounding_method or "round", roi=region, **rest)
+        result = resize_line(rows, int(count), *how, rounding=attrs.rounding_method or "", roi=region, **rest)
         x = np.moveaxis(result, -1, 2 + d)
     return _to(x, plain, attrs.layout)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions.elements import MEANING, Meaning, _quotient, is_int, means, wide
+from passlab.definitions.elements import KEEPS_WIDTH, MEANING, Meaning, _quotient, is_int, means, wide
 from passlab.definitions.places import bilinear
 
 
@@ -290,13 +290,24 @@ def _pool(attrs: Any, x: Any, mean: bool) -> Any:
             if all(0 <= v < x.shape[2 + d] for d, v in enumerate(spot)):
                 inside.append(x[(n, c, *spot)])
         if not mean:
-            most = np.max(np.array(inside)) if inside else np.iinfo(x.dtype).min if is_int(x) else -np.inf
+            least = [_least(x.dtype)] if len(inside) < math.prod(size) else []  # what stands in the padding
+            most = np.max(np.array([*inside, *least], x.dtype))
             result[(n, c, *at)] = int(most) if is_int(x) else most
             continue
         count = area if attrs.count_include_pad else max(len(inside), 1)
         total: Any = sum((int(v) if is_int(x) else v for v in inside), 0 if is_int(x) else 0.0)
         result[(n, c, *at)] = _quotient(total, count) if is_int(x) else total / count
     return _to(result, plain, attrs.layout)
+
+
+def _least(dtype: Any) -> Any:
+    """Return the least finite number, which Relay pads with before it takes a maximum."""
+    import ml_dtypes
+
+    if dtype.kind == "b":
+        return False
+    limits: Any = np.iinfo if dtype.kind in "iu" else ml_dtypes.finfo
+    return limits(dtype).min
 
 
 def _adaptive(attrs: Any, x: Any, mean: bool) -> Any:
@@ -321,6 +332,7 @@ def _adaptive(attrs: Any, x: Any, mean: bool) -> Any:
 for _rank in (1, 2, 3):
     for _mean, _name in ((True, "avg"), (False, "max")):
         MEANING[f"nn.{_name}_pool{_rank}d"] = lambda attrs, x, m=_mean: _pool(attrs, x, m)
+        KEEPS_WIDTH |= set() if _mean else {f"nn.{_name}_pool{_rank}d"}
         MEANING[f"nn.adaptive_{_name}_pool{_rank}d"] = lambda attrs, x, m=_mean: _adaptive(attrs, x, m)
 
 

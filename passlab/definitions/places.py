@@ -37,7 +37,7 @@ def resize_line(
     method: Any,
     mode: Any,
     *,
-    rounding: Any = "floor",
+    rounding: Any = "",
     alpha: Any = -0.5,
     exclude: Any = False,
     roi: Any = (0.0, 1.0),
@@ -57,7 +57,7 @@ def resize_line(
                 "round": math.floor(at + 0.5) if at >= 0 else math.ceil(at - 0.5),
                 "round_prefer_floor": math.ceil(at - 0.5),
                 "round_prefer_ceil": math.floor(at + 0.5),
-            }[rounding]
+            }[rounding or ("round" if mode == "align_corners" else "floor")]
             result[..., i] = x[..., min(max(near, 0), length - 1)]
             continue
         low = math.floor(at)

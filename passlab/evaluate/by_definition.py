@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.definitions import MEANING, Refused
+from passlab.definitions import KEEPS_WIDTH, MEANING, Refused
 from passlab.errors import Diagnostic, PasslabError, RunError
 from passlab.evaluate.evaluator import STEPS, Activation, Evaluator, Waits
 from passlab.evaluate.operators import apply_operator
@@ -53,7 +53,7 @@ def defined_value(op: Op, attrs: Any, args: Sequence[Value], span: Span | None =
         raise NoDefinitionError(Diagnostic(f"`{op.name}` has no definition for these arguments", span))
     try:
         with np.errstate(all="ignore"):
-            return _round_to(meaning(attrs, *map(_widen, args)), ty)
+            return _round_to(meaning(attrs, *(args if op.name in KEEPS_WIDTH else map(_widen, args))), ty)
     except Refused:
         raise RunError(Diagnostic(f"`{op.name}` refuses its arguments", span)) from None
     except _ShapeError as error:

@@ -69,6 +69,12 @@ VALUES: tuple[str, ...] = (
     ),
     'nn.avg_pool2d_grad(%g: (1, 2, 3, 2), %x: (1, 4, 5, 2), pool_size=[2, 2], strides=[2, 2], ceil_mode=True, layout="NHWC")',
     "nn.avg_pool2d_grad(%g: (1, 2, 2, 3), %x: (1, 2, 4, 5), pool_size=[2, 2], dilation=[2, 2])",
+    # windows in padding alone, and the rule for halves where none is given
+    "nn.max_pool1d(%x: (1, 2, 5), pool_size=[1], padding=[2])", "nn.max_pool2d(%x: (1, 2, 3, 3), pool_size=[1, 2], padding=[1, 2])",
+    "nn.max_pool3d(%x: (1, 1, 2, 2, 2), pool_size=[1, 1, 1], padding=[1, 0, 1])",
+    'image.resize1d(%x: (1, 2, 4), size=[7], roi=None, method="nearest_neighbor", rounding_method="")',
+    'image.resize2d(%x: (1, 1, 4, 3), size=[7, 6], roi=None, method="nearest_neighbor", rounding_method="", coordinate_transformation_mode="align_corners")',
+    'image.resize3d(%x: (1, 1, 2, 3, 2), size=[3, 5, 4], roi=None, method="nearest_neighbor", rounding_method="")',
     "nn.max_pool2d_grad(%g: (1, 2, 2, 3), %x: (1, 2, 4, 5), pool_size=[2, 2], dilation=[2, 2])",
     'nn.batch_matmul(%x: (2, 2, 3) int8, %y: (2, 3, 2) int8, out_dtype="int32")',
     "nn.batch_norm(%x: (2, 3, 2), %g: (3), %b: (3), %m: (3), %v: (3) T = [0.5, 1, 2], epsilon=0.25f)",
