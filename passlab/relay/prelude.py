@@ -15,10 +15,18 @@ from passlab.relay.tensor_arrays import TensorArrayOps, dynamic_name
 __all__ = ["Prelude", "StaticTensorArrayOps", "TensorArrayOps", "get_tensor_array_shape"]
 
 
+# What types and constructors were called before 0.7.
+_EARLIER = {
+    "l": "List", "nil": "Nil", "cons": "Cons", "optional": "Option", "none": "None", "some": "Some",
+    "tree": "Tree", "rose": "Rose",
+}  # fmt: skip
+
+
 class Prelude:
     """The standard library of `mod` (a new module when none is given): `p.map`, `p.foldl`, `p.mod.get_type("List")`.
 
-    Functions are attributes as global variables, data types as type variables and constructors as constructors.
+    Functions are attributes as global variables, data types as type variables and constructors as constructors, also
+    by their names of TVM 0.6: `p.l`, `p.nil`, `p.cons`.
 
     Tensor arrays are asked for by dtype, `p.get_global_var("tensor_array_read", "float32")`; those of a dtype come into
     the module when it is asked for first, so that programs without them stay small. Tensor arrays of one shape are
@@ -81,6 +89,7 @@ class Prelude:
             raise AttributeError(name)
         if name in self.mod:
             return self.mod.get_global_var(name)
+        name = _EARLIER.get(name, name)
         constructor = self.mod.find_constructor(name)
         if constructor is not None:
             return constructor

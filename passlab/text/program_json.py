@@ -14,7 +14,7 @@ from passlab.ir.attrs import Attrs, DictAttrs
 from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.span import Source, Span
+from passlab.ir.span import Position, Source, Span
 from passlab.ir.types import Any as AnyLength
 from passlab.ir.types import SizeVar, Type
 from passlab.ir.walk import post_order
@@ -27,9 +27,10 @@ from passlab.text.records import MetaObject
 
 
 def save_json(node: Any) -> str:
-    """Return a module, expression, type, attribute record, or a tuple or dict by name of such, as TVM's JSON.
+    """Return a module, expression, type, attribute record, span, or a tuple or dict by name of such, as TVM's JSON.
 
-    Types that were inferred are not saved, nor are places in a text. Raises `NodeTypeError` for other objects.
+    Types that were inferred are not saved, nor are the places of nodes in a text. Raises `NodeTypeError` for other
+    objects.
     """
     return ProgramGraph(node).json()
 
@@ -46,12 +47,24 @@ def load_json(json_str: str) -> Any:
     source = Source("json", json_str)
     try:
         section = Section(source, 0, deepest=None)
-        return section.build(section.root)
+        value = section.build(section.root)
+        return _as_span(value) if isinstance(value, MetaObject) and value.type_key == "Span" else value
     except PasslabError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         what = f"no node {error}" if isinstance(error, KeyError) else str(error)
         raise ParseError(Diagnostic(f"malformed JSON of a program: {what}", Span(source, 0, 0))) from None
+
+
+def _as_span(record: MetaObject) -> Span:
+    """Return a place in a text that is not at hand. Raises `ValueError` for a record that is none."""
+    fields = dict(record.items())
+    name = fields.get("source_name")
+    numbers = (fields.get(part) for part in ("line", "end_line", "column", "end_column"))
+    place = [number for number in numbers if isinstance(number, int)]
+    if not isinstance(name, str | None) or len(place) != 4:
+        raise ValueError("a span has the name of a text, and lines and columns")
+    return Position(name, *place)
 
 
 class ProgramGraph(Graph):
@@ -70,7 +83,7 @@ class ProgramGraph(Graph):
             return self._deep(key, value) if isinstance(value, Expr) else self._kind(key, value)
         if isinstance(value, Attrs) and not isinstance(value, DictAttrs):
             return self._attrs(value)
-        if not isinstance(value, (Expr, Type, MetaObject, DictAttrs, *_RECORDS)):
+        if not isinstance(value, (Expr, Type, Span, MetaObject, DictAttrs, *_RECORDS)):
             raise NodeTypeError(f"a {type(value).__name__} cannot be saved as JSON")
         return self._leaf(value)
 
@@ -79,7 +92,13 @@ class ProgramGraph(Graph):
             return self._op(value)
         if isinstance(value, GlobalVar):
             return self._fields("GlobalVar", value, ("name_hint",), ())
-        return super()._program_object(value)
+        return self._span(value) if isinstance(value, Span) else super()._program_object(value)
+
+    def _span(self, value: Span) -> Parse:
+        yield from ()
+        name = 0 if value.source_name is None else self._add("SourceName", repr_str=str(value.source_name))
+        numbers = {part: getattr(value, part) for part in ("column", "end_column", "end_line", "line")}
+        return self._add("Span", {**numbers, "source_name": name})
 
     def _deep(self, key: str, value: Expr) -> Parse:
         """Write an expression from its leaves on, so that no generator waits for one far below."""

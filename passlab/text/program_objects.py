@@ -50,13 +50,18 @@ def _call(op: Any, args: Any, attrs: Any, type_args: Any) -> Call:
     return Call(op, args, attrs, check_all(type_args or (), Type, "a type"))
 
 
+def _function(params: Any, body: Any, ret_type: Any, type_params: Any, attrs: Any) -> Function:
+    """A function; lists that are null have nothing in them."""
+    return Function(params or (), body, ret_type, type_params or (), attrs)
+
+
 def _match(data: Any, clauses: Any, complete: int) -> Match:
     return Match(data, check_all(clauses or (), Clause, "a clause"), bool(complete))
 
 
 KINDS: dict[str, Kind] = {
     "relay.Call": Kind(Call, ("op", "args", "attrs", "type_args"), (), _call),
-    "relay.Function": Kind(Function, ("params", "body", "ret_type", "type_params", "attrs")),
+    "relay.Function": Kind(Function, ("params", "body", "ret_type", "type_params", "attrs"), (), _function),
     "relay.Let": Kind(Let, ("var", "value", "body")),
     "relay.If": Kind(If, ("cond", "true_branch", "false_branch")),
     "relay.Tuple": Kind(Tuple, ("fields",)),

@@ -31,3 +31,16 @@ def test_a_module_gets_the_library_once() -> None:
 def test_misspelt_names_are_explained() -> None:
     with pytest.raises(UnknownNameError, match="did you mean `foldl`"):
         relay.Prelude().foldll  # noqa: B018
+
+
+def test_types_and_constructors_have_their_names_of_old_releases_too() -> None:
+    p = relay.Prelude()
+    assert (p.l, p.nil, p.cons) == (p.List, p.Nil, p.Cons)
+    assert (p.optional, p.none, p.some) == (p.Option, p.get_ctor("Option", "None"), p.Some)
+    assert (p.tree, p.rose) == (p.Tree, p.Rose)
+
+
+def test_a_function_of_the_module_goes_before_an_old_name() -> None:
+    mod = IRModule()
+    mod["l"] = relay.Function([], relay.const(1.0))
+    assert isinstance(relay.Prelude(mod).l, GlobalVar)

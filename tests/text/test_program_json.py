@@ -143,3 +143,25 @@ def test_objects_that_no_file_can_hold_are_refused() -> None:
         ir.save_json(object())
     with pytest.raises(NodeTypeError, match="JSON is a string, not a bytes"):
         ir.load_json(b"{}")
+
+
+@pytest.mark.parametrize("name", ["net.py", None])
+def test_a_span_comes_back(name: str | None) -> None:
+    span = relay.Span(name, 3, 5, 7, 11) if name is None else relay.Span(relay.SourceName(name), 3, 5, 7, 11)
+    back = read_back(span)
+    assert isinstance(back, ir.Span)
+    assert (back.source_name, back.line, back.end_line, back.column, back.end_column) == (name, 3, 5, 7, 11)
+
+
+def test_a_span_without_its_lines_is_told() -> None:
+    damaged = ir.save_json(relay.Span(relay.SourceName("net.py"), 3, 5, 7, 11)).replace('"line": "3", ', "")
+    with pytest.raises(ParseError, match="lines and columns"):
+        ir.load_json(damaged.replace(', "line": "3"', ""))
+
+
+def test_the_lists_of_a_function_may_be_null() -> None:
+    graph = json.loads(ir.save_json(relay.Function([], relay.const(1.0))))
+    (function,) = (node for node in graph["nodes"] if node["type_key"] == "relay.Function")
+    function["attrs"].update(params="0", type_params="0", ret_type="0", attrs="0", span="0", virtual_device_="0")
+    back = ir.load_json(json.dumps(graph))
+    assert_structural_equal(back, relay.Function([], relay.const(1.0)))
