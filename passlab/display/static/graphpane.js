@@ -39,10 +39,10 @@ export class GraphPane {
     this.about.hidden = true;
     this.map = new Minimap((x, y) => this.jump(x, y));
     this.colours = new Colours(() => this.paint());
-    const tools = el("div", "pl-tools", this.colours.element, button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold), button("larger (+)", () => this.zoom(1.25), ICONS.plus),
+    this.tools = el("div", "pl-tools", this.colours.element, button("unfold every repeat (f)", () => this.toggleAll(), ICONS.fold), button("larger (+)", () => this.zoom(1.25), ICONS.plus),
       button("smaller (-)", () => this.zoom(0.8), ICONS.minus), button("everything (0)", () => this.fit(), ICONS.fit), button("save as SVG, with Shift as PNG", () => this.save(), ICONS.save));
-    tools.addEventListener("click", (event) => { this.shift = event.shiftKey; }, true);
-    this.element = el("div", "pl-pane pl-graph", /** @type {any} */ (this.canvas), /** @type {any} */ (this.map.element), tools, this.about);
+    this.tools.addEventListener("click", (event) => { this.shift = event.shiftKey; }, true);
+    this.element = el("div", "pl-pane pl-graph", /** @type {any} */ (this.canvas), /** @type {any} */ (this.map.element), this.tools, this.about);
   }
 
   listen() {
@@ -316,12 +316,23 @@ export class GraphPane {
   }
 
   // ---------------------------------------------------------------- the window
+  /** Show everything, as large as it fits: above the tools where they would cover a box. */
   fit() {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const { clientWidth: width, clientHeight: height } = this.canvas, { offsetLeft: left, offsetTop: top } = this.tools;
     if (!width || !this.sheet) return;
-    const { width: w, height: h } = this.sheet, scale = Math.min((width - 2 * MARGIN) / w, (height - 2 * MARGIN) / h, 1.2);
+    const { width: w, height: h } = this.sheet;
+    const within = (/** @type {number} */ room) => {
+      const scale = Math.min((width - 2 * MARGIN) / w, (room - 2 * MARGIN) / h, 1.2);
+      return [(width - w * scale) / 2, Math.max(MARGIN, (room - h * scale) / 2), scale];
+    };
+    let [x, y, scale] = within(height);
+    const covered = (/** @type {[number, [number, number]]} */ [number, [across, down]]) => {
+      const [wide, high] = this.data.boxes[number];
+      return x + (across + wide / 2) * scale > left && y + (down + high / 2) * scale > top;
+    };
+    if (top > height / 2 && [...this.places].some(covered)) [x, y, scale] = within(top);
     this.fitted = true;
-    this.place((width - w * scale) / 2, Math.max(MARGIN, (height - h * scale) / 2), scale);
+    this.place(x, y, scale);
   }
 
   /** Show everything if it can be read then, else from the top left corner. */
