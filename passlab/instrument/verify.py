@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from passlab.analysis.reshape_marks import false_marks
 from passlab.analysis.well_formed import findings
 from passlab.errors import Diagnostic, PasslabError, VerifyError
 from passlab.infer import infer_module
@@ -67,7 +68,8 @@ class VerifyInstrument(PassInstrument):
             infer_module(mod)
         except PasslabError as error:
             return [("left a program without a type", list(error.diagnostics))]
-        return []
+        marks = false_marks(mod)
+        return [("left a function that is falsely marked as a reshape", marks)] if marks else []
 
     def _again(self, run: PassRun | None, before: IRModule, after: IRModule) -> list[tuple[str, list[Diagnostic]]]:
         """Run the pass once more and return what is wrong with the second result."""

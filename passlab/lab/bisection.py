@@ -20,7 +20,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passlab.errors import Diagnostic, PassError, PasslabError, counted
+from passlab.errors import Diagnostic, PassError, PasslabError, WellFormedError, counted
 from passlab.instrument.deadline import TimeUpError
 from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
@@ -35,7 +35,7 @@ from passlab.lab.oracle import Predicate, raised_error
 from passlab.lab.predicate_search import PredicateSearch, StepVerdict
 from passlab.lab.recording import Recording, record, record_alone
 from passlab.lab.signature import same_failure
-from passlab.lab.validation import examine_part, is_checked, responsible, type_error
+from passlab.lab.validation import examine_part, is_checked, program_error, responsible
 from passlab.table import Table
 from passlab.transform.numeric_contract import Promise
 from passlab.transform.pipeline import as_pass
@@ -331,7 +331,7 @@ class Bisection:
         event = self.event
         assert event is not None
         if self.cause is not None:
-            return same_failure(self.cause, again.error if again.error is not None else type_error(again.last))
+            return same_failure(self.cause, again.error if again.error is not None else program_error(again.last))
         if event.error is not None or again.error is not None:
             return same_failure(event.error, again.error)
         return self.criterion.is_bad(
@@ -416,7 +416,7 @@ def _compare(
             continue
         if looking is not None:
             looking(event)
-        if event.changed and (cause := type_error(event.after)) is not None and type_error(event.before) is None:
+        if event.changed and (cause := program_error(event.after)) is not None and program_error(event.before) is None:
             verdicts.append(StepVerdict(event, False, _ill_typed(cause)))
             return Bisection(recording, criterion, verdicts, event, _ill_typed(cause), None, cause, coverage)
         check = examine_part(event, trial, criterion.undeclared)
@@ -442,8 +442,8 @@ def _failure(
     assert failed is not None
     for event in recording.events[1:]:
         if is_checked(event) and event.changed and event is not failed:
-            cause = type_error(event.after)
-            if cause is not None and type_error(event.before) is None:
+            cause = program_error(event.after)
+            if cause is not None and program_error(event.before) is None:
                 return Bisection(recording, criterion, verdicts, event, _ill_typed(cause), None, cause, coverage)
     event = responsible(failed)
     if event is not failed and isinstance(failed.error, PasslabError):
@@ -452,7 +452,8 @@ def _failure(
 
 
 def _ill_typed(cause: PasslabError) -> str:
-    return f"the program that it left has no types: {cause.diagnostics[0].message}"
+    wrong = "is not well-formed" if isinstance(cause, WellFormedError) else "has no types"
+    return f"the program that it left {wrong}: {cause.diagnostics[0].message}"
 
 
 __all__ = ["Bisection", "Criterion", "GuiltyRewrite", "StepVerdict", "bisect"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from passlab.analysis.reshape_marks import false_mark_error
 from passlab.errors import Diagnostic, PasslabError, PassTypeError
 from passlab.infer import infer_module
 from passlab.instrument.events import Event
@@ -106,9 +107,9 @@ def responsible(event: Event) -> Event:
     return event
 
 
-def type_error(mod: IRModule) -> PasslabError | None:
-    """Return why a program has no types, None when it has."""
-    return attempt(lambda: infer_module(mod.snapshot()))[1]
+def program_error(mod: IRModule) -> PasslabError | None:
+    """Return why a program is wrong before it runs: it has no types, or false marks; None where it is right."""
+    return attempt(lambda: infer_module(mod.snapshot()))[1] or false_mark_error(mod)
 
 
 def examine_part(event: Event, trial: Trial, undeclared: Promise | None = UNDECLARED) -> Check:
