@@ -57,6 +57,7 @@ def lesson_shell(running_shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(running_shell, "showtraceback", lambda *args, **kwargs: None)
     running_shell.reset(new_session=False)
     yield running_shell
+    running_shell.extension_manager.unload_extension("passlab.compat")  # a kernel has the `tvm` of its own lesson only
     running_shell.reset(new_session=False)
     capsys.readouterr()
 
