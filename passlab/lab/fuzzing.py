@@ -39,7 +39,8 @@ from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
 
 Progress = Callable[[str, str, float], Any]
-PROGRAM_SECONDS = 10.0  # that one program may take
+PASS_SECONDS = 5.0  # that the pass may take on one program: one that takes longer does not end
+PROGRAM_SECONDS = 15.0  # that one program may take, the comparison included
 REDUCE_SECONDS = 10.0
 STATE = "campaign.json"
 
@@ -320,7 +321,7 @@ class _Hunt:
         patience = Deadline(self.within(0.1, PROGRAM_SECONDS))
         try:
             with patience:
-                recording = record(mod, campaign.pass_, 4, seconds=None if self.end is None else PROGRAM_SECONDS)
+                recording = record(mod, campaign.pass_, 4, seconds=None if self.end is None else PASS_SECONDS)
                 if recording.error is None and not any(e.changed for e in recording.steps[1:]):
                     return
                 campaign.fired += 1

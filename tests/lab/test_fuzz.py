@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from passlab.cli import main
 from passlab.diffing.diff import count_operators
 from passlab.display.culprits import write_campaign
 from passlab.errors import PassError, PassTypeError
+from passlab.instrument.deadline import TimeUpError
 from passlab.ir.walk import rewrite
+from passlab.lab import fuzzing
 from passlab.lab.fuzzing import failure_signature
 from passlab.lab.mentions import mentions
 from passlab.transform import function_pass
@@ -32,10 +35,7 @@ from tests.lab.guarded_passes import (
 
 QUICK = (less_or_equal, floor_as_trunc, no_epsilon, minus_swapped)
 # Searches here end by a count of programs, never by time, so that a busy machine finds what an idle one finds.
-ENOUGH = {
-    "seconds": None,
-    "programs": 50_000,
-}  # for the mistakes of these passes, at seed 0: a search ends where it finds
+ENOUGH = {"seconds": None, "programs": 50_000}  # for the mistakes of these passes: a search ends where it finds
 SOME = {"seconds": None, "programs": 12}
 ALL = [rule if rule in QUICK else pytest.param(rule, marks=pytest.mark.slow) for rule in WRONG]
 
@@ -47,6 +47,30 @@ def test_a_mistake_of_a_pass_is_found(rule):
     failure = campaign.failures[0]
     assert failure.bisection.event.name == rule.__name__
     assert sum(count_operators(failure.module).values()) <= 4, failure.module
+
+
+def test_a_pass_that_never_ends_is_found(monkeypatch):
+    @function_pass(opt_level=0)
+    def endless(func, mod, ctx):
+        while True:
+            pass
+
+    monkeypatch.setattr(fuzzing, "PASS_SECONDS", 0.2)
+    campaign = lab.fuzz(endless, seconds=600, programs=1)
+    assert [failure.bisection.event.name for failure in campaign.failures] == ["endless"]
+    assert isinstance(campaign.failures[0].bisection.error, TimeUpError)
+
+
+def test_a_pass_that_the_end_of_a_search_cuts_off_is_not_blamed():
+    @function_pass(opt_level=0)
+    def slow(func, mod, ctx):
+        until = monotonic() + 1.5
+        while monotonic() < until:
+            pass
+        return func
+
+    campaign = lab.fuzz(slow, seconds=0.3)
+    assert not campaign.found, campaign.text()
 
 
 @pytest.mark.parametrize(("rule", "programs"), RIGHT.items(), ids=[rule.__name__ for rule in RIGHT])
