@@ -33,8 +33,8 @@ def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[LabPage]:
-    """A notebook that opens a stepper, run."""
+def opening(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[tuple[LabPage, str]]:
+    """A notebook that opens a stepper, run, and the position at which the stepper opened."""
     cells = [
         new_code_cell(source, metadata={"tags": ["raises-exception"]} if "sofmax" in source else {}) for source in CELLS
     ]
@@ -42,29 +42,36 @@ def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[L
         server.write_notebook("stepper.ipynb", cells)
         with LabPage.opened(server, chrome, "stepper.ipynb") as opened:
             opened.run_all()
-            yield opened
+            stepper = opened.cell(2).locator(".pl-stepper")
+            expect(stepper.locator(".pl-stop-chip")).to_contain_text("nn.softmax")
+            yield opened, position(stepper)
+
+
+@pytest.fixture(scope="module")
+def page(opening: tuple[LabPage, str]) -> LabPage:
+    """The notebook that opens a stepper."""
+    return opening[0]
 
 
 @pytest.fixture
 def stepper(page: LabPage) -> Locator:
     """The stepper, focused, at the start."""
-    found = page.cell(2).locator(".pl-stepper")
-    found.locator(".pl-pane-title").first.click()
-    found.focus()
+    stepper = page.cell(2).locator(".pl-stepper")
+    stepper.locator(".pl-pane-title").first.click()
+    stepper.focus()
     page.page.keyboard.press("g")
-    return found
+    return stepper
 
 
 def position(stepper: Locator) -> str:
     return stepper.locator(".pl-position").input_value()
 
 
-def test_it_opens_at_the_breakpoint(page: LabPage) -> None:
-    found = page.cell(2).locator(".pl-stepper")
-    expect(found.locator(".pl-stop-chip")).to_contain_text("nn.softmax")
+def test_it_opens_at_the_breakpoint(opening: tuple[LabPage, str]) -> None:
+    page, first = opening
     at, operators = eval_output(page, 3)
     assert operators == ["nn.softmax"]
-    assert position(found) == str(at)
+    assert first == str(at)
 
 
 def eval_output(page: LabPage, number: int) -> tuple[int, list[str]]:
