@@ -116,6 +116,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     level=3,
     out=False,
     shapes="S -> S",
+    precision=Precision.NEVER,  # its bits are those of the dtype that the program names
     source="ndarray.view",
     edge_cases=(
         'reinterpret(%x: (2, 3) float32, dtype="int32")',

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import pytest
 
-from passlab import transform
+from passlab import IRModule, relay, transform
+from passlab.errors import PasslabError
 from passlab.infer import infer_module
-from passlab.ir import TensorType
+from passlab.ir import Expr, TensorType, Var
+from passlab.ir.op import Op
+from passlab.op.edge_cases import program
 from passlab.text.parser import parse
 
 MAIN = """
@@ -60,3 +65,30 @@ def test_operators_on_integers_stay_as_they_are(call: str, dtype: str):
     call = call.replace("DTYPE", dtype)
     mod = infer_module(parse(f"def @main(%x: Tensor[(4, 4), {dtype}]) {{ {call} }}"))
     assert transform.ToMixedPrecision(missing_op_mode=2)(mod)["main"] is mod["main"]
+
+
+def shortened(param: Var) -> Expr:
+    """The numbers of a parameter after a product that is computed in the short dtype."""
+    ty = param.type_annotation
+    if not isinstance(ty, TensorType) or ty.dtype != "float32" or ty.dynamic or not prod(ty.concrete_shape):
+        return param
+    column = relay.reshape(param, (1, prod(ty.concrete_shape), 1))
+    return relay.reshape(relay.nn.batch_matmul(column, relay.ones((1, 1, 1), "float32")), ty.concrete_shape)
+
+
+def test_every_operator_is_well_typed_behind_what_is_shortened():
+    wrong = {}
+    for name in Op.list_op_names():
+        for edge in Op.get(name).spec.edge_cases:
+            main = parse(program(edge).source)["main"]
+            body = relay.bind(main.body, {param: shortened(param) for param in main.params})
+            mod = IRModule.from_expr(relay.Function(main.params, body))
+            try:
+                infer_module(mod)
+            except PasslabError:
+                continue  # it wants what is known when it is compiled
+            try:
+                infer_module(transform.ToMixedPrecision(missing_op_mode=2)(infer_module(mod)))
+            except PasslabError as error:
+                wrong[name] = str(error)
+    assert not wrong
