@@ -121,10 +121,11 @@ def _shown(text: str) -> list[str]:
     return [f"\x1b[1m{line}\x1b[0m" if _STRONG.match(line) else line for line in text.split("\n")]
 
 
-class PasslabError(Exception):
+class PasslabError(RuntimeError):
     """The root of all errors that leave passlab; carries the diagnostics it was made of.
 
-    `str(error)` is the rendered text; in a notebook the same text stands where a traceback would.
+    `str(error)` is the rendered text; in a notebook the same text stands where a traceback would. It is a
+    `RuntimeError`, because TVM's errors are, and programs written for TVM catch them as such.
     """
 
     def __init__(self, *findings: Diagnostic | str) -> None:

@@ -25,12 +25,12 @@ _DEVICES = _of(
 _ERRORS = _of(
     "passlab.errors",
     "DiagnosticError",
-    TVMError="PasslabError",
     OpError="PasslabError",
     InternalError="PasslabError",
     OpAttributeUnImplemented="AttrsError",
     OpNotImplemented="OpNotFoundError",
 )
+_ERRORS["TVMError"] = "builtins:RuntimeError"  # what a user's pass raises reaches programs for TVM as a TVMError
 _FUNCTIONS = _of(f"{OWN}.functions", "register_func", "get_global_func")
 _REGISTRY = {
     **_FUNCTIONS,
@@ -56,7 +56,7 @@ _RUNTIME = {
     "PackedFunc": "types:FunctionType",
     "Report": "passlab.vm:Report",
     "String": "builtins:str",
-    "TVMError": "passlab.errors:PasslabError",
+    "TVMError": "builtins:RuntimeError",
     "enabled": f"{OWN}.testing:device_enabled",
     "ndarray": "tvm.nd",
 }
@@ -111,7 +111,7 @@ _LISTED: dict[str, Entry] = {
     "tvm": (
         {
             "IRModule": "passlab.ir.module:IRModule",
-            "TVMError": "passlab.errors:PasslabError",
+            "TVMError": "builtins:RuntimeError",
             "__version__": f"{OWN}.targets:VERSION",
             **_DEVICES,
             **{kind: f"{OWN}.targets:{kind}_device" for kind in ("metal", "opencl", "rocm", "vulkan")},

@@ -153,12 +153,19 @@ def _leaf(argument: Any, ty: Type | None, callables: tuple[type, ...]) -> Value:
         raise _ArgumentError("it is not a function of a program", str(ty), type(argument).__name__, _cure(callables))
     if isinstance(argument, Constant):
         argument = argument.data
+    if isinstance(argument, (tuple, list)) and isinstance(ty, TensorType) and _holds_one_array(argument, ty):
+        argument = argument[0]  # TVM passes the fields of a tuple on, so that its programs write `[x]` for `x`
     array = _array(argument, ty)
     if isinstance(ty, TensorType):
         _check_tensor(array, ty)
     elif isinstance(ty, TypeCall | GlobalTypeVar | RefType):
         raise _ArgumentError("it is an array", str(ty), str(array.dtype))
     return array
+
+
+def _holds_one_array(argument: Sequence[Any], ty: TensorType) -> bool:
+    """Return True for a sequence of a single array of the rank that a type asks for."""
+    return len(argument) == 1 and isinstance(argument[0], np.ndarray) and argument[0].ndim == len(ty.shape)
 
 
 def _cure(callables: tuple[type, ...]) -> str:

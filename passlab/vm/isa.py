@@ -114,6 +114,7 @@ ISA: dict[int, InstructionSpec] = {
         declare(Opcode.RESHAPE_TENSOR, "reshape_tensor", "tensor:reg shape:reg dst:reg!", "{dst} {tensor} {shape}",
                 "Let dst be the same elements under another shape, without copying.",
                 "try: {dst} = {tensor:tensor}.reshape({shape:shape})\n"
+                "except RunError: raise\n"
                 "except (ValueError, RuntimeError): raise no_shape({tensor}, {shape:shape}) from None", effect=Effect.TENSOR),
         declare(Opcode.DEVICE_COPY, "device_copy", "src:reg src_device:index dst_device:index dst:reg!", "{dst} {src} {dst_device} {src_device}",
                 "Let dst be a copy on another device.",
@@ -267,7 +268,9 @@ def decode(numbers: Sequence[int]) -> Instruction:
                 values.append(dtype_of_numbers(next(fields), next(fields), next(fields)))
             else:
                 values.append(next(fields))
-    except (StopIteration, RuntimeError):
+    except VerifyError:
+        raise
+    except (StopIteration, RuntimeError):  # a generator turns the first into the second
         raise VerifyError(f"the instruction {form.mnemonic} is cut off") from None
     if next(fields, None) is not None:
         raise VerifyError(f"the instruction {form.mnemonic} has fields left over")

@@ -170,6 +170,7 @@ def no_tag(value: Any) -> int:
 
 NAMES: dict[str, Any] = {
     "ADTValue": ADTValue,
+    "RunError": RunError,
     "VMClosure": VMClosure,
     "array": as_array,
     "callee": callee,
