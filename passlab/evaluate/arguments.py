@@ -153,8 +153,8 @@ def _leaf(argument: Any, ty: Type | None, callables: tuple[type, ...]) -> Value:
         raise _ArgumentError("it is not a function of a program", str(ty), type(argument).__name__, _cure(callables))
     if isinstance(argument, Constant):
         argument = argument.data
-    if isinstance(argument, (tuple, list)) and isinstance(ty, TensorType) and _holds_one_array(argument, ty):
-        argument = argument[0]  # TVM passes the fields of a tuple on, so that its programs write `[x]` for `x`
+    if isinstance(argument, list) and isinstance(ty, TensorType) and _holds_one_array(argument, ty):
+        argument = argument[0]  # TVM passes the elements of a list on, so that its programs write `[x]` for `x`
     array = _array(argument, ty)
     if isinstance(ty, TensorType):
         _check_tensor(array, ty)
@@ -163,8 +163,8 @@ def _leaf(argument: Any, ty: Type | None, callables: tuple[type, ...]) -> Value:
     return array
 
 
-def _holds_one_array(argument: Sequence[Any], ty: TensorType) -> bool:
-    """Return True for a sequence of a single array of the rank that a type asks for."""
+def _holds_one_array(argument: list[Any], ty: TensorType) -> bool:
+    """Return True for a list of a single array of the rank that a type asks for."""
     return len(argument) == 1 and isinstance(argument[0], np.ndarray) and argument[0].ndim == len(ty.shape)
 
 

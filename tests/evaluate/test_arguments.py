@@ -147,6 +147,12 @@ def test_a_value_that_a_program_never_looks_into_passes_through(kind):
     assert run(kind, nodes_only, given).constructor.name_hint == "Leaf"
 
 
+@pytest.mark.parametrize("kind", ["debug", "vm", "aot", "graph"])
+def test_a_list_of_one_array_is_that_array(kind):
+    text = "def @main(%x: Tensor[(3, 4), float32]) { negative(%x) }"
+    np.testing.assert_array_equal(run(kind, text, [X]), -X)
+
+
 def test_a_cell_is_a_cell():
     text = "def @main(%r: ref(float32)) { ref_read(%r) }"
     assert float(run("debug", text, RefValue(np.float32(3)))) == 3
