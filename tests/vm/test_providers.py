@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -268,7 +270,7 @@ class TestCompiledConvolutions:
     def test_any_window_gives_the_sums_of_the_definition(self, data):
         """Exact: whole numbers, whose sums are exact in any order."""
         from passlab.infer import infer_module
-        from passlab.vm.kernels.numba_convolution import convolution as compiled
+        from passlab.vm.kernels import numba_convolution
 
         def draw(low, high, name):
             return data.draw(st.integers(low, high), name)
@@ -295,9 +297,29 @@ class TestCompiledConvolutions:
         expected = sums.reshape(shape[0], groups * each, *sums.shape[3:])
         bias, other = rng.integers(-9, 10, groups * each), rng.integers(-9, 10, expected.shape)
         bias, other = bias.astype("float32"), other.astype("float32")
-        np.testing.assert_array_equal(compiled(call, False)(x, w), expected)
-        ended = np.maximum(expected + bias[:, None, None] + other, 0)
-        np.testing.assert_array_equal(compiled(call, True)(x, w, bias, other), ended)
+        ended, threads = np.maximum(expected + bias[:, None, None] + other, 0), draw(1, 3, "threads")
+        with pytest.MonkeyPatch.context() as patch:  # small pieces, in threads that share them
+            patch.setattr(numba_convolution, "loop_threads", lambda: threads)
+            patch.setattr(numba_convolution, "WORTH", 0)
+            patch.setattr(numba_convolution, "FEWEST_PLACES", 8)
+            patch.setattr(numba_convolution, "DATA_BYTES", draw(1, 4000, "bytes"))
+            compute, ending = (numba_convolution.convolution(call, relu) for relu in (False, True))
+        np.testing.assert_array_equal(compute(x, w), expected)
+        np.testing.assert_array_equal(ending(x, w, bias, other), ended)
+
+    @pytest.mark.parametrize("kind", ["plain", "depthwise"])
+    def test_eight_threads_run_one_compiled_convolution(self, kind, monkeypatch):
+        from passlab.vm.kernels import numba_convolution
+
+        monkeypatch.setattr(numba_convolution, "loop_threads", lambda: 2)
+        monkeypatch.setattr(numba_convolution, "WORTH", 0)
+        mod, arrays, x = convolution(kind, "alone")
+        compute = numba_convolution.convolution(passlab.transform.InferType()(mod)["main"].body, relu=False)
+        images, arrays["w"] = [np.rint(x) * scale for scale in range(1, 17)], np.rint(3 * arrays["w"])
+        with ThreadPoolExecutor(8) as pool:
+            results = [*pool.map(lambda image: compute(image, arrays["w"]), images)]
+        for image, result in zip(images, results, strict=True):  # exact: sums of whole numbers
+            np.testing.assert_array_equal(result, run_on("numpy", mod, arrays, image))
 
     @pytest.mark.parametrize("size", [(64, 40), (3, 7000)])
     def test_large_images_are_computed_some_rows_at_a_time(self, size, monkeypatch):

@@ -164,3 +164,22 @@ def _emit_move(context: Any, builder: Any, args: Any, step: int) -> Any:
 
 
 zeros, copy_each, copy_second = (_mover(step) for step in (0, 1, 2))
+
+
+def _counter() -> Any:
+    """Return the function of an address that adds one to the number there, as threads may at the same time.
+
+    It returns the number before.
+    """
+
+    def count(context: Any, counter: Any) -> Any:
+        return _COUNT(_ADDRESS), _emit_count
+
+    return extending.intrinsic(count)
+
+
+def _emit_count(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return builder.atomic_rmw("add", builder.inttoptr(args[0], ir.PointerType(_I64)), _number(1), "monotonic")
+
+
+next_number = _counter()

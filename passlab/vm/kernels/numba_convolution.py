@@ -2,15 +2,16 @@
 
 The padded image is laid out in planes, as in `passlab.op.nn.depthwise`: the plane (p, q) of a window that moves by
 (s, t) holds the rows p, p + s, ... and the columns q, q + t, ... Each tap of the window is then one run of a plane for
-all rows of the result at once, with a few sums across the edge of each row, which are left out in the end. Where
+some rows of the result at once, with a few sums across the edge of each row, which are left out in the end. Where
 windows are single elements that move by one, the image itself is such a plane. The sums of a few channels of the result
 are computed in registers (`numba_blocks`); a bias, a tensor to be added and a relu follow while they are in the
-first-level cache. Needs the package numba.
+first-level cache. Rows, and blocks of channels, are pieces that threads share. Needs the package numba.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,35 +21,58 @@ import numpy as np
 from passlab.ir.expr import Call
 from passlab.op.nn.conv import check_window
 from passlab.op.nn.sliding import Window
+from passlab.threads import work_together
 from passlab.vm.kernels.fused_product import Array, Remembered, shape_of
 from passlab.vm.kernels.numba_blocks import LANES, SUMS
-from passlab.vm.kernels.numba_loops import DATA_BYTES, by_blocks, by_channel
+from passlab.vm.kernels.numba_loops import DATA_BYTES, by_blocks, by_channel, loop_threads
 
+PIECES = 4  # for each thread, at least: they differ in time, and threads come late
+FEWEST_PLACES = 96  # of the pieces that rows are cut into
+WORTH = 4_000_000  # additions and products of a convolution; smaller ones are done before another thread is awake
+SLOW = 8  # times as long as others take those of channels that have windows of their own
 NOTHING = np.empty((1, 1, 1, 1), np.float32)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the taps of a window find their runs: the planes that are laid out, and the place of each tap in them."""
+    """Where the taps of a window find their runs: the planes that are laid out, and the row and column of each tap."""
 
     window: Array  # strides, then padding before
     planes: Array  # (n, 2)
-    rows: int  # of a plane
+    beyond: int  # rows of a plane that are read besides those where windows begin
     wide: int  # columns of a plane
-    starts: Array
+    taps: tuple[tuple[int, int, int], ...]  # the plane of each, its row and its column
     is_image: bool  # whether the image itself is the only plane
+
+    def starts(self, rows: int) -> Array:
+        """Return the place of each tap in planes of so many rows."""
+        return np.array([(plane * rows + y) * self.wide + x for plane, y, x in self.taps], np.int64)
 
 
 def layout_of(window: Window, kernel: tuple[int, int], size: tuple[int, int]) -> Layout:
     """Return how an image is laid out for a window over it that has `size` places."""
     (s, t), (d, e) = window.strides, window.dilation
-    taps = [(y * d, x * e) for y, x in itertools.product(range(kernel[0]), range(kernel[1]))]
-    planes = sorted({(y % s, x % t) for y, x in taps})
-    rows, wide = size[0] + taps[-1][0] // s, size[1] + taps[-1][1] // t
-    starts = [planes.index((y % s, x % t)) * rows * wide + y // s * wide + x // t for y, x in taps]
+    places = [(y * d, x * e) for y, x in itertools.product(range(kernel[0]), range(kernel[1]))]
+    planes = sorted({(y % s, x % t) for y, x in places})
+    taps = tuple([(planes.index((y % s, x % t)), y // s, x // t) for y, x in places])
     plain = len(taps) == 1 and (s, t) == (1, 1) and not any((*window.before, *window.after))
-    numbers = [np.array(values, np.int64) for values in ((s, t, *window.before), planes, starts)]
-    return Layout(numbers[0], numbers[1], rows, wide, numbers[2], plain)
+    numbers = [np.array(values, np.int64) for values in ((s, t, *window.before), planes)]
+    return Layout(numbers[0], numbers[1], places[-1][0] // s, size[1] + places[-1][1] // t, taps, plain)
+
+
+def cut(size: tuple[int, int], row_bytes: int, wide: int, blocks: int, threads: int) -> tuple[int, int]:
+    """Return how many rows of the result are computed at a time, and the parts that blocks of channels are cut into.
+
+    The data of the rows is read from the second-level cache once for each block. Several threads want more pieces:
+    fewer rows, as long as their vectors are mostly full, then fewer blocks, for which threads lay the same data out.
+    """
+    heights = -(-size[0] * row_bytes // DATA_BYTES)
+    if threads > 1:
+        heights = max(heights, min(threads * PIECES, size[0] * wide // FEWEST_PLACES, size[0]))
+    rows = max(1, -(-size[0] // max(1, heights)))
+    heights = -(-size[0] // rows)
+    parts = 1 if threads == 1 else max(1, min(blocks, -(-threads * PIECES // heights)))
+    return rows, parts
 
 
 def is_convolution(call: Call) -> bool:
@@ -67,11 +91,18 @@ def convolution(call: Call, relu: bool) -> Callable[..., Any]:
     groups, area = int(attrs.groups), shape[2] * shape[3]
     layout = layout_of(check_window(attrs, 2), (kernel[0], kernel[1]), (shape[2], shape[3]))
     whole = layout.is_image and LANES <= area <= DATA_BYTES // (4 * inputs)  # one line of numbers
+    image = layout.is_image and (whole or layout.wide >= LANES)
+    wide, by_itself = area if whole else layout.wide, inputs == 1 < groups
+    threads = loop_threads()
+    if 2 * math.prod(shape) * inputs * math.prod(kernel) * (SLOW if by_itself else 1) < WORTH:
+        threads = 1
+    size = (1, area) if whole else (shape[2], shape[3])
+    rows, parts = cut(size, 4 * inputs * len(layout.planes) * wide, wide, -(-shape[1] // groups // SUMS), threads)
+    plane_rows = (shape[2] if by_itself else rows) + layout.beyond
+    places = (layout.planes, layout.window, plane_rows, wide, layout.starts(plane_rows))
     weights = Remembered(lambda weight: pack(weight, groups))
     biases = Remembered(lambda bias: np.array(bias, np.float32).reshape(-1))
     no_bias = np.zeros(shape[1], np.float32)
-    image = layout.is_image and (whole or layout.wide >= LANES)
-    places = (layout.planes, layout.window, layout.rows, area if whole else layout.wide, layout.starts)
 
     def compute(data: Any, weight: Any, bias: Any = None, other: Any = None, out: Any = None) -> Any:
         result = np.empty(shape, np.float32) if out is None or not out.flags.c_contiguous else out
@@ -81,11 +112,11 @@ def convolution(call: Call, relu: bool) -> Callable[..., Any]:
         if whole:
             to = to.reshape(*shape[:2], 1, area)
             added = NOTHING if other is None else added.reshape(to.shape)
-        ending = (offsets, added, other is not None, relu)
-        if inputs == 1 < groups:
-            by_channel(x, places, factors, ending, to)
+        ending, counter = (offsets, added, other is not None, relu), np.zeros(1, np.int64)
+        if by_itself:
+            work_together(lambda: by_channel(x, places, counter, factors, ending, to), threads)
         else:
-            by_blocks(x, image, places, factors, ending, to)
+            work_together(lambda: by_blocks(x, image, places, (rows, parts, counter), factors, ending, to), threads)
         if out is not None and out is not result:
             out[...] = result
         return result if out is None else out

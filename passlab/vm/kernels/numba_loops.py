@@ -11,12 +11,14 @@ from typing import Any
 import numba
 import numpy as np
 
+from passlab.threads import thread_count
 from passlab.vm.kernels.numba_blocks import (
     LANES,
     LONG,
     SUMS,
     copy_each,
     copy_second,
+    next_number,
     one_vector,
     single_run,
     single_vector,
@@ -26,18 +28,27 @@ from passlab.vm.kernels.numba_blocks import (
 )
 
 DATA_BYTES = 512 << 10  # of the data that rows of the result are computed from: it is read from the second-level cache
+
+
+def loop_threads() -> int:
+    """Return how many threads a compiled loop may have."""
+    return min(thread_count(), int(numba.config.NUMBA_NUM_THREADS))
+
+
 njit: Any = numba.njit(nogil=True, fastmath={"contract"})  # Numba's functions have no types
 
 
-def _lay_out(image: Any, planes: Any, window: Any, rows: int, wide: int, held: Any) -> None:  # pragma: no cover
-    """Lay the channels of an image out as planes, each row with its padding.
+def _lay_out(
+    image: Any, planes: Any, window: Any, top: int, rows: int, wide: int, held: Any
+) -> None:  # pragma: no cover
+    """Lay `rows` rows of each plane of an image out, from its row `top` on, each with its padding.
 
     Whole vectors are written: what lies beyond a row is written again by the next one, or is room at the end.
     """
     s, t, above, left = window
     channels, height, width = image.shape
     for p in range(planes.shape[0]):
-        first_row, first = planes[p, 0] - above, planes[p, 1] - left
+        first_row, first = planes[p, 0] - above + top * s, planes[p, 1] - left
         begin = min(wide, max(0, -(first // t)))
         end = max(begin, min(wide, -((first - width) // t)))
         start = first + begin * t
@@ -120,46 +131,64 @@ def _finish(sums: Any, wide: int, ending: Any, n: int, o: int, r: int, out: Any)
 lay_out, sum_runs, sum_run, finish = njit(_lay_out), njit(_sum_runs), njit(_sum_run), njit(_finish)
 
 
-def _by_blocks(x: Any, image: bool, places: Any, weights: Any, ending: Any, out: Any) -> None:  # pragma: no cover
-    """Convolve with weights (groups, blocks, C, taps, SUMS); where `image`, the image is a plane as it is."""
+def _by_blocks(
+    x: Any, image: bool, places: Any, cuts: Any, weights: Any, ending: Any, out: Any
+) -> None:  # pragma: no cover
+    """Convolve with weights (groups, blocks, C, taps, SUMS); where `image`, the image is a plane as it is.
+
+    `cuts` are the rows of a piece, the parts that the blocks are cut into, and a counter of the pieces that are begun:
+    several threads may run this on the same counter, until there are no more pieces.
+    """
     planes, window, plane_rows, wide, starts = places
+    rows, parts, counter = cuts
     groups, blocks, inputs = weights.shape[:3]
     height, width = out.shape[2:]
     each = out.shape[1] // groups
-    rows = max(1, min(height, DATA_BYTES // (4 * inputs * wide)))
+    heights = -(-height // rows)
+    pieces = x.shape[0] * groups * heights * parts
     sums = np.empty((SUMS, max(LANES, rows * wide)), np.float32)
     area = x.shape[2] * x.shape[3] if image else plane_rows * wide * planes.shape[0] + LANES
     held = np.empty((0 if image else inputs, area), np.float32)
-    for n in range(x.shape[0]):
-        for g in range(groups):
-            part = x[n, g * inputs : (g + 1) * inputs]
-            if not image:
-                lay_out(part, planes, window, plane_rows, wide, held)
-            data = part.reshape((inputs, area)) if image else held
-            for r in range(0, height, rows):
-                end = min(r + rows, height)
-                length = (end - r - 1) * wide + width
-                for b in range(blocks):
-                    sum_runs(data, r * wide, starts, weights[g, b], sums, length)
-                    o, p = g * each + b * SUMS, g * each + min((b + 1) * SUMS, each)
-                    finish(sums, wide, ending, n, o, r, out[n, o:p, r:end])
+    last = -1
+    while True:
+        piece = next_number(counter.ctypes.data)
+        if piece >= pieces:
+            return
+        at, part = divmod(piece, parts)
+        which, row = divmod(at, heights)
+        n, g = divmod(which, groups)
+        r = row * rows
+        end = min(r + rows, height)
+        data = x[n, g * inputs : (g + 1) * inputs]
+        if not image and at != last:
+            lay_out(data, planes, window, r, plane_rows, wide, held)
+            last = at
+        runs = data.reshape((inputs, area)) if image else held
+        first, length = r * wide if image else 0, (end - r - 1) * wide + width
+        for b in range(part * blocks // parts, (part + 1) * blocks // parts):
+            sum_runs(runs, first, starts, weights[g, b], sums, length)
+            o, p = g * each + b * SUMS, g * each + min((b + 1) * SUMS, each)
+            finish(sums, wide, ending, n, o, r, out[n, o:p, r:end])
 
 
-def _by_channel(x: Any, places: Any, weights: Any, ending: Any, out: Any) -> None:  # pragma: no cover
-    """Convolve with weights (C, times, 1, taps, 1): each channel has windows of its own."""
+def _by_channel(x: Any, places: Any, counter: Any, weights: Any, ending: Any, out: Any) -> None:  # pragma: no cover
+    """Convolve with weights (C, times, 1, taps, 1): each channel has windows of its own, and is a piece."""
     planes, window, plane_rows, wide, starts = places
     channels, times = weights.shape[:2]
     height, width = out.shape[2:]
     length = (height - 1) * wide + width
     sums = np.empty((1, max(LANES, length)), np.float32)
     held = np.empty((1, plane_rows * wide * planes.shape[0] + LANES), np.float32)
-    for n in range(x.shape[0]):
-        for c in range(channels):
-            lay_out(x[n, c : c + 1], planes, window, plane_rows, wide, held)
-            for m in range(times):
-                o = c * times + m
-                sum_run(held, starts, weights[c, m], sums, length)
-                finish(sums, wide, ending, n, o, 0, out[n, o : o + 1])
+    while True:
+        piece = next_number(counter.ctypes.data)
+        if piece >= x.shape[0] * channels:
+            return
+        n, c = divmod(piece, channels)
+        lay_out(x[n, c : c + 1], planes, window, 0, plane_rows, wide, held)
+        for m in range(times):
+            o = c * times + m
+            sum_run(held, starts, weights[c, m], sums, length)
+            finish(sums, wide, ending, n, o, 0, out[n, o : o + 1])
 
 
 by_blocks, by_channel = njit(_by_blocks), njit(_by_channel)

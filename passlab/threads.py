@@ -1,0 +1,136 @@
+"""Threads that help with one large job: NumPy and compiled loops let other threads run while they compute.
+
+A job is a function that takes one piece after the other until none is left. Who asks for it works on it, and threads
+of a small pool join in as soon as they are free. Nothing waits for a thread that has not begun, so any number of
+threads may ask, also from inside of a job. Which thread computes a piece never changes its value.
+
+There are as many threads as BLAS may use: OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, else one for each processor.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextvars import copy_context
+from functools import cache
+from queue import SimpleQueue
+
+WORTH = 1 << 18  # bytes that one piece goes over, at least: waking a thread takes as long as copying half of them
+
+
+@cache
+def thread_count() -> int:
+    """Return how many threads one job may have, as the environment said when it was first asked for."""
+    there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "")
+        if value.isdecimal() and int(value) > 0:
+            return min(int(value), there)
+    return there
+
+
+def share(work: Callable[[int], None], pieces: int) -> None:
+    """Call `work` with each number below `pieces`, in threads that help each other. Raises what `work` raises."""
+    numbers = iter(range(pieces))  # each number is taken once, whoever asks
+
+    def job() -> None:
+        for number in numbers:
+            work(number)
+
+    work_together(job, min(pieces, thread_count()))
+
+
+def work_together(job: Callable[[], None], threads: int) -> None:
+    """Run `job` here, and beside it in up to `threads` - 1 others of the pool; return when all of them are done.
+
+    `job` takes pieces that it shares with the other runs of itself, until none is left.
+    """
+    if threads < 2:
+        job()
+        return
+    work = _Job(job)
+    _pool.help(work, threads - 1)
+    try:
+        job()
+    finally:
+        work.close()
+    if work.error is not None:
+        raise work.error
+
+
+class _Job:
+    """A job that threads may join until it is closed."""
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self.run = run
+        self.context = copy_context()  # NumPy keeps there what to do about warnings
+        self.lock = threading.Lock()
+        self.finished = threading.Lock()  # held while the thread that closed it has to wait
+        self.active = 0
+        self.closed = False
+        self.error: BaseException | None = None
+
+    def join(self) -> None:
+        """Help, if the job is still open."""
+        with self.lock:
+            if self.closed:
+                return
+            self.active += 1
+        try:
+            self.context.copy().run(self.run)
+        except BaseException as error:  # noqa: BLE001 - raised where the job was asked for
+            self.error = error
+        with self.lock:
+            self.active -= 1
+            if not self.active and self.finished.locked():
+                self.finished.release()
+
+    def close(self) -> None:
+        """Let nobody join any more, and wait for those who have."""
+        with self.lock:
+            self.closed = True
+            waits = self.active > 0
+            if waits:
+                self.finished.acquire()
+        if waits:
+            self.finished.acquire()
+
+
+class _Pool:
+    """The threads that help; they are started when they are first needed, and again after a fork."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin without threads."""
+        self.lock = threading.Lock()
+        self.jobs: SimpleQueue[_Job] = SimpleQueue()
+        self.size = 0
+
+    def help(self, job: _Job, threads: int) -> None:
+        """Offer a job to so many threads."""
+        if self.size < threads:
+            self._grow(threads)
+        for _ in range(min(threads, self.size)):
+            self.jobs.put(job)
+
+    def _grow(self, threads: int) -> None:
+        with self.lock:
+            while self.size < threads:
+                try:
+                    threading.Thread(target=_work, args=(self.jobs,), name="passlab helper", daemon=True).start()
+                except RuntimeError:  # there are no threads on this platform, or no more of them
+                    return
+                self.size += 1
+
+
+def _work(jobs: SimpleQueue[_Job]) -> None:
+    while True:
+        jobs.get().join()
+
+
+_pool = _Pool()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.forget)
