@@ -283,3 +283,22 @@ def test_upsampling_goes_along_where_only_channels_are_split(use: str):
     assert not brought_back(made)
     got, want = (np.asarray(Evaluator(m).run("main", arguments(mod))) for m in (made, mod))
     np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5)
+
+
+def test_a_projection_keeps_the_effects_of_the_other_fields():
+    """The smallest program where a projection of a moved field lost what the field beside it writes."""
+    mod = infer_module(
+        parse("""
+def @main(%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(8, 4, 3, 3), float32]) {
+  let %r = ref(1f);
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);
+  %1 = (ref_write(%r, 2f), %0);
+  let %y = nn.relu(%1.1);
+  (%y, ref_read(%r))
+}
+""")
+    )
+    result = transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(mod)
+    assert result is not mod
+    (_, expected), (_, cell) = (Evaluator(m).run("main", arguments(mod)) for m in (mod, infer_module(result)))
+    assert float(expected) == float(cell) == 2

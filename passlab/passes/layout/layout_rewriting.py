@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from passlab.analysis.purity import LocalPurity
 from passlab.errors import PasslabError
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, OpCall, is_op_call
@@ -48,6 +49,7 @@ class _Rewriting:
         self._convert = convert
         self._replace = replace
         self._types = NodeTypes()
+        self._purity = LocalPurity()
         self._now: dict[Expr, Expr] = {}
         self._changes: dict[Expr, LayoutChange] = {}
         self._several: dict[Expr, list[LayoutChange | None]] = {}
@@ -196,7 +198,7 @@ class _Rewriting:
         whole = node.tuple_value
         if isinstance(whole, Tuple):
             field = whole.fields[node.index]
-            if field in self._changes:
+            if field in self._changes and all(self._purity.of(f) for f in whole.fields if f is not field):
                 return self.now(field), self._changes[field]
         several = self._several.get(whole)
         if several is None:
