@@ -11,19 +11,16 @@ over that of copying inputs and results: how far from memory's speed it is. Both
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import statistics
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import passlab
-from benchmarks.calibrate import calibrate, in_turns
+from benchmarks.calibrate import argument_parser, in_turns, write_record
 from benchmarks.operators import CALL_MS, GOAL, session
 from passlab import transform
 from passlab.errors import PasslabError
@@ -151,10 +148,9 @@ def summary(results: dict[str, list[dict[str, float]]], missing: list[str]) -> s
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "all_operators")
     parser.add_argument("--only", default="", help="measure the operators with this word in their name")
     parser.add_argument("--elements", default="10000,100000,1000000")
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/all_operators.json"))
     options = parser.parse_args(argv)
     sizes = [int(size) for size in options.elements.split(",")]
     print("operator".ljust(40) + "".join(f"ms at {n}".rjust(16) + "times" + "copies".rjust(8) for n in sizes))
@@ -175,9 +171,7 @@ def main(argv: list[str] | None = None) -> int:
         ]
         print(name.ljust(40) + "".join(cells), flush=True)
     print(summary(results, missing))
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    record = {"machine": calibrate().record(), "results": results, "not measured": missing}
-    options.json.write_text(json.dumps(record, indent=1))
+    write_record(options.json, results, **{"not measured": missing})
     return 0
 
 

@@ -12,7 +12,6 @@ the wall's. OPENBLAS_CORETYPE and the like bind BLAS to older processors, and on
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import statistics
@@ -22,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.calibrate import calibrate, clock, matrix_product, threads
+from benchmarks.calibrate import clock, matrix_product, threads, write_record
 from benchmarks.networks import NETWORKS, inputs
 from passlab import relay, transform
 from passlab.vm import VirtualMachine, compile
@@ -42,9 +41,9 @@ def session(model: Any, arrays: Sequence[Any]) -> Job:
     options.log_severity_level = 3
     options.intra_op_num_threads = threads()
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # its idle threads would slow the others
-    made = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    feed = dict(zip([i.name for i in made.get_inputs()], arrays, strict=True))
-    return lambda: made.run(None, feed)
+    result = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feed = dict(zip([i.name for i in result.get_inputs()], arrays, strict=True))
+    return lambda: result.run(None, feed)
 
 
 def turns(jobs: list[Job], runs: int) -> list[list[float]]:
@@ -66,10 +65,10 @@ def shares(exe: Any, args: Sequence[Any], runs: int) -> dict[str, float]:
     now, spent = clock(), {"BLAS": 0.0, "kernels": 0.0}
 
     def timed(name: str, job: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*given: Any, **named: Any) -> Any:
+        def run(*arguments: Any, **named: Any) -> Any:
             start = now()
             try:
-                return job(*given, **named)
+                return job(*arguments, **named)
             finally:
                 spent[name] += now() - start
 
@@ -82,16 +81,16 @@ def shares(exe: Any, args: Sequence[Any], runs: int) -> dict[str, float]:
     plain, np.matmul = np.matmul, timed("BLAS", np.matmul)  # type: ignore[assignment]
     try:
         vm.run(*args)
-        found = []
+        results = []
         for _ in range(runs):
             spent.update(BLAS=0.0, kernels=0.0)
             start = now()
             vm.run(*args)
             whole = now() - start
-            found.append((spent["BLAS"] / whole, 1 - spent["kernels"] / whole))
+            results.append((spent["BLAS"] / whole, 1 - spent["kernels"] / whole))
     finally:
         np.matmul = plain
-    blas, machine = (statistics.median(column) for column in zip(*found, strict=True))
+    blas, machine = (statistics.median(column) for column in zip(*results, strict=True))
     return {"BLAS": blas, "machine": machine}
 
 
@@ -116,10 +115,10 @@ def measure(name: str, providers: Sequence[str], runs: int) -> dict[str, Any]:
     rows = turns(jobs, runs)
     medians = [statistics.median(column) for column in zip(*rows, strict=True)]
     speeds = [statistics.median([row[0] / row[i] for row in rows]) for i in range(1, 1 + len(machines))]
-    found = shares(compiled(), args, 5)
-    bound = speeds[0] / found["BLAS"] if found["BLAS"] > 0.05 else math.nan
+    actual = shares(compiled(), args, 5)
+    bound = speeds[0] / actual["BLAS"] if actual["BLAS"] > 0.05 else math.nan
     return {
-        "onnxruntime ms": medians[0], "product ms": medians[-1], **found, "bound": bound,
+        "onnxruntime ms": medians[0], "product ms": medians[-1], **actual, "bound": bound,
         "ms": dict(zip(providers, medians[1:-1], strict=True)), "speed": dict(zip(providers, speeds, strict=True)),
     }  # fmt: skip
 
@@ -139,14 +138,12 @@ def compare(networks: Sequence[str], providers: Sequence[str], runs: int, path: 
     print("network".ljust(20) + "onnxruntime ms" + "".join(head.rjust(13) for head in heads))
     results = {}
     for name in networks:
-        found = results[name] = measure(name, providers, runs)
-        cells = [f"{found['ms'][p]:.2f}" for p in providers]
-        cells += [f"{s:.2f}" + (" held" if s >= goal(name, p) else " MISSED") for p, s in found["speed"].items()]
-        cells += [f"{found['BLAS']:.0%}", f"{found['machine']:.0%}", f"{found['bound']:.2f}".replace("nan", "")]
+        result = results[name] = measure(name, providers, runs)
+        cells = [f"{result['ms'][p]:.2f}" for p in providers]
+        cells += [f"{s:.2f}" + (" held" if s >= goal(name, p) else " MISSED") for p, s in result["speed"].items()]
+        cells += [f"{result['BLAS']:.0%}", f"{result['machine']:.0%}", f"{result['bound']:.2f}".replace("nan", "")]
         print(
-            name.ljust(20) + f"{found['onnxruntime ms']:14.2f}" + "".join(cell.rjust(13) for cell in cells), flush=True
+            name.ljust(20) + f"{result['onnxruntime ms']:14.2f}" + "".join(cell.rjust(13) for cell in cells), flush=True
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    record = {"machine": calibrate().record(), "threads": threads(), "environment": bound, "results": results}
-    path.write_text(json.dumps(record, indent=1))
+    write_record(path, results, threads=threads(), environment=bound)
     return 0

@@ -1,13 +1,16 @@
-"""How fast this machine is: a pure-Python loop and a matrix product, the units that reference figures are scaled by."""
+"""How fast this machine is, in a pure-Python loop and a matrix product; and what benchmarks share to report figures."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -17,8 +20,8 @@ REFERENCE_GEMM_MS = 8.8  # a float32 product of 1024 x 1024 matrices, on the mac
 
 def threads() -> int:
     """Return how many threads BLAS uses: what OPENBLAS_NUM_THREADS or OMP_NUM_THREADS say, else one for each core."""
-    given = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")
-    return int(given) if given else os.cpu_count() or 1
+    setting = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS")
+    return int(setting) if setting else os.cpu_count() or 1
 
 
 def clock() -> Callable[[], float]:
@@ -55,10 +58,10 @@ def in_turns(jobs: list[Callable[[], object]], runs: int) -> list[float]:
 
 
 def matrix_product() -> Callable[[], object]:
-    """Return a job: the float32 product of 1024 x 1024 matrices that speed is told in."""
+    """Return a job: the float32 product of 1024 x 1024 matrices that speeds are multiples of."""
     a, b = np.random.default_rng(0).random((2, 1024, 1024), np.float32)
-    made = np.empty_like(a)
-    return lambda: np.matmul(a, b, out=made)
+    product = np.empty_like(a)
+    return lambda: np.matmul(a, b, out=product)
 
 
 def _loop() -> int:
@@ -94,3 +97,26 @@ def calibrate() -> Machine:
     return Machine(
         median_ms(_loop, 3), median_ms(lambda: a @ a, 9), platform.python_version(), np.__version__, platform.machine()
     )
+
+
+def argument_parser(doc: str, name: str) -> argparse.ArgumentParser:
+    """Return a parser of the command line of a benchmark, with the option `--json FILE` for its record."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, default=Path(f"benchmarks/out/{name}.json"))
+    return parser
+
+
+def print_figures(figures: Mapping[str, float], goals: Mapping[str, float]) -> None:
+    """Print a line for each figure, with its goal where it has one: figures below their goals hold."""
+    width = max(map(len, figures))
+    for name, value in figures.items():
+        goal = goals.get(name)
+        held = "" if goal is None else f"   goal {goal:g}: {'held' if value < goal else 'MISSED'}"
+        print(f"  {name:{width}}{value:16.3f}{held}")
+
+
+def write_record(path: Path, results: object, machine: Machine | None = None, **more: object) -> None:
+    """Write results as JSON beside the measurements of the machine, which are taken now unless they are given."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    record = {"machine": (machine or calibrate()).record(), **more, "results": results}
+    path.write_text(json.dumps(record, indent=1), encoding="utf-8")

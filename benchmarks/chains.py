@@ -7,16 +7,13 @@ Two shapes: one expression of N nested calls, and N nested lets. Microseconds an
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import passlab
-from benchmarks.calibrate import calibrate, median_ms
+from benchmarks.calibrate import argument_parser, calibrate, median_ms, write_record
 from passlab import relay, transform
 from passlab.infer import infer_module
 from passlab.text.parser import parse as parse_only
@@ -63,9 +60,8 @@ def measure(text: str, n: int) -> dict[str, float]:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "chains")
     parser.add_argument("--sizes", default="1000,10000,100000")
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/chains.json"))
     options = parser.parse_args(argv)
     machine = calibrate()
     results: dict[str, dict[str, float]] = {}
@@ -78,8 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         for step, here in figures.items():
             goal = GOALS.get(step, 10.0) * machine.slowness
             print(f"  {step:24}{here:9.2f}   goal {goal:7.1f}   {'held' if here <= goal else 'MISSED'}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": machine.record(), "results": results}, indent=1))
+    write_record(options.json, results, machine)
     return 0
 
 

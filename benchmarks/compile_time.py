@@ -8,16 +8,13 @@ Every pass is timed on a module that was parsed and typed afresh, so that no cac
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import statistics
 import sys
-from pathlib import Path
 from typing import Any
 
 import passlab
-from benchmarks.calibrate import calibrate, median_ms
+from benchmarks.calibrate import argument_parser, calibrate, median_ms, write_record
 from passlab import relay, transform
 from passlab.text.parser import parse as parse_only
 
@@ -113,10 +110,9 @@ def table(results: dict[str, dict[str, float]], slowness: float) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "compile_time")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--networks", default=",".join(REFERENCE))
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/compile_time.json"))
     options = parser.parse_args(argv)
     before = calibrate()
     results = {name: measure(name, options.runs) for name in options.networks.split(",")}
@@ -125,9 +121,7 @@ def main(argv: list[str] | None = None) -> int:
     print(f"calibration loop {before.loop_ms:.0f} ms before, {after.loop_ms:.0f} ms after (reference machine: 87 ms)")
     print(f"reference figures are scaled by {slowness:.2f}")
     print(table(results, slowness))
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    record = {"machine": before.record(), "after": after.record(), "results": results}
-    options.json.write_text(json.dumps(record, indent=1))
+    write_record(options.json, results, before, after=after.record())
     return 0
 
 

@@ -56,13 +56,14 @@ def main(arguments: Sequence[str]) -> int:
         Evaluator._loop = counted  # type: ignore[method-assign]
         wall, processor = time.perf_counter(), time.process_time()
         try:
-            found = lab.culprit(mod, [BEFORE, leaky, AFTER])
+            culprit = lab.culprit(mod, [BEFORE, leaky, AFTER])
         finally:
             Evaluator._loop = plain  # type: ignore[method-assign]
         wall, processor = time.perf_counter() - wall, time.process_time() - processor
         one = sum(runs) / max(len(runs), 1)
         print(
-            f"ResNet-{layers}: {found.name} ({found.where}), {wall:.1f} s, {processor:.1f} s of the processor, ", end=""
+            f"ResNet-{layers}: {culprit.name} ({culprit.where}), {wall:.1f} s, {processor:.1f} s of the processor, ",
+            end="",
         )
         print(f"{len(runs)} runs of {one:.2f} s: as long as {processor / max(one, 1e-9):.0f} runs")
     return 0

@@ -59,15 +59,15 @@ def measure(path: Path) -> dict[str, int]:
 def _made(folder: Path) -> list[Path]:
     """Dumps of the sort program by every `clang` that is installed."""
     (folder / "sort.c").write_text(SORT)
-    made = []
+    results = []
     for version in range(30, 12, -1):
         tool = shutil.which(f"clang-{version}")
         if tool is not None:
             path = folder / f"sort-{version}.txt"
             command = [tool, "-O2", "-S", "-emit-llvm", "-o", "/dev/null", "-mllvm", "-print-after-all", "sort.c"]
             path.write_bytes(subprocess.run(command, cwd=folder, capture_output=True, check=True).stderr)
-            made.append(path)
-    return made
+            results.append(path)
+    return results
 
 
 def main(argv: list[str]) -> None:

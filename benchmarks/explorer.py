@@ -11,8 +11,6 @@ time between two frames meanwhile. The first picture of a recording: `benchmarks
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -22,7 +20,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page
 
 import passlab
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, write_record
 from passlab.display import graph_view
 from passlab.display.page import write
 from passlab.display.recording import recording_view
@@ -135,9 +133,8 @@ def graph_figures(chrome: Browser) -> dict[str, dict[str, float]]:
 
 def main(argv: list[str]) -> None:
     """Measure, print a table and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argument_parser(__doc__, "explorer")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--json", default="benchmarks/out/explorer.json")
     options = parser.parse_args(argv)
     chromium = find_chromium()
     if chromium is None:
@@ -157,9 +154,7 @@ def main(argv: list[str]) -> None:
         rows |= graph_figures(chrome)
     for name, row in rows.items():
         print(f"{name:<28}", "  ".join(f"{what} {value:,.1f}" for what, value in row.items()))
-    record = Path(options.json)
-    record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps({"machine": calibrate().record(), "rows": rows}, indent=1), encoding="utf-8")
+    write_record(options.json, rows)
 
 
 if __name__ == "__main__":

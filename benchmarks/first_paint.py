@@ -10,8 +10,6 @@ more than the wall's. Needs a Chromium.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -22,7 +20,7 @@ import numpy as np
 from playwright.sync_api import Browser
 
 import passlab
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, write_record
 from benchmarks.vm_time import LOOP
 from passlab import vm
 from passlab.display.page import write
@@ -68,16 +66,15 @@ def opened(chrome: Browser, path: Path) -> dict[str, float]:
     page.goto(path.as_uri())
     first = page.evaluate(_PAINTED)
     page.wait_for_timeout(400)
-    told: dict[str, Any] = {m["name"]: m["value"] for m in tools.send("Performance.getMetrics")["metrics"]}
+    table: dict[str, Any] = {m["name"]: m["value"] for m in tools.send("Performance.getMetrics")["metrics"]}
     context.close()
-    return {"first picture": first, "main thread": told["TaskDuration"] * 1000, "nodes": told["Nodes"]}
+    return {"first picture": first, "main thread": table["TaskDuration"] * 1000, "nodes": table["Nodes"]}
 
 
 def main(argv: list[str]) -> None:
     """Measure, print a table and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argument_parser(__doc__, "first_paint")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--json", default="benchmarks/out/first_paint.json")
     options = parser.parse_args(argv)
     chromium = find_chromium()
     if chromium is None:
@@ -87,15 +84,13 @@ def main(argv: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder, browser(chromium) as chrome:
         names = write_pages(Path(folder))
         opened(chrome, Path(folder) / "blank.html")  # the browser's own start
-        found = [{name: opened(chrome, Path(folder) / f"{name}.html") for name in names} for _ in range(options.rounds)]
+        turns = [{name: opened(chrome, Path(folder) / f"{name}.html") for name in names} for _ in range(options.rounds)]
         for name in names:
-            rows[name] = {what: statistics.median(turn[name][what] for turn in found) for what in found[0][name]}
+            rows[name] = {what: statistics.median(turn[name][what] for turn in turns) for what in turns[0][name]}
             rows[name]["kilobytes"] = (Path(folder) / f"{name}.html").stat().st_size / 1000
     for name, row in rows.items():
         print(f"{name:<24}", "  ".join(f"{what} {value:,.0f}" for what, value in row.items()))
-    path = Path(options.json)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"machine": calibrate().record(), "rows": rows}, indent=1), encoding="utf-8")
+    write_record(options.json, rows)
 
 
 if __name__ == "__main__":

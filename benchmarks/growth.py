@@ -10,18 +10,15 @@ Steps that grow beyond `GROWTH` are marked, and those listed that were given up 
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from time import process_time
 from typing import Any
 
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, calibrate, write_record
 from benchmarks.shapes import SHAPES
 from passlab import limits, relay, transform
 from passlab.diffing.diff import diff
@@ -117,12 +114,11 @@ def growth(figures: list[float]) -> float:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "growth")
     parser.add_argument("--sizes", default="250,1500")
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--steps", default=",".join(STEPS))
     parser.add_argument("--patience", type=int, default=30)
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/growth.json"))
     options = parser.parse_args(argv)
     sizes = [int(size) for size in options.sizes.split(",")]
     if len(sizes) < 2:
@@ -143,8 +139,7 @@ def main(argv: list[str] | None = None) -> int:
                 mark = "   GROWS" if growth(figures) > GROWTH else ""
                 shown = "".join(f"{figure:12.1f}" for figure in figures)
                 print(f"  {step:26}{shown}{growth(figures):12.2f}{mark}", flush=True)
-                options.json.parent.mkdir(parents=True, exist_ok=True)
-                options.json.write_text(json.dumps({"machine": machine.record(), "results": results}, indent=1))
+                write_record(options.json, results, machine)
     return 0
 
 

@@ -10,19 +10,16 @@ stays empty without the `bench` extra. With OPENBLAS_NUM_THREADS=1 the processor
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
 import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.calibrate import calibrate, in_turns, matrix_product, threads
+from benchmarks.calibrate import argument_parser, calibrate, in_turns, matrix_product, threads, write_record
 from passlab.ir.op import Op
 
 GOAL = 0.5  # share of the speed of the matrix product, for 3x3 and 1x1 convolutions
@@ -61,8 +58,8 @@ def pool(name: str, onnx: str, kernel: int, stride: int) -> Kernel:
     """A pooling of a large image."""
     pad, out = kernel // 2, 112 // stride
     attrs = {"pool_size": (kernel,) * 2, "strides": (stride,) * 2, "padding": (pad,) * 2}
-    given = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
-    return Kernel(name, ((1, 64, 112, 112),), attrs, (onnx, given), 64 * out * out * kernel**2)
+    table = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "pads": [pad] * 4}
+    return Kernel(name, ((1, 64, 112, 112),), attrs, (onnx, table), 64 * out * out * kernel**2)
 
 
 KERNELS: dict[str, Kernel] = {
@@ -155,16 +152,15 @@ def measure(kernel: Kernel, repeat: int) -> dict[str, float]:
     ours, unit, *rest = in_turns(jobs, repeat)
     seconds = ours / 1e3
     speed = kernel.work / seconds / 1e9
-    found = {"ms": seconds * 1e3, "gflops": speed, "share": speed / (2 * 1024**3 / unit / 1e6)}
-    return found | ({"onnxruntime_ms": rest[0]} if rest else {})
+    table = {"ms": seconds * 1e3, "gflops": speed, "share": speed / (2 * 1024**3 / unit / 1e6)}
+    return table | ({"onnxruntime_ms": rest[0]} if rest else {})
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "kernels")
     parser.add_argument("--repeat", type=int, default=15)
     parser.add_argument("--only", default="", help="measure the kernels with this word in their name")
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/kernels.json"))
     options = parser.parse_args(argv)
     machine = calibrate()
     results: dict[str, dict[str, float]] = {}
@@ -172,13 +168,12 @@ def main(argv: list[str] | None = None) -> int:
     for name, kernel in KERNELS.items():
         if options.only not in name:
             continue
-        found = results[name] = measure(kernel, options.repeat)
-        goal = "" if not kernel.held else "held" if found["share"] >= GOAL else "MISSED"
-        theirs = found.get("onnxruntime_ms", math.nan) / found["ms"]
+        result = results[name] = measure(kernel, options.repeat)
+        goal = "" if not kernel.held else "held" if result["share"] >= GOAL else "MISSED"
+        theirs = result.get("onnxruntime_ms", math.nan) / result["ms"]
         shown = "" if math.isnan(theirs) else f"{theirs:.0%}"
-        print(f"{name:42}{found['ms']:8.2f}{found['gflops']:10.1f}{found['share']:10.0%} {goal:8}{shown:>12}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": machine.record(), "results": results}, indent=1))
+        print(f"{name:42}{result['ms']:8.2f}{result['gflops']:10.1f}{result['share']:10.0%} {goal:8}{shown:>12}")
+    write_record(options.json, results, machine)
     return 0
 
 

@@ -11,15 +11,13 @@ others use the machine, the kernel's processor time says more than the wall's.
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import tempfile
 from pathlib import Path
 
 import nbformat
 
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, write_record
 from benchmarks.explorer import PASSES
 from tests.browser.lab_page import LabPage, browser
 from tests.browser.lab_server import LabServer
@@ -83,17 +81,16 @@ def measured(rounds: int) -> dict[str, dict[str, float]]:
                 with LabPage.opened(server, chrome, file) as page:
                     rows[name].append(first_picture(page))
     return {
-        name: {what: statistics.median(row[what] for row in found) for what in found[0]}
-        | {"least": min(row["first picture"] for row in found)}
-        for name, found in rows.items()
+        name: {what: statistics.median(row[what] for row in result) for what in result[0]}
+        | {"least": min(row["first picture"] for row in result)}
+        for name, result in rows.items()
     }
 
 
 def main(argv: list[str]) -> None:
     """Measure, print a table and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argument_parser(__doc__, "lab_paint")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", default="benchmarks/out/lab_paint.json")
     options = parser.parse_args(argv)
     if find_chromium() is None:
         print("no Chromium found: apt-get install chromium, or set PASSLAB_CHROMIUM to its path")
@@ -101,9 +98,7 @@ def main(argv: list[str]) -> None:
     rows = measured(options.rounds)
     for name, row in rows.items():
         print(f"{name:<28}", "  ".join(f"{what} {value:,.1f}" for what, value in row.items()))
-    record = Path(options.json)
-    record.parent.mkdir(parents=True, exist_ok=True)
-    record.write_text(json.dumps({"machine": calibrate().record(), "rows": rows}, indent=1), encoding="utf-8")
+    write_record(options.json, rows)
 
 
 if __name__ == "__main__":

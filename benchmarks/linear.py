@@ -9,16 +9,13 @@ ones fit into the caches of the processor, which says nothing of the algorithm.)
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from time import process_time
 from typing import Any
 
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, calibrate, write_record
 from benchmarks.chains import calls, lets
 from passlab import limits
 from passlab.infer import infer_module
@@ -33,8 +30,8 @@ def timed(job: Callable[[], Any], per: float) -> tuple[float, Any]:
     """Return microseconds an operator, and what the job returned."""
     gc.collect()
     start = process_time()
-    made = job()
-    return (process_time() - start) * per, made
+    result = job()
+    return (process_time() - start) * per, result
 
 
 def measure(text: str, n: int) -> dict[str, float]:
@@ -54,10 +51,9 @@ def measure(text: str, n: int) -> dict[str, float]:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "linear")
     parser.add_argument("--sizes", default="10000,100000,1000000")
     parser.add_argument("--shapes", default="calls,lets")
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/linear.json"))
     options = parser.parse_args(argv)
     sizes = [int(size) for size in options.sizes.split(",")]
     shapes = [SHAPES[name] for name in options.shapes.split(",")]
@@ -78,8 +74,7 @@ def main(argv: list[str] | None = None) -> int:
             growth = figures[-1] / figures[-2] if figures[0] > 0.05 else 1.0  # below that it is constant time
             held = "linear" if growth <= GROWTH else "MISSED"
             print(f"  {step:18}" + "".join(f"{figure:12.2f}" for figure in figures) + f"{growth:12.2f}   {held}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": machine.record(), "results": results}, indent=1))
+    write_record(options.json, results, machine)
     return 0
 
 

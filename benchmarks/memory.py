@@ -10,9 +10,7 @@ between the two would grow for ever. A view is made a widget, told to show, and 
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import passlab
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, write_record
 from benchmarks.recording import fresh, kept_bytes, pipeline
 from passlab import relay, transform
 from passlab.ir.expr import Constant
@@ -59,15 +57,15 @@ def recorded() -> dict[str, float]:
     """Return the bytes of a recording of 60 passes, and of the arrays in its programs."""
     mod, params = relay.testing.resnet.get_workload(num_layers=50)
     text = mod.astext()
-    made: list[Any] = []
+    results: list[Any] = []
 
     def job() -> Any:
-        made[:] = [passlab.record(fresh(text, params), pipeline(), opt_level=4)]
-        return made[0]
+        results[:] = [passlab.record(fresh(text, params), pipeline(), opt_level=4)]
+        return results[0]
 
     kept = kept_bytes(job)
     arrays: dict[int, int] = {}
-    for module in {id(e.after): e.after for e in made[0].events}.values():
+    for module in {id(e.after): e.after for e in results[0].events}.values():
         for function in module.functions.values():
             for node in post_order(function):
                 if isinstance(node, Constant):
@@ -102,24 +100,22 @@ def jobs() -> dict[str, Callable[[], Any]]:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "memory")
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--recordings", type=int, default=1_000)
     parser.add_argument("--views", type=int, default=1_000)
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/memory.json"))
     options = parser.parse_args(argv)
     results: dict[str, dict[str, float]] = {"recording of 60 passes over resnet50": recorded()}
     for name, job in jobs().items():
-        found = results[name] = growth(job, getattr(options, name))
-        held = "held" if found["growth"] <= GROWTH_GOAL_KB else "MISSED"
-        print(f"{name:12}{found['rounds']:8} rounds: {found['after a third']:9} KB after a third, "
-              f"{found['after all']:9} after all   {held}", flush=True)  # fmt: skip
+        result = results[name] = growth(job, getattr(options, name))
+        held = "held" if result["growth"] <= GROWTH_GOAL_KB else "MISSED"
+        print(f"{name:12}{result['rounds']:8} rounds: {result['after a third']:9} KB after a third, "
+              f"{result['after all']:9} after all   {held}", flush=True)  # fmt: skip
     kept = results["recording of 60 passes over resnet50"]
     held = "held" if kept["of the arrays"] <= GOAL else "MISSED"
     print(f"a recording of 60 passes over resnet50: {kept['bytes'] / 1e6:.1f} MB, {kept['of the arrays']:.3f} times "
           f"the arrays of its programs ({held}), {kept['of the weights']:.2f} times the module's weights")  # fmt: skip
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": calibrate().record(), "results": results}, indent=1))
+    write_record(options.json, results)
     return 0
 
 

@@ -8,16 +8,14 @@ last that reads it. Inputs and parameters are not planned and not counted.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from itertools import accumulate
 from math import prod
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.vm_time import workload
+from benchmarks.calibrate import argument_parser, write_record
+from benchmarks.networks import NETWORKS
 from passlab import transform
 from passlab.executor import Graph, build
 
@@ -43,24 +41,27 @@ def shared_storages(graph: Graph) -> int:
 
 def measure(name: str) -> dict[str, float]:
     """Return the bytes planned for a network, the lower bound and their ratio."""
-    mod, params = workload(name)
+    mod, params = NETWORKS[name]()
     with transform.PassContext(opt_level=3):
-        made = build(mod, params=params)
-    planned, bound = made.module().storage_bytes, lower_bound(made.graph)
-    return {"planned": planned, "storages": shared_storages(made.graph), "lower bound": bound, "ratio": planned / bound}
+        factory = build(mod, params=params)
+    planned, bound = factory.module().storage_bytes, lower_bound(factory.graph)
+    return {
+        "planned": planned,
+        "storages": shared_storages(factory.graph),
+        "lower bound": bound,
+        "ratio": planned / bound,
+    }
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argument_parser(__doc__, "memory_plan")
     parser.add_argument("--networks", default="mlp,resnet18,resnet50,mobilenet,squeezenet,dcgan")
-    parser.add_argument("--json", type=Path)
     options = parser.parse_args(arguments)
     record = {name: measure(name) for name in options.networks.split(",")}
     print(f"{'network':<12} {'planned':>12} {'storages':>12} {'lower bound':>12} {'ratio':>6}")
     for name, row in record.items():
         print(f"{name:<12} {row['planned']:>12,} {row['storages']:>12,} {row['lower bound']:>12,} {row['ratio']:>6.2f}")
-    if options.json:
-        options.json.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    write_record(options.json, record)
     return 0
 
 

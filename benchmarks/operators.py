@@ -10,18 +10,15 @@ where there is nothing else to compare with. All take turns; one thread, process
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
-import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import passlab
-from benchmarks.calibrate import calibrate, in_turns
+from benchmarks.calibrate import argument_parser, in_turns, write_record
 from benchmarks.operator_cases import BY_HAND, CASES
 from passlab import relay
 from passlab.errors import PasslabError
@@ -32,7 +29,7 @@ CALL_MS = 0.02  # what a call costs at all, here and in onnxruntime; below, size
 Job = Callable[[], Any]
 
 
-def made(shape: tuple[int, ...], kind: str, size: int, rng: Any) -> Any:
+def random_array(shape: tuple[int, ...], kind: str, size: int, rng: Any) -> Any:
     """Return an input of a kind (see `operator_cases`)."""
     if kind == "i":
         return rng.integers(0, size, shape)
@@ -68,19 +65,19 @@ def session(mod: Any, arrays: dict[str, Any]) -> Job | None:
     options.log_severity_level, options.intra_op_num_threads = 4, 1
     try:
         model = relay.to_onnx(mod).SerializeToString()
-        made = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        feed = dict(zip([i.name for i in made.get_inputs()], arrays.values(), strict=True))
-        made.run(None, feed)
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        feed = dict(zip([i.name for i in session.get_inputs()], arrays.values(), strict=True))
+        session.run(None, feed)
     except (PasslabError, state.NotImplemented, state.Fail, state.InvalidGraph, state.InvalidArgument):
         return None
-    return lambda: made.run(None, feed)
+    return lambda: session.run(None, feed)
 
 
 def measure(name: str, size: int) -> dict[str, float | str]:
     """Return the milliseconds of one operator at one size, and of what it is compared with."""
     expression, inputs = CASES[name]
     rng = np.random.default_rng(0)
-    arrays = {key: made(shape(size), kind, size, rng) for key, (shape, kind) in inputs.items()}
+    arrays = {key: random_array(shape(size), kind, size, rng) for key, (shape, kind) in inputs.items()}
     mod = program(expression, arrays, size)
     vm, values = VirtualMachine(compile(mod)), list(arrays.values())
     results = vm.run(*values)
@@ -95,21 +92,20 @@ def measure(name: str, size: int) -> dict[str, float | str]:
         by_hand = BY_HAND[name]
         np.testing.assert_allclose(np.asarray(by_hand(*values)), np.asarray(results[0]), rtol=1e-3, atol=1e-4)
         jobs["by hand"] = lambda: by_hand(*values)
-    found: dict[str, float | str] = dict(zip(jobs, in_turns([*jobs.values()], 7), strict=True))
-    rivals = {key: float(found[key]) for key in ("onnxruntime", "by hand") if key in found}
+    result: dict[str, float | str] = dict(zip(jobs, in_turns([*jobs.values()], 7), strict=True))
+    rivals = {key: float(result[key]) for key in ("onnxruntime", "by hand") if key in result}
     if rivals:
         best = min(rivals, key=rivals.__getitem__)
-        found |= {"times": (float(found["ms"]) + CALL_MS) / (rivals[best] + CALL_MS), "beside": best}
-    found["copies"] = float(found["ms"]) / (float(found["copy"]) + CALL_MS)
-    return found
+        result |= {"times": (float(result["ms"]) + CALL_MS) / (rivals[best] + CALL_MS), "beside": best}
+    result["copies"] = float(result["ms"]) / (float(result["copy"]) + CALL_MS)
+    return result
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "operators")
     parser.add_argument("--only", default="", help="measure the operators with this word in their name")
     parser.add_argument("--sizes", default="16,64,256")
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/operators.json"))
     options = parser.parse_args(argv)
     sizes = [int(size) for size in options.sizes.split(",")]
     print("operator".ljust(36) + "".join(f"ms at {n}".rjust(14) + "times" + "copies".rjust(9) for n in sizes))
@@ -117,14 +113,13 @@ def main(argv: list[str] | None = None) -> int:
     for name in [case for case in CASES if options.only in case]:
         row = results[name] = {size: measure(name, size) for size in sizes}
         cells = ""
-        for found in row.values():
-            times = f"{found['times']:.1f}" if "times" in found else ""
-            cells += f"{found['ms']:14.3f}{times:>5}{found['copies']:9.0f}"
-        worst = max([float(found.get("times", 0.0)) for found in row.values()])
-        beside = next((found["beside"] for found in row.values() if "beside" in found), "")
+        for figures in row.values():
+            times = f"{figures['times']:.1f}" if "times" in figures else ""
+            cells += f"{figures['ms']:14.3f}{times:>5}{figures['copies']:9.0f}"
+        worst = max([float(figures.get("times", 0.0)) for figures in row.values()])
+        beside = next((figures["beside"] for figures in row.values() if "beside" in figures), "")
         print(name.ljust(36) + cells + f"  {beside}" + ("  MISSED" if worst > GOAL else ""), flush=True)
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": calibrate().record(), "results": results}, indent=1))
+    write_record(options.json, results)
     return 0
 
 

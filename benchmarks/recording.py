@@ -11,18 +11,15 @@ passes that rewrite everything (SimplifyInference, FoldScaleAxis, SimplifyExpr, 
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import statistics
 import sys
 import tracemalloc
-from pathlib import Path
 from time import process_time
 from typing import Any
 
 import passlab
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, calibrate, print_figures, write_record
 from passlab import relay, transform
 from passlab.infer import infer_module
 from passlab.rewriting.parameters import bind_params
@@ -55,11 +52,11 @@ def timed(text: str, recorded: bool, params: dict[str, Any] | None = None) -> tu
     gc.collect()
     start = process_time()
     if recorded:
-        made: Any = passlab.record(mod, passes, opt_level=4)
+        result: Any = passlab.record(mod, passes, opt_level=4)
     else:
         with transform.PassContext(opt_level=4):
-            made = passes(mod)
-    return process_time() - start, made
+            result = passes(mod)
+    return process_time() - start, result
 
 
 def added_percent(text: str, runs: int) -> tuple[float, float]:
@@ -77,20 +74,19 @@ def kept_bytes(make: Any) -> int:
     """Return the bytes that stay allocated while only what `make()` returns is kept."""
     gc.collect()
     tracemalloc.start()
-    made = make()
+    result = make()
     gc.collect()
     kept = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert made is not None
+    assert result is not None
     return kept
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "recording")
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--network", default="resnet50", choices=DEPTHS)
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/recording.json"))
     options = parser.parse_args(argv)
     machine = calibrate()
     workload, params = relay.testing.resnet.get_workload(num_layers=DEPTHS[options.network])
@@ -109,12 +105,8 @@ def main(argv: list[str] | None = None) -> int:
         "modules of memory": kept / module, "nodes of the last module, bytes": last, "nodes of all, bytes": nodes,
     }  # fmt: skip
     print(f"{len(PASSES)} passes over {options.network}; this machine is {machine.slowness:.2f} times the reference")
-    for name, value in figures.items():
-        goal = GOALS.get(name)
-        held = "" if goal is None else f"   goal {goal:g}: {'held' if value < goal else 'MISSED'}"
-        print(f"  {name:32}{value:16.2f}{held}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": machine.record(), "results": figures}, indent=1))
+    print_figures(figures, GOALS)
+    write_record(options.json, figures, machine)
     return 0
 
 

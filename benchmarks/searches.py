@@ -10,17 +10,14 @@ pipeline that makes some activations leaky (`benchmarks.culprit`), down to the r
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from time import process_time
 from typing import Any
 
 import numpy as np
 
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, print_figures, write_record
 from benchmarks.culprit import AFTER, BEFORE, leaky
 from benchmarks.recording import pipeline
 from passlab import instrument, lab, relay, transform
@@ -53,8 +50,8 @@ def measure(layers: int) -> dict[str, float]:
     alone = seconds(lambda: validated(mod, []))[0]
     checking = instrument.Validate(inputs=[image])
     whole = seconds(lambda: validated(mod, [checking]))[0]
-    bisecting, found = seconds(lambda: located(mod))
-    reducing, _ = seconds(found.reduce)
+    bisecting, result = seconds(lambda: located(mod))
+    reducing, _ = seconds(result.reduce)
     return {
         "plain run s": plain, "passes s": alone, "checks": len(checking.checks), "validation s": whole - alone,
         "validation, plain runs": (whole - alone) / plain, "bisection s": bisecting, "reduction s": reducing,
@@ -64,26 +61,21 @@ def measure(layers: int) -> dict[str, float]:
 
 def located(mod: Any) -> Any:
     """Return the bisection, with the rewrite and the needed passes found."""
-    found = lab.bisect(mod, [BEFORE, leaky, AFTER])
-    assert found.event is not None
-    assert found.needed
-    assert found.rewrite is not None
-    return found
+    bisection = lab.bisect(mod, [BEFORE, leaky, AFTER])
+    assert bisection.event is not None
+    assert bisection.needed
+    assert bisection.rewrite is not None
+    return bisection
 
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "searches")
     parser.add_argument("--layers", type=int, default=50, choices=(18, 50))
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/searches.json"))
     options = parser.parse_args(argv)
     figures = measure(options.layers)
-    for name, value in figures.items():
-        goal = GOALS.get(name)
-        held = "" if goal is None else f"   goal {goal:g}: {'held' if value < goal else 'MISSED'}"
-        print(f"  {name:28}{value:10.2f}{held}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": calibrate().record(), "results": figures}, indent=1))
+    print_figures(figures, GOALS)
+    write_record(options.json, figures)
     return 0
 
 

@@ -121,16 +121,16 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 def tools() -> dict[str, Callable[[Any], Any]]:
     """The tools that are installed, by name."""
-    found: dict[str, Callable[[Any], Any]] = {"passlab": lambda model: simplify(model).model()}
+    table: dict[str, Callable[[Any], Any]] = {"passlab": lambda model: simplify(model).model()}
     if importlib.util.find_spec("onnxsim"):
         import onnxsim
 
-        found["onnxsim"] = lambda model: onnxsim.simplify(model)[0]
+        table["onnxsim"] = lambda model: onnxsim.simplify(model)[0]
     if importlib.util.find_spec("onnxslim"):
         import onnxslim
 
-        found["onnxslim"] = onnxslim.slim
-    return found
+        table["onnxslim"] = onnxslim.slim
+    return table
 
 
 # The peak of a process is reset before the tool runs, for imports may have taken more. Linux only.

@@ -10,8 +10,6 @@ Modules are compiled to bytecode before, as an installer does it: by the first o
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import subprocess
 import sys
@@ -19,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import passlab
-from benchmarks.calibrate import calibrate
+from benchmarks.calibrate import argument_parser, print_figures, write_record
 from benchmarks.recording import pipeline
 from passlab import relay
 
@@ -67,17 +65,12 @@ def measure(runs: int) -> dict[str, float]:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "start")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/start.json"))
     options = parser.parse_args(argv)
     figures = measure(options.runs)
-    for name, value in figures.items():
-        goal = GOALS.get(name)
-        held = "" if goal is None else f"   goal {goal:g}: {'held' if value < goal else 'MISSED'}"
-        print(f"  {name:30}{value:10.3f}{held}")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps({"machine": calibrate().record(), "results": figures}, indent=1))
+    print_figures(figures, GOALS)
+    write_record(options.json, figures)
     return 0
 
 

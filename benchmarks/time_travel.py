@@ -9,16 +9,13 @@ a few thousand instructions again).
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from time import process_time
 
 import numpy as np
 
 import passlab
-from benchmarks.calibrate import calibrate, median_ms
+from benchmarks.calibrate import argument_parser, median_ms, write_record
 from benchmarks.vm_time import LOOP
 from passlab import limits
 from passlab.debugger.debugger import Debugger
@@ -83,10 +80,10 @@ def median_slice(view: StepperView) -> float:
     """Return how long a kernel that gathers all values for a stepper is away at most, the median of three times."""
     longest = []
     for _ in range(3):
-        slices, times, found = view.slices(), [], None
-        while found is None:
+        slices, times, drawn = view.slices(), [], None
+        while drawn is None:
             start = process_time()
-            found = next(slices)
+            drawn = next(slices)
             times.append(process_time() - start)
         longest.append(1000 * max(times))
     return float(np.median(longest))
@@ -106,15 +103,12 @@ def forking() -> dict[str, float]:
 
 def main(argv: list[str]) -> None:
     """Measure, print a table and write the record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", default="benchmarks/out/time_travel.json")
+    parser = argument_parser(__doc__, "time_travel")
     options = parser.parse_args(argv)
     rows = {**recording(), **reaching(), **pages(), **forking()}
     for what, value in rows.items():
         print(f"{what:<64} {value:>10.2f}")
-    path = Path(options.json)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"machine": calibrate().record(), "rows": rows}, indent=1), encoding="utf-8")
+    write_record(options.json, rows)
 
 
 if __name__ == "__main__":

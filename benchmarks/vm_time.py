@@ -10,18 +10,25 @@ onnxruntime instead (`benchmarks.beside_onnxruntime`).
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import passlab
 from benchmarks import beside_onnxruntime
-from benchmarks.calibrate import REFERENCE_GEMM_MS, Machine, calibrate, in_turns, matrix_product, median_ms, threads
+from benchmarks.calibrate import (
+    REFERENCE_GEMM_MS,
+    Machine,
+    argument_parser,
+    calibrate,
+    in_turns,
+    matrix_product,
+    median_ms,
+    threads,
+    write_record,
+)
 from benchmarks.networks import NETWORKS, inputs
 from passlab import transform
 from passlab.executor import build
@@ -102,12 +109,11 @@ def table(results: dict[str, dict[str, float]], loop: dict[str, float], machine:
 
 def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, write the record."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__, "vm_time")
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--networks", default="")
     parser.add_argument("--onnxruntime", action="store_true", help="compare with onnxruntime")
     parser.add_argument("--providers", default="numpy", help="with --onnxruntime: numpy first, then others")
-    parser.add_argument("--json", type=Path, default=Path("benchmarks/out/vm_time.json"))
     options = parser.parse_args(argv)
     if options.onnxruntime:
         named = options.networks.split(",") if options.networks else beside_onnxruntime.COMPARED
@@ -119,9 +125,7 @@ def main(argv: list[str] | None = None) -> int:
     results = {name: measure(name, options.runs) for name in names}
     print(f"calibration loop {machine.loop_ms:.0f} ms, matrix product {machine.gemm_ms:.1f} ms, {threads()} threads")
     print(table(results, loop, machine))
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    record = {"machine": machine.record(), "threads": threads(), "counting loop": loop, "results": results}
-    options.json.write_text(json.dumps(record, indent=1))
+    write_record(options.json, results, machine, threads=threads(), **{"counting loop": loop})
     return 0
 
 

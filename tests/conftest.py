@@ -57,17 +57,17 @@ def find_chromium() -> Path | None:
     named = os.environ.get("PASSLAB_CHROMIUM")
     if named:
         return Path(named) if Path(named).exists() else None
-    found = [Path(path) for path in map(shutil.which, CHROMIUM_NAMES) if path]
-    found += [path for path in CHROMIUM_PATHS if path.exists()]
-    return found[0] if found else None
+    results = [Path(path) for path in map(shutil.which, CHROMIUM_NAMES) if path]
+    results += [path for path in CHROMIUM_PATHS if path.exists()]
+    return results[0] if results else None
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Path:
     """The browser to launch with `playwright`; only tests marked `browser` may ask."""
-    found = find_chromium()
-    assert found is not None, "a test that asks for chromium must be marked `browser`"
-    return found
+    path = find_chromium()
+    assert path is not None, "a test that asks for chromium must be marked `browser`"
+    return path
 
 
 @pytest.fixture

@@ -35,9 +35,9 @@ def check_expectation(path: Path, actual: str, *, bless: bool = False) -> None:
 
     Trailing blank lines do not count. Raises AssertionError with the difference.
     """
-    given, expected = split_expectation(path.read_text(encoding="utf-8"))
+    inputs, expected = split_expectation(path.read_text(encoding="utf-8"))
     if bless:
-        new = f"{given.rstrip()}\n{SEPARATOR}\n{actual.rstrip()}\n"
+        new = f"{inputs.rstrip()}\n{SEPARATOR}\n{actual.rstrip()}\n"
         path.write_text(new, encoding="utf-8")
         return
     assert actual.rstrip() == expected.rstrip(), f"{path.name}: not what is expected; if it is right, `make bless`"

@@ -15,7 +15,8 @@ from passlab.errors import Diagnostic, PassTypeError, ValidationError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.events import Rewrites
 from passlab.instrument.per_run import PerRun
-from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, examine, promise_of
+from passlab.instrument.trial import Inputs, Trial
+from passlab.instrument.validation import UNDECLARED, Check, examine, promise_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.table import Table

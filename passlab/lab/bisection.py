@@ -24,7 +24,8 @@ from passlab.errors import Diagnostic, PassError, PasslabError, WellFormedError,
 from passlab.instrument.deadline import TimeUpError
 from passlab.instrument.events import Event
 from passlab.instrument.limit import PassLimit
-from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, check_contract, contract_of, examine
+from passlab.instrument.trial import Inputs, Trial
+from passlab.instrument.validation import UNDECLARED, Check, check_contract, contract_of, examine
 from passlab.ir.module import IRModule
 from passlab.ir.walk import unnamed_permitted
 from passlab.lab.coverage import Coverage

@@ -20,7 +20,8 @@ from passlab.errors import Diagnostic, PassError, PasslabError
 from passlab.infer import infer_module
 from passlab.instrument.deadline import check_seconds
 from passlab.instrument.statistics import count_module
-from passlab.instrument.validation import UNDECLARED, Trial, examine, promise_of
+from passlab.instrument.trial import Trial
+from passlab.instrument.validation import UNDECLARED, examine, promise_of
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Constant, Function
 from passlab.ir.module import IRModule

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from passlab.errors import counted
 from passlab.instrument.events import Event
-from passlab.instrument.validation import GIVEN, Check, Trial
+from passlab.instrument.trial import GIVEN, Trial
+from passlab.instrument.validation import Check
 from passlab.instrument.watched import has_sides
 from passlab.table import Table
 from passlab.transform.sequential import Sequential

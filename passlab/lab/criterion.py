@@ -9,7 +9,8 @@ from passlab.diffing.diff import node_name
 from passlab.errors import RunError
 from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
-from passlab.instrument.validation import Check, Inputs, Trial, contract_of, examine
+from passlab.instrument.trial import Inputs, Trial
+from passlab.instrument.validation import Check, contract_of, examine
 from passlab.ir.module import IRModule
 from passlab.lab.oracle import Predicate, judge
 from passlab.lab.signature import same_failure

@@ -27,7 +27,8 @@ from passlab.instrument.deadline import Deadline, TimeUpError, check_seconds
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode
 from passlab.instrument.statistics import count_module
-from passlab.instrument.validation import UNDECLARED, Check, Inputs
+from passlab.instrument.trial import Inputs
+from passlab.instrument.validation import UNDECLARED, Check
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.lab.bisection import Bisection, GuiltyRewrite, bisect

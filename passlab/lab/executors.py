@@ -27,7 +27,8 @@ from passlab.instrument.deadline import TimeUpError, run_within
 from passlab.instrument.draws import Draw
 from passlab.instrument.statistics import count_module
 from passlab.instrument.tolerance import LEAST_NOISE, beyond, special_disagreement
-from passlab.instrument.validation import GIVEN, UNDECLARED, Trial, attempt
+from passlab.instrument.trial import GIVEN, Trial, attempt
+from passlab.instrument.validation import UNDECLARED
 from passlab.instrument.watched import noisy_runs
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, If, Match, RefCreate, RefRead, RefWrite, TupleGetItem

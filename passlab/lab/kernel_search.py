@@ -27,7 +27,7 @@ from passlab.evaluate.operators import describe
 from passlab.infer import infer_module
 from passlab.instrument.deadline import Deadline
 from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond
-from passlab.instrument.validation import Trial
+from passlab.instrument.trial import Trial
 from passlab.ir.expr import Call, Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op

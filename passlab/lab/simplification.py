@@ -118,9 +118,10 @@ def simplify(
     if recording.error is not None:
         raise recording.error
     small, after, combined, not_written = _export(recording.output, left_out)
-    before = nodes_of(_graph_of(model)) if is_model and not not_written else _count(mod)
+    operators = _operators(_graph_of(model)) if is_model else Counter[str]()
+    before = operators.total() if is_model and not not_written else _count(mod)
     agreement = _agreement(mod, small, seed)
-    by_reading = _by_reading(model, mod) if is_model else ("", "")
+    by_reading = _by_reading(operators, mod) if is_model else ("", "")
     return Simplification(recording, before, after, agreement, left_out, combined, by_reading, not_written)
 
 
@@ -170,13 +171,13 @@ def _graph_of(model: Any) -> Any:
     return (onnx.load_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model).graph
 
 
-def _by_reading(model: Any, mod: IRModule) -> tuple[str, str]:
+def _by_reading(before: Counter[str], mod: IRModule) -> tuple[str, str]:
     """Return which operators a model has lost by being read, and which it has got; nothing for what is not written."""
     try:
         written, _ = write_model(mod, left_out=tuple(RULES))
     except PasslabError:
         return "", ""
-    before, after = _operators(_graph_of(model)), _operators(written.graph)
+    after = _operators(written.graph)
     return _as_list(before - after), _as_list(after - before)
 
 

@@ -15,7 +15,8 @@ from passlab.analysis.reshape_marks import false_mark_error
 from passlab.errors import Diagnostic, PasslabError, PassTypeError
 from passlab.infer import infer_module
 from passlab.instrument.events import Event
-from passlab.instrument.validation import UNDECLARED, Check, Inputs, Trial, attempt, contract_of, examine
+from passlab.instrument.trial import Inputs, Trial, attempt
+from passlab.instrument.validation import UNDECLARED, Check, contract_of, examine
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
 from passlab.table import Table

@@ -29,16 +29,16 @@ def test_regions_have_their_compiler_nodes_and_borders() -> None:
     other_in = begin(out, "two")
     other = relay.exp(other_in)
     whole = end(other, "two")
-    found = AnnotatedRegionSet(relay.Function([x, y], relay.tanh(whole)), *MARKS)
-    assert len(found) == 2
-    one, two = found.regions
+    result = AnnotatedRegionSet(relay.Function([x, y], relay.tanh(whole)), *MARKS)
+    assert len(result) == 2
+    one, two = result.regions
     assert (one.target, set(one.nodes), one.ins, one.outs) == (
         "one", {first_in, second_in, inner, out}, (first_in, second_in), (out,),
     )  # fmt: skip
     assert (two.target, set(two.nodes), two.ins, two.outs) == ("two", {other_in, other, whole}, (other_in,), (whole,))
-    assert found.get_region(inner) is found.get_region(out) is one
-    assert found.get_region(other_in) is two
-    assert found.get_region(x) is None
+    assert result.get_region(inner) is result.get_region(out) is one
+    assert result.get_region(other_in) is two
+    assert result.get_region(x) is None
 
 
 def test_programs_without_marks_have_no_regions() -> None:

@@ -92,9 +92,9 @@ def test_post_order_visit_meets_callees_before_arguments() -> None:
 
 def test_users_counts_every_use() -> None:
     f = main("def @main(%x: float32) { %0 = exp(%x); add(%0, %0) }")
-    found = users(f)
-    assert found[f] == []
-    assert found[f.body.args[0]] == [f.body, f.body]
+    names = users(f)
+    assert names[f] == []
+    assert names[f.body.args[0]] == [f.body, f.body]
 
 
 # ---------------------------------------------------------------- variables

@@ -25,10 +25,10 @@ class Source:
     @functools.cached_property
     def by_class(self) -> dict[type[ast.AST], list[ast.AST]]:
         """Every node of the tree under its class: one walk for all rules."""
-        found: dict[type[ast.AST], list[ast.AST]] = {}
+        table: dict[type[ast.AST], list[ast.AST]] = {}
         for node in ast.walk(self.tree):
-            found.setdefault(type(node), []).append(node)
-        return found
+            table.setdefault(type(node), []).append(node)
+        return table
 
     def all(self, *classes: type[ast.AST]) -> Iterator[Any]:
         """Every node of some classes, class by class."""

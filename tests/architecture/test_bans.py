@@ -54,7 +54,7 @@ def called_name(node: ast.Call) -> str:
 
 
 def banned_code(source: Source) -> list[str]:
-    found = []
+    results = []
     for node in source.all(ast.Import, ast.ImportFrom, ast.Call):
         names = {name.split(".")[0] for name in imported_modules(node)} & BANNED_MODULES
         if isinstance(node, ast.Call):
@@ -67,8 +67,8 @@ def banned_code(source: Source) -> list[str]:
             }
         if source.path in MAY_EXEC:
             names.discard("exec")
-        found += [f"{source.at(node)} {name}" for name in sorted(names)]
-    return found
+        results += [f"{source.at(node)} {name}" for name in sorted(names)]
+    return results
 
 
 def swallowed_errors(source: Source) -> list[str]:
@@ -86,23 +86,23 @@ def swallowed_errors(source: Source) -> list[str]:
 
 def early_imports(source: Source) -> list[str]:
     """Heavy packages imported when the module is, outside `if TYPE_CHECKING:`."""
-    found = []
+    results = []
     for statement in source.tree.body:
         if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
             continue
         nested = ast.walk(statement) if isinstance(statement, (ast.Try, ast.If)) else [statement]
-        found += [
+        results += [
             f"{source.at(node)} {name}"
             for node in nested
             for name in imported_modules(node)
             if name.split(".")[0] in LOADED_LATE
         ]
-    return found
+    return results
 
 
 def test_no_text_is_run_as_code_and_nothing_is_unpickled():
-    found = [line for source in python_sources("passlab") for line in banned_code(source)]
-    assert not found
+    results = [line for source in python_sources("passlab") for line in banned_code(source)]
+    assert not results
 
 
 def test_every_permission_to_exec_is_used():
@@ -116,8 +116,8 @@ def test_every_permission_to_exec_is_used():
 
 
 def test_no_error_is_swallowed():
-    found = [line for source in python_sources("passlab") for line in swallowed_errors(source)]
-    assert not found, "handle it, or catch just the error that is expected here"
+    results = [line for source in python_sources("passlab") for line in swallowed_errors(source)]
+    assert not results, "handle it, or catch just the error that is expected here"
 
 
 # Made of an optional package and loaded only when somebody asks for its kernels (`passlab.vm.kernels.providers.PROVIDERS`).
@@ -128,35 +128,35 @@ PROVIDERS = tuple(
 
 
 def test_heavy_packages_are_loaded_on_first_use():
-    found = [
+    results = [
         line
         for source in python_sources("passlab")
         if not source.path.startswith(("passlab/notebook/", *PROVIDERS))
         for line in early_imports(source)
     ]
-    assert not found, "import inside the function that needs it"
+    assert not results, "import inside the function that needs it"
 
 
 def test_markup_is_escaped_in_display_only():
-    found = [
+    results = [
         source.at(node)
         for source in python_sources("passlab")
         if not source.path.startswith("passlab/display/")
         for node in source.all(ast.Import, ast.ImportFrom)
         if "html" in imported_modules(node)
     ]
-    assert not found, "hostile text is escaped in one place: passlab/display"
+    assert not results, "hostile text is escaped in one place: passlab/display"
 
 
 @pytest.mark.parametrize("pattern", BANNED_IN_SCRIPTS, ids=["markup", "code", "network"])
 def test_scripts_never_turn_text_into(pattern):
-    found = [
+    results = [
         f"{path.relative_to(ROOT)}:{number}"
         for path in scripts()
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if re.search(pattern, line)
     ]
-    assert not found, BANNED_IN_SCRIPTS[pattern]
+    assert not results, BANNED_IN_SCRIPTS[pattern]
 
 
 @pytest.mark.parametrize(

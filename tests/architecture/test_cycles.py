@@ -124,8 +124,8 @@ def cycles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
 def test_no_modules_import_each_other():
     sources = list(python_sources("passlab"))
     modules = {module_of(source) for source in sources}
-    found = cycles({module_of(source): imported(source, modules) for source in sources})
-    assert {tuple(sorted(cycle)) for cycle in found} == {tuple(sorted(cycle)) for cycle in CYCLES}
+    result = cycles({module_of(source): imported(source, modules) for source in sources})
+    assert {tuple(sorted(cycle)) for cycle in result} == {tuple(sorted(cycle)) for cycle in CYCLES}
 
 
 def test_cycles_are_seen():

@@ -25,10 +25,10 @@ def test_every_module_has_a_docstring():
 
 
 def test_every_public_class_and_function_has_a_docstring():
-    silent = [found for source in python_sources("passlab") for found in undocumented(source)]
+    silent = [item for source in python_sources("passlab") for item in undocumented(source)]
     assert not silent, "say what it means, then what types cannot: shapes, dtypes, units, errors raised, cost, origin"
 
 
 def test_the_rule_sees_public_names_only():
     sample = parse("class A: pass\ndef f(): pass\ndef _g(): pass\n@overload\ndef h(): ...\ndef h():\n    'h'\n")
-    assert [found.split()[1] for found in undocumented(sample)] == ["A", "f"]
+    assert [item.split()[1] for item in undocumented(sample)] == ["A", "f"]

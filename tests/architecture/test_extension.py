@@ -19,11 +19,11 @@ def hash_of_sources() -> str:
     """What extension/stamp.mjs writes: a hash over "path NUL length NUL bytes" of what the build reads."""
     paths = [EXTENSION / "package-lock.json", EXTENSION / "package.json"]
     paths += [*(EXTENSION / "schema").iterdir(), *(EXTENSION / "src").iterdir()]
-    found = hashlib.sha256()
+    result = hashlib.sha256()
     for path in sorted(paths):
         text = path.read_bytes()
-        found.update(f"{path.relative_to(EXTENSION).as_posix()}\0{len(text)}\0".encode() + text)
-    return found.hexdigest()
+        result.update(f"{path.relative_to(EXTENSION).as_posix()}\0{len(text)}\0".encode() + text)
+    return result.hexdigest()
 
 
 def test_it_is_built_from_its_sources():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 
 import pytest
 
@@ -98,7 +99,33 @@ def test_names_say_what_a_value_is():
     assert not over, f"use nouns instead of {', '.join(sorted(VAGUE_NAMES))}; (bound now, allowed) by package"
 
 
+@pytest.mark.parametrize("folder", ["tests", "benchmarks"])
+def test_names_of_tests_say_what_a_value_is(folder):
+    assert not +measure(ROOT / folder).vague_names
+
+
+# A name in JavaScript that is no key of data, which Python sends: `found`, `...found` and `this.found`, not `step.found`.
+_SCRIPT_NAME = re.compile(r"(?:(?<![\w$.-])|(?<=\.\.\.)|(?<=this\.))[a-z]\w*(?![\w-])")
+
+
+def names_of_script(text: str) -> list[str]:
+    text = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
+    text = re.sub(r"`[^`$]*`|(?<=[`}])[^`${}]*(?=\$\{)|(?<=\})[^`${}]*(?=`)", "", text)
+    text = re.sub(r"/\*.*?\*/|(?<!:)//[^\n]*", "", text, flags=re.DOTALL)
+    return _SCRIPT_NAME.findall(text)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("passlab/display/static/*.js")), ids=lambda path: path.name)
+def test_names_in_scripts_say_what_a_value_is(path):
+    assert not VAGUE_NAMES.intersection(names_of_script(path.read_text(encoding="utf-8")))
+
+
 def test_the_rules_know_their_cases():
+    script = (
+        'const made = [...told], a = "found", b = `said ${known} given ${step.have} have`; // wanted\nthis.found = 1;'
+    )
+    names = [name for name in names_of_script(script) if name in VAGUE_NAMES]
+    assert names == ["made", "told", "known", "found"]
     tree = ast.parse("def made(found, *, x):\n    known = 1\n    result.given = 2\n    for told in x: pass\n")
     names = [name for node in ast.walk(tree) for name in names_bound(node)]
     assert sorted(name for name in names if name in VAGUE_NAMES) == ["found", "known", "made", "told"]

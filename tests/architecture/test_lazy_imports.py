@@ -74,14 +74,14 @@ def text_of(node: ast.expr, names: dict[str, str]) -> str:
 
 def constants(tree: ast.Module) -> dict[str, str]:
     """Strings that a module gives names to, and the first of tuples of strings."""
-    found: dict[str, str] = {}
+    table: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             value = node.value.elts[0] if isinstance(node.value, ast.Tuple) and node.value.elts else node.value
-            text = text_of(value, {**NAMES, **found})
+            text = text_of(value, {**NAMES, **table})
             if text.startswith("passlab."):
-                found[node.targets[0].id] = text
-    return found
+                table[node.targets[0].id] = text
+    return table
 
 
 NAMES.update(constants(ast.parse((ROOT / "passlab" / "lazy.py").read_text())))

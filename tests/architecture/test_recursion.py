@@ -49,20 +49,20 @@ def local_statements(node: ast.AST) -> Iterator[ast.AST]:
 
 def definitions(scope: Scope) -> list[ast.ClassDef | FunctionNode]:
     """The functions and classes that a body defines, under `if` and `try` too, without those inside them."""
-    found, stack = [], list(scope.body)
+    result, stack = [], list(scope.body)
     while stack:
         statement = stack.pop()
         if isinstance(statement, (ast.ClassDef, FunctionNode)):
-            found.append(statement)
+            result.append(statement)
             continue
         for block in ("body", "orelse", "finalbody", "handlers", "cases"):
             stack.extend(getattr(statement, block, ()))
-    return found
+    return result
 
 
 def routines(tree: ast.Module) -> dict[str, Routine]:
     """The functions of a module by qualified name."""
-    found: dict[str, Routine] = {}
+    table: dict[str, Routine] = {}
     stack: list[tuple[Scope, str, str, dict[str, str]]] = [(tree, "", "", {})]
     while stack:
         scope, prefix, owner, visible = stack.pop()
@@ -70,20 +70,20 @@ def routines(tree: ast.Module) -> dict[str, Routine]:
         if not isinstance(scope, ast.ClassDef):  # names in a class body are not seen by its methods
             visible = visible | {node.name: prefix + node.name for node in inner if isinstance(node, FunctionNode)}
         if isinstance(scope, FunctionNode):
-            found[prefix.removesuffix(".")].visible = visible
+            table[prefix.removesuffix(".")].visible = visible
         for node in inner:
             name = prefix + node.name
             if isinstance(node, FunctionNode):
-                found[name] = Routine(name, node, owner, visible)
+                table[name] = Routine(name, node, owner, visible)
             stack.append((node, name + ".", name if isinstance(node, ast.ClassDef) else owner, visible))
-    return found
+    return table
 
 
 @functools.cache
 def call_graph(source: Source) -> dict[str, set[str]]:
     """Which function of a module calls which other of the same module."""
-    found = routines(source.tree)
-    for routine in found.values():
+    result = routines(source.tree)
+    for routine in result.values():
         nodes = list(local_statements(routine.node))
         handed_over = {id(node.value) for node in nodes if isinstance(node, ast.Yield)}
         for call in nodes:
@@ -94,22 +94,22 @@ def call_graph(source: Source) -> dict[str, set[str]]:
                     routine.calls.add(routine.visible[name])
                 case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name):
                     routine.calls.add(f"{routine.owner}.{name}")
-    return {routine.name: {name for name in routine.calls if name in found} for routine in found.values()}
+    return {routine.name: {name for name in routine.calls if name in result} for routine in result.values()}
 
 
 def recursions(source: Source, allowed: set[str] = frozenset()) -> list[str]:
     """Every way in which functions of a file come back to themselves, one line each."""
     graph = {name: calls - allowed for name, calls in call_graph(source).items() if name not in allowed}
-    found = []
+    results = []
     while True:
         try:
             graphlib.TopologicalSorter(graph).prepare()
         except graphlib.CycleError as error:
             cycle = error.args[1][::-1]  # graphlib reads edges as "depends on"
-            found.append(f"{source.path}: {' calls '.join(cycle)}")
+            results.append(f"{source.path}: {' calls '.join(cycle)}")
             graph[cycle[0]] = graph[cycle[0]] - {cycle[1]}
         else:
-            return found
+            return results
 
 
 def permitted(source: Source) -> set[str]:
@@ -125,8 +125,8 @@ def permitted(source: Source) -> set[str]:
 
 
 def test_no_function_calls_itself():
-    found = [line for source in python_sources("passlab") for line in recursions(source, permitted(source))]
-    assert not found, "walk with passlab.ir.walk; or bound the depth and write `# recurses: BOUND` above the function"
+    results = [line for source in python_sources("passlab") for line in recursions(source, permitted(source))]
+    assert not results, "walk with passlab.ir.walk; or bound the depth and write `# recurses: BOUND` above the function"
 
 
 def test_permissions_to_recurse_are_few_and_used():
@@ -159,9 +159,9 @@ def test_a_permission_names_its_bound():
     ],
 )
 def test_the_rule_finds(text, cycle):
-    (found,) = recursions(parse(text))
+    (result,) = recursions(parse(text))
     names = set(cycle.split(" calls "))
-    assert set(found.split(": ")[1].split(" calls ")) == names
+    assert set(result.split(": ")[1].split(" calls ")) == names
 
 
 @pytest.mark.parametrize(

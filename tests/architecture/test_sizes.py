@@ -40,7 +40,7 @@ def test_no_file_is_longer_than_500_lines():
 
 
 def test_no_function_is_longer_than_60_lines():
-    long = [found for source in python_sources("passlab") for found in long_functions(source)]
+    long = [item for source in python_sources("passlab") for item in long_functions(source)]
     assert not long, "split these functions: control flow in the parent, pure logic in leaves"
 
 

@@ -13,21 +13,21 @@ def is_raises(item: ast.withitem) -> bool:
 
 
 def unreached_assertions(source: Source) -> list[str]:
-    found = []
+    results = []
     for node in source.all(ast.With):
         if any(is_raises(item) for item in node.items):
-            found += [
+            results += [
                 source.at(inner)
                 for statement in node.body[1:]
                 for inner in ast.walk(statement)
                 if isinstance(inner, ast.Assert)
             ]
-    return found
+    return results
 
 
 def test_no_assertion_stands_after_the_statement_that_raises():
-    found = [line for source in python_sources("tests") for line in unreached_assertions(source)]
-    assert not found, "move these assertions out of the `with pytest.raises` block: they are never run"
+    results = [line for source in python_sources("tests") for line in unreached_assertions(source)]
+    assert not results, "move these assertions out of the `with pytest.raises` block: they are never run"
 
 
 def test_the_rule_finds_the_unreached_ones():

@@ -16,13 +16,13 @@ def test_one_version_is_named_everywhere() -> None:
         "passlab": passlab.__version__,
         "extension": json.loads((ROOT / "extension/package.json").read_text(encoding="utf-8"))["version"],
         "built extension": json.loads((ROOT / "extension/dist/package.json").read_text(encoding="utf-8"))["version"],
-        "CITATION.cff": found(r"^version: (\S+)$", "CITATION.cff"),
-        "CHANGELOG.md": found(r"^## (\d\S*)", "CHANGELOG.md"),
+        "CITATION.cff": version_in(r"^version: (\S+)$", "CITATION.cff"),
+        "CHANGELOG.md": version_in(r"^## (\d\S*)", "CHANGELOG.md"),
     }
     assert len(set(named.values())) == 1, named
 
 
-def found(pattern: str, name: str) -> str:
+def version_in(pattern: str, name: str) -> str:
     match = re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
     assert match is not None, f"{name} names no version"
     return match[1]

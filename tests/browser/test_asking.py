@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -14,7 +13,6 @@ from passlab.display import comparison_view, recording_view
 from passlab.lab.recording import Recording
 from passlab.notebook import explorer
 from passlab.notebook.widgets import show
-from tests.browser.lab_page import browser
 from tests.browser.widget_page import Kernel, widget_page
 
 pytestmark = pytest.mark.browser
@@ -27,12 +25,6 @@ def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(8, 8), float32], %b: Tensor[(
 }
 """
 PASSES = "InferType, SimplifyInference, FoldConstant, FuseOps(fuse_opt_level=2)"
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +64,8 @@ def test_two_recordings_are_aligned_and_part_where_compare_says(rec, chrome):
         )
         page.get_by_label("step of recording A").select_option("0")
         page.get_by_label("step of recording B").select_option("3")
-        said = passlab.diff(rec[0].after, other[3].after).summary
-        expect(page.locator(".pl-step-said")).to_have_text(f"{said}.", ignore_case=True)
+        value = passlab.diff(rec[0].after, other[3].after).summary
+        expect(page.locator(".pl-step-said")).to_have_text(f"{value}.", ignore_case=True)
         assert {"content": {"pair": [0, 3]}} in kernel.sent
 
 
@@ -82,8 +74,8 @@ def test_an_explorer_compares_two_of_its_own_steps_and_others_of_the_notebook(as
     monkeypatch.setattr(explorer, "notebook_variables", lambda: {"other": other})
     page, _ = asked
     press(page, "G", "x")
-    said = rec.diff(0, 4).summary
-    expect(page.locator(".pl-compare .pl-step-said")).to_have_text(f"{said}.", ignore_case=True)
+    value = rec.diff(0, 4).summary
+    expect(page.locator(".pl-compare .pl-step-said")).to_have_text(f"{value}.", ignore_case=True)
     page.get_by_label("the recording to compare with").select_option("other")
     expect(page.locator(".pl-aligned", has_text="ToANormalForm")).to_have_count(1)
     page.locator(".passlab").focus()

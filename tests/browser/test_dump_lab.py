@@ -82,10 +82,10 @@ def test_a_recording_shows_its_passes_and_what_each_changed(
     shown = view(notebook, 1 + list(DUMPS).index(name))
     expect(shown.locator(".pl-title")).to_contain_text(f"{len(recording.changed):,} changed")
     expect(shown.locator(".pl-step-name")).to_have_text(recording.changed[0].name)
-    wanted = recording.changed[min(3, len(recording.changed) - 1)]
-    shown.locator("input[placeholder='a pass, or what it ran on']").fill(f"{wanted.number} {wanted.name}")
-    shown.locator(f".pl-pass:has(.pl-pass-id:text-is('{wanted.number}'))").click()
-    expect(shown.locator(".pl-step-name")).to_have_text(wanted.name)
+    expected = recording.changed[min(3, len(recording.changed) - 1)]
+    shown.locator("input[placeholder='a pass, or what it ran on']").fill(f"{expected.number} {expected.name}")
+    shown.locator(f".pl-pass:has(.pl-pass-id:text-is('{expected.number}'))").click()
+    expect(shown.locator(".pl-step-name")).to_have_text(expected.name)
     expect(shown.locator(".pl-row-added, .pl-row-removed, .pl-row-changed, .pl-row-moved").first).to_be_visible()
     for tab, content in (("text", ".pl-dump-maker"), ("graph", ".pl-box"), ("changes", ".pl-row")):
         shown.get_by_role("tab", name=tab).click()

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from passlab.dumps import read
 from passlab.recorders import GraphNode, Recorder
-from tests.browser.lab_page import browser
 from tests.dumps import corpus, writer
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 def test_noise_is_hidden_as_the_filters_of_python_leave_it_out(chrome, tmp_path):

@@ -36,7 +36,6 @@ from passlab.lab.recording import Recording
 from passlab.notebook.live import LiveOptions, LiveWidget
 from passlab.notebook.widgets import show
 from passlab.testing import resnet
-from tests.browser.lab_page import browser
 from tests.browser.pictures import animated, frames_of, webp
 from tests.browser.widget_page import Kernel, widget_page
 
@@ -102,12 +101,6 @@ VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
     "executable": (lambda: show(executable_view(relay.vm.compile(recorded().output))), "module", "s s"),
     "stepper": (stepper, "", "ArrowRight"),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -70,10 +70,10 @@ def notebook(lab: tuple[LabServer, Browser]) -> Iterator[LabPage]:
 @pytest.fixture
 def editor(notebook: LabPage) -> Iterator[Locator]:
     """The editor of the last cell, empty, with the cursor in it; empty again afterwards."""
-    found = notebook.cell(len(CELLS) - 1).locator(".cm-content")
-    found.click()
-    yield found
-    press(found, "Control+a", "Delete")
+    element = notebook.cell(len(CELLS) - 1).locator(".cm-content")
+    element.click()
+    yield element
+    press(element, "Control+a", "Delete")
 
 
 def press(editor: Locator, *keys: str) -> None:
@@ -87,15 +87,15 @@ def lines(editor: Locator) -> list[str]:
 
 def coloured(editor: Locator) -> dict[str, list[str]]:
     """Every kind of token in an editor, with the different texts that have it, in order."""
-    found: dict[str, list[str]] = {}
+    table: dict[str, list[str]] = {}
     pairs = editor.evaluate(
         """editor => [...editor.querySelectorAll("[class*=relay-]")].map(
              span => [[...span.classList].find(name => name.startsWith("relay-")).slice(6), span.textContent])"""
     )
     for kind, text in pairs:
-        if text not in found.setdefault(kind, []):
-            found[kind].append(text)
-    return found
+        if text not in table.setdefault(kind, []):
+            table[kind].append(text)
+    return table
 
 
 def open_file(lab: tuple[LabServer, Browser], name: str) -> Page:
@@ -107,8 +107,8 @@ def open_file(lab: tuple[LabServer, Browser], name: str) -> Page:
 
 
 def test_a_cell_of_the_magic_is_coloured_as_relay(notebook: LabPage) -> None:
-    found = coloured(notebook.cell(0).locator(".cm-content"))
-    assert found == {"magic": ["%%relay"], "option": ["--show"], **COLOURED}
+    result = coloured(notebook.cell(0).locator(".cm-content"))
+    assert result == {"magic": ["%%relay"], "option": ["--show"], **COLOURED}
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from playwright.sync_api import Browser, Page, expect
 from passlab import parse, structural_equal
 from passlab.notebook.live import LiveOptions, LiveWidget, cell_ended
 from passlab.transform import function_pass
-from tests.browser.lab_page import browser
 from tests.browser.widget_page import Kernel, tell, widget_page
 
 pytestmark = pytest.mark.browser
@@ -21,12 +19,6 @@ NET = """def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(8, 8), float32]) {
   nn.relu(%0)
 }"""
 Live = tuple[Page, Kernel, dict[str, Any]]
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 @pytest.fixture

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 import passlab
 from passlab.display import node_values_view
 from passlab.lab import watch
 from passlab.notebook.widgets import show
-from tests.browser.lab_page import browser
 from tests.browser.widget_page import widget_page
 
 pytestmark = pytest.mark.browser
 NET = "def @main(%x: Tensor[(4), float32]) { %0 = subtract(%x, 1f); %1 = log(%0); %2 = exp(%0); add(%1, %2) }"
 X = np.array([0.5, 1.0, 2.0, 3.0], "float32")
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 def test_each_line_tells_what_it_computed_and_a_key_goes_to_the_odd_ones(chrome):

@@ -48,9 +48,9 @@ def page(tmp_path_factory: pytest.TempPathFactory, chromium: Path) -> Iterator[L
 
 
 def explorer(page: LabPage) -> Locator:
-    found = page.cell(2).locator(".pl-pipeline")
-    expect(found).to_be_visible()
-    return found
+    element = page.cell(2).locator(".pl-pipeline")
+    expect(element).to_be_visible()
+    return element
 
 
 def test_it_is_notebook_7(page: LabPage) -> None:
@@ -71,30 +71,30 @@ def test_relay_is_coloured(page: LabPage) -> None:
 
 
 def test_a_line_that_is_selected_is_lit_in_every_view(page: LabPage) -> None:
-    found = explorer(page)
-    found.locator(".pl-pass", has_text="FuseOps").click()
-    found.focus()
+    result = explorer(page)
+    result.locator(".pl-pass", has_text="FuseOps").click()
+    result.focus()
     page.page.keyboard.press("1")
-    found.locator(".pl-row:visible", has_text="sigmoid(").click(position={"x": 260, "y": 8})
-    expect(found.locator(".pl-row.pl-selected:visible")).to_contain_text("sigmoid(")
+    result.locator(".pl-row:visible", has_text="sigmoid(").click(position={"x": 260, "y": 8})
+    expect(result.locator(".pl-row.pl-selected:visible")).to_contain_text("sigmoid(")
     expect(page.cell(3).locator(".pl-box.pl-picked").first).to_be_attached()
-    found.focus()
+    result.focus()
     page.page.keyboard.press("Escape")
-    expect(found.locator(".pl-row.pl-selected:visible")).to_have_count(0)
+    expect(result.locator(".pl-row.pl-selected:visible")).to_have_count(0)
     expect(page.cell(3).locator(".pl-box.pl-picked")).to_have_count(0)
 
 
 def test_passes_are_walked_and_asked_about_by_keys_that_are_no_commands_of_the_notebook(page: LabPage) -> None:
-    found, count = explorer(page), page.count()
-    found.focus()
+    result, count = explorer(page), page.count()
+    result.focus()
     for key, name in (("g", "input"), ("j", "InferType"), ("G", "FuseOps"), ("k", "CombineParallelDense")):
         page.page.keyboard.press(key)
-        expect(found.locator(".pl-step-name")).to_contain_text(name)
+        expect(result.locator(".pl-step-name")).to_contain_text(name)
     for key in ("a", "b", "d", "d", "m", "z"):
         page.page.keyboard.press(key)
     assert page.count() == count
     page.page.keyboard.press("3")
-    expect(found.locator(".pl-box", has_text="softmax")).to_be_visible(timeout=20_000)
+    expect(result.locator(".pl-box", has_text="softmax")).to_be_visible(timeout=20_000)
 
 
 def test_the_stepper_steps_forward_and_back(page: LabPage) -> None:

@@ -71,10 +71,10 @@ def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def view(page: LabPage, name: str, look: str) -> Locator:
     """The view of a cell, with the focus in it."""
-    found = page.cell(PLACES[name]).locator(look).first
-    expect(found).to_be_visible()
-    found.focus()
-    return found
+    value = page.cell(PLACES[name]).locator(look).first
+    expect(value).to_be_visible()
+    value.focus()
+    return value
 
 
 def press(page: LabPage, *keys: str) -> None:

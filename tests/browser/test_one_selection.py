@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +16,6 @@ from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op
 from passlab.ir.walk import post_order
 from passlab.lab.recording import Recording
-from tests.browser.lab_page import browser
 from tests.browser.widget_page import tell, widget_page
 
 pytestmark = pytest.mark.browser
@@ -32,12 +29,6 @@ def @main(%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(4, 4, 1, 1), float32], 
 }
 """
 KERNELS = ("fused_nn_conv2d", "fused_add_sqrt", "fused_nn_global")
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")

@@ -131,8 +131,8 @@ def test_both_read_the_same_tokens(page, text):
 
 @pytest.mark.browser
 def test_the_line_of_the_magic_is_no_relay(page):
-    found = page.evaluate(READ, ["\n%%relay net --const w,b\nlet %x = 1;", True])["found"]
-    assert [token for token in found if token[0]] == [
+    value = page.evaluate(READ, ["\n%%relay net --const w,b\nlet %x = 1;", True])["found"]
+    assert [token for token in value if token[0]] == [
         ["magic", "%%relay"], ["option", "--const"], ["keyword", "let"], ["variable", "%x"], ["operator", "="], ["number", "1"],
     ]  # fmt: skip
 
@@ -140,8 +140,8 @@ def test_the_line_of_the_magic_is_no_relay(page):
 @pytest.mark.browser
 @pytest.mark.parametrize("typed", ["nn.re", "nn.", "ad"])
 def test_a_name_that_is_being_typed_is_one_token(page, typed):
-    found = page.evaluate(READ, [f"let %x = {typed}", False])["found"]
-    assert found[-1] == ["name", typed]
+    value = page.evaluate(READ, [f"let %x = {typed}", False])["found"]
+    assert value[-1] == ["name", typed]
 
 
 @pytest.mark.browser

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.lab_page import WIDE, browser
+from tests.browser.lab_page import WIDE
 from tests.display.hostile import hostile_recording
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from passlab.display.page import write
 from passlab.display.page_answers import page_answers
 from passlab.display.recording import recording_view
 from passlab.lab.recording import Recording
-from tests.browser.lab_page import browser
 
 pytestmark = pytest.mark.browser
 # Two branches that meet, one of them a normalisation that is taken apart, so that nodes are rewritten, moved and fused.
@@ -31,12 +30,6 @@ def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], 
 }
 """
 PASSES = "InferType, SimplifyInference, FoldConstant, EliminateCommonSubexpr, FuseOps, ToANormalForm"
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")

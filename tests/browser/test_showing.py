@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser
 
 from passlab.display.scripts import inline, style
-from tests.browser.lab_page import browser
 from tests.display.view_examples import EXAMPLES, LIVE
 
 pytestmark = pytest.mark.browser
@@ -28,12 +25,6 @@ for (const name of ["change:data", "change:selected", "change:at"]) for (const r
 await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))));
 window.shown = [document.activeElement.id, window.scrollY];
 </script></body></html>"""
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 @pytest.mark.parametrize("name", LIVE)

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Browser
 
-from tests.browser.lab_page import browser
 from tests.display.view_examples import EXAMPLES, VIEWS
 
 pytestmark = pytest.mark.browser
@@ -38,12 +33,6 @@ _LOWEST = """() => {
   }
   return lowest;
 }"""
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 @pytest.mark.parametrize("theme", THEMES)

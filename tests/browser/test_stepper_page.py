@@ -20,7 +20,7 @@ from passlab.display.page import write
 from passlab.display.stepper import stepper_view
 from passlab.rewriting.parameters import bind_params
 from passlab.testing import lstm, resnet
-from tests.browser.lab_page import WIDE, browser
+from tests.browser.lab_page import WIDE
 from tests.vm.programs import LOOP
 from tests.vm.traced import LOGARITHM, TREE
 
@@ -81,12 +81,6 @@ RUNS = {
 }
 
 
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
-
-
 class Opened:
     """A page with a stepper, and the run it shows."""
 
@@ -120,11 +114,11 @@ class Opened:
 
 @pytest.fixture
 def opened(request, tmp_path, chrome) -> Iterator[Opened]:
-    made = Opened(request.param, tmp_path, chrome)
-    yield made
-    assert made.errors == []
-    assert [url for url in made.asked if not url.startswith(("file:", "blob:"))] == []
-    made.page.close()
+    result = Opened(request.param, tmp_path, chrome)
+    yield result
+    assert result.errors == []
+    assert [url for url in result.asked if not url.startswith(("file:", "blob:"))] == []
+    result.page.close()
 
 
 def on(*names: str) -> pytest.MarkDecorator:

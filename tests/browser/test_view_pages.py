@@ -6,22 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 import passlab
 from passlab.display import blame_view, diff_view, graph_view, module_view, recording_view
 from passlab.display.page import write
 from passlab.testing import resnet
-from tests.browser.lab_page import browser
 
 pytestmark = pytest.mark.browser
 HEIGHT = 800
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 @pytest.fixture(scope="module")

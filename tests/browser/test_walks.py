@@ -24,7 +24,6 @@ from passlab.display.step_values import StepValues
 from passlab.display.stepper import stepper_view
 from passlab.lab.recording import Recording
 from passlab.testing import squeezenet
-from tests.browser.lab_page import browser
 from tests.browser.walk import Walk, explore, step
 from tests.vm.programs import LOOP
 from tests.vm.traced import TREE
@@ -41,12 +40,6 @@ def @main(%x: Tensor[(4, 8), float32], %flag: bool) -> Tensor[(4, 8), float32] {
 }
 def @helper(%y: Tensor[(4, 8), float32]) -> Tensor[(4, 8), float32] { tanh(add(%y, 1f)) }
 """
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium: Path) -> Iterator[Browser]:
-    with browser(chromium) as launched:
-        yield launched
 
 
 def network() -> Recording:
@@ -104,8 +97,8 @@ def assert_explorer(rec: Recording, seen: Any, listings: dict[int, list[str]]) -
         assert facts["pass"] == (event.text or event.name)
         assert facts["outcome"] == outcome(event)
     elif seen["kind"] == "graph":
-        found = None if not event.changed else event.diff()
-        assert seen["rows"] == [["", "", f"dataflow graph: {graph_view(event.after, found).title}"]]
+        value = None if not event.changed else event.diff()
+        assert seen["rows"] == [["", "", f"dataflow graph: {graph_view(event.after, value).title}"]]
     else:
         assert seen["tab"] == "Graph", seen
         assert "No graph of this step" in seen["note"]

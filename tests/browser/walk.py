@@ -94,11 +94,11 @@ class Walk:
 
     def click(self, look: str) -> None:
         """Click one of the elements that match and are seen, if there are any."""
-        found = [one for one in self.root.locator(look).all() if one.is_visible()]
-        if found:
-            chosen = self.random.randrange(len(found))
+        results = [one for one in self.root.locator(look).all() if one.is_visible()]
+        if results:
+            chosen = self.random.randrange(len(results))
             self.log.append(f"click {look} {chosen}")
-            found[chosen].click()
+            results[chosen].click()
 
     def search(self, text: str) -> None:
         """Search the list of passes for a text."""

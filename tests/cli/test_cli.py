@@ -86,7 +86,7 @@ def test_opt_requires_and_configures(net, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["FoldConstnat"], "did you mean"),
         (["FuseOps(fuse_level=2)"], "fuse_level"),
@@ -94,9 +94,9 @@ def test_opt_requires_and_configures(net, capsys):
         (["InferType", "--config", "nothing"], "KEY=VALUE"),
     ],
 )
-def test_what_is_wrong_with_a_pipeline_is_said_without_a_traceback(net, capsys, arguments, said):
+def test_what_is_wrong_with_a_pipeline_is_said_without_a_traceback(net, capsys, arguments, message):
     assert main(["opt", net, *arguments]) == 1
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_a_program_that_does_not_parse_and_a_file_that_is_not_there(tmp_path, capsys):
@@ -161,11 +161,11 @@ def test_bisect_names_a_pass_that_raises_and_reduces_the_program(net, capsys):
         assert main(["bisect", net, "InferType, Refuses", "--reduce"]) == 1
     finally:
         transform.unregister_pass("Refuses")
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == "step 2, Refuses: RuntimeError: multiply is not supported"
-    assert told[1].endswith("tries")
-    assert "multiply(" in "".join(told[2:])
-    assert "add(" not in "".join(told[2:])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "step 2, Refuses: RuntimeError: multiply is not supported"
+    assert lines[1].endswith("tries")
+    assert "multiply(" in "".join(lines[2:])
+    assert "add(" not in "".join(lines[2:])
 
 
 def test_passes_lists_them(capsys):

@@ -21,8 +21,8 @@ def net(tmp_path):
 
 def test_opt_prints_the_relay_program_of_a_model(net, capsys):
     assert main(["opt", str(net), "InferType"]) == 0
-    wanted = passlab.parse("def @main(%x: Tensor[(2), float32]) { nn.relu(multiply(%x, 2f)) }")
-    passlab.assert_structural_equal(passlab.parse(capsys.readouterr().out), wanted)
+    expected = passlab.parse("def @main(%x: Tensor[(2), float32]) { nn.relu(multiply(%x, 2f)) }")
+    passlab.assert_structural_equal(passlab.parse(capsys.readouterr().out), expected)
 
 
 def test_run_runs_a_model(net, capsys):

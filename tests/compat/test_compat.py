@@ -33,7 +33,7 @@ def test_every_address_is_a_module_with_all_its_names() -> None:
             assert getattr(module, name) is not None
 
 
-def found(name: str) -> bool:
+def can_be_imported(name: str) -> bool:
     module, _, rest = name.partition(":")
     try:
         value = importlib.import_module(module)
@@ -45,7 +45,7 @@ def found(name: str) -> bool:
 
 
 def test_names_of_tvm_are_found() -> None:
-    assert [name for name in NAMES if not found(name)] == []
+    assert [name for name in NAMES if not can_be_imported(name)] == []
 
 
 def test_classes_are_the_same_objects() -> None:

@@ -47,11 +47,11 @@ def test_results_are_kept_while_the_program_runs() -> None:
     calls = []
 
     @memoize("key")
-    def made(n: int) -> int:
+    def counted(n: int) -> int:
         calls.append(n)
         return n
 
-    assert (made(1), made(1), calls) == (1, 1, [1])
+    assert (counted(1), counted(1), calls) == (1, 1, [1])
 
 
 def test_rounding_in_force_is_told() -> None:

@@ -19,12 +19,12 @@ def rows(before: str, after: str) -> list[str]:
     """What stands side by side, one string a row: kinds, left line, right line."""
     old, new = passlab.parse(before), passlab.parse(after)
     left, right = listing(old), listing(new)
-    made = []
+    results = []
     for row in align(diff(old, new), left, right):
         a = "" if row.left is None else left[row.left].text.strip()
         b = "" if row.right is None else right[row.right].text.strip()
-        made.append(f"{row.kinds} {a} | {b}")
-    return made
+        results.append(f"{row.kinds} {a} | {b}")
+    return results
 
 
 HEAD = "def @main(%x: Tensor[(2, 2), float32]) {"
@@ -109,11 +109,11 @@ def test_every_line_of_either_side_stands_in_exactly_one_row_in_order(name):
     programs = list({id(step.after): step.after for step in rec}.values())
     for old, new in combinations(programs, 2):
         left, right = listing(old), listing(new)
-        found = align(diff(old, new), left, right)
-        assert [row.left for row in found if row.left is not None] == list(range(len(left)))
-        assert [row.right for row in found if row.right is not None] == list(range(len(right)))
-        assert all((row.left is None) == (row.left_kind == " ") for row in found)
-        assert all(row.left_kind == row.right_kind for row in found if row.left_kind in "=~*")
+        alignment = align(diff(old, new), left, right)
+        assert [row.left for row in alignment if row.left is not None] == list(range(len(left)))
+        assert [row.right for row in alignment if row.right is not None] == list(range(len(right)))
+        assert all((row.left is None) == (row.left_kind == " ") for row in alignment)
+        assert all(row.left_kind == row.right_kind for row in alignment if row.left_kind in "=~*")
 
 
 @given(st.lists(st.integers(-20, 20)))

@@ -88,24 +88,24 @@ def test_every_line_agrees_with_the_provenance():
         for line, row in zip(view.lines, rows, strict=True):
             assert not any(piece.kind == "constant" for piece in line.pieces)
             maker = None if line.result is None else rec.provenance.maker(line.result)
-            known = f"{maker.id} {maker.name}" if maker is not None else "" if line.result is None else "input"
-            assert row["made by"] == known
+            value = f"{maker.id} {maker.name}" if maker is not None else "" if line.result is None else "input"
+            assert row["made by"] == value
 
 
 def test_hovering_tells_the_rule_and_what_was_there_before():
     view = blame_view(recorded())
     data = view.data()
     passes, origins, rows = (data["makers"][part] for part in ("passes", "origins", "rows"))
-    told = {}
+    table = {}
     for line, number in zip(data["rows"], rows, strict=True):
         if number >= 0:
             maker, text = origins[number]
-            told[data["lines"][line][0].strip()] = (passes[maker][0], data["texts"][text])
-    assert told["%1 = add(%0, %p2);"] == (
+            table[data["lines"][line][0].strip()] = (passes[maker][0], data["texts"][text])
+    assert table["%1 = add(%0, %p2);"] == (
         "2 CanonicalizeOps",
         "rule: bias_add as add\nin place of nn.bias_add (input)",
     )
-    assert told["%2(%x, %w, %b)"] == ("3 FuseOps", "FuseOps(fuse_opt_level=2)\nin place of nn.relu (input)")
+    assert table["%2(%x, %w, %b)"] == ("3 FuseOps", "FuseOps(fuse_opt_level=2)\nin place of nn.relu (input)")
     titles = [value for name, value in Reader(view.html()).attributes if name == "title"]
     assert any("rule: bias_add as add" in title for title in titles)
 

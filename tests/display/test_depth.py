@@ -44,7 +44,7 @@ def test_depth_is_no_obstacle(make, count):
     assert view.text()
     assert view.html()
     assert view.data()["rows"]
-    found = diff_view(passlab.diff(mod, other))
-    assert 1 <= sum(row.kinds != "==" for row in found.rows) <= 8 or make is branches
-    assert found.text()
+    result = diff_view(passlab.diff(mod, other))
+    assert 1 <= sum(row.kinds != "==" for row in result.rows) <= 8 or make is branches
+    assert result.text()
     assert graph_view(mod).text()

@@ -129,10 +129,12 @@ def test_graphviz_sees_no_name():
 @pygraphviz
 def test_a_layout_puts_every_box_below_what_it_takes():
     graph = dataflow(network())
-    made = lay_out(graph, SIZES)
-    assert len(made.boxes) == 6
-    assert all(made.boxes[a.source][1] < made.boxes[a.target][1] for a in graph.arrows)
-    assert all(len(points) % 6 == 2 and len(points) >= 8 and all(map(math.isfinite, points)) for points in made.arrows)
+    layout = lay_out(graph, SIZES)
+    assert len(layout.boxes) == 6
+    assert all(layout.boxes[a.source][1] < layout.boxes[a.target][1] for a in graph.arrows)
+    assert all(
+        len(points) % 6 == 2 and len(points) >= 8 and all(map(math.isfinite, points)) for points in layout.arrows
+    )
 
 
 @pygraphviz
@@ -143,10 +145,10 @@ def test_the_same_graph_has_the_same_layout():
 @pygraphviz
 def test_groups_enclose_their_boxes():
     graph = dataflow(passlab.record(network(), "FuseOps(fuse_opt_level=2)", opt_level=2).last)
-    made = lay_out(graph, [(80.0, 30.0)] * len(graph.boxes))
-    for box, (x, y) in zip(graph.boxes, made.boxes, strict=True):
+    layout = lay_out(graph, [(80.0, 30.0)] * len(graph.boxes))
+    for box, (x, y) in zip(graph.boxes, layout.boxes, strict=True):
         if box.group is not None:
-            x0, y0, x1, y1 = made.groups[box.group]
+            x0, y0, x1, y1 = layout.groups[box.group]
             assert x0 <= x - 40 <= x + 40 <= x1
             assert y0 <= y - 15 <= y + 15 <= y1
 
@@ -174,9 +176,9 @@ def test_a_dot_on_the_path_serves_where_pygraphviz_is_missing(monkeypatch, tmp_p
         print(json.dumps({"bb": "0,0,100,600", "objects": boxes, "edges": edges}))
     """,
     )
-    made = lay_out(dataflow(network()), SIZES)
-    assert made.boxes[0] == (50, 0)
-    assert made.arrows[0] == [3, 596, 5, 594, 7, 592, 9, 590, 9, 590, 1, 598, 1, 598]
+    layout = lay_out(dataflow(network()), SIZES)
+    assert layout.boxes[0] == (50, 0)
+    assert layout.arrows[0] == [3, 596, 5, 594, 7, 592, 9, 590, 9, 590, 1, 598, 1, 598]
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_who_made_a_line_is_asked_of_the_value_of_a_let():
       let %t = (%z, %i);
       exp(%i)
     }""")
-    made = {line.text.split(" ")[3].rstrip(":"): line.result for line in listing(mod) if line.text.startswith("  let")}
-    assert {name: type(node).__name__ for name, node in made.items()} == {
+    table = {line.text.split(" ")[3].rstrip(":"): line.result for line in listing(mod) if line.text.startswith("  let")}
+    assert {name: type(node).__name__ for name, node in table.items()} == {
         "%f": "Function", "%z": "Call", "%i": "If", "%t": "Var",
     }  # fmt: skip

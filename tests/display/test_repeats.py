@@ -72,20 +72,20 @@ def test_a_body_that_differs_falls_out_of_its_fold():
     "mod", [resnet.get_workload(num_layers=18)[0], lstm.get_workload(iterations=9, num_hidden=4)[0]]
 )
 def test_every_box_stands_in_exactly_one_piece(mod):
-    found = graph(mod)
-    assert sorted(boxes_of(structure(found, WHOLE))) == [box.number for box in found.boxes]
+    lines = graph(mod)
+    assert sorted(boxes_of(structure(lines, WHOLE))) == [box.number for box in lines.boxes]
 
 
 def test_a_body_is_named_by_what_it_does():
-    found = graph(resnet.get_workload(num_layers=50)[0])
-    first = next(item for item in structure(found, WHOLE) if isinstance(item, Repeat))
-    assert body_name(found, first.bodies[0]) == "conv2d ×3 + batch_norm ×3"
+    lines = graph(resnet.get_workload(num_layers=50)[0])
+    first = next(item for item in structure(lines, WHOLE) if isinstance(item, Repeat))
+    assert body_name(lines, first.bodies[0]) == "conv2d ×3 + batch_norm ×3"
 
 
 def sheet_of(mod: passlab.IRModule):
-    found = graph(mod)
-    items = structure(found, WHOLE)
-    placed = place(found, items, [box_size((box.name,)) for box in found.boxes])
+    lines = graph(mod)
+    items = structure(lines, WHOLE)
+    placed = place(lines, items, [box_size((box.name,)) for box in lines.boxes])
     return pack(items, placed, (1400, 800))
 
 

@@ -35,14 +35,14 @@ def test_a_single_nan_marks_its_cell_however_large_the_tensor(rng):
     tensor[0, 0], tensor[499, 699] = np.inf, -np.inf
     drawn = picture(tensor)
     assert (drawn["nan"], drawn["inf"], drawn["ninf"]) == (1, 1, 1)
-    found = cells(drawn)
-    assert [int((found == code).sum()) for code in (NAN, PLUS, MINUS)] == [1, 1, 1]
+    texts = cells(drawn)
+    assert [int((texts == code).sum()) for code in (NAN, PLUS, MINUS)] == [1, 1, 1]
     assert odd_numbers(tensor) == 3
 
 
 def test_signs_stand_on_their_sides_of_zero():
-    found = cells(picture(np.array([[-1.0, 0.0], [0.5, 1.0]])))
-    assert found[0, 0] < ZERO == found[0, 1] < found[1, 0] < found[1, 1]
+    texts = cells(picture(np.array([[-1.0, 0.0], [0.5, 1.0]])))
+    assert texts[0, 0] < ZERO == texts[0, 1] < texts[1, 0] < texts[1, 1]
 
 
 def test_nothing_is_drawn_of_nothing():

@@ -215,8 +215,8 @@ def test_the_first_page_of_a_recording_holds_one_diff_and_the_steps_of_the_whole
     view = recording_view(passlab.record(network(), "FuseOps(fuse_opt_level=2), ToANormalForm", opt_level=2))
     first, whole = view.data(only_start=True), view.data()
     assert first["partial"]
-    told = [step["said"] for step in first["steps"]]
-    assert [said for said in told if said] == [whole["steps"][view.start]["said"]]
+    results = [step["said"] for step in first["steps"]]
+    assert [item for item in results if item] == [whole["steps"][view.start]["said"]]
     assert [d is not None for d in first["diffs"]] == [True, False]
     assert all(d is not None for d in whole["diffs"])
     assert all(m is not None for m in whole["modules"])

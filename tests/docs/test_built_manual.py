@@ -224,7 +224,7 @@ def search_index(site: Path) -> dict[str, Any]:
     return loaded
 
 
-def found(site: Path, question: str) -> list[str]:
+def search(site: Path, question: str) -> list[str]:
     """The pages that hold every word of a question, the likeliest first, as the search of the manual ranks them."""
     index, stemmer = search_index(site), SearchEnglish({})
     scores: dict[int, int] = {}
@@ -252,14 +252,14 @@ def found(site: Path, question: str) -> list[str]:
 @built
 @pytest.mark.parametrize(("question", "page"), QUESTIONS, ids=[question for question, _ in QUESTIONS])
 def test_a_question_is_answered_in_two_clicks(site: Path, question: str, page: str) -> None:
-    answers = found(site, question)
+    answers = search(site, question)
     assert page in answers[:5], f"the search finds {answers}"
 
 
 @built
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_the_search_finds_each_how_to_by_its_heading(site: Path, heading: str) -> None:
-    assert "how-to" in found(site, heading)[:5]
+    assert "how-to" in search(site, heading)[:5]
 
 
 @built

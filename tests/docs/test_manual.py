@@ -39,13 +39,13 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    found: list[Block] = []
+    results: list[Block] = []
     at = 0
     for m in _BLOCK.finditer(page):
-        joined = bool(found) and not page[at : m.start()].strip()
-        found.append(Block(m["language"], m["body"], *m.span("body"), page.count("\n", 0, m.start()) + 2, joined))
+        joined = bool(results) and not page[at : m.start()].strip()
+        results.append(Block(m["language"], m["body"], *m.span("body"), page.count("\n", 0, m.start()) + 2, joined))
         at = m.end()
-    return found
+    return results
 
 
 def outputs(page: str, name: str) -> list[tuple[Block, str]]:
@@ -54,7 +54,7 @@ def outputs(page: str, name: str) -> list[tuple[Block, str]]:
     A diagnostic that ends a block is part of what it prints, where the page shows that.
     """
     space: dict[str, Any] = {"__name__": "__main__"}
-    found = []
+    results = []
     every = blocks(page)
     for number, block in enumerate(every):
         if block.language != "python":
@@ -70,8 +70,8 @@ def outputs(page: str, name: str) -> list[tuple[Block, str]]:
                     raise
                 out.write(f"{error}\n")
         if shown is not None:
-            found.append((shown, out.getvalue()))
-    return found
+            results.append((shown, out.getvalue()))
+    return results
 
 
 @pytest.fixture
@@ -86,12 +86,12 @@ def own_operators(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_programs_of_the_page_print_what_it_says(path: Path, bless: bool) -> None:
     page = path.read_text(encoding="utf-8")
-    found = outputs(page, path.name)
+    result = outputs(page, path.name)
     if bless:
-        for block, printed in reversed(found):
+        for block, printed in reversed(result):
             page = page[: block.start] + normal(printed) + page[block.end :]
         path.write_text(page, encoding="utf-8")
-    for block, printed in found:
+    for block, printed in result:
         assert normal(printed) == (normal(printed) if bless else block.body), f"{path.name}:{block.line}"
 
 

@@ -79,8 +79,8 @@ SLIM = """
 def test_slim_dumps_of_gcc_have_functions(tmp_path):
     names = [f"{number}r.p{number}" for number in range(260, 272)]
     dumps = [(name, SLIM.format(remarks="", op="+")) for name in names]
-    told = "Trying 2 -> 11:\n    2: r84:SI=di:SI\n   11: ax:SI=r84:SI+0x1\nFailed.\n"
-    more = (("280r.combine", SLIM.format(remarks=told, op="+")), ("281r.ree", SLIM.format(remarks="", op="*")))
+    text = "Trying 2 -> 11:\n    2: r84:SI=di:SI\n   11: ax:SI=r84:SI+0x1\nFailed.\n"
+    more = (("280r.combine", SLIM.format(remarks=text, op="+")), ("281r.ree", SLIM.format(remarks="", op="*")))
     recording = gcc_folder(tmp_path, *dumps, *more)
     assert (recording["combine"].verdict, recording["ree"].verdict) == ("unchanged", "changed")
     assert recording.unit_text("ree", "f").count("\n") == 6

@@ -50,9 +50,9 @@ def test_pointers_that_say_to_what_are_taken_at_their_word():
 
 
 def test_what_a_program_has_is_not_declared_again():
-    known = 'declare i32 @printf(ptr, ...)\n@counter = global i32 0\n@"a b" = global i8 0\ndefine void @g() {\n}\n'
+    text = 'declare i32 @printf(ptr, ...)\n@counter = global i32 0\n@"a b" = global i8 0\ndefine void @g() {\n}\n'
     program = 'define void @f() {\n  store ptr @"a b", ptr @counter\n  call i32 (ptr, ...) @printf(ptr @g)\n}\n'
-    assert declared_llvm(known + program) == []
+    assert declared_llvm(text + program) == []
 
 
 def test_a_structure_that_no_dump_shows_is_the_reason_for_no_command():
@@ -95,8 +95,8 @@ def test_opt_takes_every_program_of_a_dump_of_functions_alone(tmp_path):
     program = TYPED if "LLVM version 14" in version else OPAQUE
     (tmp_path / "in.ll").write_text("\n".join([program, *declared_llvm(program)]))
     passes = ["-disable-output", "-passes=function(sroa,instcombine,gvn)", "-print-after-all"]
-    made = subprocess.run(["opt", *passes, tmp_path / "in.ll"], capture_output=True, check=True)
-    recording = read(made.stderr)
+    result = subprocess.run(["opt", *passes, tmp_path / "in.ll"], capture_output=True, check=True)
+    recording = read(result.stderr)
     commands = [recording.save_before(step, tmp_path / "before.ll") for step in recording.steps if step.number > 1]
     assert len([command for command in commands if command]) >= 2
     for step, command in zip(recording.steps[1:], commands, strict=True):

@@ -62,12 +62,12 @@ def test_a_range_holds_every_change_that_may_be_the_one(seed):
         if name not in steps[0][2].functions:
             continue
         for since, number in list(zip(unit.since, unit.steps, strict=True))[1:]:
-            made = [
+            results = [
                 at
                 for at, (_, _, before, after, _) in enumerate(steps, 1)
                 if since <= at <= number and before.functions[name] != after.functions[name]
             ]
-            assert made, f"no step of {since} to {number} changed {name}"
+            assert results, f"no step of {since} to {number} changed {name}"
 
 
 @pytest.mark.parametrize("seed", range(4))

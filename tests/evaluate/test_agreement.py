@@ -34,8 +34,8 @@ def test_units_are_those_of_the_dtype(dtype):
     unit = float(ml_dtypes.finfo(dtype).eps)
     a, b = np.array([1, 1], dtype), np.array([1, 1 + 3 * unit], dtype)
     assert disagreement(a, b, ulps=3) is None
-    found = disagreement(a, b, ulps=2)
-    assert (found.ulps, found.path, found.count, found.size) == (3, "[1]", 1, 2)
+    difference = disagreement(a, b, ulps=2)
+    assert (difference.ulps, difference.path, difference.count, difference.size) == (3, "[1]", 1, 2)
 
 
 def test_small_elements_beside_large_ones_are_as_exact_as_cancellation_leaves_them():
@@ -51,8 +51,8 @@ def test_with_finite_only_what_was_not_finite_counts_no_longer_and_zeros_have_no
 
 def test_integers_and_booleans_are_the_same_or_not():
     assert disagreement(np.array([1, 2]), np.array([1, 2])) is None
-    found = disagreement(np.array([[1, 2], [3, 4]]), np.array([[1, 2], [5, 4]]), ulps=100)
-    assert (found.path, found.before, found.after) == ("[1, 0]", "3", "5")
+    difference = disagreement(np.array([[1, 2], [3, 4]]), np.array([[1, 2], [5, 4]]), ulps=100)
+    assert (difference.path, difference.before, difference.after) == ("[1, 0]", "3", "5")
     assert disagreement(np.array(True), np.array(False)).path == ""
 
 
@@ -72,10 +72,10 @@ def test_data_is_compared_by_constructor_and_fields_however_long():
     _, cons, nil = mod.get_type("List")
 
     def listed(*values):
-        found = ADTValue(nil, ())
+        result = ADTValue(nil, ())
         for value in reversed(values):
-            found = ADTValue(cons, (np.asarray(value, np.float32), found))
-        return found
+            result = ADTValue(cons, (np.asarray(value, np.float32), result))
+        return result
 
     long = [1.0] * 20_000
     assert disagreement(listed(*long), listed(*long)) is None

@@ -33,24 +33,24 @@ def run(kind: str, text: str, *args):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    "given",
+    "argument",
     [
         X.astype(">f4"), X.view(Subclass), np.ma.masked_array(X, mask=False), X.tolist(), memoryview(X),
         np.asfortranarray(X), np.arange(48, dtype="f4").reshape(6, 8)[::2, ::2] * 0 + X, Foreign(lambda: X),
         relay.const(X), np.frombuffer(b"\0" + X.tobytes(), "u1")[1:].view("f4").reshape(3, 4),
     ],
 )  # fmt: skip
-def test_arrays_of_every_make_are_arrays(kind, given):
-    results = run(kind, OF_TENSOR, given)
-    for got, wanted in zip(results, (X + 1, X.T, X @ X.T), strict=True):
+def test_arrays_of_every_make_are_arrays(kind, argument):
+    results = run(kind, OF_TENSOR, argument)
+    for got, expected in zip(results, (X + 1, X.T, X @ X.T), strict=True):
         assert type(got) is np.ndarray
         assert got.dtype.isnative
-        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("argument", "why"),
     [
         (np.ma.masked_array(X, mask=X > 3), "masked"), (X.astype(object), "numbers"), (X.astype("c8"), "numbers"),
         (np.zeros((3, 4), [("a", "f4")]), "numbers"), (np.zeros((3, 4), "V4"), "numbers"), (None, "numbers"),
@@ -60,15 +60,15 @@ def test_arrays_of_every_make_are_arrays(kind, given):
         (ADTValue, "numbers"), (lambda: X, "numbers"), (RefValue(X), "a cell"), (relay.op.get("exp"), "function"),
     ],
 )  # fmt: skip
-def test_what_is_no_such_array_is_told_with_the_parameter(kind, given, why):
+def test_what_is_no_such_array_is_told_with_the_parameter(kind, argument, why):
     with pytest.raises(RunError, match=why) as caught:
-        run(kind, OF_TENSOR, given)
+        run(kind, OF_TENSOR, argument)
     assert "%x" in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("dtype", "given"),
+    ("dtype", "argument"),
     [
         ("int32", 1.5),
         ("int32", float("nan")),
@@ -79,19 +79,19 @@ def test_what_is_no_such_array_is_told_with_the_parameter(kind, given, why):
         ("int32", "1"),
     ],
 )
-def test_a_number_that_a_dtype_cannot_hold_is_told(kind, dtype, given):
+def test_a_number_that_a_dtype_cannot_hold_is_told(kind, dtype, argument):
     with pytest.raises(RunError, match="%x does not fit"):
-        run(kind, f"def @main(%x: {dtype}) {{ %x }}", given)
+        run(kind, f"def @main(%x: {dtype}) {{ %x }}", argument)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
-    ("dtype", "given"), [("int32", 2.0), ("bool", 1), ("bfloat16", 1.5), ("float32", True), ("uint8", 255)]
+    ("dtype", "argument"), [("int32", 2.0), ("bool", 1), ("bfloat16", 1.5), ("float32", True), ("uint8", 255)]
 )
-def test_a_number_that_a_dtype_can_hold_is_a_scalar(kind, dtype, given):
-    got = run(kind, f"def @main(%x: {dtype}) {{ (%x, %x) }}", given)[0]
+def test_a_number_that_a_dtype_can_hold_is_a_scalar(kind, dtype, argument):
+    got = run(kind, f"def @main(%x: {dtype}) {{ (%x, %x) }}", argument)[0]
     assert (got.dtype.name, got.shape) == (dtype, ())
-    assert float(got) == float(given)
+    assert float(got) == float(argument)
 
 
 TYPES = passlab.parse(DATA + "def @main() { 1 }")
@@ -115,9 +115,9 @@ def test_fields_of_data_values_are_fitted_too(kind):
         (tree((2.5, tree(()), 3.0)), "an array"), (ADTValue(other, (2.5,)), "another type"), (X, "an array"),
         (tree((2.5, tree(()), ADTValue(other, (2.5,)))), "another type"), (tree((X, tree(()), tree(()))), "shape differs"),
     ]  # fmt: skip
-    for given, why in wrong:
+    for inputs, why in wrong:
         with pytest.raises(RunError, match=why):
-            run(kind, FIRST, given)
+            run(kind, FIRST, inputs)
 
 
 @pytest.mark.parametrize("kind", DATA_KINDS)
@@ -141,10 +141,10 @@ def test_data_values_may_be_deep_and_share_their_parts(kind):
 
 @pytest.mark.parametrize("kind", DATA_KINDS)
 def test_a_value_that_a_program_never_looks_into_passes_through(kind):
-    given = tree((np.asarray(np.float32(1)), tree(()), tree(())))
-    assert repr(run(kind, "def @main(%t: Tree[]) { %t }", given)) == repr(given)
+    inputs = tree((np.asarray(np.float32(1)), tree(()), tree(())))
+    assert repr(run(kind, "def @main(%t: Tree[]) { %t }", inputs)) == repr(inputs)
     nodes_only = "def @main(%t: Tree[]) { match (%t) { Node(_, %l, _) => %l, _ => %t } }"
-    assert run(kind, nodes_only, given).constructor.name_hint == "Leaf"
+    assert run(kind, nodes_only, inputs).constructor.name_hint == "Leaf"
 
 
 @pytest.mark.parametrize("kind", ["debug", "vm", "aot", "graph"])
@@ -156,9 +156,9 @@ def test_a_list_of_one_array_is_that_array(kind):
 def test_a_cell_is_a_cell():
     text = "def @main(%r: ref(float32)) { ref_read(%r) }"
     assert float(run("debug", text, RefValue(np.float32(3)))) == 3
-    for given, why in ((np.float32(3), "an array"), (RefValue(X), "shape differs"), (tree(()), "another type")):
+    for inputs, why in ((np.float32(3), "an array"), (RefValue(X), "shape differs"), (tree(()), "another type")):
         with pytest.raises(RunError, match=why):
-            run("debug", text, given)
+            run("debug", text, inputs)
 
 
 @pytest.mark.parametrize("kind", DATA_KINDS)
@@ -185,9 +185,9 @@ def test_the_evaluator_takes_functions():
 
 @pytest.mark.parametrize("kind", DATA_KINDS)
 def test_a_function_of_elsewhere_is_refused(kind):
-    for given in (lambda x: x, "f", None, X):
+    for item in (lambda x: x, "f", None, X):
         with pytest.raises(RunError, match="not a function of a program"):
-            run(kind, APPLY, given)
+            run(kind, APPLY, item)
     if kind != "debug":
         with pytest.raises(RunError, match="cannot be called here") as caught:
             run(kind, APPLY, relay.op.get("exp"))

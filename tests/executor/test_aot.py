@@ -144,10 +144,10 @@ def test_every_operator_runs_at_its_edges_as_a_module(name):
     for edge in Op.get(name).spec.edge_cases:
         for dtype in ("float32", "int32", "bool", "uint64", "int8", "uint8"):
             try:
-                made = edge_program(edge, dtype)
-                mod = passlab.parse(made.source)
+                result = edge_program(edge, dtype)
+                mod = passlab.parse(result.source)
                 args = [
-                    filled(v.shape, v.dtype, "ordinary", rng) if v.value is None else v.value for v in made.variables
+                    filled(v.shape, v.dtype, "ordinary", rng) if v.value is None else v.value for v in result.variables
                 ]
                 want = relay.create_executor("debug", mod).evaluate()(*args)
             except PasslabError:
@@ -257,9 +257,9 @@ def test_blocks_that_stand_too_deep_know_the_variables_they_need():
     lets = "".join(f"if (%n == {i}) {{ %v{i} }} else {{ let %v{i + 1} = add(%v{i}, %x); " for i in range(n))
     text = f"def @main(%x: float32, %n: int32) -> float32 {{ let %v0 = add(%x, %x); {lets} %v{n} {'}' * n} }}"
     mod = passlab.parse(text)
-    found = DeepBlocks(mod["main"], 1, DEEPEST).found
-    assert len(found) == n // DEEPEST
-    assert all(set(variables) == set(free_vars(block)) for block, variables in found.items())
+    value = DeepBlocks(mod["main"], 1, DEEPEST).found
+    assert len(value) == n // DEEPEST
+    assert all(set(variables) == set(free_vars(block)) for block, variables in value.items())
     run = relay.create_executor("aot", mod).evaluate()
     for i in (0, 5, 77, -1):
         expected = (i if i >= 0 else n) + 2

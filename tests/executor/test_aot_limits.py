@@ -62,9 +62,9 @@ def test_who_stays_within_the_limits_on_the_machine_does_so_ahead_of_time(name, 
     text, make = PROGRAMS[name]
     args = make(rng)
     vm = VirtualMachine(compile_vm(passlab.parse(text)))
-    wanted = vm.run(*args)
+    expected = vm.run(*args)
     with limits.override(instructions=vm.machine.executed):
-        assert same(aot(text)(*args), wanted)
+        assert same(aot(text)(*args), expected)
 
 
 def test_limits_end_with_their_block_and_values_stay_the_same():

@@ -49,9 +49,9 @@ def test_a_long_chain_is_placed_in_linear_time_and_constant_memory():
 def test_a_residual_network_takes_hardly_more_than_it_must():
     mod, params = relay.testing.resnet.get_workload(num_layers=50, image_shape=(3, 64, 64))
     with transform.PassContext(opt_level=3):
-        made = build(mod, params=params)
-    lives = made.graph.lives()
-    sizes = {r: int(np.prod(made.graph.shapes[r])) * np.dtype(made.graph.dtypes[r]).itemsize for r in lives}
-    times = range(len(made.graph.nodes) + 1)
+        factory = build(mod, params=params)
+    lives = factory.graph.lives()
+    sizes = {r: int(np.prod(factory.graph.shapes[r])) * np.dtype(factory.graph.dtypes[r]).itemsize for r in lives}
+    times = range(len(factory.graph.nodes) + 1)
     bound = max(sum(sizes[r] for r, (birth, death) in lives.items() if birth <= t <= death) for t in times)
-    assert made.module().storage_bytes <= 1.1 * bound
+    assert factory.module().storage_bytes <= 1.1 * bound

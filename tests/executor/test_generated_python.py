@@ -123,11 +123,11 @@ def generated(mod: passlab.IRModule, args: tuple[object, ...]) -> list[list[str]
 
 def hostile_names(draw: random.Random, names: list[str]) -> dict[str, str]:
     """A different hostile name for each."""
-    made: dict[str, str] = {}
+    table: dict[str, str] = {}
     for name in names:
         hostile = "".join(draw.choice(FRAGMENTS) for _ in range(draw.randint(1, 4)))
-        made[name] = hostile if hostile not in ("main", *made.values()) else f"{hostile}{len(made)}"
-    return made
+        table[name] = hostile if hostile not in ("main", *table.values()) else f"{hostile}{len(table)}"
+    return table
 
 
 def check(seed: int, rounds: int) -> int:

@@ -248,7 +248,7 @@ def devices_of(built) -> dict[str, int]:
 
 
 def test_a_program_on_two_devices_copies_between_them(rng):
-    mod, wanted = two_devices(cuda(0))
+    mod, expected = two_devices(cuda(0))
     built = relay.build(mod)
     assert devices_of(built) == {
         "x": 2, "y": 1, "p0": 2, "tvmgen_default_fused_exp_multiply": 2, "device_copy": 1,
@@ -263,14 +263,14 @@ def test_a_program_on_two_devices_copies_between_them(rng):
     for module in (built.module(), built.module(debug=True), create_graph(built.graph_json, built.lib)):
         module.set_input(**built.params)
         module.run(x=x, y=y)
-        np.testing.assert_allclose(module.get_output(0), wanted(x, y), rtol=1e-6)
+        np.testing.assert_allclose(module.get_output(0), expected(x, y), rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
 def test_every_executor_runs_programs_on_two_devices(kind, rng):
-    mod, wanted = two_devices(cpu(1))
+    mod, expected = two_devices(cpu(1))
     x, y = rng.random(2, "float32"), rng.random(2, "float32")
-    np.testing.assert_allclose(relay.create_executor(kind, mod).evaluate()(x, y), wanted(x, y), rtol=1e-6)
+    np.testing.assert_allclose(relay.create_executor(kind, mod).evaluate()(x, y), expected(x, y), rtol=1e-6)
     a = relay.var("a", shape=(2,))
     there = relay.exp(relay.device_copy(relay.sort(a), cpu(0), cpu(1)))
     back = relay.device_copy(there, cpu(1), cpu(0))
@@ -310,8 +310,8 @@ def test_a_tuple_of_scalars_is_given_as_numbers_or_arrays() -> None:
     rows = relay.var("rows", relay.TensorType((1, 2), "int64"))
     body = relay.add(relay.TupleGetItem(pair, 1), rows)
     run = relay.create_executor("graph", passlab.IRModule.from_expr(relay.Function([pair, rows], body))).evaluate()
-    for given in ((10, 8), [10, 8], (np.int64(10), np.array(8)), [np.array(10), np.array(8)]):
-        assert run(given, [[1, 2]]).tolist() == [[9, 10]]
+    for item in ((10, 8), [10, 8], (np.int64(10), np.array(8)), [np.array(10), np.array(8)]):
+        assert run(item, [[1, 2]]).tolist() == [[9, 10]]
 
 
 def test_functions_of_other_compilers_are_computed_here():

@@ -48,8 +48,8 @@ def test_a_loaded_library_is_the_saved_one(kind, tmp_path):
     loaded = passlab.runtime.load_module(str(tmp_path / "net.lib"))
     assert type(loaded) is type(saved)
     assert loaded.file() == saved.file() == built(kind).file()
-    for got, wanted in zip(results(loaded), results(saved), strict=True):
-        assert same(got, wanted)
+    for got, expected in zip(results(loaded), results(saved), strict=True):
+        assert same(got, expected)
     assert loaded.libmod_name == "default"
     assert (loaded.get_executor_config() is None) == (kind == "aot")
 
@@ -99,26 +99,26 @@ def test_programs_ahead_of_time_and_executables_go_through_files(name, tmp_path,
     loaded = load_module(tmp_path / "exe.lib")
     assert isinstance(loaded, Executable)
     assert loaded.save() == exe.save()
-    wanted = VirtualMachine(exe).run(*args)
-    assert same(VirtualMachine(loaded, passlab.cpu()).run(*args), wanted)
+    expected = VirtualMachine(exe).run(*args)
+    assert same(VirtualMachine(loaded, passlab.cpu()).run(*args), expected)
     relay.build(passlab.parse(text), executor="aot").export_library(tmp_path / "net.lib")
     module = load_module(tmp_path / "net.lib").module()
     for number, value in enumerate(args):
         module.set_input(number, value)
     module.run()
     got = tuple(module.get_output(i) for i in range(module.get_num_outputs()))
-    assert same(got, wanted if isinstance(wanted, tuple) else (wanted,))
+    assert same(got, expected if isinstance(expected, tuple) else (expected,))
 
 
 def test_devices_go_through_a_file(tmp_path, rng):
-    mod, wanted = two_devices(passlab.cuda(0))
+    mod, expected = two_devices(passlab.cuda(0))
     relay.build(mod).export_library(tmp_path / "net.lib")
     loaded = load_module(tmp_path / "net.lib")
     assert loaded.graph_json == relay.build(mod).graph_json
     x, y = rng.random(2, "float32"), rng.random(2, "float32")
     module = loaded.module()
     module.run(x=x, y=y)
-    np.testing.assert_allclose(module.get_output(0), wanted(x, y), rtol=1e-6)
+    np.testing.assert_allclose(module.get_output(0), expected(x, y), rtol=1e-6)
 
 
 def test_kernels_alone_are_text(tmp_path):

@@ -26,8 +26,8 @@ def debugged(text: str = NET):
 def test_each_node_is_told_with_shapes_and_bytes(rng):
     module = debugged()
     report = module.profile(x=rng.random((2, 8), "float32"), w=rng.random((4, 8), "float32"))
-    told = {c["Name"]: (c["Argument Shapes"], c["Bytes"]) for c in report.calls}
-    assert told == {
+    table = {c["Name"]: (c["Argument Shapes"], c["Bytes"]) for c in report.calls}
+    assert table == {
         "tvmgen_default_fused_nn_dense_nn_relu": ("float32[2, 8], float32[4, 8], float32[2, 4]", 4 * (16 + 32 + 8)),
         "tvmgen_default_fused_sort": ("float32[2, 4], float32[2, 4]", 64),
         "reshape_nop": ("float32[2, 4], float32[8]", 64),

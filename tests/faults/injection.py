@@ -169,14 +169,14 @@ class Lines:
 def instruments(faulty: Faulty, turn: int) -> list[Any]:
     """One of each built-in instrument, with the faulty one somewhere between. Memory is metered in one run of ten."""
     nowhere = io.StringIO()
-    made: list[Any] = [
+    results: list[Any] = [
         Recorder(), PassTimingInstrument(), StatisticsInstrument(), VerifyInstrument(deterministic=False), PassLimit(),
         TraceInstrument(), ProgressInstrument(nowhere, after=0), PrintIRAfter(["FuseOps"], file=nowhere, diff=True),
     ]  # fmt: skip
     if turn % 10 == 0:
-        made.append(MemoryInstrument())
-    made.insert(turn % (len(made) + 1), faulty)
-    return made
+        results.append(MemoryInstrument())
+    results.insert(turn % (len(results) + 1), faulty)
+    return results
 
 
 def run(where: Setting, context: PassContext) -> IRModule:
@@ -208,21 +208,21 @@ def lines_of(name: str) -> int:
 
 def call_faults() -> list[Fault]:
     """Each hook and body of each pass in the pipeline of each standard pass, each call of it, each error."""
-    found: list[Fault] = []
+    results: list[Fault] = []
     for target in sorted(PASSES):
         for (where, name), calls in sorted(counted(target).items()):
             for call in range(1, calls + 1):
-                found += [Fault(target, where, name, call, error) for error in ERRORS]
-    return found
+                results += [Fault(target, where, name, call, error) for error in ERRORS]
+    return results
 
 
 def line_faults(each: int) -> list[Fault]:
     """Interrupts at `each` places spread over the lines that the pipeline of each standard pass executes."""
-    found: list[Fault] = []
+    results: list[Fault] = []
     for target in sorted(PASSES):
         last = lines_of(target)
-        found += [Fault(target, "line", "", 1 + (last - 1) * i // each, KeyboardInterrupt) for i in range(each)]
-    return found
+        results += [Fault(target, "line", "", 1 + (last - 1) * i // each, KeyboardInterrupt) for i in range(each)]
+    return results
 
 
 # ---------------------------------------------------------------- making one happen

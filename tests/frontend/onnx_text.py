@@ -13,10 +13,10 @@ from passlab import relay
 
 def model(graph: str, opset: int = 18, **weights: Any) -> ModelProto:
     """Return the model of a graph in text; `weights` become its initializers."""
-    made = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{graph}')
+    result = parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>\n{graph}')
     for name, value in weights.items():
-        made.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
-    return made
+        result.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
+    return result
 
 
 def arrays(value: Any) -> list[Any]:
@@ -35,9 +35,9 @@ def reference(proto: ModelProto, *inputs: Any) -> list[Any]:
     return ReferenceEvaluator(proto).run(None, dict(zip(names, inputs, strict=True)))
 
 
-def assert_close(found: list[Any], wanted: list[Any], rtol: float = 1e-4, atol: float = 1e-5) -> None:
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
+def assert_close(result: list[Any], expected: list[Any], rtol: float = 1e-4, atol: float = 1e-5) -> None:
+    assert len(result) == len(expected)
+    for one, other in zip(result, expected, strict=True):
         other = np.asarray(other)
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)

@@ -112,9 +112,9 @@ def test_something_else_is_told_what_is_expected():
 def test_a_path_bytes_and_an_object_are_the_same_model(tmp_path):
     proto = model(RELU)
     onnx.save(proto, tmp_path / "net.onnx")
-    wanted = from_onnx(proto)[0]
+    expected = from_onnx(proto)[0]
     for other in (tmp_path / "net.onnx", str(tmp_path / "net.onnx"), proto.SerializeToString()):
-        passlab.assert_structural_equal(from_onnx(other)[0], wanted)
+        passlab.assert_structural_equal(from_onnx(other)[0], expected)
 
 
 def test_a_missing_package_says_how_to_install_it(monkeypatch):

@@ -107,8 +107,8 @@ def case_problems(step: int) -> dict[str, str]:
     chosen = [case for case in cases() if reason(case) is None][::step]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = {case.name: case_problem(case) for case in chosen}
-    return {name: problem for name, problem in found.items() if problem is not None}
+        table = {case.name: case_problem(case) for case in chosen}
+    return {name: problem for name, problem in table.items() if problem is not None}
 
 
 def test_cases_of_onnx_agree_after_the_way_through_relay() -> None:

@@ -32,31 +32,31 @@ def read(data: Any) -> None:
     small = {"elements": 10**5, "tensor_bytes": 10**6, "model_nodes": 500, "model_nesting": 10}
     with limits.override(**small):
         try:
-            made: Any = from_onnx(data)[0]
+            value: Any = from_onnx(data)[0]
         except PasslabError as error:
-            made = error
-        assert isinstance(made, IRModule) or str(made)
+            value = error
+        assert isinstance(value, IRModule) or str(value)
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
     """Return bytes with a few of them flipped, cut out, repeated or cut off."""
-    made = bytearray(data)
+    result = bytearray(data)
     for _ in range(rng.randint(1, 4)):
-        at, length = rng.randrange(len(made)), rng.randint(1, 16)
+        at, length = rng.randrange(len(result)), rng.randint(1, 16)
         match rng.randrange(5):
             case 0:
-                made[at] ^= 1 << rng.randrange(8)
+                result[at] ^= 1 << rng.randrange(8)
             case 1:
-                del made[at : at + length]
+                del result[at : at + length]
             case 2:
-                made[at:at] = made[at : at + length]
+                result[at:at] = result[at : at + length]
             case 3:
-                made[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
+                result[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
             case _:
-                del made[at + length * 50 :]
-        if not made:
+                del result[at + length * 50 :]
+        if not result:
             break
-    return bytes(made)
+    return bytes(result)
 
 
 def _anything(rng: random.Random) -> int:
@@ -65,12 +65,12 @@ def _anything(rng: random.Random) -> int:
 
 def edited(proto: onnx.ModelProto, rng: random.Random) -> onnx.ModelProto:
     """Return a model that protobuf is content with and nobody else: other operators, attributes, inputs and shapes."""
-    made = onnx.ModelProto()
-    made.CopyFrom(proto)
+    result = onnx.ModelProto()
+    result.CopyFrom(proto)
     names = list(entries())
-    values = [name for node in made.graph.node for name in (*node.input, *node.output)]
+    values = [name for node in result.graph.node for name in (*node.input, *node.output)]
     for _ in range(rng.randint(1, 3)):
-        node = rng.choice(made.graph.node)
+        node = rng.choice(result.graph.node)
         match rng.randrange(6):
             case 0:
                 node.op_type = rng.choice(names)
@@ -83,15 +83,15 @@ def edited(proto: onnx.ModelProto, rng: random.Random) -> onnx.ModelProto:
                     attribute.ints[rng.randrange(len(attribute.ints))] = _anything(rng)
                 attribute.f = rng.choice((0.0, float("nan"), float("inf"), -1e30))
             case 3:
-                dims = rng.choice(made.graph.input).type.tensor_type.shape.dim
+                dims = rng.choice(result.graph.input).type.tensor_type.shape.dim
                 if dims:
                     rng.choice(dims).dim_value = rng.choice((0, 1, 2, 5, 1000, 2**40))
-            case 4 if made.graph.initializer:
-                tensor = rng.choice(made.graph.initializer)
+            case 4 if result.graph.initializer:
+                tensor = rng.choice(result.graph.initializer)
                 tensor.data_type = rng.choice((1, 2, 6, 7, 9, 10, 11, 16, 22, 30))
             case _:
                 node.input.append(rng.choice(values))
-    return made
+    return result
 
 
 def _rounds(change: Callable[[int, random.Random], Any], seed: int, count: int) -> None:

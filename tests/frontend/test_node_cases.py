@@ -101,11 +101,11 @@ def imported(case: Any, inputs: list[Any]) -> tuple[Any, list[Any]]:
         proto = onnx.ModelProto()
         proto.CopyFrom(case.model)
         left = []
-        for number, (value, given) in enumerate(zip(proto.graph.input, inputs, strict=True)):
-            if (number == 0 and given.ndim) or (given.size > 64 and given.dtype.kind == "f"):
-                left.append(given)
+        for number, (value, arguments) in enumerate(zip(proto.graph.input, inputs, strict=True)):
+            if (number == 0 and arguments.ndim) or (arguments.size > 64 and arguments.dtype.kind == "f"):
+                left.append(arguments)
             else:
-                proto.graph.initializer.append(numpy_helper.from_array(given, value.name))
+                proto.graph.initializer.append(numpy_helper.from_array(arguments, value.name))
         return from_onnx(proto)[0], left
 
 
@@ -122,10 +122,10 @@ def disagreement(kind: str, case: Any) -> str | None:
             mod, left = imported(case, [array(value) for value in inputs])
         except ModelError as error:
             return str(error)
-        found = run(kind, mod, *left)
-        if len(found) != len(outputs):
-            return f"{len(found)} outputs"
-        for one, other in zip(found, map(array, outputs), strict=True):
+        result = run(kind, mod, *left)
+        if len(result) != len(outputs):
+            return f"{len(result)} outputs"
+        for one, other in zip(result, map(array, outputs), strict=True):
             if (one.dtype, one.shape) != (other.dtype, other.shape):
                 return f"{one.dtype}{one.shape} instead of {other.dtype}{other.shape}"
             if not _equal(one, other, case):

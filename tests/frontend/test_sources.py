@@ -17,23 +17,23 @@ GRAPH = "g (float[2] x) => (float y) { a = Softplus(x) b = Neg(a) c = Neg(b) y =
 
 
 def named(*names: str) -> onnx.ModelProto:
-    made = model(GRAPH)
-    for node, name in zip(made.graph.node, names, strict=False):
+    proto = model(GRAPH)
+    for node, name in zip(proto.graph.node, names, strict=False):
         node.name = name
-    return made
+    return proto
 
 
 def sources(mod: object) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    table: dict[str, list[str]] = {}
     for node in post_order(mod["main"].body):
         if isinstance(node, Call):
-            found.setdefault(node.span.source_name, []).append(node.op.name)
-    return found
+            table.setdefault(node.span.source_name, []).append(node.op.name)
+    return table
 
 
 def test_every_call_has_the_name_of_its_node_as_source():
-    found = sources(from_onnx(named("soft", "first", "second", "last"))[0])
-    assert {name: sorted(ops) for name, ops in found.items()} == {
+    result = sources(from_onnx(named("soft", "first", "second", "last"))[0])
+    assert {name: sorted(ops) for name, ops in result.items()} == {
         "soft": ["abs", "add", "add", "exp", "log", "negative", "nn.relu"],
         "first": ["negative"], "second": ["negative"], "last": ["add"],
     }  # fmt: skip
@@ -58,10 +58,10 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\x1b[2J\u202e\0"
 
 
 def test_hostile_names_are_shown_harmlessly():
-    made = model("g (float[2] x) => (float y) { y = Softmax<axis=7>(x) }")
-    made.graph.node[0].name = HOSTILE
+    proto = model("g (float[2] x) => (float y) { y = Softmax<axis=7>(x) }")
+    proto.graph.node[0].name = HOSTILE
     try:
-        from_onnx(made)
+        from_onnx(proto)
     except ValueError as error:
         text = str(error)
     assert not {"\x1b", "\u202e", "\0"} & set(text)
@@ -78,10 +78,10 @@ def test_hostile_names_are_no_markup_in_a_report(tmp_path):
 @given(st.lists(st.text(), unique=True, max_size=8))
 def test_names_become_identifiers_no_two_alike(names):
     identifiers = Identifiers()
-    made = [identifiers.of(name) for name in names]
-    assert len(set(made)) == len(made)
-    assert [identifiers.of(name) for name in names] == made
-    for name in made:
+    results = [identifiers.of(name) for name in names]
+    assert len(set(results)) == len(results)
+    assert [identifiers.of(name) for name in names] == results
+    for name in results:
         assert len(name) <= LONGEST + 9
         variable = relay.var(name, shape=())
         text = relay.Function([variable], variable).astext()

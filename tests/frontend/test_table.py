@@ -12,11 +12,11 @@ SKIPPED = {("Scan", 8): "its samples have lengths of their own, and a later defi
 
 
 def history() -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
+    table: dict[str, set[int]] = {}
     for schema in onnx.defs.get_all_schemas_with_history():
         if schema.domain == "":
-            found.setdefault(schema.name, set()).add(schema.since_version)
-    return found
+            table.setdefault(schema.name, set()).add(schema.since_version)
+    return table
 
 
 HISTORY = history()

@@ -102,10 +102,10 @@ CASES: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_graph_becomes(name: str) -> None:
-    graph, wanted = CASES[name]
+    graph, expected = CASES[name]
     mod, params = from_onnx(model(graph))
     assert params == {}
-    passlab.assert_structural_equal(mod, passlab.parse(wanted))
+    passlab.assert_structural_equal(mod, passlab.parse(expected))
 
 
 OLD: dict[str, tuple[str, int, str]] = {
@@ -135,9 +135,9 @@ OLD: dict[str, tuple[str, int, str]] = {
 @pytest.mark.parametrize("name", OLD)
 def test_an_older_definition_says_it_otherwise(name: str) -> None:
     graph, opset, body = OLD[name]
-    found = from_onnx(model(graph, opset))[0]
-    params = ", ".join(f"%{v.name_hint}: {v.checked_type}" for v in found["main"].params)
-    passlab.assert_structural_equal(found, passlab.parse(f"def @main({params}) {{ {body} }}"))
+    value = from_onnx(model(graph, opset))[0]
+    params = ", ".join(f"%{v.name_hint}: {v.checked_type}" for v in value["main"].params)
+    passlab.assert_structural_equal(value, passlab.parse(f"def @main({params}) {{ {body} }}"))
 
 
 QUANTIZED = """g (float[1, 3, 8, 8] x) => (float y) {
@@ -168,12 +168,12 @@ def test_weights_are_constants():
 
 
 def test_weights_that_are_not_frozen_are_parameters_under_legal_names():
-    made = model(GEMM, **WEIGHTS)
-    made.graph.initializer[0].name = made.graph.node[0].input[1] = "fc.weight"
-    mod, params = from_onnx(made, freeze_params=False)
-    wanted = """def @main(%x: Tensor[(2, 3), float32], %fc_weight: Tensor[(4, 3), float32], %b: Tensor[(4), float32]) {
+    proto = model(GEMM, **WEIGHTS)
+    proto.graph.initializer[0].name = proto.graph.node[0].input[1] = "fc.weight"
+    mod, params = from_onnx(proto, freeze_params=False)
+    expected = """def @main(%x: Tensor[(2, 3), float32], %fc_weight: Tensor[(4, 3), float32], %b: Tensor[(4), float32]) {
         nn.bias_add(nn.dense(%x, %fc_weight), %b) }"""
-    passlab.assert_structural_equal(mod, passlab.parse(wanted))
+    passlab.assert_structural_equal(mod, passlab.parse(expected))
     assert {name: value.tolist() for name, value in params.items()} == {
         "fc_weight": WEIGHTS["w"].tolist(), "b": WEIGHTS["b"].tolist(),
     }  # fmt: skip
@@ -190,20 +190,20 @@ def test_weights_that_say_shapes_are_no_parameters():
 
 def test_shapes_and_dtypes_of_inputs_may_be_given():
     graph = "g (float[n, m] x) => (float y) { y = Relu(x) }"
-    found = from_onnx(model(graph), shape={"x": (2, passlab.relay.Any())}, dtype={"x": "float16"})[0]
-    passlab.assert_structural_equal(found, passlab.parse("def @main(%x: Tensor[(2, ?), float16]) { nn.relu(%x) }"))
+    value = from_onnx(model(graph), shape={"x": (2, passlab.relay.Any())}, dtype={"x": "float16"})[0]
+    passlab.assert_structural_equal(value, passlab.parse("def @main(%x: Tensor[(2, ?), float16]) { nn.relu(%x) }"))
 
 
 def test_the_opset_may_be_given():
     old = "g (float[2, 3, 4] x) => (float y) { y = Softmax(x) }"
-    wanted = passlab.parse("def @main(%x: Tensor[(2, 3, 4), float32]) { nn.softmax(%x, axis=2) }")
-    passlab.assert_structural_equal(from_onnx(model(old, 12), opset=13)[0], wanted)
-    assert not passlab.structural_equal(from_onnx(model(old, 12))[0], wanted)
+    expected = passlab.parse("def @main(%x: Tensor[(2, 3, 4), float32]) { nn.softmax(%x, axis=2) }")
+    passlab.assert_structural_equal(from_onnx(model(old, 12), opset=13)[0], expected)
+    assert not passlab.structural_equal(from_onnx(model(old, 12))[0], expected)
 
 
 def test_matrices_may_be_left_untransposed():
     graph = "g (float[2, 3] x, float[3, 4] w) => (float y) { y = MatMul(x, w) }"
     usual, plain = "nn.dense(%x, transpose(%w, axes=[1, 0]))", "nn.matmul(%x, %w)"
     for config, body in ((None, usual), ({"use_nt_batch_matmul": False}, plain)):
-        wanted = passlab.parse(f"def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(3, 4), float32]) {{ {body} }}")
-        passlab.assert_structural_equal(from_onnx(model(graph), convert_config=config)[0], wanted)
+        expected = passlab.parse(f"def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(3, 4), float32]) {{ {body} }}")
+        passlab.assert_structural_equal(from_onnx(model(graph), convert_config=config)[0], expected)

@@ -85,10 +85,10 @@ FAULTS = {
 
 @pytest.mark.parametrize("program", FAULTS)
 def test_a_fault_is_told_where_it_is(program):
-    found = findings(program)
+    messages = findings(program)
     message, place = FAULTS[program]
-    assert found[0].message == message
-    assert marked(found[0]) == place
+    assert messages[0].message == message
+    assert marked(messages[0]) == place
 
 
 def test_the_dimension_in_conflict_is_named():
@@ -120,13 +120,13 @@ def test_names_nearby_are_offered():
 
 
 def test_independent_errors_are_told_together():
-    found = findings("def @main(%x: int32, %y: bool) { (add(%x, 1f), if (%x) { 1 } else { 2 }, %y.0) }")
-    assert [marked(f) for f in found] == ["1f", "%x", "%y"]
+    messages = findings("def @main(%x: int32, %y: bool) { (add(%x, 1f), if (%x) { 1 } else { 2 }, %y.0) }")
+    assert [marked(f) for f in messages] == ["1f", "%x", "%y"]
 
 
 def test_an_error_does_not_echo():
-    found = findings("def @main(%x: int32) { let %y = add(%x, 1f); let %z = exp(%y); (%z.0, multiply(%z, %y)) }")
-    assert len(found) == 1
+    messages = findings("def @main(%x: int32) { let %y = add(%x, 1f); let %z = exp(%y); (%z.0, multiply(%z, %y)) }")
+    assert len(messages) == 1
 
 
 def test_many_errors_are_cut_short():

@@ -77,10 +77,10 @@ def test_the_exact_mode_finds_the_same_types(seed):
 @given(SEEDS, st.integers(1, 40))
 def test_any_program_is_typed_or_refused(seed, size):
     program = Generator(seed).program(size)
-    found: tuple[Diagnostic, ...] = ()
+    pair: tuple[Diagnostic, ...] = ()
     try:
         typed = infer_expr(program)
     except TypeInferenceError as error:
-        found = error.diagnostics
-    assert found or all(node._checked_type is not None for node in post_order(typed))
-    assert all(finding.message for finding in found)
+        pair = error.diagnostics
+    assert pair or all(node._checked_type is not None for node in post_order(typed))
+    assert all(finding.message for finding in pair)

@@ -145,10 +145,10 @@ def test_a_large_ring_of_functions():
 
 def test_one_wrong_function_does_not_hide_or_multiply_errors():
     text = "def @bad(%x: int32) { add(%x, 1f) }\ndef @user(%x: int32) { @bad(%x) }\ndef @other(%x: int32) { %x.0 }"
-    found = findings(text)
-    assert len(found) == 2
-    assert "data types int32 and float32 do not match" in found[0].message
-    assert "only a tuple has elements" in found[1].message
+    messages = findings(text)
+    assert len(messages) == 2
+    assert "data types int32 and float32 do not match" in messages[0].message
+    assert "only a tuple has elements" in messages[1].message
 
 
 def test_a_module_that_fails_is_left_as_it_was():

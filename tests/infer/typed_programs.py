@@ -89,14 +89,14 @@ class Writer:
             self.loop,
         ]
         if self.random.random() < 0.5:
-            return self.made(ty, size, scope)
+            return self.build(ty, size, scope)
         return self.random.choice(ways)(ty, size, scope)
 
     def simplest(self, ty: Type, scope: Scope) -> Expr:
-        fitting = [v for v, known in scope.items() if known is ty]
-        return self.random.choice(fitting) if fitting else self.made(ty, 0, scope)
+        fitting = [v for v, names in scope.items() if names is ty]
+        return self.random.choice(fitting) if fitting else self.build(ty, 0, scope)
 
-    def made(self, ty: Type, size: int, scope: Scope) -> Expr:
+    def build(self, ty: Type, size: int, scope: Scope) -> Expr:
         """Return an expression by the outermost constructor of its type."""
         if isinstance(ty, TupleType):
             return Tuple([self.expr(t, size, scope) for t in ty.fields])

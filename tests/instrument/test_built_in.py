@@ -430,15 +430,15 @@ def test_a_raising_pass_leaves_every_instrument_usable(shift):
 
 def test_every_instrument_of_the_room_prints_as_its_name():
     for name in instrument.__all__:
-        made = getattr(instrument, name)
-        if isinstance(made, type) and issubclass(made, instrument.PassInstrument):
-            assert made.name == name
+        result = getattr(instrument, name)
+        if isinstance(result, type) and issubclass(result, instrument.PassInstrument):
+            assert result.name == name
 
 
 def test_every_instrument_has_a_frame_and_a_stable_text():
     classes = [getattr(instrument, name) for name in instrument.__all__]
-    made = [c for c in classes if isinstance(c, type) and issubclass(c, instrument.PassInstrument)]
-    without = [c.__name__ for c in made if not (hasattr(c, "frame") and hasattr(c, "text"))]
+    results = [c for c in classes if isinstance(c, type) and issubclass(c, instrument.PassInstrument)]
+    without = [c.__name__ for c in results if not (hasattr(c, "frame") and hasattr(c, "text"))]
     assert without == ["PassInstrument"]
 
 

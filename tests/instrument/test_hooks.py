@@ -309,13 +309,13 @@ def test_a_decorated_class_is_an_instrument_that_looks_like_it():
         def run_after_pass(self, mod, info):
             self.count += self.step
 
-    made = Mine(3, step=2)
-    assert isinstance(made, PassInstrument)
+    result = Mine(3, step=2)
+    assert isinstance(result, PassInstrument)
     assert (Mine.__name__, Mine.__doc__, Mine.__module__) == ("Mine", "Counts.", __name__)
-    assert str(made) == made.name == "Mine"
-    with PassContext(instruments=[made]):
+    assert str(result) == result.name == "Mine"
+    with PassContext(instruments=[result]):
         Sequential([idle("P"), idle("Q")])(IRModule())
-    assert made.count == 9
+    assert result.count == 9
 
 
 def test_the_decorator_may_be_called_first():

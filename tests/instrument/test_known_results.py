@@ -29,7 +29,7 @@ def @main(%x: Tensor[(1, 4, 32, 32), float32], %w: Tensor[(4, 4, 3, 3), float32]
 """
 
 
-def told(mod: IRModule, values: list[Any], results: KnownResults | None) -> Any:
+def run_facts(mod: IRModule, values: list[Any], results: KnownResults | None) -> Any:
     """What a run tells: the bits of its value, whether all was finite, how many branches of which kind were taken."""
     watched = Watched(mod, results=results)
     parts = [watched.run("main", values)]
@@ -43,7 +43,7 @@ def check(mod: IRModule, values: list[Any]) -> None:
     results = KnownResults()
     for after in (mod, *(apply(name, mod) for name in PASSES), mod):
         results.begin_run()
-        assert told(after, values, results) == told(after, values, None)
+        assert run_facts(after, values, results) == run_facts(after, values, None)
 
 
 def apply(name: str, mod: IRModule) -> IRModule:

@@ -23,9 +23,9 @@ def clock(monkeypatch):
         def tick(self, microseconds):
             self.now += 1000 * microseconds
 
-    made = Clock()
-    monkeypatch.setattr(timing, "perf_counter_ns", lambda: made.now)
-    return made
+    result = Clock()
+    monkeypatch.setattr(timing, "perf_counter_ns", lambda: result.now)
+    return result
 
 
 def lasting(clock, name, microseconds, *inner):

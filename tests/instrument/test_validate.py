@@ -35,15 +35,15 @@ def under(validate, mod, *passes):
         return Sequential(list(passes))(mod)
 
 
-def outcomes(found, *names):
-    return [(c.name, c.outcome) for c in found.checks if c.name in names]
+def outcomes(result, *names):
+    return [(c.name, c.outcome) for c in result.checks if c.name in names]
 
 
 def test_passes_that_keep_their_promise_are_let_through(net):
-    found = Validate()
-    under(found, net, transform.FoldConstant(), transform.CanonicalizeOps(), transform.FuseOps())
-    assert outcomes(found, "FoldConstant", "FuseOps") == [("FoldConstant", "kept"), ("FuseOps", "kept")]
-    assert found.failures == []
+    validation = Validate()
+    under(validation, net, transform.FoldConstant(), transform.CanonicalizeOps(), transform.FuseOps())
+    assert outcomes(validation, "FoldConstant", "FuseOps") == [("FoldConstant", "kept"), ("FuseOps", "kept")]
+    assert validation.failures == []
 
 
 def test_a_planted_wrong_pass_is_named_with_the_node_and_its_place_in_the_source(net):
@@ -70,9 +70,9 @@ def test_the_rule_that_made_the_wrong_node_is_named():
 
     @function_pass(opt_level=0, name="Rules")
     def rules(func, mod, ctx):
-        made = relay.log(func.body.args[0])
-        note_rewrite(func.body, made, "exp is log")
-        return relay.Function(func.params, made)
+        log_ = relay.log(func.body.args[0])
+        note_rewrite(func.body, log_, "exp is log")
+        return relay.Function(func.params, log_)
 
     with pytest.raises(ValidationError, match="by the rule `exp is log`"):
         under(Validate(), passlab.parse("def @main(%x: Tensor[(2), float32]) { exp(%x) }"), rules)
@@ -138,24 +138,24 @@ def test_no_pass_is_blamed_for_rounding_that_later_operators_enlarge(name, dtype
 
 
 def test_a_pass_without_a_promise_may_be_left_alone(net):
-    found = Validate(undeclared=None)
-    under(found, net, WRONG)
-    assert outcomes(found, "Wrong") == [("Wrong", "not promised")]
+    validation = Validate(undeclared=None)
+    under(validation, net, WRONG)
+    assert outcomes(validation, "Wrong") == [("Wrong", "not promised")]
 
 
 def test_a_standard_pass_that_promises_nothing_is_not_checked(net):
-    found = Validate()
-    under(found, net, transform.FirstOrderGradient())
-    assert ("FirstOrderGradient", "not promised") in [(c.name, c.outcome) for c in found.checks]
+    validation = Validate()
+    under(validation, net, transform.FirstOrderGradient())
+    assert ("FirstOrderGradient", "not promised") in [(c.name, c.outcome) for c in validation.checks]
 
 
 def test_without_stopping_every_failure_is_listed_and_each_pass_answers_for_itself(net):
-    found = Validate(stop=False)
-    under(found, net, WRONG, transform.FoldConstant(), replacing("exp", "log", name="Again"))
-    wanted = [("Wrong", "broken"), ("FoldConstant", "kept"), ("Again", "broken")]
-    assert outcomes(found, "Wrong", "FoldConstant", "Again") == wanted
-    assert len(found.failures) == 2
-    assert "tanh" in found.text()
+    validation = Validate(stop=False)
+    under(validation, net, WRONG, transform.FoldConstant(), replacing("exp", "log", name="Again"))
+    expected = [("Wrong", "broken"), ("FoldConstant", "kept"), ("Again", "broken")]
+    assert outcomes(validation, "Wrong", "FoldConstant", "Again") == expected
+    assert len(validation.failures) == 2
+    assert "tanh" in validation.text()
 
 
 def test_a_program_that_runs_no_more_breaks_every_promise(net):
@@ -171,17 +171,17 @@ def test_a_program_that_runs_no_more_breaks_every_promise(net):
 @pytest.mark.parametrize("as_table", [True, False])
 def test_inputs_are_a_list_or_a_table(net, as_table):
     values = {"x": np.zeros((1, 8), np.float32), "w": np.ones((4, 8), np.float32), "b": np.zeros(4, np.float32)}
-    found = Validate(values if as_table else list(values.values()))
-    under(found, net, WRONG)  # relu(0) is tanh(0)
-    assert outcomes(found, "Wrong") == [("Wrong", "kept")]
+    validation = Validate(values if as_table else list(values.values()))
+    under(validation, net, WRONG)  # relu(0) is tanh(0)
+    assert outcomes(validation, "Wrong") == [("Wrong", "kept")]
 
 
-@pytest.mark.parametrize(("inputs", "said"), [
+@pytest.mark.parametrize(("inputs", "message"), [
     ({"x": 1, "weight": 2}, "no parameter `weight`"), ({"x": 1, "w": 2}, "no input for %b"), ([1], "takes 3 arguments"),
     ([np.zeros(3)] * 3, "does not fit"),
 ])  # fmt: skip
-def test_inputs_that_do_not_fit_are_refused_before_any_pass_is_blamed(net, inputs, said):
-    with pytest.raises(RunError, match=said):
+def test_inputs_that_do_not_fit_are_refused_before_any_pass_is_blamed(net, inputs, message):
+    with pytest.raises(RunError, match=message):
         under(Validate(inputs), net, transform.FoldConstant())
 
 
@@ -197,11 +197,11 @@ def test_other_functions_and_loops_are_run_too():
 
 
 def test_a_raising_pass_leaves_the_instrument_usable(net):
-    found = Validate()
+    validation = Validate()
     with pytest.raises(ZeroDivisionError):
-        under(found, net, raising())
-    under(found, net, transform.FoldConstant(), idle())
-    assert outcomes(found, "FoldConstant", "Idle") == [("FoldConstant", "kept"), ("Idle", "unchanged")]
+        under(validation, net, raising())
+    under(validation, net, transform.FoldConstant(), idle())
+    assert outcomes(validation, "FoldConstant", "Idle") == [("FoldConstant", "kept"), ("Idle", "unchanged")]
 
 
 def test_deep_programs_are_validated():
@@ -211,20 +211,23 @@ def test_deep_programs_are_validated():
     for _ in range(5_000):
         body = relay.add(body, relay.const(np.float32(0)))
     deep = passlab.infer.infer_module(mod.with_functions({"main": relay.Function([x], body)}))
-    found = Validate()
-    under(found, deep, transform.ToANormalForm())
-    assert outcomes(found, "ToANormalForm") == [("ToANormalForm", "kept")]
+    validation = Validate()
+    under(validation, deep, transform.ToANormalForm())
+    assert outcomes(validation, "ToANormalForm") == [("ToANormalForm", "kept")]
     assert len(let_chain(transform.ToANormalForm()(deep)["main"].body)[0]) > 5_000
 
 
 # ---------------------------------------------------------------- recordings
 def test_a_recording_is_validated_afterwards(net):
     rec = passlab.record(net, [transform.FoldConstant(), WRONG, transform.FuseOps()])
-    found = validate(rec)
-    assert not found
-    event, check = found.first
+    validation = validate(rec)
+    assert not validation
+    event, check = validation.first
     assert (event.id, check.name, check.node.node.op.name) == ("2", "Wrong", "tanh")
-    assert [row["outcome"] for row in found.table() if row["pass"] in ("FoldConstant", "FuseOps")] == ["kept", "kept"]
+    assert [row["outcome"] for row in validation.table() if row["pass"] in ("FoldConstant", "FuseOps")] == [
+        "kept",
+        "kept",
+    ]
     assert validate(passlab.record(net, "FoldConstant, FuseOps"))
 
 

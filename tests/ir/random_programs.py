@@ -57,9 +57,9 @@ class Generator:
         pool: list[Expr] = [*scope, Constant(np.float32(self.random.randrange(3))), Tuple(())]
         while size > 0:
             size -= 1
-            made, used = self.node(pool, scope, size)
+            result, used = self.node(pool, scope, size)
             size -= used
-            pool.append(made)
+            pool.append(result)
         return pool[-1]
 
     def node(self, pool: list[Expr], scope: tuple[Var, ...], size: int) -> tuple[Expr, int]:
@@ -117,11 +117,11 @@ def renamed(root: Expr, keep: tuple[Var, ...] = ()) -> Expr:
     return new[root]
 
 
-def copied(made: Expr, old: Expr) -> Expr:
+def copied(result: Expr, old: Expr) -> Expr:
     """Return `made`, or a copy of it when it is `old` itself."""
-    if made is not old:
-        return made
-    return type(made)(**{name: getattr(made, name) for name in made.field_names})
+    if result is not old:
+        return result
+    return type(result)(**{name: getattr(result, name) for name in result.field_names})
 
 
 def mutated(root: Expr, seed: int) -> Expr:
@@ -131,10 +131,10 @@ def mutated(root: Expr, seed: int) -> Expr:
     target = r.choice(nodes)
     new: dict[Expr, Expr] = {}
     for node in post_order(root):
-        made = rebuild(node, lambda n: new.get(n, n))
+        result = rebuild(node, lambda n: new.get(n, n))
         if node is target:
-            made = _changed(made, r, nodes)
-        new[node] = made
+            result = _changed(result, r, nodes)
+        new[node] = result
     return new[root]
 
 

@@ -59,11 +59,11 @@ def test_what_raises_restores_it_too():
     assert gc.get_threshold() == (700, 10, 10)
 
 
-@pytest.mark.parametrize("given", [(0, 10, 10), (YOUNG + 1, 5, 5)])
-def test_a_collector_that_is_off_or_more_patient_is_left_alone(given):
-    gc.set_threshold(*given)
-    assert seen_in_a_pass(lambda: None) == [given]
-    assert gc.get_threshold() == given
+@pytest.mark.parametrize("argument", [(0, 10, 10), (YOUNG + 1, 5, 5)])
+def test_a_collector_that_is_off_or_more_patient_is_left_alone(argument):
+    gc.set_threshold(*argument)
+    assert seen_in_a_pass(lambda: None) == [argument]
+    assert gc.get_threshold() == argument
 
 
 def test_a_threshold_set_meanwhile_stays():
@@ -104,10 +104,10 @@ def test_cycles_are_found_while_a_pass_runs():
     def work():
         knot = Knot()
         knot.itself = knot
-        found = weakref.ref(knot)
+        result = weakref.ref(knot)
         del knot
         held = [[] for _ in range(2 * YOUNG)]
-        assert found() is None
+        assert result() is None
         del held
 
     assert seen_in_a_pass(work)

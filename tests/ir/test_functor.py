@@ -145,8 +145,8 @@ def test_constant_folder() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_a_mutator_that_changes_nothing_returns_the_same_object(mutator: type, seed: int) -> None:
     program = Generator(seed).program(30)
-    made = mutator()
-    assert (made.rewrite if mutator is ExprRewriter else made.visit)(program) is program
+    result = mutator()
+    assert (result.rewrite if mutator is ExprRewriter else result.visit)(program) is program
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -186,8 +186,8 @@ def test_mutators_agree(seed: int) -> None:
             return Tuple((node,))
 
         def visit_call(self, node: Call) -> Expr:
-            made = super().visit_call(node)
-            return made.with_fields(args=made.args[::-1])
+            result = super().visit_call(node)
+            return result.with_fields(args=result.args[::-1])
 
     class ByMixedMode(MixedModeMutator):
         visit_constant = ByVisitor.visit_constant
@@ -334,12 +334,12 @@ def test_deep_programs(kind: str) -> None:
 def test_deep_programs_in_overridden_mutators() -> None:
     class Doubler(ExprMutator):
         def visit_call(self, node: Call) -> Expr:
-            made = super().visit_call(node)
-            return made.with_fields(args=made.args[::-1])
+            result = super().visit_call(node)
+            return result.with_fields(args=result.args[::-1])
 
-    made = Doubler().visit(tower("call", DEEP // 5))
-    assert isinstance(made.args[0], Var)
-    assert len(post_order(made)) == DEEP // 5 + 2
+    result = Doubler().visit(tower("call", DEEP // 5))
+    assert isinstance(result.args[0], Var)
+    assert len(post_order(result)) == DEEP // 5 + 2
 
 
 def test_what_a_deep_method_raises_arrives() -> None:

@@ -130,15 +130,15 @@ def test_with_fields(node: Expr) -> None:
 
 @pytest.mark.parametrize("node", NODES.values(), ids=lambda n: type(n).__name__)
 def test_children_are_the_expressions_in_the_fields(node: Expr) -> None:
-    found: list[Expr] = []
+    results: list[Expr] = []
     for name in node.field_names:
         value = getattr(node, name)
         if name == "clauses":
             value = [e for clause in value for e in (y, clause.rhs)]
         for part in value if isinstance(value, (tuple, list)) else (value,):
             if isinstance(part, Expr):
-                found.append(part)
-    assert list(children(node)) == found
+                results.append(part)
+    assert list(children(node)) == results
 
 
 @pytest.mark.parametrize("node", NODES.values(), ids=lambda n: type(n).__name__)
@@ -147,11 +147,11 @@ def test_rebuild(node: Expr) -> None:
     if not children(node):
         return
     new: dict[Expr, Expr] = {child: Var("new") for child in children(node)}
-    made = rebuild(node, new.__getitem__)
-    assert list(children(made)) == [new[child] for child in children(node)]
-    assert type(made) is type(node)
-    assert made.span is node.span
-    assert {n: getattr(made, n) for n in node.field_names if not _holds_nodes(getattr(node, n))} == {
+    result = rebuild(node, new.__getitem__)
+    assert list(children(result)) == [new[child] for child in children(node)]
+    assert type(result) is type(node)
+    assert result.span is node.span
+    assert {n: getattr(result, n) for n in node.field_names if not _holds_nodes(getattr(node, n))} == {
         n: getattr(node, n) for n in node.field_names if not _holds_nodes(getattr(node, n))
     }
 

@@ -27,12 +27,12 @@ N, M, K = SizeVar("n"), SizeVar("m"), SizeVar("k")
 VALUES = {N: 12, M: 7, K: 5}
 
 
-def made(depth: int, rng: random.Random) -> tuple[Any, int]:
+def random_size(depth: int, rng: random.Random) -> tuple[Any, int]:
     """A random expression of sizes, and its number by Python's own arithmetic."""
     if depth == 0:
         size = rng.choice([N, M, K, rng.randint(0, 9)])
         return size, VALUES.get(size, size)
-    (a, x), (b, y) = made(depth - 1, rng), made(depth - 1, rng)
+    (a, x), (b, y) = random_size(depth - 1, rng), random_size(depth - 1, rng)
     how = rng.randint(0, 4)
     by = rng.randint(1, 6)
     if how < 3:
@@ -42,7 +42,7 @@ def made(depth: int, rng: random.Random) -> tuple[Any, int]:
 
 @pytest.mark.parametrize("seed", range(300))
 def test_an_expression_is_the_number_that_it_says(seed: int) -> None:
-    size, number = made(3, random.Random(seed))
+    size, number = random_size(3, random.Random(seed))
     assert (size.at(VALUES) if isinstance(size, SizeVar) else size) == number
 
 

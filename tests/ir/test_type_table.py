@@ -20,8 +20,8 @@ def test_threads_that_make_equal_types_at_once_get_one_object():
         return [TensorType((i, 77), "float32") for i in range(2000)]
 
     with ThreadPoolExecutor(8) as pool:
-        made = list(pool.map(make, range(8)))
-    assert all(same is first for other in made for same, first in zip(other, made[0], strict=True))
+        results = list(pool.map(make, range(8)))
+    assert all(same is first for other in results for same, first in zip(other, results[0], strict=True))
 
 
 def test_types_that_are_gone_leave_the_table():

@@ -99,14 +99,14 @@ def test_untouched_parts_stay_the_same_objects(seed: int) -> None:
     root = program(seed)
     target = next((n for n in post_order(root) if isinstance(n, Constant)), None)
     changed: dict[Expr, Expr] = {}
-    made = rewrite(root, lambda pre, post: z if pre is target else post, replace=changed)
+    rewritten_expr = rewrite(root, lambda pre, post: z if pre is target else post, replace=changed)
     above: set[Expr] = set()
     for node in post_order(root):
         if node is target or any(child in above for child in children(node)):
             above.add(node)
     assert set(changed) == above
     assert all(node in changed or node in post_order(root) for node in above)
-    assert structural_equal(substitute(made, {z: target}) if target is not None else made, root)
+    assert structural_equal(substitute(rewritten_expr, {z: target}) if target is not None else rewritten_expr, root)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -135,9 +135,9 @@ def test_the_observer_hears_of_every_replaced_node(seed: int) -> None:
 def test_enter_keeps_parts_as_they_are() -> None:
     f = Function((), make("exp", x))
     root = Tuple((f, make("exp", x)))
-    made = rewrite(root, lambda pre, post: y if pre is x else post, enter=lambda node: node is not f)
-    assert made.fields[0] is f
-    assert made.fields[1].args[0] is y
+    rewritten_expr = rewrite(root, lambda pre, post: y if pre is x else post, enter=lambda node: node is not f)
+    assert rewritten_expr.fields[0] is f
+    assert rewritten_expr.fields[1].args[0] is y
 
 
 def test_new_nodes_take_the_place_of_old_ones() -> None:

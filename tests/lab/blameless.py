@@ -45,14 +45,14 @@ def blame(seed: int) -> tuple[dict[str, Any] | None, int]:
     """Return what is blamed on the program of a seed (None: nothing), and how many steps were compared."""
     try:
         mod, pipeline, executors = question(seed)
-        found = lab.culprit(mod, pipeline, opt_level=4, executors=executors, seconds=20.0)
+        culprit = lab.culprit(mod, pipeline, opt_level=4, executors=executors, seconds=20.0)
     except PasslabError as error:
         return {"seed": seed, "refused": str(error).split("\n", 1)[0]}, 0
-    if found.event is not None and isinstance(found.event.error, PasslabError):  # it may refuse a program
-        return {"seed": seed, "pipeline": pipeline, "refused": found.name}, 0
-    if found.found:
-        return {"seed": seed, "pipeline": pipeline, "blamed": found.name, "said": found.summary()}, 0
-    return None, len(found.coverage.comparisons)
+    if culprit.event is not None and isinstance(culprit.event.error, PasslabError):  # it may refuse a program
+        return {"seed": seed, "pipeline": pipeline, "refused": culprit.name}, 0
+    if culprit.found:
+        return {"seed": seed, "pipeline": pipeline, "blamed": culprit.name, "said": culprit.summary()}, 0
+    return None, len(culprit.coverage.comparisons)
 
 
 def main() -> None:
@@ -74,8 +74,8 @@ def main() -> None:
             if seed % 50 == 49:
                 passed = time.monotonic() - started
                 count = seed + 1 - options.first
-                told = f"{count:,} programs, {compared:,} steps compared, {refused} refused, {blamed} blamed"
-                print(f"{told}, {passed:.0f} s, {time.process_time():.0f} s of the processor", flush=True)
+                text = f"{count:,} programs, {compared:,} steps compared, {refused} refused, {blamed} blamed"
+                print(f"{text}, {passed:.0f} s, {time.process_time():.0f} s of the processor", flush=True)
 
 
 if __name__ == "__main__":

@@ -170,8 +170,8 @@ def test_several_programs_are_asked_about_at_the_same_time(net):
         return keeps_tanh(mod)
 
     with ThreadPoolExecutor(3) as pool:
-        found = lab.bisect(net, "ToANormalForm, FastMath, FuseOps", good, opt_level=4, executor=pool)
-    assert found.event.name == "FastMath"
+        bisection = lab.bisect(net, "ToANormalForm, FastMath, FuseOps", good, opt_level=4, executor=pool)
+    assert bisection.event.name == "FastMath"
 
 
 def test_no_more_programs_are_asked_about_than_allowed(net):
@@ -185,8 +185,8 @@ def test_no_more_programs_are_asked_about_than_allowed(net):
 
 # ---------------------------------------------------------------- what goes wrong
 def test_what_a_predicate_raises_is_told(net, executor):
-    with pytest.raises(PassError) as found:
+    with pytest.raises(PassError) as result:
         lab.bisect(net, PASSES, grumbles, executor=executor)
-    assert "the program is bad before any pass: ValueError: no tanh <here>" in str(found.value)
+    assert "the program is bad before any pass: ValueError: no tanh <here>" in str(result.value)
     with pytest.raises(PassError, match="the predicate raised ValueError for the whole program: no tanh"):
         lab.reduce(net, grumbles, executor=executor)

@@ -31,10 +31,10 @@ def replacing(name, operator, rule):
         return rule(post) if isinstance(post, Call) and getattr(post.op, "name", "") == operator else post
 
     @function_pass(opt_level=0, name=name)
-    def made(func, mod, ctx):
+    def replace(func, mod, ctx):
         return rewrite(func, put)
 
-    return made
+    return replace
 
 
 def idle(name):
@@ -72,24 +72,24 @@ def idles(count, start=0):
 def test_the_pass_that_changes_what_is_computed_is_named_with_the_node(net, place):
     passes = [transform.InferType(), transform.ToGraphNormalForm(), *idles(3)]
     passes.insert(place, SWAPS)
-    found = lab.bisect(net, passes)
-    assert found.found
-    assert found.event is found.recording["Swaps"]
-    assert found.event.id == str(place + 1)
-    assert "the first node that went wrong is `subtract`" in found.why
-    assert found.check.outcome == "broken"
-    assert found.summary().startswith(f"step {place + 1}, Swaps, broke the program: ")
-    assert passlab.structural_equal(found.before, found.recording[place].after)
+    bisection = lab.bisect(net, passes)
+    assert bisection.found
+    assert bisection.event is bisection.recording["Swaps"]
+    assert bisection.event.id == str(place + 1)
+    assert "the first node that went wrong is `subtract`" in bisection.why
+    assert bisection.check.outcome == "broken"
+    assert bisection.summary().startswith(f"step {place + 1}, Swaps, broke the program: ")
+    assert passlab.structural_equal(bisection.before, bisection.recording[place].after)
 
 
 def test_a_pipeline_that_keeps_its_promises_has_no_guilty_pass(net):
-    found = lab.bisect(net, "InferType, ToGraphNormalForm, SimplifyExpr, FuseOps")
-    assert (found.found, found.event, found.error, found.why) == (False, None, None, "")
-    said = "no pass broke the program: 2 of 2 steps that changed it were compared, on inputs of 15 kinds"
-    assert found.summary() == said
-    assert set(found.frame()["program"]) == {"good"}
+    bisection = lab.bisect(net, "InferType, ToGraphNormalForm, SimplifyExpr, FuseOps")
+    assert (bisection.found, bisection.event, bisection.error, bisection.why) == (False, None, None, "")
+    text = "no pass broke the program: 2 of 2 steps that changed it were compared, on inputs of 15 kinds"
+    assert bisection.summary() == text
+    assert set(bisection.frame()["program"]) == {"good"}
     with pytest.raises(PassError, match="nothing to reduce"):
-        found.reduce()
+        bisection.reduce()
 
 
 def test_inputs_decide_what_is_seen(net):
@@ -105,19 +105,19 @@ def test_inputs_decide_what_is_seen(net):
 # ---------------------------------------------------------------- a pass that raises
 @pytest.mark.parametrize("good", [None, calls("nn.dense")])
 def test_a_pass_that_raises_is_named(net, good):
-    found = lab.bisect(net, [*idles(2), refusing("Refuses", "tanh"), SWAPS], good)
-    assert found.event is found.recording.failed
-    assert (found.event.name, found.event.id) == ("Refuses", "3")
-    assert isinstance(found.error, RuntimeError)
-    assert found.why == "RuntimeError: tanh is not supported"
-    assert found.summary() == "step 3, Refuses, failed: RuntimeError: tanh is not supported"
+    bisection = lab.bisect(net, [*idles(2), refusing("Refuses", "tanh"), SWAPS], good)
+    assert bisection.event is bisection.recording.failed
+    assert (bisection.event.name, bisection.event.id) == ("Refuses", "3")
+    assert isinstance(bisection.error, RuntimeError)
+    assert bisection.why == "RuntimeError: tanh is not supported"
+    assert bisection.summary() == "step 3, Refuses, failed: RuntimeError: tanh is not supported"
 
 
 @pytest.mark.parametrize("good", [None, calls("tanh")])
 def test_what_broke_the_program_before_another_pass_raised_is_named(net, good):
-    found = lab.bisect(net, [*idles(1), TO_SIN, refusing("Refuses", "sin")], good)
-    assert found.event.name == "ToSin"
-    assert found.recording.failed.name == "Refuses"
+    bisection = lab.bisect(net, [*idles(1), TO_SIN, refusing("Refuses", "sin")], good)
+    assert bisection.event.name == "ToSin"
+    assert bisection.recording.failed.name == "Refuses"
 
 
 # ---------------------------------------------------------------- a predicate
@@ -131,16 +131,16 @@ def test_a_predicate_is_asked_about_few_programs(net, place):
 
     passes = idles(11)
     passes.insert(place, TO_SIN)
-    found = lab.bisect(net, passes, good)
-    assert found.event.name == "ToSin"
+    bisection = lab.bisect(net, passes, good)
+    assert bisection.event.name == "ToSin"
     assert len(asked) == len({id(mod) for mod in asked}) <= 6
-    assert [row[0] for row in found.table().rows] == sorted((a.event.id for a in found.answers), key=int)
+    assert [row[0] for row in bisection.table().rows] == sorted((a.event.id for a in bisection.answers), key=int)
 
 
 def test_passes_that_change_nothing_are_not_asked_about(net):
-    found = lab.bisect(net, [idle(f"Idle{i}") for i in range(20)], calls("tanh"))
-    assert not found.found
-    assert [answer.event.id for answer in found.answers] == ["0"]
+    bisection = lab.bisect(net, [idle(f"Idle{i}") for i in range(20)], calls("tanh"))
+    assert not bisection.found
+    assert [answer.event.id for answer in bisection.answers] == ["0"]
 
 
 def test_every_finds_what_a_later_pass_mends(net):
@@ -154,9 +154,9 @@ def test_the_pass_inside_a_pass_is_found(net):
     def outer(mod, ctx):
         return transform.Sequential([idles(1)[0], TO_SIN, *idles(1, 1)])(mod)
 
-    found = lab.bisect(net, [transform.InferType(), outer], calls("tanh"))
-    assert found.event.name == "ToSin"
-    assert found.event.id.startswith("2.")
+    bisection = lab.bisect(net, [transform.InferType(), outer], calls("tanh"))
+    assert bisection.event.name == "ToSin"
+    assert bisection.event.id.startswith("2.")
 
 
 def test_a_predicate_that_raises_says_that_the_program_is_bad(net):
@@ -165,16 +165,16 @@ def test_a_predicate_that_raises_says_that_the_program_is_bad(net):
             raise ValueError("no sine here")
         return True
 
-    found = lab.bisect(net, [*idles(1), TO_SIN], runs)
-    assert (found.event.name, found.why) == ("ToSin", "ValueError: no sine here")
+    bisection = lab.bisect(net, [*idles(1), TO_SIN], runs)
+    assert (bisection.event.name, bisection.why) == ("ToSin", "ValueError: no sine here")
 
 
 def test_a_program_that_is_bad_from_the_start_is_told(net):
     with pytest.raises(PassError, match="bad before any pass"):
         lab.bisect(net, [TO_SIN], calls("conv2d"))
-    with pytest.raises(PassError, match="NameError") as told:
+    with pytest.raises(PassError, match="NameError") as messages:
         lab.bisect(net, [TO_SIN], lambda mod: nothing(mod))  # noqa: F821
-    assert isinstance(told.value.__cause__, NameError)
+    assert isinstance(messages.value.__cause__, NameError)
 
 
 def test_an_interrupt_goes_through(net):
@@ -224,12 +224,12 @@ def test_the_rewrite_that_broke_the_program_is_found(factor, good):
 
         return rewrite(func, rule, name="careless")
 
-    found = lab.bisect(passlab.parse(MANY), [mixed], good).rewrite
-    assert (found.number, found.count, found.rule) == (factor - 1, 9, "careless")
-    assert str(found) == f"rewrite {factor - 1} of 9, by the rule `careless`"
-    assert "sin(" in found.after.astext()
-    assert "sin(" not in found.before.astext()
-    assert "tanh" in str(found.diff())
+    value = lab.bisect(passlab.parse(MANY), [mixed], good).rewrite
+    assert (value.number, value.count, value.rule) == (factor - 1, 9, "careless")
+    assert str(value) == f"rewrite {factor - 1} of 9, by the rule `careless`"
+    assert "sin(" in value.after.astext()
+    assert "sin(" not in value.before.astext()
+    assert "tanh" in str(value.diff())
 
 
 def test_the_rewrites_of_a_users_pass_have_no_rule_and_are_found_too(net):
@@ -255,10 +255,10 @@ def test_what_was_found_is_reduced_to_the_one_operator(net, bad, good, operator)
 def test_a_pass_is_not_taken_for_the_inference_that_runs_after_it(net):
     no_half = lambda mod: "float16" not in mod.astext()  # noqa: E731
     for every in (False, True):
-        found = lab.bisect(
+        bisection = lab.bisect(
             net, "InferType, FoldConstant, ToMixedPrecision, FastMath", no_half, opt_level=4, every=every
         )
-        assert (found.event.name, found.event.id) == ("ToMixedPrecision", "3")
+        assert (bisection.event.name, bisection.event.id) == ("ToMixedPrecision", "3")
 
 
 # ---------------------------------------------------------------- which passes it takes
@@ -281,31 +281,31 @@ def names(events):
 
 @pytest.mark.parametrize("good", [None, lambda mod: mod.astext().count("negative(") != 1])
 def test_a_pass_that_is_wrong_about_what_another_leaves_makes_a_pair(net, good):
-    found = lab.bisect(net, [*NOISE, DOUBLE, *NOISE, TWISTS, transform.FoldConstant()], good)
-    assert found.event.name == "Twists"
-    assert names(found.needed) == ["Doubles", "Twists"]
+    bisection = lab.bisect(net, [*NOISE, DOUBLE, *NOISE, TWISTS, transform.FoldConstant()], good)
+    assert bisection.event.name == "Twists"
+    assert names(bisection.needed) == ["Doubles", "Twists"]
     assert not lab.bisect(net, [TWISTS], good).found
 
 
 def test_a_pass_that_is_wrong_by_itself_needs_no_other(net):
-    found = lab.bisect(net, [transform.InferType(), *idles(2), TO_SIN, SWAPS])
-    assert names(found.needed) == ["ToSin"]
+    bisection = lab.bisect(net, [transform.InferType(), *idles(2), TO_SIN, SWAPS])
+    assert names(bisection.needed) == ["ToSin"]
     assert names(lab.bisect(net, [*idles(3), refusing("Refuses", "tanh")]).needed) == ["Refuses"]
     assert lab.bisect(net, "InferType").needed == ()
 
 
 def test_passes_inside_passes_are_looked_at_by_themselves(net):
     inner = transform.Sequential([DOUBLE, transform.Sequential([*NOISE, TWISTS], name="Inner")], name="Outer")
-    found = lab.bisect(net, [transform.InferType(), inner])
-    assert found.event.name == "Twists"
-    assert names(found.needed) == ["Doubles", "Twists"]
+    bisection = lab.bisect(net, [transform.InferType(), inner])
+    assert bisection.event.name == "Twists"
+    assert names(bisection.needed) == ["Doubles", "Twists"]
 
 
 def test_three_passes_may_be_needed(net):
     again = replacing("Again", "negative", lambda node: call("negative", call("copy", node.args[0])))
     late = replacing("Late", "copy", lambda node: call("abs", node.args[0]))
-    found = lab.bisect(net, [*NOISE, DOUBLE, again, *NOISE, late])
-    assert names(found.needed) == ["Doubles", "Again", "Late"]
+    bisection = lab.bisect(net, [*NOISE, DOUBLE, again, *NOISE, late])
+    assert names(bisection.needed) == ["Doubles", "Again", "Late"]
 
 
 def test_what_does_not_happen_again_needs_nothing(net):
@@ -337,35 +337,35 @@ QUESTIONS = {
 @pytest.mark.parametrize("drawn", [True, False])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_every_answer_says_on_how_many_inputs_and_which_steps_were_not_compared(net, question, drawn):
-    given = None if drawn else [np.ones((2, 3), "float32"), np.ones((4, 3), "float32")]
+    value = None if drawn else [np.ones((2, 3), "float32"), np.ones((4, 3), "float32")]
     with transform.PassContext(opt_level=4, disabled_pass=[SKIPPED]):
         if question == "one promises nothing":
-            net, given = (
+            net, value = (
                 passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }"),
-                given and [np.ones(3, "float32")],
+                value and [np.ones(3, "float32")],
             )
-        found = lab.bisect(net, ["InferType", *QUESTIONS[question]], inputs=given)
-    said = found.text()
-    compared = {event.id for event, _ in found.coverage.comparisons}
+        bisection = lab.bisect(net, ["InferType", *QUESTIONS[question]], inputs=value)
+    shown = bisection.text()
+    compared = {event.id for event, _ in bisection.coverage.comparisons}
     if compared:
-        kinds = len(found.coverage.kinds)
-        assert (f"on inputs of {kinds} kind" if drawn else "on the inputs given") in said
-        assert f"{len(compared)} of " in said
-    later = re.search(r"not step (.+), which came after", said)
+        kinds = len(bisection.coverage.kinds)
+        assert (f"on inputs of {kinds} kind" if drawn else "on the inputs given") in shown
+        assert f"{len(compared)} of " in shown
+    later = re.search(r"not step (.+), which came after", shown)
     after = later[1].split(", ") if later else []
-    for step in found.recording.steps[1:]:
-        looked_at = any(event.id in compared for event in step.walk()) or step is found.event
+    for step in bisection.recording.steps[1:]:
+        looked_at = any(event.id in compared for event in step.walk()) or step is bisection.event
         if not looked_at and (step.changed or step.status != "ran"):
-            assert step.id in after or re.search(rf"step {step.id}, {step.name}, .+ \(.+\)", said), said
+            assert step.id in after or re.search(rf"step {step.id}, {step.name}, .+ \(.+\)", shown), shown
 
 
 @pytest.mark.parametrize(("pipeline", "asked"), [(["FoldConstant", TO_SIN], 2), (["FoldConstant"], 1)])
 def test_an_answer_to_a_predicate_says_how_many_programs_were_asked_about(net, pipeline, asked):
-    found = lab.bisect(net, pipeline, calls("tanh"))
-    assert f"the predicate was asked about {asked} program" in found.text()
-    assert len(found.verdicts) == asked
+    bisection = lab.bisect(net, pipeline, calls("tanh"))
+    assert f"the predicate was asked about {asked} program" in bisection.text()
+    assert len(bisection.verdicts) == asked
 
 
 def test_steps_after_the_wrong_one_are_named_as_not_looked_at(net):
-    found = lab.bisect(net, [SWAPS, "ToGraphNormalForm", "FoldConstant"])
-    assert "not step 2, 3, which came after" in found.text()
+    bisection = lab.bisect(net, [SWAPS, "ToGraphNormalForm", "FoldConstant"])
+    assert "not step 2, 3, which came after" in bisection.text()

@@ -46,8 +46,8 @@ def test_a_program_is_reduced_by_a_cluster(cluster):
 @pytest.mark.slow
 def test_a_pass_is_found_by_a_cluster(cluster):
     mod = passlab.parse(NET)
-    found = lab.bisect(mod, "InferType, ToGraphNormalForm, FastMath", has_tanh, executor=cluster, opt_level=4)
-    assert found.event.name == "FastMath"
+    bisection = lab.bisect(mod, "InferType, ToGraphNormalForm, FastMath", has_tanh, executor=cluster, opt_level=4)
+    assert bisection.event.name == "FastMath"
 
 
 @pytest.mark.slow

@@ -15,54 +15,56 @@ def recording(passes, **options):
     return passlab.record(passlab.parse(NET), passes, **options)
 
 
-def steps(found):
-    return [(row.a and row.a.id, row.b and row.b.id, row.same) for row in found.rows]
+def steps(result):
+    return [(row.a and row.a.id, row.b and row.b.id, row.same) for row in result.rows]
 
 
 def test_equal_recordings_never_part():
-    found = lab.compare(recording("InferType, FoldConstant, FuseOps"), recording("InferType, FoldConstant, FuseOps"))
-    assert steps(found) == [("0", "0", True), ("1", "1", True), ("2", "2", True), ("3", "3", True)]
-    assert found.first_divergence is None
-    assert found.same
-    assert "the programs never differ" in found.summary()
+    comparison = lab.compare(
+        recording("InferType, FoldConstant, FuseOps"), recording("InferType, FoldConstant, FuseOps")
+    )
+    assert steps(comparison) == [("0", "0", True), ("1", "1", True), ("2", "2", True), ("3", "3", True)]
+    assert comparison.first_divergence is None
+    assert comparison.same
+    assert "the programs never differ" in comparison.summary()
 
 
 def test_a_pass_more_on_one_side_is_a_row_of_its_own_and_where_they_part():
-    found = lab.compare(recording("InferType, FuseOps"), recording("InferType, FoldConstant, FuseOps"))
-    assert steps(found) == [("0", "0", True), ("1", "1", True), (None, "2", False), ("2", "3", False)]
-    first = found.first_divergence
+    comparison = lab.compare(recording("InferType, FuseOps"), recording("InferType, FoldConstant, FuseOps"))
+    assert steps(comparison) == [("0", "0", True), ("1", "1", True), (None, "2", False), ("2", "3", False)]
+    first = comparison.first_divergence
     assert first.name == "FoldConstant"
     assert first.operators == {"add": -1}
     assert first.diff().op_counts["add"] == (2, 1)
-    assert not found.same
-    assert "they part at FoldConstant (of the second alone)" in found.summary()
+    assert not comparison.same
+    assert "they part at FoldConstant (of the second alone)" in comparison.summary()
 
 
 def test_options_tell_passes_apart_and_skipped_ones_are_aligned():
-    found = lab.compare(recording("InferType, FuseOps(fuse_opt_level=0)"), recording("InferType, FuseOps"))
-    assert [row.name for row in found.rows][2:] == ["FuseOps(fuse_opt_level=0)", "FuseOps"]
+    comparison = lab.compare(recording("InferType, FuseOps(fuse_opt_level=0)"), recording("InferType, FuseOps"))
+    assert [row.name for row in comparison.rows][2:] == ["FuseOps(fuse_opt_level=0)", "FuseOps"]
     skipped = lab.compare(recording("InferType, FuseOps"), recording("InferType, FuseOps", disabled_pass=["FuseOps"]))
     assert steps(skipped)[2] == ("2", "2", False)
     assert skipped.table()[2]["outcome b"] == "skipped: disabled"
 
 
 def test_recordings_that_meet_again_are_the_same_in_the_end():
-    found = lab.compare(recording("InferType, FoldConstant"), recording("InferType, ToANormalForm, FoldConstant"))
+    comparison = lab.compare(recording("InferType, FoldConstant"), recording("InferType, ToANormalForm, FoldConstant"))
     back = lab.compare(
         recording("InferType, FoldConstant"),
         recording("InferType, ToANormalForm, ToGraphNormalForm, FoldConstant"),
     )
-    assert not found.same
+    assert not comparison.same
     assert back.same
     assert "the last programs are the same" in back.summary()
     assert back.first_divergence.name == "ToANormalForm"
 
 
 def test_the_table_has_times_and_the_text_has_none():
-    found = lab.compare(recording("InferType, FuseOps"), recording("InferType"))
-    assert found.table().columns[-2:] == ["ms a", "ms b"]
-    assert "ms a" not in found.text()
-    assert found.table()[2]["ms b"] is None
+    comparison = lab.compare(recording("InferType, FuseOps"), recording("InferType"))
+    assert comparison.table().columns[-2:] == ["ms a", "ms b"]
+    assert "ms a" not in comparison.text()
+    assert comparison.table()[2]["ms b"] is None
 
 
 def test_what_is_no_recording_is_refused():

@@ -56,13 +56,13 @@ def net():
 
 
 def test_one_call_names_pass_rewrite_operator_and_inputs():
-    found = lab.culprit(net(), ["InferType, FoldConstant", slopes, "FuseOps"])
-    assert found.event.name == "slopes"
-    assert (found.rewrite.number, found.rewrite.count) == (1, 1)
-    assert found.node.old.op.name == "nn.relu"
-    assert count_operators(found.module) == {"nn.relu": 1}
-    assert count_module(found.module)[0] < 12
-    what, since, rule, where, missed = found.sentences
+    culprit = lab.culprit(net(), ["InferType, FoldConstant", slopes, "FuseOps"])
+    assert culprit.event.name == "slopes"
+    assert (culprit.rewrite.number, culprit.rewrite.count) == (1, 1)
+    assert culprit.node.old.op.name == "nn.relu"
+    assert count_operators(culprit.module) == {"nn.relu": 1}
+    assert count_module(culprit.module)[0] < 12
+    what, since, rule, where, missed = culprit.sentences
     assert what.startswith("Step 2, slopes, broke the program")
     assert "it happens without the others" in since
     assert "rewrite 1 of 1" in rule
@@ -72,9 +72,9 @@ def test_one_call_names_pass_rewrite_operator_and_inputs():
 
 @pytest.mark.parametrize("bad", [slopes, refuses])
 def test_the_script_runs_elsewhere_and_fails_once_the_pass_is_mended(bad, tmp_path):
-    found = lab.culprit(net(), ["InferType", bad])
+    culprit = lab.culprit(net(), ["InferType", bad])
     path = tmp_path / "bug.py"
-    text = found.script(path)
+    text = culprit.script(path)
     assert len(text.splitlines()) < 25
     assert subprocess.run([sys.executable, path], check=False, capture_output=True).returncode == 0
     mended = text.replace("alpha=0.125", "alpha=0.0").replace("raise NotImplementedError", "str")
@@ -85,36 +85,36 @@ def test_the_script_runs_elsewhere_and_fails_once_the_pass_is_mended(bad, tmp_pa
 
 
 def test_the_notebook_has_no_bytes_that_nobody_can_read(tmp_path):
-    found = lab.culprit(net(), ["InferType", slopes])
-    cells = json.loads(found.notebook(tmp_path / "bug.ipynb").read_text())["cells"]
+    culprit = lab.culprit(net(), ["InferType", slopes])
+    cells = json.loads(culprit.notebook(tmp_path / "bug.ipynb").read_text())["cells"]
     assert "base64" not in json.dumps(cells)
 
 
 def test_without_a_fault_the_answer_says_what_was_looked_at():
-    found = lab.culprit(mlp.get_workload(2)[0], "InferType, SimplifyInference, FoldConstant, FuseOps")
-    assert not found.found
-    assert found.sentences[0].startswith("No fault was found: 1 of 1 step that changed it was compared")
+    culprit = lab.culprit(mlp.get_workload(2)[0], "InferType, SimplifyInference, FoldConstant, FuseOps")
+    assert not culprit.found
+    assert culprit.sentences[0].startswith("No fault was found: 1 of 1 step that changed it was compared")
     with pytest.raises(PassError, match="nothing to reproduce"):
-        found.script()
+        culprit.script()
 
 
 def test_a_recording_is_searched_as_it_is():
     rec = passlab.record(net(), ["InferType", slopes])
-    found = lab.culprit(rec)
-    assert found.recording is rec
-    assert found.event is rec[2]
+    culprit = lab.culprit(rec)
+    assert culprit.recording is rec
+    assert culprit.event is rec[2]
     with pytest.raises(PassError, match="has its pipeline already"):
         lab.culprit(rec, "InferType")
 
 
 def test_progress_is_told_and_the_budget_is_kept():
-    told = []
-    found = lab.culprit(net(), ["InferType", slopes], seconds=600, progress=lambda *args: told.append(args))
-    assert next(stage for stage, _, _ in told) == "record"
-    assert {"compare", "reduce", "rewrite", "needed"} <= {stage for stage, _, _ in told}
-    lefts = [left for _, _, left in told]
+    results = []
+    culprit = lab.culprit(net(), ["InferType", slopes], seconds=600, progress=lambda *args: results.append(args))
+    assert next(stage for stage, _, _ in results) == "record"
+    assert {"compare", "reduce", "rewrite", "needed"} <= {stage for stage, _, _ in results}
+    lefts = [left for _, _, left in results]
     assert lefts == sorted(lefts, reverse=True)
-    assert found.seconds < 600
+    assert culprit.seconds < 600
 
 
 def test_an_interrupt_leaves_the_best_answer_so_far():
@@ -122,22 +122,22 @@ def test_an_interrupt_leaves_the_best_answer_so_far():
         if stage == "reduce":
             raise KeyboardInterrupt
 
-    found = lab.culprit(net(), ["InferType", slopes], progress=progress)
-    assert found.event.name == "slopes"
-    assert found.stopped == "interrupted"
-    assert "the search was interrupted" in found.summary()
+    culprit = lab.culprit(net(), ["InferType", slopes], progress=progress)
+    assert culprit.event.name == "slopes"
+    assert culprit.stopped == "interrupted"
+    assert "the search was interrupted" in culprit.summary()
 
 
 def test_no_time_at_all_is_said():
-    found = lab.culprit(squeezenet.get_workload(1)[0], ["InferType", slopes], seconds=0)
-    assert found.stopped
-    assert "stopped" in found.summary()
+    culprit = lab.culprit(squeezenet.get_workload(1)[0], ["InferType", slopes], seconds=0)
+    assert culprit.stopped
+    assert "stopped" in culprit.summary()
 
 
 @pytest.mark.parametrize("kind", ["graph", "vm", "aot"])
 def test_executors_that_agree_are_not_blamed(kind):
-    found = lab.culprit(net(), "InferType", executors=("debug", kind))
-    assert not found.found, found.summary()
+    culprit = lab.culprit(net(), "InferType", executors=("debug", kind))
+    assert not culprit.found, culprit.summary()
 
 
 def test_executors_are_compared_where_no_pass_is_at_fault(monkeypatch):
@@ -157,16 +157,16 @@ def test_executors_are_compared_where_no_pass_is_at_fault(monkeypatch):
             )
 
     monkeypatch.setattr(executors, "create_executor", Wrong)
-    found = lab.culprit(
+    culprit = lab.culprit(
         passlab.parse(
             "def @main(%x: Tensor[(3), float32]) { (nn.dense(tanh(expand_dims(%x, axis=0)), expand_dims(exp(%x), axis=0)), %x) }"
         ),
         "InferType",
         executors=["vm"],
     )
-    assert found.fault.executor == "vm"
-    assert "tanh" in found.where
-    assert 'executors=["vm"]' in found.script()
+    assert culprit.fault.executor == "vm"
+    assert "tanh" in culprit.where
+    assert 'executors=["vm"]' in culprit.script()
 
 
 @pytest.mark.parametrize(

@@ -46,29 +46,29 @@ def test_fusing_moves_the_operators_into_a_new_function():
     before = passlab.parse(NET)
     with transform.PassContext(opt_level=3):
         after = transform.FuseOps()(before)
-    found = diff(before, after)
-    assert {n.what for n in found.nodes(Change.MOVED)} == {"nn.dense", "nn.bias_add", "nn.relu"}
-    added = list(found.nodes(Change.ADDED))
+    difference = diff(before, after)
+    assert {n.what for n in difference.nodes(Change.MOVED)} == {"nn.dense", "nn.bias_add", "nn.relu"}
+    added = list(difference.nodes(Change.ADDED))
     assert [isinstance(n.after, Function) for n in added] == [True]
-    assert not list(found.nodes(Change.REMOVED, Change.CHANGED))
+    assert not list(difference.nodes(Change.REMOVED, Change.CHANGED))
 
 
 def test_a_changed_attribute_is_that_one_field():
-    found = diff(
+    difference = diff(
         passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(exp(%x), axis=0) }"),
         passlab.parse("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(exp(%x), axis=1) }"),
     )
-    (node,) = list(found.nodes())
+    (node,) = list(difference.nodes())
     assert node.change is Change.CHANGED
     assert [str(f) for f in node.fields] == ["axis: 0 -> 1"]
 
 
 def test_added_and_removed_operators_are_counted():
-    found = diff(
+    difference = diff(
         passlab.parse("def @main(%x: float32) { exp(%x) }"), passlab.parse("def @main(%x: float32) { exp(tanh(%x)) }")
     )
-    assert found.op_counts == {"exp": (1, 1), "tanh": (0, 1)}
-    assert {(n.change, n.what) for n in found.nodes()} >= {(Change.ADDED, "tanh")}
+    assert difference.op_counts == {"exp": (1, 1), "tanh": (0, 1)}
+    assert {(n.change, n.what) for n in difference.nodes()} >= {(Change.ADDED, "tanh")}
 
 
 def test_functions_that_come_and_go_are_told():
@@ -80,11 +80,11 @@ def test_functions_that_come_and_go_are_told():
 
 
 def test_swapped_operands_are_a_change_of_those_operands():
-    found = diff(
+    difference = diff(
         passlab.parse("def @main(%x: float32, %y: float32) { subtract(%x, %y) }"),
         passlab.parse("def @main(%x: float32, %y: float32) { subtract(%y, %x) }"),
     )
-    (node,) = list(found.nodes())
+    (node,) = list(difference.nodes())
     assert {f.name for f in node.fields} == {"lhs", "rhs"}
 
 
@@ -120,9 +120,9 @@ def test_long_programs_are_compared_in_linear_steps():
         lines = [f"%{i} = {'exp' if i == changed else 'tanh'}({f'%{i - 1}' if i else '%x'});" for i in range(5_000)]
         return f"def @main(%x: float32) {{ {' '.join(lines)} %4999 }}"
 
-    found = diff(passlab.parse(chain(-1)), passlab.parse(chain(2_500)))
-    assert sorted(str(n.change.value) for n in found.nodes() if n.change is not Change.SAME)[:1]
-    assert sum(n.change is not Change.SAME for n in found.nodes()) <= 4
+    difference = diff(passlab.parse(chain(-1)), passlab.parse(chain(2_500)))
+    assert sorted(str(n.change.value) for n in difference.nodes() if n.change is not Change.SAME)[:1]
+    assert sum(n.change is not Change.SAME for n in difference.nodes()) <= 4
 
 
 def test_types_that_were_inferred_are_said() -> None:
@@ -134,8 +134,8 @@ def test_types_that_were_inferred_are_said() -> None:
 def test_a_diff_inside_other_values_is_told_in_a_line():
     before = passlab.parse("def @main(%x: float32) { exp(%x) + 1f }")
     after = passlab.parse("def @main(%x: float32) { abs(%x) + 1f }")
-    found = diff(before, after)
-    assert repr([found]) == "[<Diff: @main 1 added, 1 changed, 1 removed>]"
-    assert repr(found.functions) == "(<@main 1 added, 1 changed, 1 removed>,)"
-    assert repr(next(found.nodes())) == "<added abs>"
+    difference = diff(before, after)
+    assert repr([difference]) == "[<Diff: @main 1 added, 1 changed, 1 removed>]"
+    assert repr(difference.functions) == "(<@main 1 added, 1 changed, 1 removed>,)"
+    assert repr(next(difference.nodes())) == "<added abs>"
     assert repr(diff(before, before)) == "<Diff: nothing changed>"

@@ -29,11 +29,11 @@ def marks_all(func, mod, ctx):
 
 def test_the_pass_that_marks_is_named_and_not_the_one_that_believes_it():
     for search in (lab.bisect, lab.culprit):
-        found = search(passlab.parse(NET), ["InferType", "FuseOps", marks_all, *LOWER])
-        assert found.event.name == "marks_all", found.summary()
+        answer = search(passlab.parse(NET), ["InferType", "FuseOps", marks_all, *LOWER])
+        assert answer.event.name == "marks_all", answer.summary()
         assert (
             "is not well-formed: a function in @main is marked `relay.reshape_only`, and calls `tanh`"
-            in found.summary()
+            in answer.summary()
         )
 
 

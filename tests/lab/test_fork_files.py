@@ -108,10 +108,10 @@ def test_forks_of_forks_come_back_however_deep_they_are(dbg, tmp_path):
             back = Fork.of(back.original)
     assert back.original.parent is None
     dbg.trace.save(tmp_path / "whole.trace")
-    found, (branch,) = 1, Trace.load(tmp_path / "whole.trace").forks
+    result, (branch,) = 1, Trace.load(tmp_path / "whole.trace").forks
     while branch.trace.forks:
-        found, (branch,) = found + 1, branch.trace.forks
-    assert found == len(chain)
+        result, (branch,) = result + 1, branch.trace.forks
+    assert result == len(chain)
 
 
 def test_what_was_read_is_saved_again(dbg, tmp_path):
@@ -292,7 +292,7 @@ def test_no_field_of_a_head_is_believed(saved, rng):
             if path[-1:] != ("lines",):
                 yield from places(inner, (*path, key))
 
-    told = 0
+    text = 0
     for path in places(head):
         for odd in rng.permutation(np.array(_ODD, object))[:2].tolist():
             changed = json.loads(json.dumps(head))
@@ -301,15 +301,15 @@ def test_no_field_of_a_head_is_believed(saved, rng):
                 at = at[key]
             at[path[-1]] = odd
 
-            def put(parts, made=changed):
-                parts["head.json"] = json.dumps(made).encode()
+            def put(parts, result=changed):
+                parts["head.json"] = json.dumps(result).encode()
 
             rewrite(saved, put)
             try:
                 looked_at(saved)
             except PasslabError:
-                told += 1
-    assert told > 30
+                text += 1
+    assert text > 30
 
 
 @pytest.mark.parametrize(

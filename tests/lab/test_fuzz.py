@@ -146,8 +146,8 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 def test_a_failure_is_the_same_one_wherever_its_operator_stands(place):
     program = parse(f"def @main(%x: float32, %y: float32) {{ {PLACES[place]} }}")
-    found = lab.bisect(program, by_node(less_or_equal), inputs=(np.float32(1), np.float32(1)))
-    assert failure_signature(found) == "less_or_equal: less to less_equal"
+    bisection = lab.bisect(program, by_node(less_or_equal), inputs=(np.float32(1), np.float32(1)))
+    assert failure_signature(bisection) == "less_or_equal: less to less_equal"
 
 
 @function_pass(opt_level=0)
@@ -265,6 +265,6 @@ def test_a_damaged_campaign_is_refused(tmp_path, damage):
 def test_the_command_line_writes_the_report_of_a_campaign(tmp_path, capsys):
     assert main(["fuzz", "SimplifyExpr", "--programs", "5", "-o", str(tmp_path)]) == 0
     assert (tmp_path / "report.html").is_file()
-    said = capsys.readouterr().out
-    assert "Report: " in said
-    assert "5 programs" in said
+    value = capsys.readouterr().out
+    assert "Report: " in value
+    assert "5 programs" in value

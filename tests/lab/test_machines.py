@@ -9,8 +9,8 @@ import passlab
 from passlab import lab, relay, transform
 from passlab.errors import RunError
 from passlab.infer import infer_module
+from passlab.instrument.trial import Trial
 from passlab.instrument.unpromised import derivative_disagreement
-from passlab.instrument.validation import Trial
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
@@ -103,6 +103,6 @@ def test_the_rule_and_node_at_which_a_pass_raised_are_named():
 
         return rewrite(func, rule, only=(Call,), name="careful rule")
 
-    found = lab.culprit(passlab.parse(NET), ["InferType", raises])
-    assert str(found.rewrite) == "the rewrite of `argmax` by the rule `careful rule`, which raised"
-    assert found.where == "careful rule; argmax"
+    culprit = lab.culprit(passlab.parse(NET), ["InferType", raises])
+    assert str(culprit.rewrite) == "the rewrite of `argmax` by the rule `careful rule`, which raised"
+    assert culprit.where == "careful rule; argmax"

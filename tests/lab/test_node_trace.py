@@ -83,9 +83,9 @@ def test_parameters_of_one_name_each_get_their_argument():
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_stops_where_the_virtual_machine_does(make, kind):
     machine, nodes = make("vm"), make(kind)
-    for wanted in ("nn.dense", "nan", lambda value: value.ndim == 2 and abs(value).max() > 1e30):
-        found, expected = nodes.query(wanted), machine.query(wanted)
-        assert bool(found) == bool(expected)
+    for target in ("nn.dense", "nan", lambda value: value.ndim == 2 and abs(value).max() > 1e30):
+        result, expected = nodes.query(target), machine.query(target)
+        assert bool(result) == bool(expected)
     assert sum("nn.dense" in nodes.trace[i].operators for i in nodes.query("nn.dense")) == len(nodes.query("nn.dense"))
     nodes.breakpoint("nn.dense")
     stops = []
@@ -173,11 +173,11 @@ def test_a_fork_of_the_evaluator_may_take_another_way():
 
 
 def test_a_fork_takes_only_what_fits(dbg):
-    for changes, instant, told in (
+    for changes, instant, messages in (
         ({0: np.zeros((9, 9))}, 0, "shape|type|Tensor"), ({99: 1}, 0, "registers"), ({"x": X}, -1, "register|ended"),
         ({len(dbg.trace.code_map.functions[0].params) + 1: X}, 0, "holds nothing"),
     ):  # fmt: skip
-        with pytest.raises(RunError, match=told):
+        with pytest.raises(RunError, match=messages):
             dbg.fork(changes, instant=instant)
 
 

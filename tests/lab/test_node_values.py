@@ -35,12 +35,12 @@ def test_ranges_leave_odd_numbers_out_and_count_them():
     run = watch(passlab.parse(NET), X)
     with np.errstate(all="ignore"):
         log = np.log(X - 1)
-    found = facts(run, "log")
-    assert (found.nans, found.infinities) == (1, 1)
+    texts = facts(run, "log")
+    assert (texts.nans, texts.infinities) == (1, 1)
     finite = log[np.isfinite(log)]
-    assert (found.minimum, found.maximum) == (finite.min(), finite.max())
-    assert (found.shape, found.dtype, found.bytes, found.runs) == ((4,), "float32", 16, 1)
-    assert found.seconds > 0
+    assert (texts.minimum, texts.maximum) == (finite.min(), finite.max())
+    assert (texts.shape, texts.dtype, texts.bytes, texts.runs) == ((4,), "float32", 16, 1)
+    assert texts.seconds > 0
     assert run.first_odd.op.name == "log"
     assert facts(run, "exp").infinities == 2
     np.testing.assert_array_equal(run.result[0], log + 1)
@@ -61,30 +61,30 @@ def test_runs_of_two_steps_part_at_the_first_operator_that_rounds_differently():
     net = passlab.parse("def @main(%x: Tensor[(64), float32]) { exp(divide(nn.relu(%x), 3f)) }")
     rec = passlab.record(net, "InferType, DivToMul, FuseOps(fuse_opt_level=2)", opt_level=4)
     x = np.linspace(0.1, 9, 64, dtype="float32")
-    found = watch(rec.input, x).compare(watch(rec, x))
-    first = found.first
+    comparison = watch(rec.input, x).compare(watch(rec, x))
+    first = comparison.first
     assert first.op.name in ("multiply", "exp")
     assert first in watch(rec, x)
-    names = [node.op.name for node in found.compared if isinstance(node, Call) and hasattr(node.op, "name")]
+    names = [node.op.name for node in comparison.compared if isinstance(node, Call) and hasattr(node.op, "name")]
     assert "nn.relu" in names
-    assert found.differences[first].ulps >= 1
+    assert comparison.differences[first].ulps >= 1
     assert watch(rec, x).compare(watch(rec, x)).first is None
 
 
 def test_programs_that_were_read_apart_are_compared_by_the_names_of_their_functions():
     run, other = watch(passlab.parse(NET), X), watch(passlab.parse(NET), X)
-    found = run.compare(other)
-    assert len(found.compared) == len(other.facts)
-    assert found.first is None
+    comparison = run.compare(other)
+    assert len(comparison.compared) == len(other.facts)
+    assert comparison.first is None
 
 
 def test_a_changed_call_is_only_compared_where_it_is_clear_which_one_is_meant():
     one = passlab.parse("def @main(%x: Tensor[(4), float32]) { tanh(multiply(%x, 3f)) }")
     other = passlab.parse("def @main(%x: Tensor[(4), float32]) { tanh(multiply(multiply(%x, 2f), 1.5f)) }")
-    found = watch(one, X).compare(watch(other, X))
-    names = [node.op.name for node in found.compared if isinstance(node, Call)]
+    comparison = watch(one, X).compare(watch(other, X))
+    names = [node.op.name for node in comparison.compared if isinstance(node, Call)]
     assert names == ["tanh"]
-    assert found.first is None
+    assert comparison.first is None
 
 
 def test_what_a_recorded_pass_put_in_the_place_of_a_node_is_compared_with_it():
@@ -94,10 +94,10 @@ def test_what_a_recorded_pass_put_in_the_place_of_a_node_is_compared_with_it():
     )
     rec = passlab.record(net, "InferType, SimplifyInference, FuseOps", opt_level=4)
     x, g = np.arange(8, dtype="float32").reshape(1, 2, 2, 2), np.array([1, 2], "float32")
-    found = watch(rec.input, x, g).compare(watch(rec, x, g))
-    assert "nn.batch_norm" not in {getattr(n.op, "name", "") for n in found.compared if isinstance(n, Call)}
-    assert len([n for n in found.compared if isinstance(n, Call)]) >= 3
-    far = [difference.ulps for difference in found.differences.values()]
+    comparison = watch(rec.input, x, g).compare(watch(rec, x, g))
+    assert "nn.batch_norm" not in {getattr(n.op, "name", "") for n in comparison.compared if isinstance(n, Call)}
+    assert len([n for n in comparison.compared if isinstance(n, Call)]) >= 3
+    far = [difference.ulps for difference in comparison.differences.values()]
     assert max(far, default=0) < 64
 
 

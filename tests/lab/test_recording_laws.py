@@ -263,9 +263,9 @@ def test_recording_changes_nothing(context, hooks):
                 return str(error)
 
     expected = run(plain, lambda: as_pass(PIPELINE)(mod))
-    found = run(recorded, lambda: passlab.record(mod, PIPELINE).output)
+    result = run(recorded, lambda: passlab.record(mod, PIPELINE).output)
     assert recorded.calls == plain.calls
-    assert found == expected if isinstance(expected, str) else structural_equal(found, expected)
+    assert result == expected if isinstance(expected, str) else structural_equal(result, expected)
 
 
 def test_arguments_add_to_the_context_and_the_level_replaces_that_of_the_context():

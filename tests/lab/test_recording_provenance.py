@@ -40,17 +40,17 @@ def test_nodes_nobody_touched_stem_from_the_input():
 
 def test_a_replaced_node_is_the_work_of_the_pass_and_a_rebuilt_one_is_not():
     rec = record(chain("exp", "tanh"), [TO_LOG])
-    found = calls(rec.last)
-    assert made_by(rec, found["log"]) == "ToLog"
-    assert made_by(rec, found["tanh"]) == "input"
+    names = calls(rec.last)
+    assert made_by(rec, names["log"]) == "ToLog"
+    assert made_by(rec, names["tanh"]) == "input"
     assert made_by(rec, rec.last["main"]) == "input"
 
 
 def test_the_last_pass_that_really_changed_a_node_made_it():
     rec = record(chain("exp", "tanh"), [TO_LOG, TO_SQRT, TO_LOG])
-    found = calls(rec.last)
-    assert made_by(rec, found["sqrt"]) == "ToSqrt"
-    assert made_by(rec, found["tanh"]) == "input"
+    names = calls(rec.last)
+    assert made_by(rec, names["sqrt"]) == "ToSqrt"
+    assert made_by(rec, names["tanh"]) == "input"
 
 
 def test_a_node_that_moved_into_a_fused_function_is_still_the_work_of_who_made_it():
@@ -64,19 +64,19 @@ def test_a_node_that_moved_into_a_fused_function_is_still_the_work_of_who_made_i
 def test_nodes_made_along_with_a_replacement_are_of_the_same_pass():
     split = rewriting(lambda n: make("exp", make("abs", *n.args)) if n.op is Op.get("tanh") else n, "Split")
     rec = record(chain("tanh"), [split, TO_LOG])
-    found = calls(rec.last)
-    assert made_by(rec, found["abs"]) == "Split"
-    assert made_by(rec, found["log"]) == "ToLog"
+    names = calls(rec.last)
+    assert made_by(rec, names["abs"]) == "Split"
+    assert made_by(rec, names["log"]) == "ToLog"
 
 
 def test_an_existing_node_that_takes_the_place_of_another_was_not_made_there():
     drop = rewriting(lambda n: n.args[0] if n.op is Op.get("tanh") else n, "Drop")
     mod = chain("exp", "tanh", "abs")
     rec = record(mod, [drop])
-    found = calls(rec.last)
-    assert found["exp"] is calls(mod)["exp"]
-    assert made_by(rec, found["exp"]) == "input"
-    assert made_by(rec, found["abs"]) == "input"
+    names = calls(rec.last)
+    assert names["exp"] is calls(mod)["exp"]
+    assert made_by(rec, names["exp"]) == "input"
+    assert made_by(rec, names["abs"]) == "input"
 
 
 def test_swapped_operands_are_a_change_not_a_rebuilding():
@@ -135,16 +135,16 @@ def test_blame_is_a_table_over_the_last_program():
 def test_makers_of_many_nodes():
     rec = record(chain("exp"), [TO_LOG])
     node = calls(rec.last)["log"]
-    found = makers(rec.provenance, [node, *node.args])
-    assert isinstance(found[node], Event)
-    assert found[node.args[0]] is None
+    result = makers(rec.provenance, [node, *node.args])
+    assert isinstance(result[node], Event)
+    assert result[node.args[0]] is None
 
 
 def test_a_long_chain_is_linear():
     mod = chain(*["exp", "tanh"] * 5000)
     rec = record(mod, [TO_LOG, TO_SQRT])
-    found = [made_by(rec, n) for n in post_order(rec.last["main"]) if isinstance(n, Call)]
-    assert found.count("ToSqrt") == found.count("input") == 5000
+    results = [made_by(rec, n) for n in post_order(rec.last["main"]) if isinstance(n, Call)]
+    assert results.count("ToSqrt") == results.count("input") == 5000
 
 
 def test_a_pass_that_replaces_a_function_wholly():
@@ -181,8 +181,8 @@ def test_what_a_required_pass_made_is_its_own_work():
         rec = record(chain("abs", "tanh"), [idle("A"), replacing("tanh", "log", name="B", required=["Need"])])
     finally:
         unregister_pass(need.info.name)
-    found = calls(rec.last)
-    assert (made_by(rec, found["exp"]), made_by(rec, found["log"])) == ("Need", "B")
+    names = calls(rec.last)
+    assert (made_by(rec, names["exp"]), made_by(rec, names["log"])) == ("Need", "B")
 
 
 def test_rules_with_names_are_told():

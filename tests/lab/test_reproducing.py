@@ -84,11 +84,11 @@ def run(path, **replaced):
 
 # ---------------------------------------------------------------- a bisection
 def test_it_shows_the_fault_again_and_fails_once_the_pass_is_mended(net, tmp_path):
-    found = lab.bisect(net, [transform.InferType(), swap, transform.FoldConstant()])
-    path = found.notebook(tmp_path / "swap.ipynb")
+    bisection = lab.bisect(net, [transform.InferType(), swap, transform.FoldConstant()])
+    path = bisection.notebook(tmp_path / "swap.ipynb")
     assert path == tmp_path / "swap.ipynb"
     again = run(path)["found"]
-    assert (again.event.name, again.why) == ("swap", found.why)
+    assert (again.event.name, again.why) == ("swap", bisection.why)
     mended = transform.function_pass(lambda func, mod, ctx: func, opt_level=0, name="swap")
     with pytest.raises(AssertionError, match="no pass breaks the program any more"):
         run(path, swap=mended)
@@ -115,14 +115,14 @@ def test_the_smallest_program_is_shown_with_the_pass(net, tmp_path):
 
 
 def test_standard_passes_stand_there_by_name_with_their_options(net, tmp_path):
-    found = lab.bisect(
+    bisection = lab.bisect(
         net,
         "InferType, FastMath, FuseOps(fuse_opt_level=0)",
         mentions_tanh,
         opt_level=4,
         config={"relay.FuseOps.max_depth": 9},
     )
-    found.notebook(tmp_path / "fast.ipynb")
+    bisection.notebook(tmp_path / "fast.ipynb")
     code = [source for kind, source in cells(tmp_path / "fast.ipynb") if kind == "code"]
     (asked,) = [source for source in code if source.startswith("found =")]
     assert asked.splitlines()[0] == (
@@ -134,18 +134,19 @@ def test_standard_passes_stand_there_by_name_with_their_options(net, tmp_path):
 def test_classes_of_passes_and_given_inputs_are_written(net, tmp_path):
     x, w = np.full((2, 3), np.float32(0.1)), np.full((4, 3), np.float32(-0.0))
     for inputs in ([x, w], {"x": x, "w": w}):
-        found = lab.bisect(net, [Turns(by=0.25)], inputs=inputs)
-        space = run(found.notebook(tmp_path / "turns.ipynb"))
-        given = list(space["inputs"].values() if isinstance(inputs, dict) else space["inputs"])
-        assert [a.tobytes() for a in given] == [x.tobytes(), w.tobytes()]
+        bisection = lab.bisect(net, [Turns(by=0.25)], inputs=inputs)
+        space = run(bisection.notebook(tmp_path / "turns.ipynb"))
+        results = list(space["inputs"].values() if isinstance(inputs, dict) else space["inputs"])
+        assert [a.tobytes() for a in results] == [x.tobytes(), w.tobytes()]
         assert (
-            "from math import tau as whole_turn" in cells(tmp_path / "turns.ipynb")[2][1] or found.event.name == "Turns"
+            "from math import tau as whole_turn" in cells(tmp_path / "turns.ipynb")[2][1]
+            or bisection.event.name == "Turns"
         )
 
 
 def test_a_pass_that_raises_is_shown_raising(net, tmp_path):
-    found = lab.bisect(net, [refuse])
-    assert cells(found.notebook(tmp_path / "r.ipynb"))[0][1].startswith("# refuse fails\n")
+    bisection = lab.bisect(net, [refuse])
+    assert cells(bisection.notebook(tmp_path / "r.ipynb"))[0][1].startswith("# refuse fails\n")
     assert isinstance(run(tmp_path / "r.ipynb")["found"].error, RuntimeError)
 
 

@@ -32,9 +32,9 @@ def test_all_writes_are_those_of_each_instruction(name, memory, rng):
             ("load_const", "alloc_st", "alloc_te", "kill")
         )
     ]
-    found = list(writes(trace, 0, len(trace)))
-    assert [pair[:2] for pair in found] == [pair[:2] for pair in kept]
-    assert all(same_values(a[2], b[2]) for a, b in zip(found, kept, strict=True))
+    results = list(writes(trace, 0, len(trace)))
+    assert [pair[:2] for pair in results] == [pair[:2] for pair in kept]
+    assert all(same_values(a[2], b[2]) for a, b in zip(results, kept, strict=True))
     middle = len(trace) // 2
     later = list(writes(trace, middle, len(trace)))
     assert [pair[:2] for pair in later] == [pair[:2] for pair in kept if pair[0] >= middle]

@@ -56,18 +56,18 @@ def test_a_pass_that_leaves_a_program_without_types_is_named_and_not_the_inferen
         bad = function_pass(lambda func, mod, ctx: broken(func), opt_level=0, name="Bad")
     else:
         bad = module_pass(lambda mod, ctx: mod.with_functions({"main": broken(mod["main"])}), opt_level=0, name="Bad")
-    found = lab.bisect(passlab.parse(NET), ["InferType, FoldConstant", bad, "InferType, FuseOps"])
-    assert found.event.name == "Bad"
-    assert "reshape" in found.why
-    small = found.reduce()
+    bisection = lab.bisect(passlab.parse(NET), ["InferType, FoldConstant", bad, "InferType, FuseOps"])
+    assert bisection.event.name == "Bad"
+    assert "reshape" in bisection.why
+    small = bisection.reduce()
     assert operators(small.module) == ["tanh"]
-    assert [event.name for event in found.needed] == ["Bad"]
+    assert [event.name for event in bisection.needed] == ["Bad"]
 
 
 def test_steps_in_a_form_that_the_evaluator_does_not_run_are_not_blamed_but_listed():
     net = relay.transform.InferType()(passlab.parse(NET))
-    found = lab.bisect(net, "InferType, FuseOps, ToANormalForm, LowerTE, ManifestAlloc, ManifestLifetimes")
-    assert not found.found or "no longer runs" not in found.why
+    bisection = lab.bisect(net, "InferType, FuseOps, ToANormalForm, LowerTE, ManifestAlloc, ManifestLifetimes")
+    assert not bisection.found or "no longer runs" not in bisection.why
 
 
 @pytest.mark.parametrize("build", [relay.vm.compile, relay.build])
@@ -77,8 +77,8 @@ def test_compiling_under_validate_raises_nothing(build):
 
 
 def test_the_first_wrong_node_is_an_operator_and_no_let():
-    found = lab.bisect(passlab.parse(NET), [replacing("nn.relu", lambda call: call.args[0])])
-    assert found.why.startswith("`nn.relu` is gone")
+    bisection = lab.bisect(passlab.parse(NET), [replacing("nn.relu", lambda call: call.args[0])])
+    assert bisection.why.startswith("`nn.relu` is gone")
 
 
 def test_reduction_keeps_the_message_of_the_error():
@@ -88,8 +88,8 @@ def test_reduction_keeps_the_message_of_the_error():
                 raise ValueError("softmax is not supported")
         raise ValueError("something else entirely")
 
-    found = lab.bisect(passlab.parse(NET), [function_pass(refusing, opt_level=0, name="Refusing")])
-    assert operators(found.reduce().module) == ["nn.softmax"]
+    bisection = lab.bisect(passlab.parse(NET), [function_pass(refusing, opt_level=0, name="Refusing")])
+    assert operators(bisection.reduce().module) == ["nn.softmax"]
 
 
 # ---------------------------------------------------------------- what was looked at
@@ -97,8 +97,8 @@ def test_where_nothing_was_compared_the_answer_says_so():
     net = passlab.parse(NET)
     assert lab.bisect(net, "InferType").summary() == "no pass broke the program: none changed it"
     plain = passlab.parse("def @main(%x: Tensor[(3), float32]) { exp(%x) }")
-    said = lab.bisect(plain, "InferType, FirstOrderGradient").summary()
-    assert "not looked at: step 2, FirstOrderGradient, was not compared (the pass promises nothing" in said
+    text = lab.bisect(plain, "InferType, FirstOrderGradient").summary()
+    assert "not looked at: step 2, FirstOrderGradient, was not compared (the pass promises nothing" in text
 
 
 def test_disabled_steps_and_branches_that_never_ran_are_named():
@@ -106,10 +106,10 @@ def test_disabled_steps_and_branches_that_never_ran_are_named():
     mod = passlab.parse(text)
     inputs = [np.zeros(2, "float32"), np.int32(1)]
     with PassContext(opt_level=3, disabled_pass=["FuseOps"]):
-        said = lab.bisect(mod, "InferType, FoldConstant, FuseOps", inputs=inputs).summary()
-    assert "on the inputs given" in said
-    assert "FuseOps, did not run (skipped: disabled)" in said
-    assert "1 branch of the program never ran" in said
+        message = lab.bisect(mod, "InferType, FoldConstant, FuseOps", inputs=inputs).summary()
+    assert "on the inputs given" in message
+    assert "FuseOps, did not run (skipped: disabled)" in message
+    assert "1 branch of the program never ran" in message
 
 
 @pytest.mark.parametrize("options", [{"entry": "zz"}, {"inputs": [np.ones((3, 5), "float32")]}])
@@ -172,10 +172,10 @@ MISTAKES = {
 def test_a_textbook_mistake_is_found_on_inputs_that_nobody_gave(mistake):
     body, dtype, operator, make = MISTAKES[mistake]
     mod = passlab.parse(f"def @main(%x: Tensor[(4, 6), {dtype}], %y: Tensor[(4, 6), {dtype}]) {{ {body} }}")
-    found = lab.bisect(mod, ["InferType", replacing(operator, make)])
-    assert found.found, found.summary()
-    assert found.event.name == "Mistake"
-    assert found.rewrite is not None
+    bisection = lab.bisect(mod, ["InferType", replacing(operator, make)])
+    assert bisection.found, bisection.summary()
+    assert bisection.event.name == "Mistake"
+    assert bisection.rewrite is not None
 
 
 def test_the_epsilon_of_a_normalisation_is_missed():
@@ -213,8 +213,8 @@ def test_a_pass_that_only_rounds_otherwise_is_not_blamed(change):
         done.append(call)
         return make(call) if len(done) == 1 else call
 
-    found = lab.bisect(mod, ["InferType", replacing(operator, once)], undeclared=Rounds(4))
-    assert not found.found, found.summary()
+    bisection = lab.bisect(mod, ["InferType", replacing(operator, once)], undeclared=Rounds(4))
+    assert not bisection.found, bisection.summary()
 
 
 # ---------------------------------------------------------------- time
@@ -223,19 +223,19 @@ def test_a_pass_that_never_ends_is_an_answer():
         while True:
             time.sleep(0.001)
 
-    found = lab.bisect(
+    bisection = lab.bisect(
         passlab.parse(NET), ["InferType", module_pass(endless, opt_level=0, name="Endless")], seconds=1.0
     )
-    assert found.event.name == "Endless"
-    assert "did not end within 1 s" in found.why
+    assert bisection.event.name == "Endless"
+    assert "did not end within 1 s" in bisection.why
 
 
 def test_a_pass_that_makes_a_program_endless_is_an_answer():
     text = "def @main(%n: int32) -> int32 { if (%n < 1) { 0 } else { @main(%n - 1) + 1 } }"
     wrong = replacing("subtract", lambda c: c.args[0], name="Endless")
     with passlab.limits.override(frames=10**9):
-        found = lab.bisect(passlab.parse(text), ["InferType", wrong], inputs=[3])  # comes back at all
-    assert found.event.name == "Endless"
+        bisection = lab.bisect(passlab.parse(text), ["InferType", wrong], inputs=[3])  # comes back at all
+    assert bisection.event.name == "Endless"
 
 
 # ---------------------------------------------------------------- misuse
@@ -291,15 +291,15 @@ def test_a_pass_of_rules_is_held_to_those_that_it_applied(body, contract):
 
 
 def test_a_pass_that_gives_functions_a_continuation_is_compared_and_not_blamed():
-    found = lab.bisect(passlab.parse(NET), "InferType, ToCPS", unpromised=True)
-    assert not found.found
-    assert found.coverage.comparisons
+    bisection = lab.bisect(passlab.parse(NET), "InferType, ToCPS", unpromised=True)
+    assert not bisection.found
+    assert bisection.coverage.comparisons
 
 
 def test_a_pass_that_promises_nothing_and_takes_other_parameters_is_left_out_and_said_so():
-    found = lab.bisect(passlab.parse(NET), 'InferType, ChangeBatch(data={"x": 0}, batch_size=7)', unpromised=True)
-    assert not found.found
-    assert "takes other ones" in found.summary()
+    bisection = lab.bisect(passlab.parse(NET), 'InferType, ChangeBatch(data={"x": 0}, batch_size=7)', unpromised=True)
+    assert not bisection.found
+    assert "takes other ones" in bisection.summary()
 
 
 @pytest.mark.parametrize(
@@ -311,8 +311,10 @@ def test_a_pass_that_promises_nothing_and_takes_other_parameters_is_left_out_and
 )
 def test_shorter_floats_are_not_blamed_where_some_were_short_or_looked_exact(body):
     params = "%x: Tensor[(3, 4), float32], %w: Tensor[(5, 4), float32]"
-    found = lab.culprit(passlab.parse(f"def @main({params}) {{ {body} }}"), "InferType, ToMixedPrecision", executors=())
-    assert not found.found, found.summary()
+    culprit = lab.culprit(
+        passlab.parse(f"def @main({params}) {{ {body} }}"), "InferType, ToMixedPrecision", executors=()
+    )
+    assert not culprit.found, culprit.summary()
 
 
 def test_a_number_that_a_machine_returns_is_an_array_step_by_step_too():
@@ -352,16 +354,16 @@ def test_units_of_short_floats_are_no_excuse_for_another_number():
 def test_a_scale_that_is_moved_into_weights_is_not_blamed_for_what_a_difference_cancels(scale, seed):
     params = "%x: Tensor[(4, 90), float32], %y: Tensor[(4, 90), float32], %w: Tensor[(4, 90), float32]"
     body = f"sin(multiply(subtract(nn.dense(%x, %w), nn.dense(%y, %w)), {scale}f))"
-    found = lab.bisect(passlab.parse(f"def @main({params}) {{ {body} }}"), "InferType, FoldScaleAxis", seed=seed)
-    assert found.coverage.comparisons
-    assert not found.found, found.summary()
+    bisection = lab.bisect(passlab.parse(f"def @main({params}) {{ {body} }}"), "InferType, FoldScaleAxis", seed=seed)
+    assert bisection.coverage.comparisons
+    assert not bisection.found, bisection.summary()
 
 
 def test_what_a_normalisation_cancels_inside_is_no_fault_of_an_executor():
     params = "%x: Tensor[(2, 2), float16], %g: Tensor[(2), float16], %b: Tensor[(2), float16]"
     net = passlab.parse(f"def @main({params}) {{ nn.layer_norm(%x, %g, %b) }}")
-    found = lab.culprit(net, "InferType", executors=("aot", "vm"))
-    assert not found.found, found.summary()
+    culprit = lab.culprit(net, "InferType", executors=("aot", "vm"))
+    assert not culprit.found, culprit.summary()
 
 
 def test_inputs_are_drawn_again_to_reach_a_branch_that_none_did():
@@ -376,5 +378,5 @@ def test_inputs_are_drawn_again_to_reach_a_branch_that_none_did():
 
 def test_sides_of_comparisons_that_no_input_met_are_told():
     net = passlab.parse("def @main(%x: Tensor[(3), float32]) { (nn.relu(exp(%x)), greater(%x, 1e30f)) }")
-    found = lab.bisect(net, "InferType, FuseOps", inputs=[np.ones(3, "float32")])
-    assert "2 sides of comparisons and clips were never met" in found.summary()
+    bisection = lab.bisect(net, "InferType, FuseOps", inputs=[np.ones(3, "float32")])
+    assert "2 sides of comparisons and clips were never met" in bisection.summary()

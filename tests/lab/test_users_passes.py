@@ -99,10 +99,10 @@ PASSES = {
 
 @pytest.mark.parametrize("pass_", PASSES, ids=lambda pass_: pass_.info.name)
 def test_a_pass_of_a_user_is_named_with_what_is_wrong_in_it(pass_):
-    found = lab.culprit(parse(NET), ["InferType", pass_, "FuseOps"], seconds=None)
-    assert found.name == pass_.info.name, found
-    assert PASSES[pass_] in found.where
-    assert count_module(found.module)[0] < 12, found.module
+    culprit = lab.culprit(parse(NET), ["InferType", pass_, "FuseOps"], seconds=None)
+    assert culprit.name == pass_.info.name, culprit
+    assert PASSES[pass_] in culprit.where
+    assert count_module(culprit.module)[0] < 12, culprit.module
 
 
 @function_pass(opt_level=0)
@@ -113,10 +113,10 @@ def that_never_ends(func, mod, ctx):
 
 
 def test_a_pass_that_never_ends_is_an_answer_within_the_time():
-    found = lab.culprit(parse(NET), ["InferType", that_never_ends], seconds=8)
-    assert found.name == "that_never_ends"
-    assert "that_never_ends" in found.where
-    assert "seconds=5" in found.script(), "a script that shows it ends"
+    culprit = lab.culprit(parse(NET), ["InferType", that_never_ends], seconds=8)
+    assert culprit.name == "that_never_ends"
+    assert "that_never_ends" in culprit.where
+    assert "seconds=5" in culprit.script(), "a script that shows it ends"
 
 
 GATHERED = "def @main(%x: Tensor[(2), float32], %i: Tensor[(40), int32]) { gather(%x, %i, axis=0) }"
@@ -124,9 +124,9 @@ OPEN = "def @main(%x: Tensor[(?, 4), float32]) { tanh(%x) }"
 
 
 def test_indices_are_drawn_that_a_small_tensor_has():
-    found = lab.bisect(parse(GATHERED), "InferType, FirstOrderGradient", unpromised=True)
-    assert not found.found
-    ((event, check),) = found.coverage.comparisons
+    bisection = lab.bisect(parse(GATHERED), "InferType, FirstOrderGradient", unpromised=True)
+    assert not bisection.found
+    ((event, check),) = bisection.coverage.comparisons
     assert event.name == "FirstOrderGradient"
     assert "typical numbers and integers of 0 and 1" in check.compared
 

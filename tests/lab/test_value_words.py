@@ -23,9 +23,9 @@ COUNTS = np.zeros(3, "int8")
     ],
 )  # fmt: skip
 def test_a_text_fills_a_tensor_in_its_shape_and_dtype(text, expected):
-    made = value_of(text, OLD, {"x": np.array([7, 8, 9])})
-    assert made.dtype == OLD.dtype
-    assert made.tolist() == expected
+    result = value_of(text, OLD, {"x": np.array([7, 8, 9])})
+    assert result.dtype == OLD.dtype
+    assert result.tolist() == expected
     assert value_of(text, Unwritten(OLD.shape, OLD.dtype), {"x": [7, 8, 9]}).tolist() == expected
 
 

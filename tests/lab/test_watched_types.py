@@ -38,22 +38,22 @@ LATE = """def @main(%x: Tensor[(1, 8), float32]) {
 def test_the_last_state_is_what_inference_finds(mod):
     mod = passlab.transform.InferType()(mod)
     run = watch_solver(mod, "types")
-    found = run.state(len(run.steps))
+    state_ = run.state(len(run.steps))
     typed = [node for _, function in mod.items() for node in post_order(function)]
     bare = [node for _, function in run.mod.items() for node in post_order(function)]
-    told = [(node, copy) for node, copy in zip(typed, bare, strict=True) if copy in found]
-    assert len(told) > len(typed) / 2
-    for node, copy in told:
-        assert found[copy] == type_text(node.checked_type)
+    results = [(node, copy) for node, copy in zip(typed, bare, strict=True) if copy in state_]
+    assert len(results) > len(typed) / 2
+    for node, copy in results:
+        assert state_[copy] == type_text(node.checked_type)
         assert copy.checked_type_ is None
-    assert {copy for copy in bare if isinstance(copy, passlab.relay.Call)} <= set(found)
+    assert {copy for copy in bare if isinstance(copy, passlab.relay.Call)} <= set(state_)
 
 
 def test_an_unknown_is_bound_when_a_call_tells_it_and_what_waited_goes_on():
     run = watch_solver(parser.parse(LATE), "types")
-    said = [step.said for step in run.steps]
-    waits = next(at for at, text in enumerate(said) if text == "nn.relu: the relation waits for ?1")
-    bound = next(at for at, text in enumerate(said) if "?1 is Tensor[(1, 8), float32]" in text)
+    results = [step.said for step in run.steps]
+    waits = next(at for at, text in enumerate(results) if text == "nn.relu: the relation waits for ?1")
+    bound = next(at for at, text in enumerate(results) if "?1 is Tensor[(1, 8), float32]" in text)
     solved = next(at for at, step in enumerate(run.steps) if step.phase == "what waited")
     assert waits < bound < solved
     relu = next(node for node in run.start if getattr(getattr(node, "op", None), "name", "") == "nn.relu")
@@ -78,7 +78,7 @@ def test_a_program_with_an_error_is_watched_up_to_it():
 
 
 def test_inference_itself_watches_nothing(monkeypatch):
-    told = []
-    monkeypatch.setattr("passlab.infer.inference_steps.WatchedSolver._try", lambda *args: told.append(args))
+    results = []
+    monkeypatch.setattr("passlab.infer.inference_steps.WatchedSolver._try", lambda *args: results.append(args))
     assert passlab.parse(LATE)["main"].checked_type is not None
-    assert told == []
+    assert results == []

@@ -36,18 +36,18 @@ QUESTIONS = {
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_answer_is_what_the_written_pipeline_gives_and_the_beginning_does_not_run_again(question, rec):
     ask, pipeline, first = QUESTIONS[question]
-    found = ask(rec.what_if)
-    assert found.first_difference == first
+    result = ask(rec.what_if)
+    assert result.first_difference == first
     expected = passlab.record(passlab.parse(NET), pipeline)
-    assert texts(found.recording) == texts(expected)
-    assert [step.id for step in found.recording] == [step.id for step in expected]
-    for mine, other in zip(found.recording, expected, strict=True):
+    assert texts(result.recording) == texts(expected)
+    assert [step.id for step in result.recording] == [step.id for step in expected]
+    for mine, other in zip(result.recording, expected, strict=True):
         passlab.assert_structural_equal(mine.after, other.after)
         assert mine.status == other.status
-    for mine, old in zip(found.recording.steps[1:first], rec.steps[1:first], strict=True):
+    for mine, old in zip(result.recording.steps[1:first], rec.steps[1:first], strict=True):
         assert mine.after is old.after
         assert mine.seconds == old.seconds
-    assert found.comparison.a is rec
+    assert result.comparison.a is rec
 
 
 def test_what_differs_in_nothing_is_the_recording_itself(rec):
@@ -67,9 +67,9 @@ def test_a_pass_of_ones_own_and_the_options_of_the_context_are_kept():
     rec = passlab.record(
         passlab.parse(NET), [passlab.transform.FoldConstant(), mine], opt_level=1, disabled_pass=["FuseOps"]
     )
-    found = rec.what_if.without("FoldConstant").insert("FuseOps", 2).recording
+    value = rec.what_if.without("FoldConstant").insert("FuseOps", 2).recording
     assert ran == [1, 1]
-    assert [step.status for step in found] == ["input", "ran", "skipped"]
+    assert [step.status for step in value] == ["input", "ran", "skipped"]
 
 
 def test_a_failure_before_the_first_difference_stays_and_one_after_it_may_go():

@@ -41,9 +41,9 @@ class Minutes:
 
 def stated(notebook: dict[str, Any]) -> Minutes:
     """What the first cell of a lesson says."""
-    found = PLAN.search(" ".join(_source(notebook["cells"][0]).split()))
-    assert found is not None, "the first cell says: Plan ... minutes to read, and ... for the ... exercises"
-    return Minutes(*(NUMBERS[found[group]] if found[group] else 0 for group in (1, 2, 4)))
+    answer = PLAN.search(" ".join(_source(notebook["cells"][0]).split()))
+    assert answer is not None, "the first cell says: Plan ... minutes to read, and ... for the ... exercises"
+    return Minutes(*(NUMBERS[answer[group]] if answer[group] else 0 for group in (1, 2, 4)))
 
 
 def estimated(notebook: dict[str, Any]) -> Minutes:
@@ -66,15 +66,15 @@ def _reading(notebook: dict[str, Any]) -> float:
 
 def _exercises(notebook: dict[str, Any]) -> list[tuple[bool, int]]:
     """For each exercise, whether it is a project, and how many lines of its solution were not given."""
-    exercises, heading, given = [], "", set()
+    exercises, heading, names = [], "", set()
     for cell in notebook["cells"]:
         tags = cell["metadata"].get("tags", [])
         if cell["cell_type"] == "markdown":
             heading = next((line for line in _lines(cell) if line.startswith("### ")), heading)
         elif "exercise" in tags:
-            given = set(_lines(cell))
+            names = set(_lines(cell))
         elif "solution" in tags:
-            exercises.append((heading.endswith("(a project)"), sum(line not in given for line in _lines(cell))))
+            exercises.append((heading.endswith("(a project)"), sum(line not in names for line in _lines(cell))))
     return exercises
 
 

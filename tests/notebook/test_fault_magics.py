@@ -43,18 +43,18 @@ def shell(running_shell):
 
 
 def test_it_names_the_pass_of_a_line(shell):
-    found = shell.run_line_magic("bisect", "net InferType, loses, FuseOps(fuse_opt_level=1) -O 2 --random 3 -o kept")
-    assert isinstance(found, Bisection)
-    assert found is shell.user_ns["kept"]
-    assert found.event.name == "loses"
-    assert [e.name for e in found.recording.steps] == ["input", "InferType", "loses", "FuseOps"]
-    assert found.criterion.seed == 3
+    answer = shell.run_line_magic("bisect", "net InferType, loses, FuseOps(fuse_opt_level=1) -O 2 --random 3 -o kept")
+    assert isinstance(answer, Bisection)
+    assert answer is shell.user_ns["kept"]
+    assert answer.event.name == "loses"
+    assert [e.name for e in answer.recording.steps] == ["input", "InferType", "loses", "FuseOps"]
+    assert answer.criterion.seed == 3
 
 
 def test_its_view_gives_the_reason_once_and_unfolds_the_diff(shell):
-    found = shell.run_line_magic("bisect", "net InferType, loses -O 2")
-    view = bisection_view(found)
-    assert view.text().count(found.why) == view.html().count(str(escape(found.why))) == 1
+    answer = shell.run_line_magic("bisect", "net InferType, loses -O 2")
+    view = bisection_view(answer)
+    assert view.text().count(answer.why) == view.html().count(str(escape(answer.why))) == 1
     assert "<details" in view.html()
 
 
@@ -64,17 +64,17 @@ def test_it_names_the_pass_of_a_cell(shell):
 
 def test_a_recording_is_asked_as_it_ran(shell):
     shell.run_line_magic("passes", "net InferType, loses -q -r rec")
-    found = shell.run_line_magic("bisect", "rec")
-    assert found.recording is shell.user_ns["rec"]
+    answer = shell.run_line_magic("bisect", "rec")
+    assert answer.recording is shell.user_ns["rec"]
     with pytest.raises(UsageError, match="`rec` is a recording, which has its pipeline already"):
         shell.run_line_magic("bisect", "rec FuseOps")
 
 
 def test_a_function_of_the_notebook_is_asked(shell):
     shell.user_ns["has_exp"] = lambda mod: " exp(" in mod.astext()
-    found = shell.run_line_magic("bisect", "net InferType, loses, FastMath --good has_exp --every -O 4")
-    assert found.event.name == "FastMath"
-    assert len(found.verdicts) > 2
+    answer = shell.run_line_magic("bisect", "net InferType, loses, FastMath --good has_exp --every -O 4")
+    assert answer.event.name == "FastMath"
+    assert len(answer.verdicts) > 2
 
 
 def test_given_arguments_are_used(shell):
@@ -93,7 +93,7 @@ def test_the_smallest_program_is_shown_after_it(shell):
 
 
 @pytest.mark.parametrize(
-    ("line", "error", "said"),
+    ("line", "error", "message"),
     [
         ("nett InferType", UsageError, "did you mean `net`"),
         ("net", UsageError, "%bisect needs a pipeline: %bisect net InferType"),
@@ -104,9 +104,9 @@ def test_the_smallest_program_is_shown_after_it(shell):
         ("net InferType --randm 1", UsageError, "did you mean `--random`"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_bound(shell, line, error, said):
+def test_what_is_wrong_is_said_and_nothing_is_bound(shell, line, error, message):
     shell.user_ns["found"] = before = object()
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         shell.run_line_magic("bisect", f"{line} -o found" if "-o" not in line else line)
     assert shell.user_ns["found"] is before
 

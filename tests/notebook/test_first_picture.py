@@ -31,8 +31,8 @@ def test_a_large_recording_is_shown_after_one_diff():
         (_, before), (_, after) = count_module(event.before), count_module(event.after)
         after.subtract(before)
         words = lines[at + 1].rpartition(": ")[2].rstrip(".").split()
-        told = dict(zip(words[1::2], map(int, words[::2]), strict=True)) if words[:1] != ["the"] else {}
-        assert Counter(told) == Counter({name: count for name, count in after.items() if count})
+        value = dict(zip(words[1::2], map(int, words[::2]), strict=True)) if words[:1] != ["the"] else {}
+        assert Counter(value) == Counter({name: count for name, count in after.items() if count})
     assert all(event.name in bundle["text/html"] for event in rec.steps)
 
 

@@ -14,10 +14,10 @@ CELL = "%%relay net\ndef @main(%x: Tensor[(1, 8, 4, 4), float32], %w: Tensor[(8,
 
 @pytest.mark.parametrize("inside", ["nn.", "conv2d", "2d(", "%w, pad", "[1, 1"])
 def test_an_operator_is_told_at_its_name_and_among_its_arguments(inside):
-    told = describe(CELL, CELL.index(inside, CELL.index("nn.conv2d")) + 1)
-    assert told.startswith("nn.conv2d(\n    %data, %weight,\n    strides=[1, 1],")
-    assert 'data_layout="NCHW"' in told
-    assert "padding: zeros around the data" in told
+    text = describe(CELL, CELL.index(inside, CELL.index("nn.conv2d")) + 1)
+    assert text.startswith("nn.conv2d(\n    %data, %weight,\n    strides=[1, 1],")
+    assert 'data_layout="NCHW"' in text
+    assert "padding: zeros around the data" in text
 
 
 def test_a_short_signature_stays_on_a_line():
@@ -27,9 +27,9 @@ def test_a_short_signature_stays_on_a_line():
 
 @pytest.mark.parametrize("cell", ["%passes net FoldConstant, FuseOps -O 3", "%%passes net\nFoldConstant  # scales"])
 def test_a_pass_is_told(cell):
-    told = describe(cell, cell.index("Constant"))
-    assert told.startswith("FoldConstant(fold_qnn=False)\nopt level: 2   promise: EXACT\n\n")
-    assert "reference evaluator" in told
+    text = describe(cell, cell.index("Constant"))
+    assert text.startswith("FoldConstant(fold_qnn=False)\nopt level: 2   promise: EXACT\n\n")
+    assert "reference evaluator" in text
 
 
 @pytest.mark.parametrize(

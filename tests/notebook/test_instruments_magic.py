@@ -58,7 +58,7 @@ def test_an_instrument_of_the_notebook_is_named(shell, capsys):
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ("self.seen = 0", "Own: 1 attribute\nattribute  value\n---------  -----\nseen       1\n"),
         (
@@ -68,7 +68,7 @@ def test_an_instrument_of_the_notebook_is_named(shell, capsys):
         ("Own.seen = 0", "Own has nothing to show: give it a method `table()`, or attributes without `_`\n"),
     ],
 )
-def test_what_an_own_instrument_without_a_table_tells_is_shown(shell, capsys, fields, told):
+def test_what_an_own_instrument_without_a_table_tells_is_shown(shell, capsys, fields, message):
     count = "type(self).seen += 1" if "Own" in fields else "self.seen += 1"
     shell.run_cell(
         "from passlab import instrument\n@instrument.pass_instrument\nclass Own:\n"
@@ -82,4 +82,4 @@ def test_what_an_own_instrument_without_a_table_tells_is_shown(shell, capsys, fi
     finally:
         out = capsys.readouterr().out
         shell.run_line_magic("instruments", "none")
-    assert told in out
+    assert message in out

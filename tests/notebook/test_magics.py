@@ -67,10 +67,10 @@ def test_relay_shows_text(shell, capsys):
 )
 def test_a_bad_cell_is_told_where_and_the_old_program_stays(shell, cell, error, place, cure):
     before = shell.user_ns["net"]
-    with pytest.raises(error) as told:
+    with pytest.raises(error) as messages:
         shell.run_cell_magic("relay", "net", cell)
-    assert place in str(told.value), told.value
-    assert cure is None or cure in str(told.value)
+    assert place in str(messages.value), messages.value
+    assert cure is None or cure in str(messages.value)
     assert shell.user_ns["net"] is before
 
 
@@ -292,7 +292,7 @@ def test_vm_steps_through_what_was_recorded_before(shell):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("nt --random 0", "did you mean `net`"),
         ("net --random 0 --break nn.dens", "did you mean `nn.dense`"),
@@ -301,9 +301,9 @@ def test_vm_steps_through_what_was_recorded_before(shell):
         ("net --executor tvm", "invalid choice"),
     ],
 )
-def test_vm_says_what_is_wrong(shell, line, told):
+def test_vm_says_what_is_wrong(shell, line, message):
     shell.user_ns["x"] = np.ones((1, 8), "float32")
-    with pytest.raises((UsageError, PasslabError), match=told):
+    with pytest.raises((UsageError, PasslabError), match=message):
         shell.run_line_magic("vm", line)
 
 
@@ -335,8 +335,8 @@ def test_an_error_says_in_bold_what_is_wrong_and_where():
     with pytest.raises(PasslabError) as caught:
         parse("def @main() { nn.reluu(1) }")
     lines = caught.value._render_traceback_()
-    said, pointed = (line for line in lines if line.startswith("\x1b[1m") and line.endswith("\x1b[0m"))
-    assert "error: operator `nn.reluu`" in said
+    text, pointed = (line for line in lines if line.startswith("\x1b[1m") and line.endswith("\x1b[0m"))
+    assert "error: operator `nn.reluu`" in text
     assert "^^^^^^^^" in pointed
     assert "\n".join(lines).replace("\x1b[1m", "").replace("\x1b[0m", "") == str(caught.value)
 
@@ -347,10 +347,10 @@ def test_an_interrupted_pipeline_keeps_what_was_recorded(shell, capsys):
         raise KeyboardInterrupt
 
     shell.user_ns |= {"hurry": hurry, "out": None}
-    with pytest.raises(InterruptedPassesError, match="interrupted in step 2, hurry") as told:
+    with pytest.raises(InterruptedPassesError, match="interrupted in step 2, hurry") as messages:
         shell.run_line_magic("passes", "net InferType, hurry, FuseOps -r rec -o out")
     recording = shell.user_ns["rec"]
-    assert recording is told.value.recording
+    assert recording is messages.value.recording
     assert [event.name for event in recording.steps] == ["input", "InferType", "hurry"]
     assert recording.failed.name == "hurry"
     assert shell.user_ns["out"] is None

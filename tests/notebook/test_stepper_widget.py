@@ -64,15 +64,15 @@ def test_a_fork_takes_whole_tensors(widget, text, held):
 
 
 @pytest.mark.parametrize(
-    "wanted",
+    "word",
     [
         {"instant": 10**6, "register": 0, "value": "1"}, {"instant": 0, "register": 99, "value": "1"}, {},
         {"instant": 0, "register": 0, "value": "one"}, {"instant": None, "register": 0, "value": "1"}, {"instant": 0, "register": 0, "value": "[[1, 2, 3], [1]]"},
         {"instant": 0, "register": 0, "value": "__import__('os')"}, {"instant": 0, "register": 0, "value": "arange[0]"},
     ],
 )  # fmt: skip
-def test_a_bad_fork_is_told_and_changes_nothing(widget, wanted):
-    heard(widget, fork=wanted)
+def test_a_bad_fork_is_told_and_changes_nothing(widget, word):
+    heard(widget, fork=word)
     assert widget.branch["error"]
     assert widget.fork is None
 
@@ -133,13 +133,13 @@ def test_long_runs_send_what_is_near_at_once_and_the_rest_when_asked(program, ar
     assert widget.data["partial"]
     assert "..." in first
     heard(widget, rest=True)
-    known, all_sites = texts_by_instruction(widget.data)
+    names, all_sites = texts_by_instruction(widget.data)
     assert not widget.data["partial"]
-    assert "..." not in known
+    assert "..." not in names
     assert sites.tolist() == all_sites.tolist() == dbg.trace.site.tolist()
     near = slice(max(0, dbg.at - 100), dbg.at + 1000)
-    assert first[near] == known[near]
-    assert all(a in (b, "...") for a, b in zip(first, known, strict=True))
+    assert first[near] == names[near]
+    assert all(a in (b, "...") for a, b in zip(first, names, strict=True))
 
 
 def test_the_kernel_answers_others_while_it_gathers_the_rest():

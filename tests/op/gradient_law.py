@@ -33,25 +33,25 @@ ROUGH = {"qnn.dequantize", "image.crop_and_resize", "vision.roi_align"}
 
 def cases(name: str) -> tuple[str, ...]:
     """The uses of an operator on which its gradient is checked, as edge cases."""
-    found = (*Op.get(name).spec.edge_cases, *(text for text in MORE if text.startswith(f"{name}(")))
-    return tuple(text for text in found if text not in REFUSED)
+    pair = (*Op.get(name).spec.edge_cases, *(text for text in MORE if text.startswith(f"{name}(")))
+    return tuple(text for text in pair if text not in REFUSED)
 
 
 def typed_program(text: str) -> tuple[Program, Function] | None:
     """A use on the widest floats it takes, else on integers or truth; None where it takes no dtype."""
     for dtype in ("float64", "float32", "int32", "bool") if is_swept(text) else ("float64",):
-        made = program(text, dtype)
+        mod = program(text, dtype)
         try:
-            return made, passlab.parse(made.source)["main"]
+            return mod, passlab.parse(mod.source)["main"]
         except PasslabError:
             continue
     return None
 
 
-def inputs_of(name: str, made: Program) -> list[np.ndarray]:
+def inputs_of(name: str, result: Program) -> list[np.ndarray]:
     """Values of the variables, no two alike, none where the slope is about to change."""
     rng, values = np.random.default_rng(3), []
-    for number, variable in enumerate(made.variables):
+    for number, variable in enumerate(result.variables):
         dtype, shape = array_dtype(variable.dtype), variable.shape
         count = int(np.prod(shape))
         if variable.value is not None:
@@ -84,12 +84,12 @@ def leaves(ty: Type) -> list[TensorType]:
 def weights_like(result: Type, rough: bool) -> list[np.ndarray]:
     """A weight for each element of a result, by which it counts; none where it is rounded too far to differ."""
     rng = np.random.default_rng(5)
-    made = []
+    results = []
     for leaf in leaves(result):
         dtype = array_dtype(leaf.dtype)
         weight = rng.standard_normal(leaf.concrete_shape)
-        made.append(np.asarray(weight if dtype == np.float64 or rough else 0 * weight).astype(dtype))
-    return made
+        results.append(np.asarray(weight if dtype == np.float64 or rough else 0 * weight).astype(dtype))
+    return results
 
 
 def backward(main: Function, result: Type) -> Function:
@@ -102,12 +102,12 @@ def backward(main: Function, result: Type) -> Function:
     seed = Tuple(seeds) if isinstance(result, TupleType) else seeds[0]
     parts = call.op.spec.gradient(call, seed)
     assert len(parts) == len(call.args), "a gradient for each input"
-    made = infer_expr(Function([*main.params, *seeds], Tuple(parts)))
-    assert isinstance(made, Function)
-    for part, arg in zip(made.checked_type.ret_type.fields, call.args, strict=True):  # type: ignore[attr-defined]
+    expr = infer_expr(Function([*main.params, *seeds], Tuple(parts)))
+    assert isinstance(expr, Function)
+    for part, arg in zip(expr.checked_type.ret_type.fields, call.args, strict=True):  # type: ignore[attr-defined]
         alike = part is arg.checked_type or "?" in str(part)
         assert alike, f"a gradient has the type of its input: {part} for {arg.checked_type}"
-    return made
+    return expr
 
 
 def by_variable(main: Function, call: Call, parts: list[Any], values: list[np.ndarray]) -> list[np.ndarray]:
@@ -124,11 +124,11 @@ def by_variable(main: Function, call: Call, parts: list[Any], values: list[np.nd
 
 def check(name: str, text: str) -> None:
     """Assert that the gradients of a use of an operator are the slopes of its value."""
-    found = typed_program(text)
-    assert found is not None, "no dtype is legal"
-    made, main = found
+    mod = typed_program(text)
+    assert mod is not None, "no dtype is legal"
+    output, main = mod
     assert isinstance(main.checked_type, FuncType)
-    call, values, evaluator = main.body, inputs_of(name, made), Evaluator(IRModule.from_expr(main))
+    call, values, evaluator = main.body, inputs_of(name, output), Evaluator(IRModule.from_expr(main))
     assert isinstance(call, Call)
     result = types_of(evaluator.run("main", values))
     weights = weights_like(result, name in ROUGH)
@@ -141,7 +141,7 @@ def check(name: str, text: str) -> None:
         )
 
     rng = np.random.default_rng(7)
-    for at, (value, slope, variable) in enumerate(zip(values, slopes, made.variables, strict=True)):
+    for at, (value, slope, variable) in enumerate(zip(values, slopes, output.variables, strict=True)):
         if not is_float(value.dtype):
             assert not slope.any(), "what is no float has no slope"
             continue
@@ -160,10 +160,10 @@ def check(name: str, text: str) -> None:
 
 def check_second(name: str, text: str) -> None:
     """Assert that the gradient of the gradient is the slope of the gradient."""
-    found = typed_program(text)
-    assert found is not None
-    made, main = found
-    values = inputs_of(name, made)
+    mod = typed_program(text)
+    assert mod is not None
+    output, main = mod
+    values = inputs_of(name, output)
     result = types_of(Evaluator(IRModule.from_expr(main)).run("main", values))
     first = backward(main, result)
     weights = weights_like(result, name in ROUGH)
@@ -184,8 +184,8 @@ def check_second(name: str, text: str) -> None:
     run = Evaluator(IRModule.from_expr(whole))
     inputs = [*values, *weights]
     for at, (value, slope) in enumerate(zip(inputs, slopes, strict=True)):
-        given = at < len(values) and made.variables[at].value is not None and text not in MORE
-        if value.dtype != np.float64 or given:
+        arguments = at < len(values) and output.variables[at].value is not None and text not in MORE
+        if value.dtype != np.float64 or arguments:
             continue
         way = rng.standard_normal(value.shape)
         up, down = ([*inputs[:at], np.asarray(value + s * STEP * way), *inputs[at + 1 :]] for s in (1, -1))

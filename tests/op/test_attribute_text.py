@@ -42,17 +42,17 @@ def values(field: Field) -> list[Any]:
     """Legal values of a field, as they are stored, other than its default."""
     kind = field.kind.removesuffix(" or None")
     if kind.startswith("'"):
-        found: list[Any] = [choice.strip("'") for choice in kind.split(" | ")]
+        results: list[Any] = [choice.strip("'") for choice in kind.split(" | ")]
     else:
-        found = list(BY_KIND[kind])
+        results = list(BY_KIND[kind])
     if field.kind.endswith("or None"):
-        found.append(None)
-    made = []
-    for value in found:
+        results.append(None)
+    items = []
+    for value in results:
         stored = field.convert(value)
         if type(stored) is not type(field.default) or stored != field.default or str(stored) != str(field.default):
-            made.append(stored)
-    return made
+            items.append(stored)
+    return items
 
 
 def records(record: type[Attrs]) -> Iterator[Attrs]:

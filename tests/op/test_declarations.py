@@ -115,9 +115,9 @@ def test_every_example_is_relay(name: str) -> None:
 def parse_example(name: str) -> Function:
     text = Op.get(name).spec.example
     used = list(dict.fromkeys(re.findall(r"%(\w+)", text)))
-    made = parse_expr('#[version = "0.0.5"]\nfn (' + ", ".join(f"%{v}" for v in used) + ") { " + text + " }")
-    assert isinstance(made, Function)
-    return made
+    expr = parse_expr('#[version = "0.0.5"]\nfn (' + ", ".join(f"%{v}" for v in used) + ") { " + text + " }")
+    assert isinstance(expr, Function)
+    return expr
 
 
 @pytest.mark.parametrize("name", [n for n in MINE if n not in MACHINE_ONLY])
@@ -228,7 +228,7 @@ def test_a_face_refuses_what_is_no_expression() -> None:
 
 def test_expressions_build_calls() -> None:
     x = Var("x")
-    for made, name in (
+    for result, name in (
         (x + x, "add"),
         (x - x, "subtract"),
         (x * x, "multiply"),
@@ -236,5 +236,5 @@ def test_expressions_build_calls() -> None:
         (-x, "negative"),
         (x < x, "less"),
     ):
-        assert isinstance(made, Expr)
-        assert made.op is Op.get(name)  # type: ignore[attr-defined]
+        assert isinstance(result, Expr)
+        assert result.op is Op.get(name)  # type: ignore[attr-defined]

@@ -89,13 +89,13 @@ def value_of(arg: Any, env: dict[str, Any]) -> Any:
 
 def parsed(edge: str, dtype: str) -> tuple[Call, tuple[Any, ...]] | None:
     """The typed call of an edge case and its variables; None when the dtype is not legal there."""
-    made = program(edge, dtype)
+    mod = program(edge, dtype)
     try:
-        body = passlab.parse(made.source)["main"].body
+        body = passlab.parse(mod.source)["main"].body
     except PasslabError:
         return None
     assert isinstance(body, Call)
-    return body, made.variables
+    return body, mod.variables
 
 
 def as_wide(value: Any) -> Any:
@@ -131,19 +131,19 @@ def hold(got: Any, want: Any, name: str, exact: bool) -> None:
         for g, w in zip(got, want, strict=True):
             hold(g, w, name, exact)
         return
-    wanted = rounded(want, got)
-    assert got.shape == wanted.shape
+    expected = rounded(want, got)
+    assert got.shape == expected.shape
     if name.startswith("qnn.") and got.dtype.kind in "iu":
-        assert np.abs(got.astype("float64") - wanted.astype("float64")).max(initial=0) <= 1, (got, wanted)
+        assert np.abs(got.astype("float64") - expected.astype("float64")).max(initial=0) <= 1, (got, expected)
     elif is_real(name) and not is_float(got.dtype):
-        assert got.dtype == bool or np.abs(got.astype("float64") - wanted.astype("float64")).max(initial=0) <= 1
+        assert got.dtype == bool or np.abs(got.astype("float64") - expected.astype("float64")).max(initial=0) <= 1
     elif not is_float(got.dtype):
-        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(got, expected)
     else:
         tolerance = TOLERANCE[got.dtype.name]
         if _starts(name, "image.", "dyn.", "nn.upsampling", "vision."):
             tolerance = max(tolerance, 2e-5)  # places between pixels are computed in float32, as Relay does
-        np.testing.assert_allclose(as_wide(got), as_wide(wanted), rtol=tolerance, atol=tolerance)
+        np.testing.assert_allclose(as_wide(got), as_wide(expected), rtol=tolerance, atol=tolerance)
 
 
 def overflows(name: str, fill: str, arrays: list[Any]) -> bool:
@@ -208,13 +208,13 @@ def test_every_attribute_has_the_say_that_it_means(text: str) -> None:
 def test_every_attribute_is_given_some_other_value(name: str) -> None:
     spec = Op.get(name).spec
     uses = [*spec.edge_cases, *(text for text in MORE if text.startswith(f"{name}("))]
-    found = [
+    results = [
         case[0].attrs for text in uses for d in DTYPES if (case := parsed(text, d if is_swept(text) else "float32"))
     ]
     for field in spec.attrs.schema if spec.attrs else ():
-        given = {repr(attrs[field.name]) for attrs in found if attrs is not None}
-        told = (name, field.name) in cases_value.IDLE or (name, field.name) in cases_value.ELSEWHERE
-        assert told or given - {repr(field.default)}, f"no use gives `{field.name}` another value than its default"
+        names = {repr(attrs[field.name]) for attrs in results if attrs is not None}
+        value = (name, field.name) in cases_value.IDLE or (name, field.name) in cases_value.ELSEWHERE
+        assert value or names - {repr(field.default)}, f"no use gives `{field.name}` another value than its default"
 
 
 def test_what_is_said_of_attributes_is_said_of_some() -> None:

@@ -89,10 +89,10 @@ def run(code: str, *args: str) -> str:
 
 def facts(order: str, fault: str = "") -> dict[str, str]:
     """What the operators are once all families have been read in an order."""
-    found: dict[str, str] = json.loads(
+    data: dict[str, str] = json.loads(
         run(IN_ORDER.replace("rooms = list(ROOMS)", f"{fault}\nrooms = list(ROOMS)"), order)
     )
-    return found
+    return data
 
 
 def assert_order_does_not_matter(fault: str = "") -> None:
@@ -104,9 +104,9 @@ def assert_order_does_not_matter(fault: str = "") -> None:
 
 
 def assert_casts(kind: str, fault: str = "") -> None:
-    found = json.loads(run(fault + CASTS, kind, "1", " ".join(DTYPES)))
+    data = json.loads(run(fault + CASTS, kind, "1", " ".join(DTYPES)))
     for dtype, expected in DTYPES.items():
-        np.testing.assert_array_equal(found[dtype], expected, err_msg=f"{dtype} on {kind}")
+        np.testing.assert_array_equal(data[dtype], expected, err_msg=f"{dtype} on {kind}")
 
 
 def test_families_may_be_read_in_any_order():

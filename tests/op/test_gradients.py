@@ -88,10 +88,10 @@ def test_the_gradient_of_a_gradient_is_its_slope_at_every_use(name: str) -> None
 
 @pytest.mark.parametrize(("text", "says"), REFUSED.items())
 def test_a_use_without_a_gradient_is_refused_with_the_reason(text: str, says: str) -> None:
-    found = typed_program(text)
-    assert found is not None
+    mod = typed_program(text)
+    assert mod is not None
     with pytest.raises(RelationError, match=says):
-        backward(found[1], found[1].body.checked_type)
+        backward(mod[1], mod[1].body.checked_type)
 
 
 def test_the_reason_is_given_to_who_asks_for_a_gradient() -> None:

@@ -63,10 +63,10 @@ def spoiled(source: str, name: str, rng: random.Random) -> str:
     fields = Op.get(name).spec.attrs
     way = rng.choice(["rank", "size", "dtype", "arity", "tuple", "attribute", "attribute", "attribute"])
     if way in ("rank", "size", "dtype"):
-        found = list(_TENSOR.finditer(source))
-        if not found:
+        results = list(_TENSOR.finditer(source))
+        if not results:
             return source
-        hit = rng.choice(found)
+        hit = rng.choice(results)
         dims = [d.strip() for d in hit[1].split(",") if d.strip()]
         dtype = rng.choice(DTYPES) if way == "dtype" else hit[2]
         if way == "rank":
@@ -95,12 +95,12 @@ def test_an_operator_works_or_says_why_not(name: str) -> None:
     rng = random.Random(name)
     for edge in Op.get(name).spec.edge_cases:
         for _ in range(24):
-            made = program(edge, rng.choice(DTYPES))
-            source = spoiled(made.source, name, rng)
+            mod = program(edge, rng.choice(DTYPES))
+            source = spoiled(mod.source, name, rng)
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 try:
-                    attempt(source, made.variables)
+                    attempt(source, mod.variables)
                 except Exception as error:
                     raise AssertionError(f"{type(error).__name__}: {error}\n{source}") from error
 
@@ -126,9 +126,9 @@ def attempt(source: str, variables: Any) -> None:
     for param, arg in zip(main.params, ty.arg_types, strict=True):
         shape = tuple(d if isinstance(d, int) else 3 for d in arg.shape)  # type: ignore[attr-defined]
         array = filled(shape, arg.dtype, "ordinary", np.random.default_rng(1))  # type: ignore[attr-defined]
-        given = values.get(param.name_hint)
-        if given is not None and np.shape(given) == shape:
-            array = np.array(given).astype(array_dtype(arg.dtype))  # type: ignore[attr-defined]
+        inputs = values.get(param.name_hint)
+        if inputs is not None and np.shape(inputs) == shape:
+            array = np.array(inputs).astype(array_dtype(arg.dtype))  # type: ignore[attr-defined]
         env[param.name_hint] = array
     with limits.override(elements=10**6, tensor_bytes=10**7):
         try:

@@ -46,11 +46,11 @@ class Moved:
         own = self.changes.get(expr)
         return expr if own is None else make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=own.old)
 
-    def in_layout(self, expr: Expr, wanted: LayoutChange) -> Expr | None:
-        own = self.changes.get(expr, LayoutChange(wanted.old, wanted.old)).with_letters(wanted.old)
-        if own is None or own.new == wanted.new:
+    def in_layout(self, expr: Expr, expected: LayoutChange) -> Expr | None:
+        own = self.changes.get(expr, LayoutChange(expected.old, expected.old)).with_letters(expected.old)
+        if own is None or own.new == expected.new:
             return None if own is None else self.now(expr)
-        return make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=wanted.new)
+        return make("layout_transform", self.now(expr), src_layout=own.new, dst_layout=expected.new)
 
 
 def order(arranged: LayoutChange) -> list[int]:
@@ -81,19 +81,19 @@ def moved_result(value: Any, change: Any) -> Any:
 
 @pytest.mark.parametrize(("name", "edge"), EDGES, ids=[e for _, e in EDGES])
 def test_an_operator_that_goes_along_keeps_its_numbers(name: str, edge: str) -> None:
-    made, rng = program(edge), np.random.default_rng(1)
+    mod, rng = program(edge), np.random.default_rng(1)
     try:
-        main = passlab.parse(made.source)["main"]
+        main = passlab.parse(mod.source)["main"]
     except TypeInferenceError:  # an edge for integers
-        made = program(edge, "int32")
-        main = passlab.parse(made.source)["main"]
+        mod = program(edge, "int32")
+        main = passlab.parse(mod.source)["main"]
     call = main.body
     assert isinstance(call, Call)
     rule = Op.get(name).spec.layout
     assert rule is not None
     values = {
         p: filled(v.shape, v.dtype, "ordinary", rng) if v.value is None else np.asarray(v.value, array_dtype(v.dtype))
-        for p, v in zip(main.params, made.variables, strict=True)
+        for p, v in zip(main.params, mod.variables, strict=True)
     }
     want = Evaluator(IRModule.from_expr(main)).run("main", list(values.values()))
     for changes in other_layouts(call):

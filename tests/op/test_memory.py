@@ -42,8 +42,8 @@ def test_scratch_memory_is_bounded(name: str, shapes: list[tuple[int, ...]], att
     record = spec.attrs(**attrs)
     tracemalloc.start()
     try:
-        made = spec.kernel(record, *arrays)
+        result = spec.kernel(record, *arrays)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak - made.nbytes <= max(FLOOR, 2 * made.nbytes), f"{(peak - made.nbytes) >> 20} MiB"
+    assert peak - result.nbytes <= max(FLOOR, 2 * result.nbytes), f"{(peak - result.nbytes) >> 20} MiB"

@@ -73,13 +73,13 @@ def test_a_name_stays_only_where_the_size_does(name: str) -> None:
         want = leaves(relation(types, call.attrs, Refusal()))
         if any(not isinstance(d, int) for ty in [*types, *want] for leaf in leaves(ty) for d in leaf.shape):
             continue
-        for given, n, size in renamed(types):
+        for inputs, n, size in renamed(types):
             try:
-                got = leaves(relation(given, call.attrs, Refusal()))
+                got = leaves(relation(inputs, call.attrs, Refusal()))
             except RelationError:  # it needs the number
                 continue
-            for found, exact in zip(got, want, strict=False):
-                sizes = zip(found.shape, exact.shape, strict=True)
-                known = [(a.at({n: size}) if isinstance(a, SizeVar) else a, b) for a, b in sizes]
-                wrong = [(a, b) for a, b in known if isinstance(a, int) and a != b]
-                assert not wrong, f"{call.attrs}: {given} gives {found}, and {types} gives {exact}"
+            for result, exact in zip(got, want, strict=False):
+                sizes = zip(result.shape, exact.shape, strict=True)
+                results = [(a.at({n: size}) if isinstance(a, SizeVar) else a, b) for a, b in sizes]
+                wrong = [(a, b) for a, b in results if isinstance(a, int) and a != b]
+                assert not wrong, f"{call.attrs}: {inputs} gives {result}, and {types} gives {exact}"

@@ -105,8 +105,8 @@ def test_requantize_saturates_and_keeps() -> None:
     same = run("qnn.requantize", q, scalar(0.5), scalar(0), scalar(0.5), scalar(0), out_dtype="int8")
     np.testing.assert_array_equal(same, np.clip(q, -128, 127))
     small = ints("int8", 4, 4)
-    made = run("qnn.requantize", small, scalar(0.5), scalar(3), scalar(0.3), scalar(-1), out_dtype="int16")
-    np.testing.assert_allclose(real(made, 0.3, -1), real(small, 0.5, 3), atol=0.16)
+    result = run("qnn.requantize", small, scalar(0.5), scalar(3), scalar(0.3), scalar(-1), out_dtype="int16")
+    np.testing.assert_allclose(real(result, 0.3, -1), real(small, 0.5, 3), atol=0.16)
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,9 @@ def test_the_function_of_average_pooling_takes_channels_last() -> None:
 
 
 def test_a_configuration_says_how_calls_inside_it_round() -> None:
-    def attrs(**said: str) -> tuple[str, str]:
-        made = relay.qnn.op.requantize(relay.var("q"), *map(relay.const, (0.5, 0, 1.0, 0)), **said)
-        return made.attrs.rounding, made.attrs.compute_dtype
+    def attrs(**text: str) -> tuple[str, str]:
+        result = relay.qnn.op.requantize(relay.var("q"), *map(relay.const, (0.5, 0, 1.0, 0)), **text)
+        return result.attrs.rounding, result.attrs.compute_dtype
 
     assert attrs() == ("None", "None")
     with relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="float32"):

@@ -44,16 +44,16 @@ class Stated:
         assert is_less(self.types[index], ty), f"input {index} is {self.types[index]} and is said to be {ty}"
 
 
-def is_less(known: Any, found: Any) -> bool:
+def is_less(names: Any, result: Any) -> bool:
     """Whether `found` says of a type what `known` says, or less."""
-    if isinstance(known, TupleType):
-        pairs = zip(known.fields, found.fields, strict=False)
-        return len(known.fields) == len(found.fields) and all(is_less(a, b) for a, b in pairs)
-    if not isinstance(known, TensorType):
-        return known is found
-    if not isinstance(found, TensorType) or known.dtype != found.dtype or len(known.shape) != len(found.shape):
+    if isinstance(names, TupleType):
+        pairs = zip(names.fields, result.fields, strict=False)
+        return len(names.fields) == len(result.fields) and all(is_less(a, b) for a, b in pairs)
+    if not isinstance(names, TensorType):
+        return names is result
+    if not isinstance(result, TensorType) or names.dtype != result.dtype or len(names.shape) != len(result.shape):
         return False
-    return all(b is ANY or a is ANY or a == b for a, b in zip(known.shape, found.shape, strict=True))
+    return all(b is ANY or a is ANY or a == b for a, b in zip(names.shape, result.shape, strict=True))
 
 
 def tensors(ty: Type) -> list[TensorType]:
@@ -88,9 +88,9 @@ def less_known(types: list[Type]) -> Iterator[list[Type]]:
 def uses(name: str) -> Iterator[tuple[str, Call]]:
     spec = Op.get(name).spec
     for text in (*spec.edge_cases, *(more for more in MORE if more.startswith(f"{name}("))):
-        found = typed_program(text)
-        assert found is not None
-        body = found[1].body
+        mod = typed_program(text)
+        assert mod is not None
+        body = mod[1].body
         assert isinstance(body, Call)
         yield text, body
 
@@ -99,23 +99,23 @@ def uses(name: str) -> Iterator[tuple[str, Call]]:
 def test_a_relation_says_nothing_wrong_of_unknown_dimensions(name: str) -> None:
     refused = 0
     for text, call in uses(name):
-        known = [arg.checked_type for arg in call.args]
-        for types in less_known(known):
-            found = answer(name, types, call, known)
-            if isinstance(found, RelationError):
-                assert name in REFUSED, f"{text}: {types}\n{found}"
-                assert REFUSED[name][0] in str(found)
+        results = [arg.checked_type for arg in call.args]
+        for types in less_known(results):
+            reply = answer(name, types, call, results)
+            if isinstance(reply, RelationError):
+                assert name in REFUSED, f"{text}: {types}\n{reply}"
+                assert REFUSED[name][0] in str(reply)
                 refused += 1
             else:
-                assert found is not None, f"{text}: nothing is said of {types}"
-                assert is_less(call.checked_type, found), f"{text}: {types} -> {found}, and it is {call.checked_type}"
+                assert reply is not None, f"{text}: nothing is said of {types}"
+                assert is_less(call.checked_type, reply), f"{text}: {types} -> {reply}, and it is {call.checked_type}"
     assert bool(refused) == (name in REFUSED), "what is refused stands in the table, and nothing else"
 
 
-def answer(name: str, types: list[Type], call: Call, known: list[Type]) -> Type | RelationError | None:
+def answer(name: str, types: list[Type], call: Call, names: list[Type]) -> Type | RelationError | None:
     """What a relation says of types, or how it refuses them."""
     try:
-        return Op.get(name).spec.relation(types, call.attrs, Stated(known))
+        return Op.get(name).spec.relation(types, call.attrs, Stated(names))
     except RelationError as error:
         return error
 
@@ -124,14 +124,14 @@ def answer(name: str, types: list[Type], call: Call, known: list[Type]) -> Type 
 def test_a_relation_waits_for_unknown_inputs(name: str) -> None:
     """With one input of unknown type, a relation gives no wrong result, and asks for nothing wrong."""
     for text, call in uses(name):
-        known = [arg.checked_type for arg in call.args]
-        for at in range(len(known)):
-            types = [IncompleteType() if i == at else ty for i, ty in enumerate(known)]
-            found = answer(name, types, call, known)
-            if isinstance(found, RelationError):
-                assert name in UNTYPED, f"{text}: {types}\n{found}"
-            elif found is not None:
-                assert is_less(call.checked_type, found), f"{text}: {types} -> {found}, and it is {call.checked_type}"
+        results = [arg.checked_type for arg in call.args]
+        for at in range(len(results)):
+            types = [IncompleteType() if i == at else ty for i, ty in enumerate(results)]
+            reply = answer(name, types, call, results)
+            if isinstance(reply, RelationError):
+                assert name in UNTYPED, f"{text}: {types}\n{reply}"
+            elif reply is not None:
+                assert is_less(call.checked_type, reply), f"{text}: {types} -> {reply}, and it is {call.checked_type}"
 
 
 def test_the_tables_name_operators() -> None:

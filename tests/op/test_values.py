@@ -66,12 +66,12 @@ def less_known(ty: Any, which: int) -> Any:
     return TensorType([ANY if which in (-1, i) else dim for i, dim in enumerate(ty.shape)], ty.dtype)
 
 
-def agrees(known: Any, less: Any) -> bool:
+def agrees(names: Any, less: Any) -> bool:
     """Whether `less` says of a type what `known` says, or less."""
-    if isinstance(known, TupleType):
-        return len(known.fields) == len(less.fields) and all(map(agrees, known.fields, less.fields))
-    pairs = zip(known.shape, less.shape, strict=True)
-    return known.dtype == less.dtype and all(b is ANY or a is ANY or a == b for a, b in pairs)
+    if isinstance(names, TupleType):
+        return len(names.fields) == len(less.fields) and all(map(agrees, names.fields, less.fields))
+    pairs = zip(names.shape, less.shape, strict=True)
+    return names.dtype == less.dtype and all(b is ANY or a is ANY or a == b for a, b in pairs)
 
 
 RANK_FROM_DATA = {"dyn.reshape", "dyn.squeeze", "dyn.zeros", "dyn.ones", "dyn.full", "dyn.broadcast_to", "dyn.tile",
@@ -87,16 +87,16 @@ def test_a_relation_says_nothing_wrong_of_unknown_dimensions(case: Case) -> None
     types = [types_of(x) for x in case.inputs]
     assert spec.kernel is not None
     value = spec.kernel(record, *case.inputs)
-    made = types_of(value)
+    result = types_of(value)
     for position, ty in enumerate(types):
         for which in range(-1, 4):
             guess = [less_known(ty, which) if i == position else t for i, t in enumerate(types)]
             try:
-                found = spec.relation(guess, record, NoReport())
+                type_ = spec.relation(guess, record, NoReport())
             except RelationError:
                 assert case.name in RANK_FROM_DATA, "only where the rank of the result is a dimension of an input"
                 continue
-            assert found is None or agrees(made, found), f"{case.name}: {guess} -> {found}, and it is {made}"
+            assert type_ is None or agrees(result, type_), f"{case.name}: {guess} -> {type_}, and it is {result}"
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -105,11 +105,11 @@ def test_a_relation_waits_for_unknown_types(case: Case) -> None:
     record = spec.attrs(**case.attrs) if spec.attrs else None
     types = [types_of(x) for x in case.inputs]
     assert spec.kernel is not None
-    made = types_of(spec.kernel(record, *case.inputs))
+    result = types_of(spec.kernel(record, *case.inputs))
     for position in range(len(types)):
         guess = [IncompleteType() if i == position else t for i, t in enumerate(types)]
-        found = spec.relation(guess, record, NoReport())
-        assert found is None or agrees(made, found)
+        type_ = spec.relation(guess, record, NoReport())
+        assert type_ is None or agrees(result, type_)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if Op.get(c.name).spec.shape_function], ids=str)

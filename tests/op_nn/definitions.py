@@ -25,15 +25,15 @@ def conv(x: Any, w: Any, strides: Any = 1, padding: Any = 0, dilation: Any = 1, 
     before, after = split(padding, rank)
     size, kernel = x.shape[2:], w.shape[2:]
     out = [(size[i] + before[i] + after[i] - (kernel[i] - 1) * dilation[i] - 1) // strides[i] + 1 for i in range(rank)]
-    made = np.zeros((x.shape[0], w.shape[0], *out), np.float64 if x.dtype.kind == "f" else np.int64)
+    array = np.zeros((x.shape[0], w.shape[0], *out), np.float64 if x.dtype.kind == "f" else np.int64)
     each_in, each_out = w.shape[1], w.shape[0] // groups
-    for n, o, *place in np.ndindex(*made.shape):
+    for n, o, *place in np.ndindex(*array.shape):
         group = o // each_out
         for i, *tap in np.ndindex(*w.shape[1:]):
             at = [place[d] * strides[d] - before[d] + tap[d] * dilation[d] for d in range(rank)]
             if all(0 <= a < s for a, s in zip(at, size, strict=True)):
-                made[(n, o, *place)] += x[(n, group * each_in + i, *at)].item() * w[(o, i, *tap)].item()
-    return made
+                array[(n, o, *place)] += x[(n, group * each_in + i, *at)].item() * w[(o, i, *tap)].item()
+    return array
 
 
 def conv_transpose(
@@ -49,13 +49,13 @@ def conv_transpose(
         for i in range(rank)
     ]
     each_in, each_out = x.shape[1] // groups, w.shape[1]
-    made = np.zeros((x.shape[0], each_out * groups, *out))
+    array = np.zeros((x.shape[0], each_out * groups, *out))
     for n, c, *place in np.ndindex(*x.shape):
         for o, *tap in np.ndindex(*w.shape[1:]):
             at = [place[d] * strides[d] - before[d] + tap[d] * dilation[d] for d in range(rank)]
             if all(0 <= a < s for a, s in zip(at, out, strict=True)):
-                made[(n, c // each_in * each_out + o, *at)] += x[(n, c, *place)] * w[(c, o, *tap)]
-    return made
+                array[(n, c // each_in * each_out + o, *at)] += x[(n, c, *place)] * w[(c, o, *tap)]
+    return array
 
 
 def windows(x: Any, size: Any, strides: Any, padding: Any, dilation: Any, ceil: bool) -> Any:

@@ -80,9 +80,9 @@ def check_type(value: Any, ty: Any, name: str) -> None:
 def empty_like_type(ty: Any) -> Any:
     if isinstance(ty, TupleType):
         return tuple(empty_like_type(t) for t in ty.fields)
-    made = np.empty(ty.shape, array_dtype(ty.dtype))
-    made.view(np.uint8).fill(0x5A) if made.size and made.ndim else made.fill(9)
-    return made
+    array = np.empty(ty.shape, array_dtype(ty.dtype))
+    array.view(np.uint8).fill(0x5A) if array.size and array.ndim else array.fill(9)
+    return array
 
 
 def same(got: Any, want: Any, message: str = "") -> None:
@@ -114,9 +114,11 @@ def _run(spec: OpSpec, record: Any, inputs: Sequence[Any]) -> Any:
     check_type(value, ty, name)
     out = empty_like_type(types_of(value))
     returned = spec.kernel(record, *inputs, out=out)
-    for made, given, back in zip(*(v if isinstance(v, tuple) else (v,) for v in (value, out, returned)), strict=True):
-        assert back is given, name
-        same(made, given, name)
+    for result, arguments, back in zip(
+        *(v if isinstance(v, tuple) else (v,) for v in (value, out, returned)), strict=True
+    ):
+        assert back is arguments, name
+        same(result, arguments, name)
     for array, copy in zip([x for x in inputs if isinstance(x, np.ndarray)], before, strict=True):
         same(array, copy, f"{name} changed an input")
     return value

@@ -122,8 +122,8 @@ def test_batch_norm(axis, center, scale):
 
 
 def test_batch_norm_infers_its_vectors():
-    found = relate_reporting("nn.batch_norm", T(1, 3, 8, 8), *[unknown()] * 4)
-    assert found == (TupleType((T(1, 3, 8, 8), T(3), T(3))), dict.fromkeys(range(1, 5), T(3)))
+    result = relate_reporting("nn.batch_norm", T(1, 3, 8, 8), *[unknown()] * 4)
+    assert result == (TupleType((T(1, 3, 8, 8), T(3), T(3))), dict.fromkeys(range(1, 5), T(3)))
 
 
 def by_own_mean(x, axes, epsilon):
@@ -186,8 +186,8 @@ def test_dense_and_matmul():
 @pytest.mark.parametrize("batch", [(2, 2), (1, 2), (2, 1)])
 def test_batch_matmul(turn_a, turn_b, batch):
     a, b = normal(batch[0], 3, 4), normal(batch[1], 4, 5)
-    given = [m.swapaxes(1, 2).copy() if turn else m for m, turn in ((a, turn_a), (b, turn_b))]
-    close(run("nn.batch_matmul", *given, transpose_a=turn_a, transpose_b=turn_b), a @ b)
+    results = [m.swapaxes(1, 2).copy() if turn else m for m, turn in ((a, turn_a), (b, turn_b))]
+    close(run("nn.batch_matmul", *results, transpose_a=turn_a, transpose_b=turn_b), a @ b)
 
 
 def test_products_infer_and_refuse():

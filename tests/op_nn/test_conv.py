@@ -239,10 +239,10 @@ def test_an_unknown_weight_is_inferred():
         T(1, 4, 6, 6),
         {1: T(4, 3, 3, 3)},
     )
-    found = relate_reporting(
+    result = relate_reporting(
         "nn.conv2d", T(1, 8, 8, 3), unknown(), channels=4, kernel_size=(3, 3), data_layout="NHWC", kernel_layout="HWIO"
     )
-    assert found == (T(1, 6, 6, 4), {1: T(3, 3, 3, 4)})
+    assert result == (T(1, 6, 6, 4), {1: T(3, 3, 3, 4)})
     assert relate_reporting("nn.conv2d_transpose", T(1, 3, 8, 8), unknown(), channels=4, kernel_size=(2, 2), strides=(2, 2)) == (
         T(1, 4, 16, 16), {1: T(3, 4, 2, 2)},
     )  # fmt: skip

@@ -92,14 +92,14 @@ def test_every_example_runs(name: str) -> None:
     text = Op.get(name).spec.example
     rank = re.search(r"\.\w+?([13])d", name)
     image = {"1": "1, 4, 8", "3": "1, 4, 4, 4, 4"}[rank[1]] if rank else IMAGE
-    given = {v: parameter(name, v, image) for v in dict.fromkeys(re.findall(r"%(\w+)", text))}
-    params = ", ".join(f"%{v}: Tensor[({shape}), {dtype}]" for v, (shape, dtype, _) in given.items())
+    table = {v: parameter(name, v, image) for v in dict.fromkeys(re.findall(r"%(\w+)", text))}
+    params = ", ".join(f"%{v}: Tensor[({shape}), {dtype}]" for v, (shape, dtype, _) in table.items())
     mod = passlab.parse(f'#[version = "0.0.5"]\ndef @main({params}) {{ {text} }}')
     ty = mod["main"].checked_type
     assert isinstance(ty, FuncType)
     rng = np.random.default_rng(2)
     inputs = [
         np.asarray(rng.random(t.shape) if value is None else value, array_dtype(t.dtype))  # type: ignore[attr-defined]
-        for t, (_, _, value) in zip(ty.arg_types, given.values(), strict=True)
+        for t, (_, _, value) in zip(ty.arg_types, table.values(), strict=True)
     ]
     check(Evaluator(mod).run("main", inputs), ty.ret_type)

@@ -33,22 +33,22 @@ def gradients(name: str, arrays: list[np.ndarray], attrs: dict) -> tuple[list[np
     result = orig.checked_type
     slots = result.fields if isinstance(result, TupleType) else [result]
     seeds = [np.ones(t.shape, t.dtype) if i == 0 else np.zeros(t.shape, t.dtype) for i, t in enumerate(slots)]
-    given = [Var(f"g{i}", t) for i, t in enumerate(slots)]
-    grad = Tuple(given) if isinstance(result, TupleType) else given[0]
+    results = [Var(f"g{i}", t) for i, t in enumerate(slots)]
+    grad = Tuple(results) if isinstance(result, TupleType) else results[0]
     parts = op.spec.gradient(orig, grad)
-    mod = infer_module(IRModule.from_expr(Function([*function.params, *given], Tuple(parts))))
+    mod = infer_module(IRModule.from_expr(Function([*function.params, *results], Tuple(parts))))
     return list(Evaluator(mod).run("main", [*arrays, *seeds])), record
 
 
 def check(name: str, *arrays: np.ndarray, wrt: tuple[int, ...] | None = None, **attrs) -> None:
     """Assert that the gradients for the floating-point inputs are the finite differences."""
     arrays = list(arrays)
-    found, record = gradients(name, arrays, attrs)
+    result, record = gradients(name, arrays, attrs)
     kernel = Op.get(name).spec.kernel
 
     def total(values):
-        made = kernel(record, *values)
-        return float((made[0] if isinstance(made, tuple) else made).sum())
+        output = kernel(record, *values)
+        return float((output[0] if isinstance(output, tuple) else output).sum())
 
     for i in wrt if wrt is not None else [i for i, x in enumerate(arrays) if x.dtype.kind == "f"]:
         want = np.zeros(arrays[i].shape)
@@ -59,8 +59,8 @@ def check(name: str, *arrays: np.ndarray, wrt: tuple[int, ...] | None = None, **
                 moved[i][place] += step
                 ends.append(total(moved))
             want[place] = (ends[0] - ends[1]) / 2e-5
-        assert found[i].shape == arrays[i].shape
-        np.testing.assert_allclose(found[i], want, rtol=1e-4, atol=1e-6, err_msg=f"{name}, input {i}")
+        assert result[i].shape == arrays[i].shape
+        np.testing.assert_allclose(result[i], want, rtol=1e-4, atol=1e-6, err_msg=f"{name}, input {i}")
 
 
 def test_activations():

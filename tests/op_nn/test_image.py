@@ -111,11 +111,11 @@ def test_crop_and_resize(layout, method):
         columns = resize_line(x[indices[i]], 5, roi=(x1, x2), **how)
         want[i] = resize_line(columns.transpose(0, 2, 1), 4, roi=(y1, y2), **how).transpose(0, 2, 1)
     order = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
-    given = np.ascontiguousarray(x.transpose(order))
+    array = np.ascontiguousarray(x.transpose(order))
     options = {"crop_size": (4, 5), "layout": layout, "method": method, "extrapolation_value": 9.0}
-    close(run("image.crop_and_resize", given, boxes, indices, **options), want.transpose(order))
+    close(run("image.crop_and_resize", array, boxes, indices, **options), want.transpose(order))
     with pytest.raises(RunError, match="outside the batch of 2"):
-        run("image.crop_and_resize", given, boxes, np.array([0, 2, 1], np.int32), **options)
+        run("image.crop_and_resize", array, boxes, np.array([0, 2, 1], np.int32), **options)
 
 
 def test_crop_and_resize_refuses():

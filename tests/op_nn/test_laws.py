@@ -90,11 +90,11 @@ def test_a_relation_answers_or_refuses(name):
             continue
         types = [some_type(rng) for _ in spec.inputs]
         try:
-            found = spec.relation(types, record, Refusal())
+            type_ = spec.relation(types, record, Refusal())
         except RelationError:
             continue
-        assert found is None or isinstance(found, Type)
-        for ty in found.fields if isinstance(found, TupleType) else [found]:
+        assert type_ is None or isinstance(type_, Type)
+        for ty in type_.fields if isinstance(type_, TupleType) else [type_]:
             assert not isinstance(ty, TensorType) or all(d >= 0 for d in ty.shape if isinstance(d, int)), (
                 types,
                 record,
@@ -130,16 +130,16 @@ def test_a_kernel_computes_what_the_relation_allows(name):
             spec.relation(types, record, reporter)
             for index, ty in reporter.assigned.items():
                 types[index] = ty
-            found = spec.relation(types, record, Refusal())
+            type_ = spec.relation(types, record, Refusal())
         except PasslabError:
             continue
-        if found is None or any(ty.dynamic for ty in types):
+        if type_ is None or any(ty.dynamic for ty in types):
             continue
         try:
-            made = spec.kernel(record, *arrays_of(types, numbers))
+            result = spec.kernel(record, *arrays_of(types, numbers))
         except PasslabError:
             continue
-        check_type(made, found, name)
+        check_type(result, type_, name)
         ran += 1
 
 
@@ -157,6 +157,6 @@ def test_untyped_weights_are_inferred_in_a_program():
             """
         )
     )
-    found = [str(p.checked_type) for p in mod["main"].params[1:]]
+    results = [str(p.checked_type) for p in mod["main"].params[1:]]
     vector = "Tensor[(4), float32]"
-    assert found == ["Tensor[(4, 3, 3, 3), float32]", *[vector] * 5, "Tensor[(10, 256), float32]"]
+    assert results == ["Tensor[(4, 3, 3, 3), float32]", *[vector] * 5, "Tensor[(10, 256), float32]"]

@@ -84,8 +84,8 @@ def test_sparse_conv2d(layout, size):
     weight = w.toarray().reshape(6, size, size, 4).transpose(0, 3, 1, 2)
     want = conv(x, weight, 1, size // 2)
     order = (0, 2, 3, 1) if layout == "NHWC" else (0, 1, 2, 3)
-    given = np.ascontiguousarray(x.transpose(order))
-    got = run("nn.sparse_conv2d", given, w.data, w.indices, w.indptr, layout=layout, kernel_size=(size, size))
+    array = np.ascontiguousarray(x.transpose(order))
+    got = run("nn.sparse_conv2d", array, w.data, w.indices, w.indptr, layout=layout, kernel_size=(size, size))
     close(got, want.transpose(order))
 
 
@@ -170,10 +170,10 @@ def test_deformable_conv2d_reads_at_moved_places():
 
 
 def test_deformable_conv2d_infers_and_refuses():
-    found = relate_reporting(
+    result = relate_reporting(
         "nn.deformable_conv2d", T(1, 4, 8, 8), unknown(), unknown(), channels=2, kernel_size=(3, 3)
     )
-    assert found == (T(1, 2, 6, 6), {1: T(1, 18, 6, 6), 2: T(2, 4, 3, 3)})
+    assert result == (T(1, 2, 6, 6), {1: T(1, 18, 6, 6), 2: T(2, 4, 3, 3)})
     error = refused("nn.deformable_conv2d", T(1, 4, 8, 8), T(1, 4, 6, 6), T(2, 4, 3, 3))
     assert "the offsets do not fit the windows" in str(error)
     assert "deformable groups" in str(

@@ -160,14 +160,14 @@ def test_pool_gradients_are_those_of_the_sums(size, strides, padding, dilation, 
     x = np.ascontiguousarray(x.transpose(order))
     options = {"pool_size": size, "strides": strides, "padding": padding, "dilation": dilation, "layout": layout}
     for name in ("nn.max_pool2d", "nn.avg_pool2d"):
-        made = run(name, x, **options)
-        grad = RNG.standard_normal(made.shape)
+        result = run(name, x, **options)
+        grad = RNG.standard_normal(result.shape)
         got = run(f"{name}_grad", grad, x, **options)
         want = np.zeros_like(x)
         for place in np.ndindex(*x.shape):
             moved = x.copy()
             moved[place] += 0.25
-            want[place] = ((run(name, moved, **options) - made) * grad).sum() / 0.25
+            want[place] = ((run(name, moved, **options) - result) * grad).sum() / 0.25
         close(got, want)
 
 

@@ -126,16 +126,16 @@ def test_space_to_batch_refuses():
 def test_depth_and_space(layout):
     x = numbers(2, 8, 3, 5)
     order = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
-    given = np.ascontiguousarray(x.transpose(order))
-    made = np.empty((2, 2, 6, 10), np.float32)
-    other = np.empty_like(made)
+    array = np.ascontiguousarray(x.transpose(order))
+    result = np.empty((2, 2, 6, 10), np.float32)
+    other = np.empty_like(result)
     for c, i, j in np.ndindex(2, 2, 2):
-        made[:, c, i::2, j::2] = x[:, (i * 2 + j) * 2 + c]
+        result[:, c, i::2, j::2] = x[:, (i * 2 + j) * 2 + c]
         other[:, c, i::2, j::2] = x[:, c * 4 + i * 2 + j]
-    got = run("nn.depth_to_space", given, block_size=2, layout=layout)
-    same(got, made.transpose(order))
-    same(run("nn.depth_to_space", given, block_size=2, layout=layout, mode="CDR"), other.transpose(order))
-    same(run("nn.space_to_depth", got, block_size=2, layout=layout), given)
+    got = run("nn.depth_to_space", array, block_size=2, layout=layout)
+    same(got, result.transpose(order))
+    same(run("nn.depth_to_space", array, block_size=2, layout=layout, mode="CDR"), other.transpose(order))
+    same(run("nn.space_to_depth", got, block_size=2, layout=layout), array)
     assert "cannot be cut into blocks" in str(refused("nn.space_to_depth", T(1, 1, 3, 4), block_size=2))
     assert "block_size must be positive" in str(refused("nn.depth_to_space", T(1, 4, 3, 4), block_size=0))
 

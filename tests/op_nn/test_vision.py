@@ -32,11 +32,11 @@ def test_get_valid_counts_moves_detections_to_the_front():
     x[:, :, 0] = [[0, -1, 2, 1, 0, 1], [1, 1, -1, -1, 2, 0]]
     counts, moved, places = run("vision.get_valid_counts", x, np.float32(0.1).reshape(()))
     for i in range(2):
-        wanted = [j for j in range(6) if x[i, j, 1] > 0.1 and x[i, j, 0] >= 0]
-        assert counts[i] == len(wanted)
-        np.testing.assert_array_equal(moved[i, : len(wanted)], x[i, wanted])
-        assert (moved[i, len(wanted) :] == -1).all()
-        np.testing.assert_array_equal(places[i], wanted + [-1] * (6 - len(wanted)))
+        expected = [j for j in range(6) if x[i, j, 1] > 0.1 and x[i, j, 0] >= 0]
+        assert counts[i] == len(expected)
+        np.testing.assert_array_equal(moved[i, : len(expected)], x[i, expected])
+        assert (moved[i, len(expected) :] == -1).all()
+        np.testing.assert_array_equal(places[i], expected + [-1] * (6 - len(expected)))
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -68,12 +68,12 @@ def test_without_a_threshold_everything_stays():
 
 @pytest.mark.parametrize("output_format", ["onnx", "tensorflow"])
 def test_all_class_non_max_suppression(output_format):
-    given, scores = boxes(2, 8), RNG.random((2, 3, 8)).astype(np.float32)
+    inputs, scores = boxes(2, 8), RNG.random((2, 3, 8)).astype(np.float32)
     limits = (np.array(3, np.int32), np.array(0.4, np.float32), np.array(0.3, np.float32))
-    got = run("vision.all_class_non_max_suppression", given, scores, *limits, output_format=output_format)
+    got = run("vision.all_class_non_max_suppression", inputs, scores, *limits, output_format=output_format)
     chosen = {}
     for n, c in np.ndindex(2, 3):
-        rows = [(0, scores[n, c, i], *given[n, i]) if scores[n, c, i] > 0.3 else None for i in range(8)]
+        rows = [(0, scores[n, c, i], *inputs[n, i]) if scores[n, c, i] > 0.3 else None for i in range(8)]
         numbers = [i for i, row in enumerate(rows) if row]
         kept = survivors([rows[i] for i in numbers], 3, 0.4, True, -1)
         chosen[n, c] = [numbers[k] for k in kept]
@@ -90,15 +90,15 @@ def test_all_class_non_max_suppression(output_format):
 
 
 def test_regular_non_max_suppression_keeps_the_best_of_all_classes():
-    given, scores = boxes(2, 10), RNG.random((2, 10, 4)).astype(np.float32)
+    inputs, scores = boxes(2, 10), RNG.random((2, 10, 4)).astype(np.float32)
     got = run(
-        "vision.regular_non_max_suppression", given, scores, max_detections_per_class=3, max_detections=5, num_classes=3,
+        "vision.regular_non_max_suppression", inputs, scores, max_detections_per_class=3, max_detections=5, num_classes=3,
         iou_threshold=0.4, score_threshold=0.2,
     )  # fmt: skip
     for n in range(2):
         best = []
         for c in range(3):
-            rows = [(0, scores[n, i, c + 1], *given[n, i]) for i in range(10)]
+            rows = [(0, scores[n, i, c + 1], *inputs[n, i]) for i in range(10)]
             numbers = [i for i in range(10) if rows[i][1] >= 0.2]
             order = sorted(numbers, key=lambda i: -rows[i][1])
             kept = []
@@ -108,7 +108,7 @@ def test_regular_non_max_suppression_keeps_the_best_of_all_classes():
             best += [(float(rows[i][1]), c, i) for i in kept]
         best = sorted(best, key=lambda item: -item[0])[:5]
         assert got[3][n] == len(best)
-        np.testing.assert_array_equal(got[0][n, : len(best)], [given[n, i] for _, _, i in best])
+        np.testing.assert_array_equal(got[0][n, : len(best)], [inputs[n, i] for _, _, i in best])
         np.testing.assert_array_equal(got[1][n, : len(best)], [c for _, c, _ in best])
         np.testing.assert_allclose(got[2][n, : len(best)], [s for s, _, _ in best])
 
@@ -152,18 +152,18 @@ def test_roi_align(layout, mode, ratio):
         tall, wide = max(bottom - top, 1.0) / 3, max(right - left, 1.0) / 2
         ny, nx = (ratio, ratio) if ratio > 0 else (math.ceil(tall), math.ceil(wide))
         image = x[int(rois[n, 0])].astype(np.float64)
-        found = [
+        results = [
             sample(image, top + (i + (a + 0.5) / ny) * tall, left + (j + (b + 0.5) / nx) * wide)
             for a in range(ny)
             for b in range(nx)
         ]
-        want[n, :, i, j] = np.max(found, axis=0) if mode == "max" else np.mean(found, axis=0)
+        want[n, :, i, j] = np.max(results, axis=0) if mode == "max" else np.mean(results, axis=0)
     order = (0, 1, 2, 3) if layout == "NCHW" else (0, 2, 3, 1)
     options = {"pooled_size": (3, 2), "spatial_scale": scale, "sample_ratio": ratio, "layout": layout, "mode": mode}
-    given = np.ascontiguousarray(x.transpose(order))
-    close(run("vision.roi_align", given, rois, **options), want.transpose(order), 1e-3)
+    array = np.ascontiguousarray(x.transpose(order))
+    close(run("vision.roi_align", array, rois, **options), want.transpose(order), 1e-3)
     with pytest.raises(RunError, match="outside the batch of 2"):
-        run("vision.roi_align", given, rois + np.array([5, 0, 0, 0, 0], np.float32), **options)
+        run("vision.roi_align", array, rois + np.array([5, 0, 0, 0, 0], np.float32), **options)
 
 
 def test_roi_pool():
@@ -212,7 +212,7 @@ def test_multibox_prior(clip):
 
 def test_multibox_transform_loc():
     p, loc, anchor = RNG.random((2, 4, 5)).astype(np.float32), normal(2, 20), boxes(1, 5)
-    made, counts = run("vision.multibox_transform_loc", p, loc, anchor, threshold=0.7, clip=False)
+    result, counts = run("vision.multibox_transform_loc", p, loc, anchor, threshold=0.7, clip=False)
     for n in range(2):
         row = 0
         for a in range(5):
@@ -225,10 +225,10 @@ def test_multibox_transform_loc():
             cx, cy = (left + right) / 2 + move[0] * wide, (top + bottom) / 2 + move[1] * tall
             half = math.exp(move[2]) * wide / 2, math.exp(move[3]) * tall / 2
             box = (cx - half[0], cy - half[1], cx + half[0], cy + half[1])
-            close(made[n, row], [scores.argmax(), scores.max(), *box])
+            close(result[n, row], [scores.argmax(), scores.max(), *box])
             row += 1
         assert counts[n] == row
-        assert (made[n, row:] == -1).all()
+        assert (result[n, row:] == -1).all()
     assert "four numbers for each anchor" in str(
         refused("vision.multibox_transform_loc", T(1, 2, 5), T(1, 9), T(1, 5, 4))
     )

@@ -57,15 +57,15 @@ def cases_of(factory: str) -> list[Case]:
     module = PASSES[factory].partition(":")[0]
     doc = inspect.getdoc(importlib.import_module(f"passlab.passes.{module}")) or ""
     parts = _HEADING.split(doc)[1:]
-    found: list[Case] = []
+    results: list[Case] = []
     for kind, options, text in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
         program = textwrap.dedent(_indented(text))
         if kind == "after":
-            last = found.pop()
-            found.append(Case(factory, last.options, last.before, program, last.number))
+            last = results.pop()
+            results.append(Case(factory, last.options, last.before, program, last.number))
         else:
-            found.append(Case(factory, parse_options(options), program, None if kind == "keep" else "", len(found)))
-    return found
+            results.append(Case(factory, parse_options(options), program, None if kind == "keep" else "", len(results)))
+    return results
 
 
 def _indented(text: str) -> str:

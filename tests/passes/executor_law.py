@@ -159,19 +159,19 @@ class Subject:
 
         What comes after a rewrite may enlarge a rounding error: by as much as it enlarges a change of the inputs.
         """
-        found = disagreement(expected, value, promise.ulps, promise.finite_only)
-        if found is None:
+        difference = disagreement(expected, value, promise.ulps, promise.finite_only)
+        if difference is None:
             return ""
         if not promise.ulps or len(leaves(expected)) != len(leaves(value)):
-            return str(found)
+            return str(difference)
         for a, b, near in zip(leaves(expected), leaves(value), leaves(self.near), strict=True):
-            found = disagreement(a, b, promise.ulps, promise.finite_only)
-            if found is None:
+            difference = disagreement(a, b, promise.ulps, promise.finite_only)
+            if difference is None:
                 continue
             spread = disagreement(a, near, 0, promise.finite_only)
-            chaotic = spread is not None and (np.isinf(spread.ulps) or found.ulps <= promise.ulps * spread.ulps)
+            chaotic = spread is not None and (np.isinf(spread.ulps) or difference.ulps <= promise.ulps * spread.ulps)
             if not chaotic:
-                return str(found)
+                return str(difference)
         return ""
 
 
@@ -205,16 +205,16 @@ def subject_of(seed: int, effects: bool) -> Subject:
 def findings(seed: int, effects: bool, count: int = 5) -> list[Finding]:
     """Return how the passes break the law on the program of a seed."""
     subject = subject_of(seed, effects)
-    found: list[Finding] = []
+    results: list[Finding] = []
     kinds = runnable(subject)
     for kind in EXECUTORS:
         problem = executor_problem(subject, kind, subject.case.mod, subject.case.value)
         if problem:
-            found.append(Finding(seed, effects, (), kind, problem))
+            results.append(Finding(seed, effects, (), kind, problem))
             kinds = [k for k in kinds if k != kind]
     for pipeline in pipelines(seed, count):
-        found += [Finding(seed, effects, pipeline, *problem) for problem in problems(subject, pipeline, kinds)]
-    return found
+        results += [Finding(seed, effects, pipeline, *problem) for problem in problems(subject, pipeline, kinds)]
+    return results
 
 
 def executor_problem(subject: Subject, kind: str, mod: IRModule, expected: Any) -> str:
@@ -272,7 +272,7 @@ class Tally:
     done: set[tuple[int, bool]] = field(default_factory=set)
     kinds: Counter[str] = field(default_factory=Counter)
     start: float = field(default_factory=time.monotonic)
-    told: float = 0.0
+    reported: float = 0.0
 
     def __post_init__(self) -> None:
         for line in self.journal.read_text().splitlines() if self.journal and self.journal.exists() else ():
@@ -280,19 +280,19 @@ class Tally:
             self.done.add((entry["seed"], entry["effects"]))
             self.kinds.update(entry["kinds"])
 
-    def add(self, case: tuple[int, bool], found: list[Finding]) -> None:
+    def add(self, case: tuple[int, bool], result: list[Finding]) -> None:
         """Count the findings of a program, print those of a new kind, and tell the progress once a minute."""
         self.done.add(case)
-        for finding in found:
+        for finding in result:
             self.kinds[finding.kind] += 1
             if self.kinds[finding.kind] == 1:
                 print(str(finding)[:1000], flush=True)
         if self.journal:
-            entry = {"seed": case[0], "effects": case[1], "kinds": [finding.kind for finding in found]}
+            entry = {"seed": case[0], "effects": case[1], "kinds": [finding.kind for finding in result]}
             with self.journal.open("a") as out:
                 out.write(json.dumps(entry) + "\n")
-        if self.seconds - self.told >= PROGRESS_S:
-            self.told = self.seconds
+        if self.seconds - self.reported >= PROGRESS_S:
+            self.reported = self.seconds
             print(f"# {self}", flush=True)
 
     @property
@@ -300,8 +300,8 @@ class Tally:
         return time.monotonic() - self.start
 
     def __str__(self) -> str:
-        found = sum(self.kinds.values())
-        return f"{len(self.done)} programs, {found} findings of {len(self.kinds)} kinds, {self.seconds:.0f} s"
+        total = sum(self.kinds.values())
+        return f"{len(self.done)} programs, {total} findings of {len(self.kinds)} kinds, {self.seconds:.0f} s"
 
 
 def main() -> int:

@@ -43,8 +43,8 @@ def run(name: str, mod: IRModule, **options: Any) -> IRModule:
         return transform.Sequential([transform.get_pass(name, **options)])(mod)
 
 
-def same_numbers(mod: IRModule, made: IRModule) -> None:
-    want, got = (np.asarray(Evaluator(m).run("main", arguments(mod))) for m in (mod, made))
+def same_numbers(mod: IRModule, result: IRModule) -> None:
+    want, got = (np.asarray(Evaluator(m).run("main", arguments(mod))) for m in (mod, result))
     assert (got.shape, got.dtype) == (want.shape, want.dtype)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
@@ -58,7 +58,7 @@ def packed(attrs: Any, args: Any, types: Any, out_type: Any) -> Any:
 def test_a_target_packs_the_channels_and_everything_goes_along():
     relay.op.register_alter_op_layout("nn.conv2d", packed)
     mod = typed(f"def @main({X}, {W}, %b: Tensor[(8, 1, 1), float32]) {{ nn.relu(add({CONV}, %b)) }}")
-    made = run("AlterOpLayout", mod)
+    result = run("AlterOpLayout", mod)
     expected = typed(f"""def @main({X}, {W}, %b: Tensor[(8, 1, 1), float32]) {{
       %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");
       %1 = layout_transform(%w, src_layout="OIHW", dst_layout="OIHW4i4o");
@@ -67,8 +67,8 @@ def test_a_target_packs_the_channels_and_everything_goes_along():
       %3 = layout_transform(expand_dims(%b, axis=0), src_layout="NCHW", dst_layout="NCHW4c");
       layout_transform(nn.relu(add(%2, %3)), src_layout="NCHW4c", dst_layout="NCHW")
     }}""")
-    same_numbers(mod, made)
-    assert_structural_equal(made, expected)
+    same_numbers(mod, result)
+    assert_structural_equal(result, expected)
 
 
 def test_an_argument_that_the_function_made_itself_stands_as_it_is():
@@ -79,9 +79,9 @@ def test_an_argument_that_the_function_made_itself_stands_as_it_is():
 
     relay.op.register_alter_op_layout("nn.conv2d", altered)
     mod = typed(f"def @main({X}, {W}) {{ {CONV} }}")
-    made = run("AlterOpLayout", mod)
-    assert str(made).count('dst_layout="HWIO"') == 1
-    same_numbers(mod, made)
+    result = run("AlterOpLayout", mod)
+    assert str(result).count('dst_layout="HWIO"') == 1
+    same_numbers(mod, result)
 
 
 def test_an_expression_of_another_kind_stands_in_the_layouts_of_before():
@@ -90,17 +90,17 @@ def test_an_expression_of_another_kind_stands_in_the_layouts_of_before():
 
     relay.op.register_alter_op_layout("nn.relu", altered)
     mod = typed(f"def @main({X}, {W}) {{ nn.relu({CONV}) }}")
-    made = run("AlterOpLayout", mod)
-    assert str(made).count("nn.relu") == 2
-    same_numbers(mod, made)
+    result = run("AlterOpLayout", mod)
+    assert str(result).count("nn.relu") == 2
+    same_numbers(mod, result)
 
 
 def test_an_operator_of_several_results_may_be_replaced():
     relay.op.register_alter_op_layout("split", lambda attrs, args, types, out: relay.split(args[0], 2, -3))
     mod = typed(f"def @main({X}) {{ %0 = split(%x, indices_or_sections=2, axis=1); add(%0.0, %0.1) }}")
-    made = run("AlterOpLayout", mod)
-    assert "axis=-3" in str(made)
-    same_numbers(mod, made)
+    result = run("AlterOpLayout", mod)
+    assert "axis=-3" in str(result)
+    same_numbers(mod, result)
 
 
 def test_pooling_is_replaced_too():
@@ -109,9 +109,9 @@ def test_pooling_is_replaced_too():
 
     relay.op.register_alter_op_layout("nn.max_pool2d", altered)
     mod = typed(f"def @main({X}) {{ nn.relu(nn.max_pool2d(%x, pool_size=[2, 2])) }}")
-    made = run("AlterOpLayout", mod)
-    assert str(made).count("layout_transform") == 2
-    same_numbers(mod, made)
+    result = run("AlterOpLayout", mod)
+    assert str(result).count("layout_transform") == 2
+    same_numbers(mod, result)
 
 
 def test_what_does_not_fit_is_left_alone():
@@ -126,18 +126,18 @@ def test_what_does_not_fit_is_left_alone():
 
 def test_none_and_the_call_itself_change_nothing():
     mod = typed(f"def @main({X}, {W}) {{ {CONV} }}")
-    for hook in (lambda *given: None, lambda attrs, args, *rest: relay.Call(Op.get("nn.conv2d"), args, attrs)):
+    for hook in (lambda *inputs: None, lambda attrs, args, *rest: relay.Call(Op.get("nn.conv2d"), args, attrs)):
         relay.op.register_alter_op_layout("nn.conv2d", hook)
         assert run("AlterOpLayout", mod) is mod
 
 
-@pytest.mark.parametrize("made", [lambda args: relay.sum(args[0]), lambda args: 3], ids=["type", "kind"])
-def test_what_is_no_replacement_is_said(made: Any):
+@pytest.mark.parametrize("value", [lambda args: relay.sum(args[0]), lambda args: 3], ids=["type", "kind"])
+def test_what_is_no_replacement_is_said(value: Any):
     mod = typed(f"def @main({X}) {{ exp(%x) }}")
-    relay.op.register_alter_op_layout("exp", lambda attrs, args, *rest: made(args))
+    relay.op.register_alter_op_layout("exp", lambda attrs, args, *rest: value(args))
     with pytest.raises(PassError, match="registered for `exp`"):
         run("AlterOpLayout", mod)
-    relay.op.register_legalize("exp", lambda attrs, args, types: made(args))
+    relay.op.register_legalize("exp", lambda attrs, args, types: value(args))
     with pytest.raises(PassError, match="registered for `exp`"):
         run("Legalize", mod)
 
@@ -152,15 +152,15 @@ def test_a_conversion_that_is_registered_comes_first():
         return relay.Call(Op.get("nn.conv2d"), args, attrs.with_fields(**changes))
 
     mod = typed(f"def @main({X}, {W}) {{ nn.conv2d({CONV}, reshape(%w, newshape=[4, 8, 3, 3]), kernel_size=[3, 3]) }}")
-    made = run("ConvertLayout", mod, desired_layouts={"nn.conv2d": ["NHWC", "default"]})
+    result = run("ConvertLayout", mod, desired_layouts={"nn.conv2d": ["NHWC", "default"]})
     assert seen == [["NHWC", "default"]] * 2
-    same_numbers(mod, made)
+    same_numbers(mod, result)
     with transform.LayoutConfig(skip_layers=[0]):
         assert str(run("ConvertLayout", mod, desired_layouts={"nn.conv2d": ["NHWC", "default"]})).count('"NHWC"') == 3
 
 
 def test_an_operator_becomes_convertible_by_registering(caplog: pytest.LogCaptureFixture):
-    relay.op.register_convert_op_layout("nn.dense", lambda *given: None)
+    relay.op.register_convert_op_layout("nn.dense", lambda *inputs: None)
     mod = typed(f"def @main({X}, {W}) {{ {CONV} }}")
     assert run("ConvertLayout", mod, desired_layouts={"nn.dense": ["anything"]}) is mod
     assert "nn.conv2d" in caplog.text
@@ -176,10 +176,10 @@ def test_legalize_asks_for_each_call_arguments_first():
         return None if len(asked) == 1 else relay.power(relay.const(np.float32(np.e)), args[0])
 
     mod = typed("def @main(%x: Tensor[(2), float32]) { exp(exp(%x)) }")
-    made = run("Legalize", mod)
+    result = run("Legalize", mod)
     assert asked == [["Tensor[(2), float32]"] * 2] * 2
-    assert str(made).count("exp(") == 1
-    assert str(made).count("power(") == 1
+    assert str(result).count("exp(") == 1
+    assert str(result).count("power(") == 1
 
 
 def test_legalize_reads_any_attribute_and_ignores_those_of_no_operator():
@@ -202,7 +202,7 @@ def test_kernels_are_not_looked_into():
 
 
 def test_a_higher_level_wins_and_the_same_level_is_replaced():
-    first, second = (lambda *given: None), (lambda *given: None)
+    first, second = (lambda *inputs: None), (lambda *inputs: None)
     relay.op.register_legalize("exp", first, level=11)
     relay.op.register_legalize("exp", second)
     assert Op.get("exp").get_attr("FTVMLegalize") is first

@@ -28,8 +28,8 @@ def literal(name: str, body: str = "exp(%p)", compiler: str = "toy") -> str:
 
 
 def outlined(body: str, compiler: str = "toy") -> IRModule:
-    given = typed(f"def @main(%x: {T}) {{ {body} }}")
-    return infer_module(OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler)(given))
+    mod = typed(f"def @main(%x: {T}) {{ {body} }}")
+    return infer_module(OutlineCompilerFunctionsWithExistingGlobalSymbols(compiler)(mod))
 
 
 def check(mod: IRModule, *texts: str) -> None:
@@ -41,13 +41,13 @@ def function(name: str, body: str = "exp(%p)", attrs: str = 'Compiler="toy", glo
 
 
 def test_what_a_let_binds_is_named_directly():
-    made = outlined(f"let %f = {literal('a')}; let %y = %f(%x); %f(%y)")
-    check(made, f"def @main(%x: {T}) {{ let %y = @a(%x); @a(%y) }}", function("a"))
+    result = outlined(f"let %f = {literal('a')}; let %y = %f(%x); %f(%y)")
+    check(result, f"def @main(%x: {T}) {{ let %y = @a(%x); @a(%y) }}", function("a"))
 
 
 def test_equal_functions_of_one_name_become_one():
-    made = outlined(f"add({literal('a')}(%x), {literal('a')}(%x))")
-    check(made, f"def @main(%x: {T}) {{ add(@a(%x), @a(%x)) }}", function("a"))
+    result = outlined(f"add({literal('a')}(%x), {literal('a')}(%x))")
+    check(result, f"def @main(%x: {T}) {{ add(@a(%x), @a(%x)) }}", function("a"))
 
 
 def test_different_functions_of_one_name_are_refused():
@@ -63,15 +63,15 @@ def test_functions_for_others_stay_and_so_do_those_that_need_something_around_th
 
 def test_what_is_marked_is_left_alone_by_function_passes():
     mod = typed(f"def @main(%x: {T}) {{ @a(%x) }}\n{function('a', 'exp(exp(%p))')}")
-    made = MarkCompilerFunctionsAsExtern()(mod)
-    assert dict(made["a"].attrs.items()) == {"Extern": 1}
-    assert transform.FastMath()(infer_module(made))["a"].body is made["a"].body
+    result = MarkCompilerFunctionsAsExtern()(mod)
+    assert dict(result["a"].attrs.items()) == {"Extern": 1}
+    assert transform.FastMath()(infer_module(result))["a"].body is result["a"].body
 
 
 def test_functions_are_taken_back_by_variable_or_name():
     mod = typed(f"def @main(%x: {T}) {{ @a(@b(%x)) }}\n{function('a')}\n{function('b', 'tanh(%p)')}")
-    made = InlineCompilerFunctionsBoundTo([mod.get_global_var("a"), "b"])(mod)
-    check(infer_module(made), f"def @main(%x: {T}) {{ exp(tanh(%x)) }}")
+    result = InlineCompilerFunctionsBoundTo([mod.get_global_var("a"), "b"])(mod)
+    check(infer_module(result), f"def @main(%x: {T}) {{ exp(tanh(%x)) }}")
     with pytest.raises(PassValueError, match="no function @c"):
         InlineCompilerFunctionsBoundTo(["c"])(mod)
 
@@ -83,5 +83,5 @@ def test_a_function_that_calls_itself_cannot_be_taken_back():
 
 def test_a_function_that_is_also_a_value_stays():
     mod = typed(f"def @main(%x: {T}) {{ (@a(%x), @a) }}\n{function('a')}")
-    made = InlineCompilerFunctionsBoundTo(["a"])(mod)
-    check(infer_module(made), f"def @main(%x: {T}) {{ (exp(%x), @a) }}", function("a"))
+    result = InlineCompilerFunctionsBoundTo(["a"])(mod)
+    check(infer_module(result), f"def @main(%x: {T}) {{ (exp(%x), @a) }}", function("a"))

@@ -119,11 +119,11 @@ def test_the_tail_of_a_loop_stays_a_tail():
 
 def test_a_function_alone_is_converted_with_a_module_that_is_added_to():
     mod = infer_module(parse("def @f(%x: int32) -> int32 { add(%x, 1) } def @main(%x: int32) -> int32 { @f(@f(%x)) }"))
-    made = transform.to_cps(mod["main"], mod)
-    assert len(made.type_params) == 1
+    result = transform.to_cps(mod["main"], mod)
+    assert len(result.type_params) == 1
     assert "f_cps" in mod
     again = transform.to_cps(mod["main"], mod)
-    assert structural_equal(made, again)
+    assert structural_equal(result, again)
     assert len(mod) == 3
 
 

@@ -104,11 +104,11 @@ def converted(mod: IRModule, layouts: list[str], name: str = "nn.conv2d") -> IRM
 
 
 def counted(mod: IRModule) -> dict[str, int]:
-    found: dict[str, int] = {}
+    table: dict[str, int] = {}
     for node in post_order(mod["main"]):
         if isinstance(node, Call) and isinstance(node.op, Op):
-            found[node.op.name] = found.get(node.op.name, 0) + 1
-    return found
+            table[node.op.name] = table.get(node.op.name, 0) + 1
+    return table
 
 
 @pytest.mark.parametrize("layouts", LAYOUTS)
@@ -117,19 +117,19 @@ def test_numbers_stay_what_they_are(what: str, layouts: str):
     mod = program({**ALONG, **BACK}[what])
     if layouts == "packed" and "conv2d" in {**ALONG, **BACK}[what]:
         pytest.skip("these weights have too few channels to be split")
-    made = converted(mod, LAYOUTS[layouts])
+    module = converted(mod, LAYOUTS[layouts])
     args = arguments(mod)
-    got, want = (np.asarray(Evaluator(m).run("main", args)) for m in (made, mod))
+    got, want = (np.asarray(Evaluator(m).run("main", args)) for m in (module, mod))
     assert (got.shape, got.dtype) == (want.shape, want.dtype)
     np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5)
 
 
 def brought_back(mod: IRModule) -> bool:
     """Whether the result of a convolution itself is transformed."""
-    found = [n for n in post_order(mod["main"]) if isinstance(n, Call)]
-    convolutions = {n for n in found if n.op is Op.get("nn.conv2d")}
+    results = [n for n in post_order(mod["main"]) if isinstance(n, Call)]
+    convolutions = {n for n in results if n.op is Op.get("nn.conv2d")}
     return any(
-        n.op is Op.get("layout_transform") and n.args[0] in convolutions and n is not mod["main"].body for n in found
+        n.op is Op.get("layout_transform") and n.args[0] in convolutions and n is not mod["main"].body for n in results
     )
 
 
@@ -144,7 +144,7 @@ def test_others_get_their_data_back(what: str):
 
 
 def test_each_value_is_transformed_once_to_each_layout():
-    made = converted(
+    mod = converted(
         program(
             "(reshape(%0, newshape=[-1]), batch_flatten(%0), reshape(%0, newshape=[4, -1]))".replace(
                 "batch_flatten", "nn.batch_flatten"
@@ -152,7 +152,7 @@ def test_each_value_is_transformed_once_to_each_layout():
         ),
         ["NHWC", "default"],
     )
-    assert counted(made)["layout_transform"] == 3
+    assert counted(mod)["layout_transform"] == 3
 
 
 def test_convolutions_can_be_left_out_by_number():
@@ -162,9 +162,11 @@ def test_convolutions_can_be_left_out_by_number():
         )
     )
     with transform.LayoutConfig(skip_layers=[0, 2]):
-        made = converted(mod, ["NHWC", "default"])
+        module = converted(mod, ["NHWC", "default"])
     layouts = [
-        n.attrs["data_layout"] for n in post_order(made["main"]) if isinstance(n, Call) and n.op is Op.get("nn.conv2d")
+        n.attrs["data_layout"]
+        for n in post_order(module["main"])
+        if isinstance(n, Call) and n.op is Op.get("nn.conv2d")
     ]
     assert layouts == ["NCHW", "NHWC", "NCHW"]
 
@@ -172,15 +174,15 @@ def test_convolutions_can_be_left_out_by_number():
 @pytest.mark.parametrize("network", [resnet, mobilenet], ids=lambda m: m.__name__.rpartition(".")[2])
 def test_a_network_needs_no_more_than_its_ends(network: Any):
     mod = infer_module(network.get_workload(image_shape=(3, 32, 32))[0])
-    made = converted(mod, ["NHWC", "default"])
+    module = converted(mod, ["NHWC", "default"])
     inputs = len(mod["main"].params)
     activations = [
-        n for n in post_order(made["main"])
+        n for n in post_order(module["main"])
         if isinstance(n, Call) and n.op is Op.get("layout_transform") and isinstance(n.args[0], Call)
         and n.args[0].op is not Op.get("expand_dims")
     ]  # fmt: skip
     assert len(activations) <= 2
-    assert counted(made)["layout_transform"] <= inputs + 2
+    assert counted(module)["layout_transform"] <= inputs + 2
 
 
 @pytest.mark.parametrize(
@@ -198,8 +200,8 @@ def test_what_cannot_be_is_refused(desired: dict[str, list[str]], says: str):
 
 
 def test_an_operator_without_layouts_may_be_named():
-    given = program("nn.relu(%0)")
-    assert transform.ConvertLayout({"nn.relu": ["NHWC"]})(given) is given
+    mod = program("nn.relu(%0)")
+    assert transform.ConvertLayout({"nn.relu": ["NHWC"]})(mod) is mod
 
 
 CHAIN = "%x: Tensor[(1, 32, 8, 8), float32], %w: Tensor[(32, 32, 3, 3), float32]"
@@ -247,11 +249,11 @@ PACKED = """%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c");
 def test_what_follows_goes_along_in_blocks(follows: str, packed: str | None):
     scale = ", %s: Tensor[(1), float32]" if "%s" in follows else ""
     conv = "%0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3]);"
-    given = infer_module(parse(f"def @main({CHAIN}{scale}) {{ {conv} {follows} }}"))
-    made = infer_module(transform.ConvertLayout({"nn.conv2d": ["NCHW4c", "OIHW4i4o"]})(given))
+    mod = infer_module(parse(f"def @main({CHAIN}{scale}) {{ {conv} {follows} }}"))
+    module = infer_module(transform.ConvertLayout({"nn.conv2d": ["NCHW4c", "OIHW4i4o"]})(mod))
     if packed is not None:
-        assert structural_equal(made, infer_module(parse(f"def @main({CHAIN}{scale}) {{ {PACKED} {packed} }}")))
-    want, got = (Evaluator(m).run("main", arguments(given)) for m in (given, made))
+        assert structural_equal(module, infer_module(parse(f"def @main({CHAIN}{scale}) {{ {PACKED} {packed} }}")))
+    want, got = (Evaluator(m).run("main", arguments(mod)) for m in (mod, module))
     np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
 
 
@@ -261,12 +263,12 @@ def test_sums_in_another_order_move_by_little_beside_their_summands(channels: in
     conv = f"nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels={channels}, kernel_size=[3, 3])"
     mod = infer_module(parse(f"def @main(%x: {image}, %w: {weight}) {{ {conv} }}"))
     with transform.PassContext(opt_level=3):
-        made = infer_module(transform.Sequential([transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})])(mod))
+        module = infer_module(transform.Sequential([transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})])(mod))
     rng = np.random.default_rng(0)
     args = [rng.standard_normal(p.type_annotation.shape).astype("float32") for p in mod["main"].params]
-    before, after = (Evaluator(m).run("main", args) for m in (mod, made))
+    before, after = (Evaluator(m).run("main", args) for m in (mod, module))
     summands = Evaluator(mod).run("main", [np.abs(a) for a in args])
-    assert made is not mod
+    assert module is not mod
     assert (np.abs(before - after) <= 4 * np.spacing(summands)).all()
 
 
@@ -279,9 +281,9 @@ def test_sums_in_another_order_move_by_little_beside_their_summands(channels: in
 )
 def test_upsampling_goes_along_where_only_channels_are_split(use: str):
     mod = program(use)
-    made = converted(mod, LAYOUTS["packed"])
-    assert not brought_back(made)
-    got, want = (np.asarray(Evaluator(m).run("main", arguments(mod))) for m in (made, mod))
+    module = converted(mod, LAYOUTS["packed"])
+    assert not brought_back(module)
+    got, want = (np.asarray(Evaluator(m).run("main", arguments(mod))) for m in (module, mod))
     np.testing.assert_allclose(got, want, rtol=2e-4, atol=1e-5)
 
 

@@ -138,17 +138,17 @@ def converted(mod: IRModule) -> IRModule:
 @pytest.mark.parametrize("name", ALL)
 def test_programs_mean_the_same(name: str):
     mod = program(name)
-    made = converted(mod)
-    assert well_formed(made)
-    values = [flat(Evaluator(m).run("main", arguments(mod))) for m in (mod, made)]
+    result = converted(mod)
+    assert well_formed(result)
+    values = [flat(Evaluator(m).run("main", arguments(mod))) for m in (mod, result)]
     for want, got in zip(*values, strict=True):
         np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_function_is_a_value(name: str):
-    made = converted(program(name))
-    for function in dict(made.items()).values():
+    mod = converted(program(name))
+    for function in dict(mod.items()).values():
         for node in post_order(function):
             called = node.op if isinstance(node, Call) else None
             for part in children(node):
@@ -165,22 +165,22 @@ def _is_kernel(node: object) -> bool:
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_second_run_has_nothing_to_do(name: str):
-    made = converted(program(name))
+    mod = converted(program(name))
     if "kernel" not in name:  # what a let binds to a kernel has the type of a function
-        assert converted(made) is made
+        assert converted(mod) is mod
 
 
 def test_the_names_say_which_types_they_stand_for():
-    made = converted(program("functions of different types"))
-    assert {t.name_hint for t in made.get_global_type_vars()} == {"Defunc_fn_int32_int32", "Defunc_fn_int32_bool"}
+    mod = converted(program("functions of different types"))
+    assert {t.name_hint for t in mod.get_global_type_vars()} == {"Defunc_fn_int32_int32", "Defunc_fn_int32_bool"}
 
 
 def test_a_function_alone_adds_to_its_module():
     mod = program("composition")
-    made = transform.Defunctionalization(mod["main"], mod)
-    assert isinstance(made, Function)
+    result = transform.Defunctionalization(mod["main"], mod)
+    assert isinstance(result, Function)
     assert "apply_fn_int32_int32" in mod
-    assert int(Evaluator(mod.with_functions({"main": made})).run("main", [np.int32(5)])) == 8
+    assert int(Evaluator(mod.with_functions({"main": result})).run("main", [np.int32(5)])) == 8
 
 
 @pytest.mark.parametrize(

@@ -73,8 +73,8 @@ PROGRAMS = {
 
 def with_gradient(text: str) -> IRModule:
     mod = infer_module(parse(text))
-    made = transform.gradient(mod.get_global_var("main"), mod)
-    return infer_module(mod.with_functions({"main": made}))
+    derivative = transform.gradient(mod.get_global_var("main"), mod)
+    return infer_module(mod.with_functions({"main": derivative}))
 
 
 def first(value: Any) -> np.ndarray:
@@ -104,12 +104,12 @@ def differences(mod: IRModule, args: list[Any]) -> list[np.ndarray]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivatives_are_what_differences_tell(name: str, shortened: bool):
     mod = infer_module(parse(PROGRAMS[name]))
-    made = with_gradient(PROGRAMS[name])
+    module = with_gradient(PROGRAMS[name])
     if shortened:
         with transform.PassContext(opt_level=4):
-            made = infer_module(transform.Sequential.from_text("PartialEvaluate, DeadCodeElimination")(made))
+            module = infer_module(transform.Sequential.from_text("PartialEvaluate, DeadCodeElimination")(module))
     args = arguments(mod)
-    value, slopes = Evaluator(made).run("main", args)
+    value, slopes = Evaluator(module).run("main", args)
     np.testing.assert_allclose(first(value), first(Evaluator(mod).run("main", args)))
     for got, want in zip(slopes, differences(mod, args), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-7)
@@ -119,8 +119,8 @@ def test_derivatives_are_what_differences_tell(name: str, shortened: bool):
 def test_partial_evaluation_leaves_plain_code(name: str):
     with transform.PassContext(opt_level=4):
         passes = "PartialEvaluate, DeadCodeElimination(ignore_impurity=True)"
-        made = transform.Sequential.from_text(passes)(with_gradient(PROGRAMS[name]))
-    kinds = {type(n).__name__ for n in post_order(made["main"].body)}
+        result = transform.Sequential.from_text(passes)(with_gradient(PROGRAMS[name]))
+    kinds = {type(n).__name__ for n in post_order(result["main"].body)}
     assert kinds <= {"Var", "Constant", "Call", "Op", "Tuple", "Let"}
 
 
@@ -146,8 +146,8 @@ def test_functions_of_the_module_get_a_twin():
 def test_first_order_is_the_pass_and_deprecated():
     function = infer_module(parse(PROGRAMS["a product"]))["main"]
     with pytest.warns(DeprecationWarning, match="FirstOrderGradient"):
-        made = transform.gradient(function, mode="first_order")
-    value, slopes = Evaluator(infer_module(IRModule.from_expr(made))).run("main", [np.float64(3), np.float64(2)])
+        derivative = transform.gradient(function, mode="first_order")
+    value, slopes = Evaluator(infer_module(IRModule.from_expr(derivative))).run("main", [np.float64(3), np.float64(2)])
     assert (float(value), float(slopes[0]), float(slopes[1])) == (18.0, 12.0, 9.0)
 
 

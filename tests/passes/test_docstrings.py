@@ -31,11 +31,11 @@ def run(case: Case, mod: IRModule) -> IRModule:
 @pytest.mark.parametrize("case", all_cases(), ids=str)
 def test_a_pass_does_what_its_docstring_shows(case: Case):
     before = typed(case.before)
-    made = run(case, before)
+    result = run(case, before)
     if case.after is None:
-        assert made is before
+        assert result is before
     else:
-        assert_structural_equal(infer_module(made), typed(case.after))
+        assert_structural_equal(infer_module(result), typed(case.after))
 
 
 @pytest.mark.parametrize("factory", sorted(PASSES))
@@ -61,9 +61,9 @@ def test_every_pass_shows_what_it_changes_and_what_it_leaves():
 
 @pytest.mark.parametrize("factory", sorted(PASSES))
 def test_every_option_is_documented(factory: str):
-    made: Any = find_factory(factory)
-    for option in dataclasses.fields(made):
-        assert re.search(rf"\b{option.name}\b", made.__doc__ or ""), option.name
+    result: Any = find_factory(factory)
+    for option in dataclasses.fields(result):
+        assert re.search(rf"\b{option.name}\b", result.__doc__ or ""), option.name
 
 
 def test_options_are_read_as_in_a_call():

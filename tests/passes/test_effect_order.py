@@ -75,15 +75,15 @@ def program(results: str) -> IRModule:
 
 def value(mod: IRModule) -> list[Any]:
     args = [np.asarray([EXACTLY, EXACTLY[::-1]], "float32"), np.asarray(EXACTLY, "float32")]
-    found: list[Any] = []
+    results: list[Any] = []
     stack = [Evaluator(mod).run("main", args)]
     while stack:
         part = stack.pop()
         if isinstance(part, tuple):
             stack += part[::-1]
         else:
-            found.append(part)
-    return found
+            results.append(part)
+    return results
 
 
 @pytest.mark.parametrize("results", RESULTS)
@@ -91,8 +91,8 @@ def value(mod: IRModule) -> list[Any]:
 def test_effects_keep_their_order(name: str, results: str):
     mod = program(RESULTS[results])
     with transform.PassContext(opt_level=4):
-        made = infer_module(transform.Sequential([make_pass(name)])(mod))
-    got, want = value(made), value(mod)
+        module = infer_module(transform.Sequential([make_pass(name)])(mod))
+    got, want = value(module), value(mod)
     assert [(a.shape, a.dtype) for a in got] == [(a.shape, a.dtype) for a in want]
     for a, b in zip(got, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-2 if name == "FastMath" else 1e-5)

@@ -22,8 +22,8 @@ _TYPES = re.compile(r" /\*.*?\*/")
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_a_pipeline_makes_what_is_expected(path: Path, expect: Callable[[Path, str], None]):
-    given = read_input(path)
-    pipeline = given.splitlines()[0].removeprefix("// ")
+    mod = read_input(path)
+    pipeline = mod.splitlines()[0].removeprefix("// ")
     with transform.PassContext(opt_level=4):
-        made = transform.Sequential.from_text(pipeline)(infer_module(parse(given)))
-    expect(path, _TYPES.sub("", str(infer_module(made))))
+        result = transform.Sequential.from_text(pipeline)(infer_module(parse(mod)))
+    expect(path, _TYPES.sub("", str(infer_module(result))))

@@ -43,18 +43,18 @@ def rewritten(mod: IRModule) -> IRModule:
 def test_what_an_operator_becomes(case: str):
     params, real, scale, integer = CASES[case]
     reads = REAL_X + (REAL_Y if "%y" in params else "")
-    given = f'def @main({params}) {{ {reads} %2 = {real}; qnn.quantize(%2, {scale}, out_dtype="int8") }}'
-    wanted = infer_module(parse(f"def @main({params}) {{ {integer} }}"))
-    assert structural_equal(rewritten(infer_module(parse(given))), wanted)
+    text = f'def @main({params}) {{ {reads} %2 = {real}; qnn.quantize(%2, {scale}, out_dtype="int8") }}'
+    expected = infer_module(parse(f"def @main({params}) {{ {integer} }}"))
+    assert structural_equal(rewritten(infer_module(parse(text))), expected)
 
 
 def test_a_constant_bias_is_quantized_in_the_scale_of_the_sum():
     x = relay.var("x", shape=(1, 2, 4, 4), dtype="int32")
     real = relay.qnn.op.dequantize(x, relay.const(2.0), relay.const(0))
     bias = relay.const(np.array([6.0, -8.0], "float32"))
-    given = relay.qnn.op.quantize(relay.nn.bias_add(real, bias), relay.const(4.0), relay.const(0), out_dtype="int8")
+    quantized = relay.qnn.op.quantize(relay.nn.bias_add(real, bias), relay.const(4.0), relay.const(0), out_dtype="int8")
     steps = relay.qnn.op.quantize(bias, relay.const(2.0), relay.const(0), axis=0, out_dtype="int32")
-    wanted = relay.qnn.op.requantize(
+    target = relay.qnn.op.requantize(
         relay.nn.bias_add(x, steps),
         relay.const(2.0),
         relay.const(0),
@@ -62,14 +62,16 @@ def test_a_constant_bias_is_quantized_in_the_scale_of_the_sum():
         relay.const(0),
         out_dtype="int8",
     )
-    made, expected = (infer_module(IRModule.from_expr(e)) for e in (given, wanted))
-    assert structural_equal(rewritten(made), expected)
+    result, expected = (infer_module(IRModule.from_expr(e)) for e in (quantized, target))
+    assert structural_equal(rewritten(result), expected)
 
 
 def test_what_is_taken_keeps_its_scale():
     x = relay.var("x", shape=(5, 3), dtype="int8")
     real = relay.qnn.op.dequantize(x, relay.const(2.0), relay.const(7))
     rows = relay.const(np.array([4, 0], "int32"))
-    given = relay.qnn.op.quantize(relay.take(real, rows, axis=0), relay.const(2.0), relay.const(7), out_dtype="int8")
-    made, expected = (infer_module(IRModule.from_expr(e)) for e in (given, relay.take(x, rows, axis=0)))
-    assert structural_equal(rewritten(made), expected)
+    quantized = relay.qnn.op.quantize(
+        relay.take(real, rows, axis=0), relay.const(2.0), relay.const(7), out_dtype="int8"
+    )
+    result, expected = (infer_module(IRModule.from_expr(e)) for e in (quantized, relay.take(x, rows, axis=0)))
+    assert structural_equal(rewritten(result), expected)

@@ -69,12 +69,12 @@ def toy_compiler() -> Iterator[None]:
 class Subject:
     """A program, and what is known of the modules that passes made of it. Many make the same."""
 
-    given: Program
-    known: dict[tuple[str, int], list[tuple[IRModule, Any]]] = field(default_factory=dict)
+    program: Program
+    results: dict[tuple[str, int], list[tuple[IRModule, Any]]] = field(default_factory=dict)
 
     def of(self, what: str, mod: IRModule, find: Callable[[IRModule], Any]) -> Any:
         """Return what `find` says of a module, or has said of one with the same contents."""
-        seen = self.known.setdefault((what, structural_hash(mod)), [])
+        seen = self.results.setdefault((what, structural_hash(mod)), [])
         for other, answer in seen:
             if same_module(other, mod):
                 return answer
@@ -83,7 +83,7 @@ class Subject:
         return answer
 
     def value(self, mod: IRModule) -> Any:
-        return self.of("value", mod, lambda m: Evaluator(m).run("main", self.given.args))
+        return self.of("value", mod, lambda m: Evaluator(m).run("main", self.program.args))
 
     def reads_back(self, mod: IRModule) -> bool:
         """Whether the text of a module means that module."""
@@ -92,7 +92,7 @@ class Subject:
     @cached_property
     def nudged(self) -> Any:
         """What the program gives when all its numbers are a little different: what rounding may do to it."""
-        return nudged(self.given, 8.0)
+        return nudged(self.program, 8.0)
 
 
 @lru_cache(maxsize=64)
@@ -107,28 +107,28 @@ def run(names: Sequence[str], mod: IRModule) -> IRModule:
 
 def broken(subject: Subject, value: Any, promise: Promise) -> str:
     """Say where a value breaks a promise; "" where it does not."""
-    wanted = subject.given.value
-    if disagreement(wanted, value, promise.ulps, promise.finite_only) is None:
+    expected = subject.program.value
+    if disagreement(expected, value, promise.ulps, promise.finite_only) is None:
         return ""
     if not promise.ulps:
-        return str(disagreement(wanted, value, 0, promise.finite_only))
-    if len(leaves(wanted)) != len(leaves(value)):
-        return str(disagreement(wanted, value))
-    parts = zip(leaves(wanted), leaves(value), leaves(subject.nudged), strict=True)
+        return str(disagreement(expected, value, 0, promise.finite_only))
+    if len(leaves(expected)) != len(leaves(value)):
+        return str(disagreement(expected, value))
+    parts = zip(leaves(expected), leaves(value), leaves(subject.nudged), strict=True)
     return next((why for part in parts if (why := broken_part(*part, promise))), "")
 
 
-def broken_part(wanted: Any, value: Any, near: Any, promise: Promise) -> str:
+def broken_part(expected: Any, value: Any, near: Any, promise: Promise) -> str:
     """Say where a tensor breaks a promise of rounding.
 
     The promise is about what a pass rewrites. What comes after may enlarge it: by as much as it enlarges a change of
     that size of the inputs.
     """
-    found = disagreement(wanted, value, promise.ulps, promise.finite_only)
-    if found is None or np.isinf(found.ulps):
-        return str(found or "")
-    spread = disagreement(wanted, near, 0, promise.finite_only)
-    return "" if spread is not None and found.ulps <= promise.ulps * max(1.0, spread.ulps) else str(found)
+    difference = disagreement(expected, value, promise.ulps, promise.finite_only)
+    if difference is None or np.isinf(difference.ulps):
+        return str(difference or "")
+    spread = disagreement(expected, near, 0, promise.finite_only)
+    return "" if spread is not None and difference.ulps <= promise.ulps * max(1.0, spread.ulps) else str(difference)
 
 
 def leaves(value: Any) -> list[Any]:
@@ -142,17 +142,17 @@ def same_module(a: IRModule, b: IRModule) -> bool:
 def law_breaking(names: Sequence[str], subject: Subject, start: IRModule) -> str:
     """Return which law the last pass of a pipeline breaks on what those before it made, "" for none."""
     last, functions, before = names[-1], dict(start.items()), structural_hash(start)
-    made = run(names[-1:], start)
+    result = run(names[-1:], start)
     if not all(dict(start.items())[n] is f for n, f in functions.items()) or structural_hash(start) != before:
         return "the input was changed"
-    if made is not start and last not in SPANS and same_module(made, start):
+    if result is not start and last not in SPANS and same_module(result, start):
         return "nothing changed, and the result is another object"
-    made = infer_module(made)
-    if not well_formed(made):
+    result = infer_module(result)
+    if not well_formed(result):
         return "the result is not well-formed"
-    if not set(names) & UNTYPED_RESULT and not subject.reads_back(made):
+    if not set(names) & UNTYPED_RESULT and not subject.reads_back(result):
         return "the text of the result means something else"
-    return meaning_broken(names, subject, made) or ("" if settles(last, made) else "it always finds more to do")
+    return meaning_broken(names, subject, result) or ("" if settles(last, result) else "it always finds more to do")
 
 
 def settles(name: str, mod: IRModule) -> bool:
@@ -167,13 +167,13 @@ def settles(name: str, mod: IRModule) -> bool:
     return False
 
 
-def meaning_broken(names: Sequence[str], subject: Subject, made: IRModule) -> str:
+def meaning_broken(names: Sequence[str], subject: Subject, result: IRModule) -> str:
     changes = set(names) & CHANGES_TYPES and names[-1] != "UnCPS"
-    if changes or (subject.given.effects and set(names) & REORDERS_EFFECTS):
+    if changes or (subject.program.effects and set(names) & REORDERS_EFFECTS):
         return ""
     promises = [make_pass(name).promise for name in names if name != "ToCPS"]
     promise = combine(promises)
-    return "" if promise is None else broken(subject, subject.value(made), promise)
+    return "" if promise is None else broken(subject, subject.value(result), promise)
 
 
 @lru_cache(maxsize=1024)
@@ -185,7 +185,7 @@ def smooth(names: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=256)
 def prepared(names: tuple[str, ...], seed: int, smooth: bool) -> IRModule:
     """Return what passes make of the program of a seed."""
-    mod = subject(seed, smooth).given.mod
+    mod = subject(seed, smooth).program.mod
     return run(names, mod) if names else mod
 
 

@@ -55,6 +55,6 @@ def growth(shape: str, step: str) -> float:
     "shape", ["calls", "lets", "ifs", "fan", "split", "closures", "globals", "convolutions", "bound_regions"]
 )
 def test_work_grows_as_the_program_does(shape: str):
-    known = {step for where, step in SQUARE if where == shape}
+    names = {step for where, step in SQUARE if where == shape}
     grown = {step: times for step in STEPS if (times := growth(shape, step)) > MOST}
-    assert grown.keys() == known, grown
+    assert grown.keys() == names, grown

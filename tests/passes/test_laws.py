@@ -59,7 +59,7 @@ def run(name: str, mod: IRModule) -> IRModule:
 
 
 @cache
-def given(program: str) -> IRModule:
+def module_of(program: str) -> IRModule:
     return module(program)
 
 
@@ -67,7 +67,7 @@ def given(program: str) -> IRModule:
 def made_by(name: str, program: str) -> IRModule | None:
     """What a pass makes of a program, or None where it refuses it, kindly."""
     try:
-        return infer_module(run(name, given(program)))
+        return infer_module(run(name, module_of(program)))
     except PasslabError:
         if name not in NEEDS_DATAFLOW:
             raise
@@ -75,13 +75,13 @@ def made_by(name: str, program: str) -> IRModule | None:
 
 
 def result_of(name: str, program: str) -> IRModule:
-    made = made_by(name, program)
-    return made if made is not None else pytest.skip("the pass refuses this program")
+    result = made_by(name, program)
+    return result if result is not None else pytest.skip("the pass refuses this program")
 
 
 @cache
 def value_of_program(program: str) -> Any:
-    mod = given(program)
+    mod = module_of(program)
     return Evaluator(mod).run("main", arguments(mod))
 
 
@@ -117,7 +117,7 @@ class TestEveryPassOnEveryProgram:
         if name in CHANGES_TYPES or (name in REORDERS_EFFECTS and program == "references"):
             pytest.skip("by definition it does not")
         mod = result_of(name, program)
-        same_numbers(name, Evaluator(mod).run("main", arguments(given(program))), value_of_program(program))
+        same_numbers(name, Evaluator(mod).run("main", arguments(module_of(program))), value_of_program(program))
 
     def test_the_input_is_untouched(self, name: str, program: str):
         mod = module(program)
@@ -140,15 +140,15 @@ def test_alone_on_an_untyped_program_a_pass_is_right_or_says_what_it_needs(name:
     untyped = parse(PROGRAMS[program])
     with transform.PassContext(opt_level=4):
         try:
-            made = make_pass(name)(untyped)
+            mod = make_pass(name)(untyped)
         except PasslabError as error:
             says = "InferType" in str(error) and "InferType" not in make_pass(name).info.required
             assert says or name in NEEDS_DATAFLOW
             return
-    made = infer_module(made)
-    assert well_formed(made)
+    mod = infer_module(mod)
+    assert well_formed(mod)
     if name not in CHANGES_TYPES and not (name in REORDERS_EFFECTS and program == "references"):
-        same_numbers(name, Evaluator(made).run("main", arguments(given(program))), value_of_program(program))
+        same_numbers(name, Evaluator(mod).run("main", arguments(module_of(program))), value_of_program(program))
 
 
 @pytest.mark.parametrize("name", sorted(set(EVERY_PASS) - FINDS_SOMETHING))

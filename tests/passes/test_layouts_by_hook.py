@@ -59,18 +59,18 @@ def test_an_operator_goes_along_in_the_layout_that_it_names(register: Callable[.
 
     register(hook)
     mod = network()
-    made = converted(mod)
+    module = converted(mod)
     assert asked == [([], ["NHWC"]), (["NCHW"], ["NHWC"])]
-    assert order(made) == ["nn.lrn", "nn.relu", "layout_transform"]
-    np.testing.assert_allclose(value(made), value(mod), rtol=1e-5, atol=1e-6)
+    assert order(module) == ["nn.lrn", "nn.relu", "layout_transform"]
+    np.testing.assert_allclose(value(module), value(mod), rtol=1e-5, atol=1e-6)
 
 
 def test_an_operator_may_ask_for_its_own_layout(register: Callable[..., None]) -> None:
     register(lambda attrs, new, old, types: [["NHWC"], ["NHWC"]])
     mod = network()
-    made = converted(mod)
-    assert order(made) == ["layout_transform", "nn.lrn", "nn.relu"]
-    np.testing.assert_allclose(value(made), value(mod), rtol=1e-5, atol=1e-6)
+    module = converted(mod)
+    assert order(module) == ["layout_transform", "nn.lrn", "nn.relu"]
+    np.testing.assert_allclose(value(module), value(mod), rtol=1e-5, atol=1e-6)
 
 
 def test_a_layout_that_changes_the_type_is_refused(register: Callable[..., None]) -> None:

@@ -63,14 +63,14 @@ def lazy(mod: IRModule) -> IRModule:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_numbers_stay_what_they_are(name: str):
     mod = typed(PROGRAMS[name])
-    made = lazy(mod)
-    assert "GradCell" in str(made["main"])
-    assert well_formed(made)
-    assert structural_equal(made["main"].checked_type, mod["main"].checked_type)
-    values = [flat(Evaluator(m).run("main", arguments(mod))) for m in (mod, made)]
+    result = lazy(mod)
+    assert "GradCell" in str(result["main"])
+    assert well_formed(result)
+    assert structural_equal(result["main"].checked_type, mod["main"].checked_type)
+    values = [flat(Evaluator(m).run("main", arguments(mod))) for m in (mod, result)]
     for want, got in zip(*values, strict=True):
         np.testing.assert_array_equal(got, want)
-    assert lazy(made) is made
+    assert lazy(result) is result
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -81,15 +81,15 @@ def test_what_cells_cannot_hold_stays(name: str):
 
 def test_a_product_with_zeros_is_not_computed():
     mod = lazy(typed(f"def @main({X}) {{ multiply(zeros_like(%x), divide(%x, 0f)) }}"))
-    made = Evaluator(mod).run("main", [np.zeros(3, "float32")])
-    np.testing.assert_array_equal(made, np.zeros(3, "float32"))
+    result = Evaluator(mod).run("main", [np.zeros(3, "float32")])
+    np.testing.assert_array_equal(result, np.zeros(3, "float32"))
 
 
 def test_gradients_are_made_lazy():
     mod = typed(f"def @main({X}) -> Tensor[(3), float32] {{ multiply(exp(%x), add(%x, %x)) }}")
     graded = infer_module(transform.FirstOrderGradient()(mod))
-    made = lazy(graded)
-    values = [flat(Evaluator(m).run("main", arguments(mod))) for m in (graded, made)]
+    result = lazy(graded)
+    values = [flat(Evaluator(m).run("main", arguments(mod))) for m in (graded, result)]
     for want, got in zip(*values, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
 
@@ -103,5 +103,5 @@ def test_other_definitions_of_the_library_are_not_replaced():
 def test_a_module_that_has_the_library_keeps_it():
     mod = typed(f"def @main({X}) {{ add(zeros_like(%x), %x) }}")
     mod.import_from_std("gradient.rly")
-    made = lazy(mod)
-    assert made.type_data("GradCell") is mod.type_data("GradCell")
+    result = lazy(mod)
+    assert result.type_data("GradCell") is mod.type_data("GradCell")

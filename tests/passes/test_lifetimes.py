@@ -20,9 +20,9 @@ HEAD = "%x: int32, %y: int32, %c: bool"
 
 def check(before: str, after: str, head: str = HEAD, more: str = "") -> None:
     mod, want = (infer_module(parse(f"{more} def @main({head}) {{ {body} }}")) for body in (before, after))
-    made = transform.ManifestLifetimes()(mod)
-    assert_structural_equal(made, want)
-    assert transform.ManifestLifetimes()(made) is made
+    result = transform.ManifestLifetimes()(mod)
+    assert_structural_equal(result, want)
+    assert transform.ManifestLifetimes()(result) is result
 
 
 def test_a_parameter_is_killed_as_any_variable():
@@ -98,7 +98,7 @@ def test_branches_may_nest_deep_with_a_variable_of_their_own_each(branch: str):
     mod = infer_module(
         parse(f"def @main(%c: bool, {', '.join(f'{n}: int32' for n in names)}) {{ let %r = {text}; %r }}")
     )
-    made: Any = transform.ManifestLifetimes()(mod)
-    assert made.astext().count("memory.kill(%v") == depth - 1
+    result: Any = transform.ManifestLifetimes()(mod)
+    assert result.astext().count("memory.kill(%v") == depth - 1
     args = [branch == "true", *range(depth)]
-    assert Evaluator(made).run("main", args) == Evaluator(mod).run("main", args)
+    assert Evaluator(result).run("main", args) == Evaluator(mod).run("main", args)

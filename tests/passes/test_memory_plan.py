@@ -31,20 +31,20 @@ def allocations(mod: IRModule) -> int:
 @pytest.mark.parametrize("name", ON_THE_MACHINE)
 def test_the_machine_computes_the_same(name: str):
     mod = module(name)
-    given = manifest(mod)
+    inputs = manifest(mod)
     planned = transform.Sequential([transform.MemoryPlan(), transform.ManifestLifetimes(), transform.InferType()])(
-        given
+        inputs
     )
     args = arguments(mod)
-    got, want = (VirtualMachine(generate(m, mod)).run(*args) for m in (planned, given))
+    got, want = (VirtualMachine(generate(m, mod)).run(*args) for m in (planned, inputs))
     for a, b in zip(flat(got), flat(want), strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 def test_a_network_takes_one_allocation():
-    given = manifest(infer_module(mlp.get_workload(batch_size=1)[0]))
-    planned = transform.MemoryPlan()(given)
-    assert allocations(given) > 3
+    inputs = manifest(infer_module(mlp.get_workload(batch_size=1)[0]))
+    planned = transform.MemoryPlan()(inputs)
+    assert allocations(inputs) > 3
     assert allocations(planned) == 1
     assert transform.MemoryPlan()(planned) is planned
 

@@ -44,8 +44,8 @@ def @main(%x: Tensor[(2, 3), float32]) { %BODY }
 )
 def test_what_is_converted_beside_data_and_functions_stays_well_typed(held: str, body: str):
     mod = infer_module(parse(MAIN.replace("%BODY", body.replace("HELD", held))))
-    made = infer_module(transform.ToMixedPrecision(missing_op_mode=2)(mod))
-    ty = made["main"].checked_type.ret_type
+    module = infer_module(transform.ToMixedPrecision(missing_op_mode=2)(mod))
+    ty = module["main"].checked_type.ret_type
     assert ty in (TensorType((2, 3), "float16"), TensorType((2, 3), "float32"))
 
 

@@ -51,8 +51,8 @@ def test_what_is_used_twice_is_dominated_where_the_uses_meet() -> None:
 def test_every_function_counts_by_itself_and_the_input_keeps_its_places() -> None:
     mod = parse("def @f(%x: int32) { %x } def @main(%x: int32) { @f(%x) }")
     before = [str(n.span) for n in post_order(*mod.functions.values())]
-    made = transform.CapturePostDfsIndexInSpans()(mod)
-    assert [str(made[name].params[0].span) for name in ("f", "main")] == ["index:0:1", "index:0:3"]
+    result = transform.CapturePostDfsIndexInSpans()(mod)
+    assert [str(result[name].params[0].span) for name in ("f", "main")] == ["index:0:1", "index:0:3"]
     assert [str(n.span) for n in post_order(*mod.functions.values())] == before
 
 
@@ -63,8 +63,8 @@ def dense() -> tuple[Expr, relay.Function]:
 
 def test_a_batch_is_named_by_a_variable() -> None:
     x, func = dense()
-    made = transform.ChangeBatch({x: 0}, 5)(relay.IRModule.from_expr(func))["main"]
-    assert str(made.checked_type) == "fn (Tensor[(5, 8), float32], Tensor[(3, 8), float32]) -> Tensor[(5, 3), float32]"
+    value = transform.ChangeBatch({x: 0}, 5)(relay.IRModule.from_expr(func))["main"]
+    assert str(value.checked_type) == "fn (Tensor[(5, 8), float32], Tensor[(3, 8), float32]) -> Tensor[(5, 3), float32]"
 
 
 def test_a_batch_that_is_written_into_attributes_is_an_error_of_types() -> None:

@@ -138,9 +138,9 @@ def test_functions_nested_in_functions_do_not_take_time_without_end():
     text = "def @main(%y: float32) -> float32 { " + body.replace("%y-1", "%y") + " }"
     mod = infer_module(parse(text))
     with transform.PassContext(opt_level=4):
-        made = infer_module(transform.get_pass("PartialEvaluate")(mod))
-    assert len(post_order(made["main"])) < 200_000
-    value = Evaluator(made).run("main", [np.float32(2)])
+        module = infer_module(transform.get_pass("PartialEvaluate")(mod))
+    assert len(post_order(module["main"])) < 200_000
+    value = Evaluator(module).run("main", [np.float32(2)])
     assert np.asarray(value) == 4
 
 
@@ -150,8 +150,8 @@ def test_a_shared_expression_is_evaluated_once():
     for _ in range(60):
         body = make("add", body, body)
     with transform.PassContext(opt_level=4):
-        made = transform.get_pass("PartialEvaluate")(infer_module(IRModule.from_expr(Function([x], body))))
-    assert len(post_order(made["main"])) < 300
+        pass_ = transform.get_pass("PartialEvaluate")(infer_module(IRModule.from_expr(Function([x], body))))
+    assert len(post_order(pass_["main"])) < 300
 
 
 def test_a_loop_of_ten_thousand_known_steps_is_computed():

@@ -152,8 +152,8 @@ class TestEachCase:
         assert_structural_equal(transform.PlanDevices(GPU)(program(before)), program(after))
 
     def test_a_plan_stays_as_it_is(self, name: str):
-        made = transform.PlanDevices(GPU)(program(CASES[name][0]))
-        assert transform.PlanDevices(GPU)(made) is made
+        result = transform.PlanDevices(GPU)(program(CASES[name][0]))
+        assert transform.PlanDevices(GPU)(result) is result
 
 
 SCOPES = [CPU, VirtualDevice(Device("cpu"), None, "a"), VirtualDevice(Device("cpu"), None, "b")]
@@ -179,9 +179,9 @@ def test_memory_scopes_flow_through_what_leaves_them_open():
         %0 = @f(device_copy(%b, src_virtual_device=A, dst_virtual_device=B));
         %1 = on_device(add(add(@f(%a), %0), @f(%c)), V=B, constrain_result=True);
         device_copy(%1, src_virtual_device=B, dst_virtual_device=A) }"""
-    made = transform.PlanDevices(GPU)(scoped(before))
-    assert_structural_equal(made, scoped(after))
-    assert transform.PlanDevices(GPU)(made) is made
+    result = transform.PlanDevices(GPU)(scoped(before))
+    assert_structural_equal(result, scoped(after))
+    assert transform.PlanDevices(GPU)(result) is result
 
 
 @pytest.mark.parametrize("config", [GPU, cuda(), "cuda", "gpu"])
@@ -212,8 +212,8 @@ def test_nothing_is_on_two_devices(text: str):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_devices_change_no_value(name: str):
     mod = module(name)
-    made = infer_module(transform.PlanDevices("cuda")(mod))
-    assert well_formed(made)
+    typed = infer_module(transform.PlanDevices("cuda")(mod))
+    assert well_formed(typed)
     args = arguments(mod)
-    for a, b in zip(flat(Evaluator(made).run("main", args)), flat(Evaluator(mod).run("main", args)), strict=True):
+    for a, b in zip(flat(Evaluator(typed).run("main", args)), flat(Evaluator(mod).run("main", args)), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -63,14 +63,14 @@ def module(call: str) -> IRModule:
 
 
 def arguments(mod: IRModule) -> list[Any]:
-    rng, made = np.random.default_rng(3), []
+    rng, result = np.random.default_rng(3), []
     for p in mod["main"].params:
         shape, dtype = p.type_annotation.shape, p.type_annotation.dtype
         bounds = {"int8": (-128, 128), "uint8": (0, 256)}.get(dtype, (-9, 9) if p.name_hint == "z" else (-5000, 5000))
         whole = rng.integers(*bounds, shape).astype(dtype)
         floats = rng.standard_normal(shape).astype("float32")
-        made.append(whole if "int" in dtype else np.abs(floats) + np.float32(0.1) if p.name_hint == "s" else floats)
-    return made
+        result.append(whole if "int" in dtype else np.abs(floats) + np.float32(0.1) if p.name_hint == "s" else floats)
+    return result
 
 
 def quantized(mod: IRModule) -> list[str]:
@@ -81,10 +81,10 @@ def quantized(mod: IRModule) -> list[str]:
 @pytest.mark.parametrize("name", CALLS)
 def test_the_bits_are_those_of_the_operator(name: str):
     mod = module(CALLS[name])
-    made = relay.qnn.transform.CanonicalizeOps()(mod)
+    result = relay.qnn.transform.CanonicalizeOps()(mod)
     assert quantized(mod)
-    assert not quantized(made)
-    want, got = (np.asarray(Evaluator(m).run("main", arguments(mod))) for m in (mod, made))
+    assert not quantized(result)
+    want, got = (np.asarray(Evaluator(m).run("main", arguments(mod))) for m in (mod, result))
     assert (got.dtype, got.shape) == (want.dtype, want.shape)
     np.testing.assert_array_equal(got, want)
 
@@ -101,9 +101,9 @@ def test_every_value_of_eight_bits_is_quantized_and_back():
       qnn.requantize(%q, 0.37f, -5, 0.21f, 99, out_dtype="uint8")
     }""")
     )
-    made = relay.qnn.transform.CanonicalizeOps()(mod)
+    result = relay.qnn.transform.CanonicalizeOps()(mod)
     every = np.arange(-128, 128).astype("int8")
-    np.testing.assert_array_equal(*(np.asarray(Evaluator(m).run("main", [every])) for m in (mod, made)))
+    np.testing.assert_array_equal(*(np.asarray(Evaluator(m).run("main", [every])) for m in (mod, result)))
 
 
 def test_legalize_asks_the_target_first():
@@ -112,10 +112,10 @@ def test_legalize_asks_the_target_first():
         "qnn.dequantize", lambda attrs, args, types: relay.multiply(relay.cast(args[0], "float32"), args[1])
     )
     try:
-        made = relay.qnn.transform.Legalize()(mod)
+        result = relay.qnn.transform.Legalize()(mod)
     finally:
         relay.op.unregister_op_attr("qnn.dequantize", "FTVMQnnLegalize")
-    assert not quantized(made)
-    assert "int32" not in str(made["main"].body)
+    assert not quantized(result)
+    assert "int32" not in str(result["main"].body)
     plain = module('qnn.dequantize(%q, 0.5f, 1, out_dtype="float32")')
     assert relay.qnn.transform.Legalize()(plain) is plain

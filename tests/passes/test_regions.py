@@ -121,10 +121,10 @@ class TestMergeCompilerRegions:
     )
     def test_neighbours_become_one_where_nothing_stands_between(self, body: str, count: int):
         mod = main(body)
-        made = partitioned(mod, "toy")
-        assert len(parts(made)) == count
+        result = partitioned(mod, "toy")
+        assert len(parts(result)) == count
         args = arguments(mod)
-        for a, b in zip(flat(Evaluator(made).run("main", args)), flat(Evaluator(mod).run("main", args)), strict=True):
+        for a, b in zip(flat(Evaluator(result).run("main", args)), flat(Evaluator(mod).run("main", args)), strict=True):
             np.testing.assert_array_equal(a, b)
 
     def test_a_region_grows_to_a_thousand_users_and_no_further(self):
@@ -139,13 +139,13 @@ class TestMergeCompilerRegions:
 
 class TestPartitionGraph:
     def test_several_results_are_a_tuple(self):
-        made = partitioned(main("%0 = exp(%x); (subtract(%0, %y), subtract(exp(%0), %y))"), "toy")
-        (part,) = parts(made)
+        result = partitioned(main("%0 = exp(%x); (subtract(%0, %y), subtract(exp(%0), %y))"), "toy")
+        (part,) = parts(result)
         assert str(part.checked_type.ret_type) == "(Tensor[(2), float32], Tensor[(2), float32])"
 
     def test_the_fields_of_a_tuple_leave_one_by_one(self):
-        made = partitioned(main("split(concatenate((exp(%x), exp(%y))), indices_or_sections=2)"), "toy")
-        (part,) = parts(made)
+        result = partitioned(main("split(concatenate((exp(%x), exp(%y))), indices_or_sections=2)"), "toy")
+        (part,) = parts(result)
         assert str(part.checked_type.ret_type) == "(Tensor[(2), float32], Tensor[(2), float32])"
 
     def test_a_value_enters_once(self):
@@ -158,21 +158,21 @@ class TestPartitionGraph:
         assert len(part.params) == params
 
     def test_names_say_where_a_part_comes_from(self):
-        made = partitioned(main("tanh(exp(tanh(exp(%x))))"), "toy", mod_name="my.net")
-        assert [str(f.attrs["global_symbol"]) for f in parts(made)] == [
+        result = partitioned(main("tanh(exp(tanh(exp(%x))))"), "toy", mod_name="my.net")
+        assert [str(f.attrs["global_symbol"]) for f in parts(result)] == [
             "tvmgen_my_net_toy_main_0",
             "tvmgen_my_net_toy_main_1",
         ]
-        assert all(f.attrs["Compiler"] == "toy" and f.attrs["Primitive"] and f.attrs["Inline"] for f in parts(made))
+        assert all(f.attrs["Compiler"] == "toy" and f.attrs["Primitive"] and f.attrs["Inline"] for f in parts(result))
 
     def test_composites_stay_whole_inside(self):
         pattern = relay.dataflow_pattern
         table = [("toy.fused", pattern.is_op("nn.relu")(pattern.is_op("tanh")(pattern.wildcard())))]
         mod = main("exp(nn.relu(tanh(%x)))")
-        made = partitioned(run(mod, transform.MergeComposite(table)), "toy")
-        assert 'Composite="toy.fused"' in str(parts(made)[0])
+        result = partitioned(run(mod, transform.MergeComposite(table)), "toy")
+        assert 'Composite="toy.fused"' in str(parts(result)[0])
         np.testing.assert_array_equal(
-            Evaluator(made).run("main", arguments(mod)), Evaluator(mod).run("main", arguments(mod))
+            Evaluator(result).run("main", arguments(mod)), Evaluator(mod).run("main", arguments(mod))
         )
 
     @pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
@@ -180,13 +180,13 @@ class TestPartitionGraph:
         pattern = relay.dataflow_pattern
         table = [("toy.fused", pattern.is_op("nn.relu")(pattern.is_op("tanh")(pattern.wildcard())))]
         mod = main("subtract(exp(nn.relu(tanh(%x))), %y)")
-        made = partitioned(run(mod, transform.MergeComposite(table)), "toy")
+        result = partitioned(run(mod, transform.MergeComposite(table)), "toy")
         args = arguments(mod)
-        got, want = (relay.create_executor(kind, m).evaluate()(*args) for m in (made, mod))
+        got, want = (relay.create_executor(kind, m).evaluate()(*args) for m in (result, mod))
         np.testing.assert_array_equal(got, want)
 
     def test_a_part_of_a_generic_function_is_generic(self):
-        made = partitioned(
+        result = partitioned(
             typed("""
             def @main(%x: Tensor[(2), float32]) { @pair(%x, exp(%x)) }
             def @pair[A](%a: A, %x: Tensor[(2), float32]) -> (A, Tensor[(2), float32]) {
@@ -194,7 +194,7 @@ class TestPartitionGraph:
               annotation.compiler_end(%0, compiler="toy") }"""),
             "toy",
         )
-        assert well_formed(made)
+        assert well_formed(result)
 
     @pytest.mark.parametrize(
         ("body", "says"),
@@ -232,10 +232,10 @@ def test_a_compiler_states_its_patterns_by_name():
 class TestOnEveryProgram:
     def test_the_parts_together_mean_the_same(self, program: str):
         mod = module(program)
-        made = partitioned(mod, "toy")
-        assert well_formed(made)
+        result = partitioned(mod, "toy")
+        assert well_formed(result)
         args = arguments(mod)
-        for a, b in zip(flat(Evaluator(made).run("main", args)), flat(Evaluator(mod).run("main", args)), strict=True):
+        for a, b in zip(flat(Evaluator(result).run("main", args)), flat(Evaluator(mod).run("main", args)), strict=True):
             np.testing.assert_array_equal(a, b)
 
     def test_merging_again_changes_nothing(self, program: str):
@@ -288,12 +288,12 @@ def test_tuples_among_several_results_are_flattened_and_constant_tuples_move_ins
       (concatenate(%4), annotation.compiler_end(%3, compiler="a"))
     }
     """
-    made = infer_module(transform.PartitionGraph()(parse(text)))
-    taken = made["tvmgen_default_a_main_0"]
+    mod = infer_module(transform.PartitionGraph()(parse(text)))
+    taken = mod["tvmgen_default_a_main_0"]
     assert len(taken.params) == 1
     assert [str(t) for t in taken.ret_type.fields] == ["Tensor[(2, 2), float32]"] * 3
     x = np.arange(8, dtype="float32").reshape(4, 2)
-    whole, first = Evaluator(made).run("main", [x])
+    whole, first = Evaluator(mod).run("main", [x])
     np.testing.assert_array_equal(whole, x)
     np.testing.assert_array_equal(first, x[:2] + 2)
 

@@ -101,10 +101,10 @@ def test_functions_for_a_compiler_are_optimized_by_what_it_registers(toy: None):
     marked = transform.MergeCompilerRegions()(transform.AnnotateTarget("toy")(mod))
     register_compiler_optimize("toy", optimize)
     try:
-        made = transform.PartitionGraph()(marked)
+        result = transform.PartitionGraph()(marked)
     finally:
         register_compiler_optimize("toy", None)
-    assert seen == [[name for name, _ in made.items() if name != "main"]]
+    assert seen == [[name for name, _ in result.items() if name != "main"]]
     register_compiler_optimize("toy", lambda mod: None)  # type: ignore[arg-type, return-value]
     try:
         with pytest.raises(TypeError, match="gave no module"):
@@ -117,11 +117,11 @@ def test_convolutions_in_blocks_are_relays_own_operator():
     x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(8, 4, 3, 3))
     mod = infer_module(IRModule.from_expr(Function([x, w], relay.nn.conv2d(x, w, channels=8, kernel_size=(3, 3)))))
     convert = transform.ConvertLayout({"nn.conv2d": ["NCHW4c", "OIHW4i4o"]})
-    made = convert(mod)
-    assert "nn.contrib_conv2d_NCHWc" in str(made)
-    assert convert(made) is made
+    result = convert(mod)
+    assert "nn.contrib_conv2d_NCHWc" in str(result)
+    assert convert(result) is result
     args = [np.random.default_rng(0).random(p.checked_type.shape).astype("float32") for p in mod["main"].params]
-    values = [relay.create_executor(kind, m).evaluate()(*args) for m in (mod, made) for kind in ("debug", "vm")]
+    values = [relay.create_executor(kind, m).evaluate()(*args) for m in (mod, result) for kind in ("debug", "vm")]
     for value in values[1:]:
         np.testing.assert_allclose(value, values[0], rtol=1e-5)
 
@@ -132,5 +132,5 @@ def test_vectors_of_one_number_are_one_scale():
     left = relay.qnn.dequantize(x, scale, zero, axis=1)
     right = relay.qnn.dequantize(y, relay.const(np.float32(0.1)), relay.const(0), axis=1)
     whole = relay.qnn.quantize(left + right, scale, zero, axis=1, out_dtype="int32")
-    made = transform.FakeQuantizationToInteger()(infer_module(IRModule.from_expr(Function([x, y], whole))))
-    assert [n.op.name for n in ir.walk.post_order(made["main"].body) if isinstance(n, ir.Call)] == ["add"]
+    result = transform.FakeQuantizationToInteger()(infer_module(IRModule.from_expr(Function([x, y], whole))))
+    assert [n.op.name for n in ir.walk.post_order(result["main"].body) if isinstance(n, ir.Call)] == ["add"]

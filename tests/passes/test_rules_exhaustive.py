@@ -293,19 +293,19 @@ def held(name: str, tried: Case) -> bool:
         mod = infer_module(IRModule.from_expr(Function(list(tried.values), tried.result)))
     except TypeInferenceError:
         return False  # the program makes no sense: an empty tensor under another shape
-    made = RuleSet([rule]).simplify(mod["main"].body)
-    if made is mod["main"].body:
+    result = RuleSet([rule]).simplify(mod["main"].body)
+    if result is mod["main"].body:
         return False
-    now = infer_module(IRModule.from_expr(Function(mod["main"].params, made)))
+    now = infer_module(IRModule.from_expr(Function(mod["main"].params, result)))
     assert now["main"].checked_type is mod["main"].checked_type
     args = [np.asarray(v) for v in tried.values.values()]
     before, after = (Evaluator(m).run("main", args) for m in (mod, now))
     assert (before.shape, before.dtype) == (after.shape, after.dtype)
     bad = np.atleast_1d(wrong(Case(mod["main"].body, dict(zip(mod["main"].params, args, strict=True))), before, after,
                               rule.promise))  # fmt: skip
-    found = [(np.atleast_1d(v)[bad][:3].tolist()) for v in (before, after)] if bad.any() else None
+    value = [(np.atleast_1d(v)[bad][:3].tolist()) for v in (before, after)] if bad.any() else None
     where = [np.atleast_1d(a)[bad][:3].tolist() for a in args if np.shape(np.atleast_1d(a)) == bad.shape]
-    assert not bad.any(), f"{rule}: wrong {bad.sum()} times, at {where}: {found}\n{mod.astext(show_meta_data=False)}"
+    assert not bad.any(), f"{rule}: wrong {bad.sum()} times, at {where}: {value}\n{mod.astext(show_meta_data=False)}"
     return True
 
 

@@ -34,8 +34,8 @@ def called(mod: IRModule, name: str) -> list[Call]:
 # ---------------------------------------------------------------- LiftConstants
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_constants_stand_nowhere_but_at_the_top(name: str):
-    made = transform.LiftConstants()(module(name))["main"]
-    body = made.body
+    value = transform.LiftConstants()(module(name))["main"]
+    body = value.body
     while isinstance(body, Let) and isinstance(body.value, Constant):
         body = body.body
     outside = post_order(body, enter=lambda n: not (isinstance(n, Function) and n.is_primitive))
@@ -46,9 +46,9 @@ def test_a_constant_that_stands_twice_is_bound_once_and_names_go_on():
     one, x = Constant(np.float32(1)), Var("x", TensorType((), "float32"))
     own = Var("const3", TensorType((), "float32"))
     body = Let(own, make("exp", x), make("add", make("multiply", x, one), make("add", own, one)))
-    made = transform.LiftConstants()(infer_module(IRModule.from_expr(Function([x], body))))["main"]
-    assert made.body.var.name_hint == "const4"
-    assert not isinstance(made.body.body.value, Constant)
+    value = transform.LiftConstants()(infer_module(IRModule.from_expr(Function([x], body))))["main"]
+    assert value.body.var.name_hint == "const4"
+    assert not isinstance(value.body.body.value, Constant)
 
 
 # ---------------------------------------------------------------- SplitArgs
@@ -58,12 +58,12 @@ def test_no_concatenation_takes_more_than_the_limit(count: int, limit: int):
     params = [Var(f"p{i}", TensorType((1 + i % 3, 2), "float32")) for i in range(count)]
     whole = make("concatenate", relay.Tuple(params), axis=0)
     mod = infer_module(IRModule.from_expr(Function(params, whole)))
-    made = transform.SplitArgs(limit)(mod)
-    assert (made is mod) == (count <= limit - 1)
-    assert all(len(c.args[0].fields) < limit for c in called(made, "concatenate"))
-    assert all(c.args[0].op is Op.get("concatenate") for c in called(made, "annotation.stop_fusion"))
+    result = transform.SplitArgs(limit)(mod)
+    assert (result is mod) == (count <= limit - 1)
+    assert all(len(c.args[0].fields) < limit for c in called(result, "concatenate"))
+    assert all(c.args[0].op is Op.get("concatenate") for c in called(result, "annotation.stop_fusion"))
     args = [np.random.default_rng(i).random(p.type_annotation.shape).astype("float32") for i, p in enumerate(params)]
-    np.testing.assert_array_equal(Evaluator(made).run("main", args), np.concatenate(args))
+    np.testing.assert_array_equal(Evaluator(result).run("main", args), np.concatenate(args))
 
 
 @pytest.mark.parametrize("limit", [-1, 1, 2])
@@ -74,41 +74,41 @@ def test_a_limit_with_which_nothing_can_be_joined_is_refused(limit: int):
 
 def test_attributes_of_the_module_stay_with_the_module():
     mod = typed("def @main(%a: Tensor[(2), int8]) { concatenate((%a, %a, %a), axis=0) }").with_attr("executor", "graph")
-    made = transform.SplitArgs(3)(mod)
-    assert made.attrs == mod.attrs
-    assert "executor" not in made["main"].attrs
+    result = transform.SplitArgs(3)(mod)
+    assert result.attrs == mod.attrs
+    assert "executor" not in result["main"].attrs
 
 
 # ---------------------------------------------------------------- AnnotateSpans
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_node_is_placed_in_the_text_of_the_program(name: str):
     mod = module(name).with_attr("key", 3)
-    made = transform.AnnotateSpans()(mod)
-    assert structural_equal(made, mod)
-    assert made.attrs == mod.attrs
-    assert made.source is not None
-    assert made.source.text == mod.astext()
-    for function in dict(made.items()).values():
+    result = transform.AnnotateSpans()(mod)
+    assert structural_equal(result, mod)
+    assert result.attrs == mod.attrs
+    assert result.source is not None
+    assert result.source.text == mod.astext()
+    for function in dict(result.items()).values():
         assert all(n.span.source_name == "GeneratedSource" for n in post_order(function) if not isinstance(n, Op))
-    assert transform.AnnotateSpans()(made) is made
+    assert transform.AnnotateSpans()(result) is result
 
 
 def test_a_program_that_was_built_gets_lines():
     x = Var("x", TensorType((2,), "float32"))
-    made = transform.AnnotateSpans()(IRModule.from_expr(Function([x], make("exp", make("log", x)))))
-    assert made["main"].checked_type_ is None
-    lines = [n.span.source_line(n.span.line) for n in post_order(made["main"].body) if isinstance(n, Call)]
+    result = transform.AnnotateSpans()(IRModule.from_expr(Function([x], make("exp", make("log", x)))))
+    assert result["main"].checked_type_ is None
+    lines = [n.span.source_line(n.span.line) for n in post_order(result["main"].body) if isinstance(n, Call)]
     assert [text.strip() for text in lines] == ["%0 = log(%x);", "exp(%0)"]
 
 
 # ---------------------------------------------------------------- ExtractFusedFunctions
 def test_kernels_are_listed_once_each():
     mod = typed("def @main(%x: Tensor[(2), float32]) { let %a = exp(add(%x, 1f)); exp(add(%a, 1f)) }")
-    made = transform.ExtractFusedFunctions()(mod)
-    assert len(made) == 1
-    found = relay.analysis.extract_fused_functions(mod)
-    assert [str(k & (1 << 64) - 1) for k in found] == [name for name, _ in made.items()]
-    assert structural_equal(infer_module(parse(made.astext())), made)
+    output = transform.ExtractFusedFunctions()(mod)
+    assert len(output) == 1
+    result = relay.analysis.extract_fused_functions(mod)
+    assert [str(k & (1 << 64) - 1) for k in result] == [name for name, _ in output.items()]
+    assert structural_equal(infer_module(parse(output.astext())), output)
 
 
 # ---------------------------------------------------------------- recast
@@ -119,16 +119,16 @@ NET = f"def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 3, 3), fl
 @pytest.mark.parametrize(("skip", "recast"), [((), [0, 1]), ((0,), [1]), ((-1,), [0]), ((0, 1), [])])
 def test_convolutions_are_recast_but_for_some(skip: tuple[int, ...], recast: list[int]):
     mod = typed(NET)
-    made = transform.recast(mod, "int8", "int32", skip_layers=skip)
-    convolutions = called(made, "nn.conv2d")
+    result = transform.recast(mod, "int8", "int32", skip_layers=skip)
+    convolutions = called(result, "nn.conv2d")
     assert [i for i, c in enumerate(convolutions) if c.attrs["out_dtype"] == "int32"] == recast
-    assert infer_module(made)["main"].checked_type is mod["main"].checked_type
-    assert (made is mod) == (not recast)
+    assert infer_module(result)["main"].checked_type is mod["main"].checked_type
+    assert (result is mod) == (not recast)
 
 
 def test_a_function_without_types_is_recast_to_the_dtypes_it_has():
-    made = transform.recast(parse(NET)["main"], "float16", "float16")
-    casts = [n.attrs["dtype"] for n in post_order(made) if isinstance(n, Call) and n.op is Op.get("cast")]
+    result = transform.recast(parse(NET)["main"], "float16", "float16")
+    casts = [n.attrs["dtype"] for n in post_order(result) if isinstance(n, Call) and n.op is Op.get("cast")]
     assert sorted(set(casts)) == ["float16", "float32"]
 
 
@@ -136,9 +136,9 @@ def test_tuples_are_recast_field_by_field():
     mod = typed("""def @main(%x: Tensor[(2, 4), float32], %y: Tensor[(2, 4), float16]) {
       split(concatenate((%x, cast(%y, dtype="float32")), axis=0), indices_or_sections=2)
     }""")
-    made = infer_module(transform.recast(mod, "float16", "float16", ops=["concatenate", "split"]))
-    assert made["main"].checked_type is mod["main"].checked_type
-    assert [str(f.checked_type.dtype) for f in called(made, "concatenate")[0].args[0].fields] == ["float16"] * 2
+    result = infer_module(transform.recast(mod, "float16", "float16", ops=["concatenate", "split"]))
+    assert result["main"].checked_type is mod["main"].checked_type
+    assert [str(f.checked_type.dtype) for f in called(result, "concatenate")[0].args[0].fields] == ["float16"] * 2
 
 
 def test_what_cannot_be_recast_is_said():
@@ -152,10 +152,10 @@ def test_what_cannot_be_recast_is_said():
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_copy_has_binders_of_its_own(name: str):
     function = module(name)["main"]
-    made = transform.dedup(function)
-    assert structural_equal(made, function)
-    assert well_formed(made)
-    assert not {n for n in post_order(made) if isinstance(n, Var)} & set(post_order(function))
+    result = transform.dedup(function)
+    assert structural_equal(result, function)
+    assert well_formed(result)
+    assert not {n for n in post_order(result) if isinstance(n, Var)} & set(post_order(function))
 
 
 def test_free_variables_stay_and_what_is_bound_twice_is_refused():
@@ -206,8 +206,8 @@ def test_expressions_are_folded_and_brought_into_normal_form():
 def test_a_lifted_function_is_not_generic_in_what_its_constructors_are():
     mod = typed("""type Option[A] { Some(A), None, }
     def @main(%x: float32) { let %f = fn (%y: float32) { Some(add(%x, %y)) }; %f(1f) }""")
-    made = infer_module(transform.LambdaLift()(mod))
-    assert [f.type_params for name, f in made.items() if "lifted" in name] == [()]
+    result = infer_module(transform.LambdaLift()(mod))
+    assert [f.type_params for name, f in result.items() if "lifted" in name] == [()]
 
 
 def test_a_lifted_function_binds_no_variable_of_the_one_around():
@@ -215,11 +215,11 @@ def test_a_lifted_function_binds_no_variable_of_the_one_around():
     shared = Let(z, Constant(np.float32(2)), make("exp", z))
     f = Function([], make("add", x, shared))
     mod = infer_module(IRModule.from_expr(Function([x], make("multiply", Call(f, []), shared))))
-    made = infer_module(transform.LambdaLift()(mod))
-    bound = [v for _, g in made.items() for v in bound_vars(g)]
-    assert len(made) == 2
+    result = infer_module(transform.LambdaLift()(mod))
+    bound = [v for _, g in result.items() for v in bound_vars(g)]
+    assert len(result) == 2
     assert len(bound) == len(set(bound))
-    assert structural_equal(infer_module(parse(made.astext())), made)
+    assert structural_equal(infer_module(parse(result.astext())), result)
 
 
 def test_a_match_may_become_short():
@@ -228,8 +228,8 @@ def test_a_match_may_become_short():
       let %y: Tensor[(2), float32] = match (%o) { Some(%v) => { divide(%x, 2f) }, None => { divide(%x, 3f) } };
       %y
     }""")
-    made = transform.ToMixedPrecision()(mod)
-    assert str(made["main"].ret_type) == "Tensor[(2), float16]"
+    result = transform.ToMixedPrecision()(mod)
+    assert str(result["main"].ret_type) == "Tensor[(2), float16]"
 
 
 @pytest.mark.parametrize(("axis", "batched"), [(-1, True), (1, True), (0, False)])
@@ -239,9 +239,9 @@ def test_biases_of_parallel_dense_layers_are_added_to_the_batch(axis: int, batch
       (%0, nn.bias_add(nn.dense(%x, multiply(%w, 2f)), exp(%b), axis={axis}))
     }}""")
     with transform.PassContext(opt_level=4):
-        made = infer_module(transform.Sequential([transform.CombineParallelDense(2)])(mod))
-    text = made.astext()
+        result = infer_module(transform.Sequential([transform.CombineParallelDense(2)])(mod))
+    text = result.astext()
     assert ("bias_add" not in text) == batched
     args = [np.random.default_rng(i).standard_normal((3, 3)[: 2 - i // 2]).astype("float32") for i in range(3)]
-    for a, b in zip(*(Evaluator(m).run("main", args) for m in (mod, made)), strict=True):
+    for a, b in zip(*(Evaluator(m).run("main", args) for m in (mod, result)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)

@@ -160,10 +160,10 @@ def test_a_pattern_object_stands_for_one_expression() -> None:
 
 def test_failures_are_taken_back() -> None:
     p, q = wildcard(), wildcard()
-    found = find_match((is_op("exp")(p) + q) | (q + p), x + y)
-    assert found is not None
-    assert found[p] == [y]
-    assert found[q] == [x]
+    result = find_match((is_op("exp")(p) + q) | (q + p), x + y)
+    assert result is not None
+    assert result[p] == [y]
+    assert result[q] == [x]
 
 
 def test_patterns_that_repeat() -> None:
@@ -249,11 +249,11 @@ def test_explanations_name_the_condition_that_failed() -> None:
         is_op("nn.bias_add")(is_op("nn.dense")(wildcard(), wildcard()).has_attr({"units": 8}), is_constant())
     )
     program = Function((x, w), relay.exp(relay.nn.relu(relay.nn.bias_add(relay.nn.dense(x, w, units=4), one))))
-    found = explain(pattern, program)
-    assert not found
-    assert found.root is program.body.args[0]
-    assert found.reason == "expected units = 8, found 4"
-    assert "nearest at a call of `nn.relu`" in str(found)
+    explanation = explain(pattern, program)
+    assert not explanation
+    assert explanation.root is program.body.args[0]
+    assert explanation.reason == "expected units = 8, found 4"
+    assert "nearest at a call of `nn.relu`" in str(explanation)
 
 
 @pytest.mark.parametrize(
@@ -278,9 +278,9 @@ def test_reasons(pattern: DFPattern, expr: Expr, reason: str) -> None:
 
 
 def test_an_explanation_finds_the_match() -> None:
-    found = explain(is_op("exp")(wildcard()), Function((x,), relay.log(relay.exp(x))))
-    assert found
-    assert str(found) == "matches at a call of `exp`"
+    explanation = explain(is_op("exp")(wildcard()), Function((x,), relay.log(relay.exp(x))))
+    assert explanation
+    assert str(explanation) == "matches at a call of `exp`"
 
 
 def test_constants_of_any_value_match() -> None:

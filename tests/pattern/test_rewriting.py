@@ -88,8 +88,8 @@ def test_a_callback_that_leaves_matches_alone_changes_nothing() -> None:
 
 def test_shared_nodes_stay_shared() -> None:
     shared = x + y
-    made = rewrite(AddToSub(), shared * shared)
-    assert made.args[0] is made.args[1]
+    rewritten_expr = rewrite(AddToSub(), shared * shared)
+    assert rewritten_expr.args[0] is rewritten_expr.args[1]
 
 
 def test_callbacks_see_the_match_before_and_after() -> None:
@@ -200,25 +200,25 @@ def test_deep_and_wide_programs() -> None:
         var = Var("v")
         bound.append((var, relay.exp(relay.log(at + x))))
         at = var
-    made = rewrite([DropExp(), AddToSub()], Function((x,), make_lets(bound, at)))
-    calls = [e for e in post_order(made) if isinstance(e, Call)]
+    rewritten_expr = rewrite([DropExp(), AddToSub()], Function((x,), make_lets(bound, at)))
+    calls = [e for e in post_order(rewritten_expr) if isinstance(e, Call)]
     assert len(calls) == 10_000
     assert {str(c.op) for c in calls} == {"subtract"}
 
 
 # ---------------------------------------------------------------- partition
-def called(made: Expr) -> Function:
-    assert isinstance(made, Call)
-    assert isinstance(made.op, Function)
-    return made.op
+def called(result: Expr) -> Function:
+    assert isinstance(result, Call)
+    assert isinstance(result.op, Function)
+    return result.op
 
 
 def test_partition_names_its_parts() -> None:
     a, b, c = wildcard(), wildcard(), is_constant()
     pattern = is_op("nn.relu")(is_op("nn.bias_add")(is_op("nn.dense")(a, b), c))
-    made = pattern.partition(relay.nn.relu(relay.nn.bias_add(relay.nn.dense(x, w), one)), {"Composite": "biased"})
-    f = called(made)
-    assert made.args == (x, w)
+    result = pattern.partition(relay.nn.relu(relay.nn.bias_add(relay.nn.dense(x, w), one)), {"Composite": "biased"})
+    f = called(result)
+    assert result.args == (x, w)
     assert [p.name_hint for p in f.params] == ["FunctionVar_0_0", "FunctionVar_0_1"]
     assert f.attrs["PartitionedFromPattern"] == "nn.dense_nn.bias_add_nn.relu_"
     assert f.attrs["Composite"] == "biased"
@@ -229,13 +229,13 @@ def test_partition_names_its_parts() -> None:
 def test_partition_twice_and_check() -> None:
     pattern = is_op("exp")(is_op("log")(wildcard()))
     program = relay.exp(relay.log(relay.tanh(relay.exp(relay.log(x)))))
-    made = pattern.partition(program)
-    assert [p.name_hint for p in called(made).params] == ["FunctionVar_0_0"]
-    assert [p.name_hint for p in called(made.args[0].args[0]).params] == ["FunctionVar_1_0"]
+    result = pattern.partition(program)
+    assert [p.name_hint for p in called(result).params] == ["FunctionVar_0_0"]
+    assert [p.name_hint for p in called(result.args[0].args[0]).params] == ["FunctionVar_1_0"]
     outer_only = pattern.partition(program, check=lambda pre: pre is program)
     assert isinstance(outer_only.args[0].args[0].op, relay.op.Op)
     assert pattern.partition(program, check=lambda pre: False) is program
-    assert pattern.partition(made) is made  # what was moved stays
+    assert pattern.partition(result) is result  # what was moved stays
 
 
 def test_partition_of_every_kind() -> None:
@@ -252,19 +252,19 @@ def test_partition_of_every_kind() -> None:
         ),
         (is_op("concatenate")(None), relay.concatenate([x, y], 0), "concatenate_", (Tuple,)),
     ]:
-        made = pattern.partition(program)
-        assert called(made).attrs["PartitionedFromPattern"] == name
+        result = pattern.partition(program)
+        assert called(result).attrs["PartitionedFromPattern"] == name
         if inputs != (Tuple,):
-            assert made.args == inputs
+            assert result.args == inputs
 
 
 def test_partition_of_dominators() -> None:
     elemwise = wildcard().has_attr({"TOpPattern": 0})(wildcard())
     pattern = dominates(is_op("nn.dense")(wildcard(), wildcard()), elemwise, is_op("add")(wildcard(), wildcard()))
     dense = relay.nn.dense(x, w)
-    made = pattern.partition(relay.tanh(relay.nn.relu(dense) + relay.exp(dense)))
-    assert called(made.args[0]).attrs["PartitionedFromPattern"] == "nn.dense_nn.relu_exp_add_"
-    assert made.args[0].args == (x, w)
+    result = pattern.partition(relay.tanh(relay.nn.relu(dense) + relay.exp(dense)))
+    assert called(result.args[0]).attrs["PartitionedFromPattern"] == "nn.dense_nn.relu_exp_add_"
+    assert result.args[0].args == (x, w)
 
 
 def test_partition_computes_the_same() -> None:
@@ -276,12 +276,12 @@ def test_partition_computes_the_same() -> None:
     }
     """)
     pattern = is_op("nn.relu")(is_op("nn.dense")(wildcard(), wildcard()))
-    made = partition(pattern, f)
+    result = partition(pattern, f)
     rng = np.random.default_rng(0)
     args = [rng.standard_normal(s).astype("float32") for s in ((2, 3), (4, 3))]
-    results = [relay.create_executor("debug", passlab.IRModule.from_expr(e)).evaluate()(*args) for e in (f, made)]
+    results = [relay.create_executor("debug", passlab.IRModule.from_expr(e)).evaluate()(*args) for e in (f, result)]
     assert np.array_equal(np.asarray(results[0]), np.asarray(results[1]))
-    assert made is not f
+    assert result is not f
 
 
 def test_functions_that_are_not_called_are_left() -> None:
@@ -297,8 +297,8 @@ def test_inner_nodes_used_outside_block_a_partition() -> None:
 
 
 def test_constants_asked_for_as_values_stay_inputs() -> None:
-    made = (is_var("x") + wildcard()).partition(x + one)
-    assert made.args == (x, one)
-    made = (is_var("x") + is_expr(one)).partition(x + one)
-    assert made.args == (x,)
-    assert any(isinstance(e, Constant) for e in post_order(called(made)))
+    result = (is_var("x") + wildcard()).partition(x + one)
+    assert result.args == (x, one)
+    result = (is_var("x") + is_expr(one)).partition(x + one)
+    assert result.args == (x,)
+    assert any(isinstance(e, Constant) for e in post_order(called(result)))

@@ -34,8 +34,8 @@ def page(rows: dict[str, dict[str, object]]) -> str:
     for name, row in rows.items():
         where = str(row.get("by", "")).split(" (")[0].replace("|", "/")
         mark = "short" if short[name] else ""
-        told = (row.get("culprit") or "nothing", where, row.get("nodes", ""), row.get("lines", ""), mark)
-        lines.append(f"| {name} | {FAULTS[name].kind} | " + " | ".join(str(cell).strip() for cell in told) + " |")
+        pair = (row.get("culprit") or "nothing", where, row.get("nodes", ""), row.get("lines", ""), mark)
+        lines.append(f"| {name} | {FAULTS[name].kind} | " + " | ".join(str(cell).strip() for cell in pair) + " |")
     return HEAD + "\n".join(lines) + "\n"
 
 

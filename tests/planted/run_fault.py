@@ -16,10 +16,10 @@ def main(name: str) -> None:
     """Print one line of JSON."""
     fault = FAULTS[name]
     plant(fault)
-    print(json.dumps(found(fault)))
+    print(json.dumps(search(fault)))
 
 
-def found(fault: Fault) -> dict[str, object]:
+def search(fault: Fault) -> dict[str, object]:
     """Search for a fault that is planted, with nothing but program and pipeline, and return what was found."""
     from passlab import lab, parse
     from passlab.instrument.statistics import count_module

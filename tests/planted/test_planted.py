@@ -61,15 +61,15 @@ def shortcomings(name: str, row: dict[str, object]) -> list[str]:
     fault = FAULTS[name]
     if not row["found"]:
         return [f"not found: {row['summary']}"]
-    told = f"{row['culprit']} ({row['by']})"
-    found = []
+    text = f"{row['culprit']} ({row['by']})"
+    results = []
     if not re.search(fault.culprit, str(row["culprit"])):
-        found.append(f"{told} is blamed, not {fault.culprit}")
+        results.append(f"{text} is blamed, not {fault.culprit}")
     if not row["by"] or not re.search(fault.by, str(row["by"])):
-        found.append(f"{told} does not name {fault.by or 'the rewrite'}")
+        results.append(f"{text} does not name {fault.by or 'the rewrite'}")
     if int(str(row["nodes"])) >= NODES or int(str(row["lines"])) >= LINES:
-        found.append(f"{row['nodes']} nodes, {row['lines']} lines\n{row['script']}")
-    return found if row["shows"] else [*found, f"the script does not show it\n{row['script']}"]
+        results.append(f"{row['nodes']} nodes, {row['lines']} lines\n{row['script']}")
+    return results if row["shows"] else [*results, f"the script does not show it\n{row['script']}"]
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -87,8 +87,8 @@ def test_one_call_names_a_planted_fault(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_one_call_names_every_planted_fault(name: str) -> None:
-    found = shortcomings(name, search(name))
+    result = shortcomings(name, search(name))
     if name in NOT_YET:
-        assert found, "it is as it should be now: take it out of NOT_YET"
-        pytest.xfail(f"{NOT_YET[name]}: {'; '.join(found)}")
-    assert not found
+        assert result, "it is as it should be now: take it out of NOT_YET"
+        pytest.xfail(f"{NOT_YET[name]}: {'; '.join(result)}")
+    assert not result

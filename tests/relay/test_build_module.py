@@ -36,10 +36,10 @@ def test_a_name_that_two_parameters_share_is_refused() -> None:
 
 def test_optimize_runs_the_passes_of_build_alone() -> None:
     params = {"w": np.array([1, 2], "float32")}
-    mod, given = relay.optimize(passlab.parse(PROGRAM), "llvm", params)
+    mod, inputs = relay.optimize(passlab.parse(PROGRAM), "llvm", params)
     main = mod["main"]
     assert [p.name_hint for p in main.params] == ["x"]
-    assert given == params
+    assert inputs == params
     assert isinstance(main.body, relay.Call)
     assert isinstance(main.body.op, relay.Function)
     assert main.body.op.is_primitive

@@ -22,13 +22,13 @@ def @main(%x: Tensor[(2), float32]) {
 def test_what_flows_in_and_out_of_external_functions():
     mod = passlab.parse(PROGRAM)
     x = np.array([0, 1], "float32")
-    found = relay.analysis.get_calibration_data(mod, {"x": x})
-    assert [var.name_hint for var in found] == ["theirs"]
-    (held,) = found.values()
-    for made, expected in zip(held["inputs"], [np.exp(x), 2 * x], strict=True):
-        np.testing.assert_allclose(made, expected, rtol=1e-6)
-    for made, expected in zip(held["outputs"], [np.exp(x) + 2 * x, np.exp(x) - 2 * x], strict=True):
-        np.testing.assert_allclose(made, expected, rtol=1e-6)
+    result = relay.analysis.get_calibration_data(mod, {"x": x})
+    assert [var.name_hint for var in result] == ["theirs"]
+    (held,) = result.values()
+    for output, expected in zip(held["inputs"], [np.exp(x), 2 * x], strict=True):
+        np.testing.assert_allclose(output, expected, rtol=1e-6)
+    for output, expected in zip(held["outputs"], [np.exp(x) + 2 * x, np.exp(x) - 2 * x], strict=True):
+        np.testing.assert_allclose(output, expected, rtol=1e-6)
 
 
 def test_data_that_is_missing_is_named():

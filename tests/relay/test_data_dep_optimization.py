@@ -47,10 +47,10 @@ def test_a_weight_with_another_use_is_kept_too() -> None:
     x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(3, 3))
     func = Function([x, w], relay.add(relay.nn.dense(x, relay.transpose(w)), relay.nn.dense(x, w)))
     params = {"w": RNG.random((3, 3), "float32")}
-    made, arrays = ddo.simplify_fc_transpose.convert(func, params)
-    assert names(made) == ["x", "w", "w.T"]
+    result, arrays = ddo.simplify_fc_transpose.convert(func, params)
+    assert names(result) == ["x", "w", "w.T"]
     data = RNG.random((2, 3), "float32")
-    np.testing.assert_allclose(run(made, data, arrays), data @ params["w"] + data @ params["w"].T, rtol=1e-5)
+    np.testing.assert_allclose(run(result, data, arrays), data @ params["w"] + data @ params["w"].T, rtol=1e-5)
 
 
 def test_a_function_that_others_call_keeps_its_parameters() -> None:
@@ -73,12 +73,14 @@ def test_layers_with_many_zeros_become_sparse(block: tuple[int, int]) -> None:
     x, w, v = relay.var("x", shape=(3, 8)), relay.var("w", shape=(16, 8)), relay.var("v", shape=(4, 16))
     func = Function([x, w, v], relay.nn.dense(relay.nn.relu(relay.nn.dense(x, w)), v))
     params = {"w": mostly_zero((16, 8), block), "v": RNG.random((4, 16), "float32") + 1}
-    made, arrays = ddo.bsr_dense.convert(func, params, block, 0.5)
-    assert names(made) == ["x", "v", "w.data", "w.indices", "w.indptr"]
-    assert relay.testing.count_ops(made) == {"nn.sparse_dense": 1, "nn.relu": 1, "nn.dense": 1}
+    result, arrays = ddo.bsr_dense.convert(func, params, block, 0.5)
+    assert names(result) == ["x", "v", "w.data", "w.indices", "w.indptr"]
+    assert relay.testing.count_ops(result) == {"nn.sparse_dense": 1, "nn.relu": 1, "nn.dense": 1}
     assert arrays["v"] is params["v"]
     data = RNG.random((3, 8), "float32")
-    np.testing.assert_allclose(run(made, data, arrays), np.maximum(data @ params["w"].T, 0) @ params["v"].T, rtol=1e-5)
+    np.testing.assert_allclose(
+        run(result, data, arrays), np.maximum(data @ params["w"].T, 0) @ params["v"].T, rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize("block", [(1, 1), (2, 4), (16, 8)])
@@ -87,13 +89,13 @@ def test_blocks_are_those_of_scipy(block: tuple[int, int]) -> None:
     func = Function([x, w], relay.nn.dense(x, w))
     weight = mostly_zero((16, 8), block)
     params = {"w": weight, "other": weight}
-    found = process_params(func, params, block, 0.0)
-    wanted = sparse.bsr_matrix(weight, blocksize=block)
+    result = process_params(func, params, block, 0.0)
+    expected = sparse.bsr_matrix(weight, blocksize=block)
     assert list(params) == ["other", "w.data", "w.indices", "w.indptr"]
     for part in ("data", "indices", "indptr"):
-        np.testing.assert_array_equal(params[f"w.{part}"], getattr(wanted, part))
-    assert found.weight_name == ["w"]
-    assert found.weight_shape == [[*wanted.data.shape, *wanted.indices.shape, *wanted.indptr.shape]]
+        np.testing.assert_array_equal(params[f"w.{part}"], getattr(expected, part))
+    assert result.weight_name == ["w"]
+    assert result.weight_shape == [[*expected.data.shape, *expected.indices.shape, *expected.indptr.shape]]
 
 
 def test_weights_are_found_in_order_and_misfits_are_told() -> None:

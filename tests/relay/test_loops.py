@@ -29,8 +29,8 @@ def test_a_loop_of_two_variables_sees_what_is_outside(kind: str) -> None:
         [at, count],
         lambda at, count: (relay.multiply(at, base), relay.add(count, relay.const(1))),
     )
-    found = value(kind, loop(relay.const(1), relay.const(0)), 3)
-    assert [int(field) for field in found] == [2187, 7]
+    result = value(kind, loop(relay.const(1), relay.const(0)), 3)
+    assert [int(field) for field in result] == [2187, 7]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -77,5 +77,5 @@ def test_means_come_with_their_spread_as_one_tuple(pair: Callable[..., Any], spr
     mean, around = both
     want = data.mean((0, 2), keepdims=True), spread(data, (0, 2), keepdims=True)
     for got in (value("graph", both.astuple(), data), (value("debug", mean, data), value("debug", around, data))):
-        for found, exact in zip(got, want, strict=True):
-            np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-6)
+        for result, exact in zip(got, want, strict=True):
+            np.testing.assert_allclose(result, exact, rtol=1e-5, atol=1e-6)

@@ -78,6 +78,6 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("misuse", MISUSES)
 def test_a_misuse_is_told_with_its_cure(misuse: str) -> None:
     make, cure = MISUSES[misuse]
-    with pytest.raises(PasslabError) as told:
+    with pytest.raises(PasslabError) as messages:
         make()
-    assert cure in str(told.value)
+    assert cure in str(messages.value)

@@ -88,8 +88,8 @@ def test_hasattr_answers() -> None:
 
 def test_import_loads_nothing() -> None:
     code = "import sys, passlab; print(sorted(m for m in sys.modules if m.partition('.')[0] in ('numpy', 'pandas', 'IPython', 'passlab')))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "['passlab', 'passlab.lazy']"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "['passlab', 'passlab.lazy']"
 
 
 def test_the_table_of_operators() -> None:
@@ -116,9 +116,9 @@ def test_a_published_example_reads_unchanged() -> None:
     ],
 )
 def test_rooms_at_relays_addresses_give_all_their_names(room: str, names: set[str]) -> None:
-    found: dict[str, object] = {}
-    exec(f"from passlab.relay.{room} import *", found)
-    assert names <= found.keys()
+    table: dict[str, object] = {}
+    exec(f"from passlab.relay.{room} import *", table)
+    assert names <= table.keys()
 
 
 def test_a_package_at_two_addresses_is_one_module() -> None:
@@ -130,8 +130,8 @@ def test_a_package_at_two_addresses_is_one_module() -> None:
         "try: import passlab.relay.testing.nothing\n"
         "except ModuleNotFoundError as error: print(error.name)"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["True", "True", "True", "passlab.relay.testing.nothing"]
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["True", "True", "True", "passlab.relay.testing.nothing"]
 
 
 @pytest.mark.parametrize("name", ["const", "Constant", "Expr"])

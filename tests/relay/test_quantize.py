@@ -203,12 +203,12 @@ def test_steps_are_passes_of_their_own() -> None:
     with q.qconfig(skip_conv_layers=None):
         annotated = q.annotate()(q.partition()(net))
         text = str(annotated)
-        found = passlab.transform.InferType()(q.calibrate()(annotated, passlab.transform.PassContext.current()))
-        realized = passlab.transform.InferType()(q.realize()(found))
+        result = passlab.transform.InferType()(q.calibrate()(annotated, passlab.transform.PassContext.current()))
+        realized = passlab.transform.InferType()(q.realize()(result))
     assert text.count("simulated_quantize") == 3  # data, weight, and what leaves the layer
     assert [q.kind2str(kind) for kind in range(4)] == ["identity", "input", "weight", "activation"]
     assert "simulated_quantize" not in str(realized)
-    assert len(found["main"].params) == 1
+    assert len(result["main"].params) == 1
 
 
 def test_only_the_operators_that_are_enabled_take_part() -> None:

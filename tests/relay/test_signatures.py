@@ -59,16 +59,16 @@ def function(path: str) -> Any:
 
 @pytest.mark.parametrize("fact", FACTS, ids=lambda fact: fact.partition("(")[0])
 def test_a_function_has_relays_parameters(fact: str) -> None:
-    found = inspect.signature(function(fact.partition("(")[0])).parameters.values()
-    assert [(p.name, p.default) for p in found] == parameters(fact)
-    assert all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in found)
+    result = inspect.signature(function(fact.partition("(")[0])).parameters.values()
+    assert [(p.name, p.default) for p in result] == parameters(fact)
+    assert all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in result)
 
 
 def test_every_operator_is_in_the_facts_or_has_a_reason() -> None:
     paths = {fact.partition("(")[0] for fact in FACTS}
-    known = {path.replace("qnn.op.", "qnn.") for path in paths}
+    names = {path.replace("qnn.op.", "qnn.") for path in paths}
     rest = [name for name in Op.list_op_names() if not name.startswith(ROOMS_WITHOUT_A_FACE)]
-    assert sorted(set(rest) - known) == sorted(ELSEWHERE)
+    assert sorted(set(rest) - names) == sorted(ELSEWHERE)
 
 
 @pytest.mark.parametrize("fact", [f for f in FACTS if not f.startswith("qnn.")], ids=lambda f: f.partition("(")[0])

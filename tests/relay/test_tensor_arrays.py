@@ -32,18 +32,18 @@ def plain(value: Any) -> Any:
     name = value.constructor.name_hint
     if name not in ("Cons", "Nil"):
         return (name, *(plain(field) for field in value.fields))
-    found = []
+    results = []
     while value.constructor.name_hint == "Cons":
-        found.append(plain(value.fields[0]))
+        results.append(plain(value.fields[0]))
         value = value.fields[1]
-    return found
+    return results
 
 
 def chain(prelude: Prelude, tensors: list[Expr]) -> Expr:
-    made: Expr = prelude.Nil()
+    result: Expr = prelude.Nil()
     for tensor in reversed(tensors):
-        made = prelude.Cons(tensor, made)
-    return made
+        result = prelude.Cons(tensor, result)
+    return result
 
 
 def i32(value: Any) -> Expr:
@@ -144,8 +144,8 @@ def test_scatter_split_and_gather() -> None:
     lengths = relay.var("lengths", shape=(ANY,), dtype="int32")
     value = prelude.get_tensor_ctor("tensor2", "float32")(relay.const(data))
     pieces = prelude.get_global_var("tensor_array_split", "float32")(array, value, lengths)
-    wanted = [("tensor2_float32", piece.tolist()) for piece in np.split(data, [2, 3])]
-    assert run(prelude, pieces, lengths=np.array([2, 1, 3], "int32")) == wanted
+    expected = [("tensor2_float32", piece.tolist()) for piece in np.split(data, [2, 3])]
+    assert run(prelude, pieces, lengths=np.array([2, 1, 3], "int32")) == expected
 
     rows = prelude.get_global_var("tensor_array_unstack_tensor2", "float32")(relay.const(data))
     scatter = prelude.get_global_var("tensor_array_scatter", "float32")
@@ -212,21 +212,21 @@ def test_static_functions_agree_with_numpy() -> None:
     def call(name: str, *args: Expr) -> Any:
         return run(prelude, ops.get_global_var(name)(*args))
 
-    def made(value: np.ndarray[Any, Any], shape: str) -> tuple[str, Any]:
+    def boxed(value: np.ndarray[Any, Any], shape: str) -> tuple[str, Any]:
         return (f"tensor_constructor_float32_{shape}", value.tolist())
 
     pair = chain(prelude, [tensor, ops.get_ctor("tensor_constructor")(relay.const(data + 10))])
     assert call("tensor_get_data", tensor) == data.tolist()
-    assert call("tensor_take", tensor, i32(1), i32(3)) == made(data[1:3], "any_2")
-    assert call("tensor_concatenate", tensor, tensor) == made(np.concatenate([data, data]), "any_2")
-    assert call("tensor_expand_dims", tensor) == made(data[None], "any_4_2")
+    assert call("tensor_take", tensor, i32(1), i32(3)) == boxed(data[1:3], "any_2")
+    assert call("tensor_concatenate", tensor, tensor) == boxed(np.concatenate([data, data]), "any_2")
+    assert call("tensor_expand_dims", tensor) == boxed(data[None], "any_4_2")
     assert call("tensor_array", i32(2)) == [("tensor_nil_float32_4_2",)] * 2
-    assert call("tensor_array_read", pair, i32(1)) == made(data + 10, "4_2")
-    assert call("tensor_array_write", pair, i32(1), tensor) == [made(data, "4_2")] * 2
-    assert call("tensor_array_unstack", relay.const(data)) == [made(row, "2") for row in data]
-    assert call("tensor_array_stack", pair) == made(np.stack([data, data + 10]), "any_4_2")
-    assert call("tensor_array_gather", pair, i32([1, 1, 0])) == made(np.stack([data + 10, data + 10, data]), "any_4_2")
-    assert call("tensor_array_scatter", pair, i32([1]), pair) == [made(data, "4_2")] * 2
+    assert call("tensor_array_read", pair, i32(1)) == boxed(data + 10, "4_2")
+    assert call("tensor_array_write", pair, i32(1), tensor) == [boxed(data, "4_2")] * 2
+    assert call("tensor_array_unstack", relay.const(data)) == [boxed(row, "2") for row in data]
+    assert call("tensor_array_stack", pair) == boxed(np.stack([data, data + 10]), "any_4_2")
+    assert call("tensor_array_gather", pair, i32([1, 1, 0])) == boxed(np.stack([data + 10, data + 10, data]), "any_4_2")
+    assert call("tensor_array_scatter", pair, i32([1]), pair) == [boxed(data, "4_2")] * 2
 
 
 def test_static_split_and_concat_undo_each_other() -> None:

@@ -205,9 +205,9 @@ def test_the_last_of_two_definitions_of_a_name_wins() -> None:
 
 def test_a_constructor_wins_over_an_operator_of_its_name() -> None:
     mod = parse('type T { add(int32), exp } def @f() { (add(1), op"add"(1f, 2f), exp, ctor"exp") }')
-    made, called, nullary, bare = mod["f"].body.fields
-    assert (str(made.op), str(called.op), type(nullary), type(bare).__name__) == ("add", "add", Call, "Constructor")
-    assert (type(made.op).__name__, type(called.op).__name__) == ("Constructor", "Op")
+    result, called, nullary, bare = mod["f"].body.fields
+    assert (str(result.op), str(called.op), type(nullary), type(bare).__name__) == ("add", "add", Call, "Constructor")
+    assert (type(result.op).__name__, type(called.op).__name__) == ("Constructor", "Op")
     assert pretty(parse(pretty(mod))) == pretty(mod)
 
 

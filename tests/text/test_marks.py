@@ -50,8 +50,8 @@ def test_the_text_is_that_of_plain_printing(printed: Printed) -> None:
     ],
 )
 def test_what_is_marked(printed: Printed, kind: str, expected: list[str]) -> None:
-    found = stretches(printed, kind)
-    assert sorted(found) == sorted(expected), found
+    result = stretches(printed, kind)
+    assert sorted(result) == sorted(expected), result
 
 
 def test_marks_nest_and_stay_inside_the_text(printed: Printed) -> None:

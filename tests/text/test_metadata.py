@@ -109,8 +109,8 @@ def test_without_the_section_a_comment_says_so_and_a_table_replaces_it() -> None
     assert "show_meta_data=True" in text
     with pytest.raises(ParseError, match=r"no entry in the meta table for `relay.Constant`"):
         parse_expr(text)
-    given = Constant(ARRAY)
-    assert parse_expr(text, init_meta_table={"relay.Constant": [given]}).body is given
+    value = Constant(ARRAY)
+    assert parse_expr(text, init_meta_table={"relay.Constant": [value]}).body is value
     assert "metadata" not in pretty(function)
 
 
@@ -118,10 +118,10 @@ def test_given_objects_count_behind_those_of_the_text() -> None:
     text = astext(Constant(ARRAY)).replace(
         "meta[relay.Constant][0]", "(meta[relay.Constant][0], meta[relay.Constant][1])"
     )
-    given = Constant(1)
-    pair = parse_expr(text, init_meta_table={"relay.Constant": [given]})
+    value = Constant(1)
+    pair = parse_expr(text, init_meta_table={"relay.Constant": [value]})
     assert pair.fields[0].data.shape == (2, 3)
-    assert pair.fields[1] is given
+    assert pair.fields[1] is value
 
 
 DEVICES = [

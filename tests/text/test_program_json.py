@@ -111,9 +111,9 @@ DENSE = (
 
 def test_a_file_with_fewer_fields_as_older_releases_wrote_it_is_read() -> None:
     mod = ir.load_json(graph(*DENSE[:15], fields("relay.attrs.DenseAttrs", out_dtype="float32", units=13), *DENSE[16:]))
-    wanted = 'def @main(%x: Tensor[(3, 3), float32]) { nn.dense(%x, %x, units=3, out_dtype="float32") }'
+    expected = 'def @main(%x: Tensor[(3, 3), float32]) { nn.dense(%x, %x, units=3, out_dtype="float32") }'
     assert isinstance(mod, IRModule)
-    assert_structural_equal(infer_module(mod), infer_module(parse(wanted)))
+    assert_structural_equal(infer_module(mod), infer_module(parse(expected)))
 
 
 def test_deep_programs_are_written_and_read_without_recursion() -> None:
@@ -124,7 +124,7 @@ def test_deep_programs_are_written_and_read_without_recursion() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("argument", "message"),
     [
         ("{", "malformed JSON"),
         ("[]", "malformed JSON of a program"),
@@ -133,9 +133,9 @@ def test_deep_programs_are_written_and_read_without_recursion() -> None:
         (graph({"type_key": "Op", "repr_str": "nn.dens"}), "nn.dens"),
     ],
 )
-def test_what_is_no_program_is_told(given: str, message: str) -> None:
+def test_what_is_no_program_is_told(argument: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
-        ir.load_json(given)
+        ir.load_json(argument)
 
 
 def test_objects_that_no_file_can_hold_are_refused() -> None:

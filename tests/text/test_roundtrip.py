@@ -173,12 +173,12 @@ class Programs:
         """Return an expression over the nodes of `pool`, which holds what is in scope and gains what is made."""
         rng = self.rng
         if depth <= 0 or rng.random() < 0.3:
-            made = rng.choice(pool) if pool and rng.random() < 0.8 else self.constant()
+            value = rng.choice(pool) if pool and rng.random() < 0.8 else self.constant()
         else:
-            made = getattr(self, f"_{rng.choice(KINDS)}")(depth - 1, pool)
+            value = getattr(self, f"_{rng.choice(KINDS)}")(depth - 1, pool)
         if rng.random() < 0.5:
-            pool.append(made)
-        return made
+            pool.append(value)
+        return value
 
     def _call(self, depth: int, pool: list[Expr]) -> Expr:
         callee: Expr = self.rng.choice(
@@ -224,9 +224,9 @@ class Programs:
         self.type_vars += type_params
         params = [self.var() for _ in range(rng.randrange(3))]
         result = self.type() if rng.random() < 0.5 else None
-        made = Function(params, self.expr(depth, [*pool, *params]), result, type_params, self.attrs())
+        output = Function(params, self.expr(depth, [*pool, *params]), result, type_params, self.attrs())
         del self.type_vars[len(self.type_vars) - len(type_params) :]
-        return made
+        return output
 
     def _match(self, depth: int, pool: list[Expr]) -> Expr:
         clauses = []

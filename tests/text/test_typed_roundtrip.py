@@ -44,11 +44,11 @@ def test_twenty_thousand_typed_programs_read_back(start: int) -> None:
 
 
 def test_they_use_every_construct() -> None:
-    found: set[str] = set()
+    names: set[str] = set()
     for seed in range(200):
         mod = module(seed)
-        found |= constructs(mod, post_order(*mod.functions.values()))
-    assert found >= {
+        names |= constructs(mod, post_order(*mod.functions.values()))
+    assert names >= {
         "Call", "Constant", "Constructor", "Function", "GlobalVar", "If", "Let", "Match", "Op", "RefCreate", "RefRead",
         "RefWrite", "Tuple", "TupleGetItem", "Var", "PatternConstructor", "PatternTuple", "PatternVar",
         "PatternWildcard", "complete=True", "complete=False", "generic", "attributes", "TensorType", "TupleType",

@@ -52,7 +52,7 @@ class Everything(Writer):
             return way(ty, size * 2 // 3, scope)
         return super().expr(ty, size, scope)
 
-    def made(self, ty: Type, size: int, scope: Scope) -> Expr:
+    def build(self, ty: Type, size: int, scope: Scope) -> Expr:
         if isinstance(ty, TypeCall) and (not size or self.random.random() < 0.3):
             var = Var("none", ty)  # nothing else may say what it is a list of
             return Let(var, Call(NIL, []), var)
@@ -60,7 +60,7 @@ class Everything(Writer):
             return Call(CONS, [self.expr(ty.args[0], size // 2, scope), self.expr(ty, size // 2, scope)])
         if ty is VECTOR and size > 3 and self.random.random() < 0.5:
             return self.operator(size, scope)
-        return super().made(ty, size, scope)
+        return super().build(ty, size, scope)
 
     def operator(self, size: int, scope: Scope) -> Expr:
         """A vector made by an operator with attributes, or with several results."""
@@ -124,7 +124,7 @@ class Everything(Writer):
 def module(seed: int) -> IRModule:
     """Return a typed module: two functions with parameters of random types, and the generic ones of the library."""
     writer = Everything(seed)
-    made: dict[str, Function] = {}
+    table: dict[str, Function] = {}
     for name in ("main", "other"):
         params = [writer.var(writer.ty()) for _ in range(writer.random.randrange(3))]
         types = [p.type_annotation or VECTOR for p in params]
@@ -132,22 +132,22 @@ def module(seed: int) -> IRModule:
         unknown = Var("unknown", UNKNOWN)
         scope: Scope = dict(zip(params, types, strict=True))
         result = writer.expr(writer.ty(), writer.random.choice((3, 5, 8, 12)), scope)
-        made[name] = Function([*params, unknown], Tuple([result, make("add", unknown, unknown)]))
-    return infer_module(LIBRARY.with_functions(made))
+        table[name] = Function([*params, unknown], Tuple([result, make("add", unknown, unknown)]))
+    return infer_module(LIBRARY.with_functions(table))
 
 
 def constructs(mod: IRModule, order: Iterable[Expr]) -> set[str]:
     """Return the names of the classes of nodes, patterns and types that programs use."""
-    found = {type(node).__name__ for node in order}
+    names = {type(node).__name__ for node in order}
     for node in order:
         if isinstance(node, Match):
-            found |= {type(clause.lhs).__name__ for clause in node.clauses} | {f"complete={node.complete}"}
+            names |= {type(clause.lhs).__name__ for clause in node.clauses} | {f"complete={node.complete}"}
         if isinstance(node, Function):
-            found |= {"generic"} if node.type_params else set()
-            found |= {"attributes"} if len(node.attrs) else set()
+            names |= {"generic"} if node.type_params else set()
+            names |= {"attributes"} if len(node.attrs) else set()
         if isinstance(node, Var) and node.checked_type_ is not None:
-            found.add(type(node.checked_type_).__name__)
-    return found
+            names.add(type(node.checked_type_).__name__)
+    return names
 
 
 __all__ = ["constructs", "module"]

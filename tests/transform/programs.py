@@ -33,11 +33,11 @@ def sum_with_constant() -> IRModule:
 
 def operators(mod: IRModule, name: str = "main") -> list[str]:
     """The operators applied in a chain, the first applied first."""
-    found, node = [], mod[name].body
+    result, node = [], mod[name].body
     while isinstance(node, Call):
-        found.append(node.op.name)
+        result.append(node.op.name)
         node = node.args[0]
-    return found[::-1]
+    return result[::-1]
 
 
 def replacing(old: str, new: str, **options: Any) -> Any:

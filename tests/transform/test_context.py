@@ -89,11 +89,11 @@ def test_current_inside_enter_and_exit_hooks_is_the_outer_context():
 
 
 def in_thread(work):
-    found = []
-    thread = threading.Thread(target=lambda: found.append(work()))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(work()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 def test_each_thread_has_its_own_stack_and_default_context():

@@ -56,9 +56,9 @@ def test_options_by_position_and_by_keyword():
 
 
 def test_options_never_change():
-    made = Sample()
+    result = Sample()
     with pytest.raises(dataclasses.FrozenInstanceError):
-        made.depth = 4
+        result.depth = 4
 
 
 def test_only_what_differs_from_the_default_is_shown():

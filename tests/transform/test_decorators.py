@@ -49,9 +49,9 @@ def test_a_function_becomes_a_pass(decorator, base):
 
 @BOTH
 def test_given_directly_the_pass_comes_back_without_a_second_call(decorator, base):
-    made = decorator(lambda *a: a[0], 1, "Named", ("InferType",))
-    assert isinstance(made, base)
-    assert (made.info.name, made.info.required) == ("Named", ["InferType"])
+    pass_ = decorator(lambda *a: a[0], 1, "Named", ("InferType",))
+    assert isinstance(pass_, base)
+    assert (pass_.info.name, pass_.info.required) == ("Named", ["InferType"])
 
 
 @BOTH

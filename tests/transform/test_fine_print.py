@@ -43,10 +43,10 @@ def test_a_function_pass_must_not_leave_free_type_variables():
     assert bound(chain("exp"))["main"].type_params == (a,)
 
 
-@pytest.mark.parametrize("made", [idle("P"), Sequential([idle("P")], name="P"), get_pass("InferType")])
-def test_every_kind_of_pass_refuses_a_function(made):
-    with pytest.raises(PassTypeError, match=f"the pass `{made.info.name}` runs on a module"):
-        made(chain("exp")["main"])
+@pytest.mark.parametrize("value", [idle("P"), Sequential([idle("P")], name="P"), get_pass("InferType")])
+def test_every_kind_of_pass_refuses_a_function(value):
+    with pytest.raises(PassTypeError, match=f"the pass `{value.info.name}` runs on a module"):
+        value(chain("exp")["main"])
 
 
 def test_a_module_pass_may_return_another_module_and_its_types_are_left_alone():

@@ -38,8 +38,8 @@ def test_every_length_gives_what_its_own_program_gives(rows: int, auto_pad: bool
 
 
 def test_there_is_a_version_for_each_bucket_and_one_for_the_rest() -> None:
-    given = parse(DENSE)
-    mod = transform.FlexibleShapeDispatch(buckets=[1, 8])(given)
+    module = parse(DENSE)
+    mod = transform.FlexibleShapeDispatch(buckets=[1, 8])(module)
     assert sorted(name for name, _ in mod.items()) == ["main", "main_1", "main_8", "main_any"]
     assert [str(mod[name].ret_type) for name in ("main_8", "main_any", "main")] == [
         "Tensor[(8, 2), float32]",
@@ -47,7 +47,7 @@ def test_there_is_a_version_for_each_bucket_and_one_for_the_rest() -> None:
         "Tensor[(?, 2), float32]",
     ]
     assert well_formed(mod)
-    assert [name for name, _ in given.items()] == ["main"]
+    assert [name for name, _ in module.items()] == ["main"]
 
 
 def test_only_the_bucket_that_fits_is_run() -> None:

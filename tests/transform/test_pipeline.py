@@ -69,18 +69,18 @@ def test_what_texts_mean(text, expected):
     ],
 )  # fmt: skip
 def test_options_are_python_literals(text, value):
-    (made,) = read(f"Options(x={text})").passes
-    assert made.named == {"x": value}
+    (result,) = read(f"Options(x={text})").passes
+    assert result.named == {"x": value}
 
 
 def test_positional_and_named_options():
-    (made,) = read("Options(1, 'two', three=3,)").passes
-    assert (made.positional, made.named) == ((1, "two"), {"three": 3})
+    (result,) = read("Options(1, 'two', three=3,)").passes
+    assert (result.positional, result.named) == ((1, "two"), {"three": 3})
 
 
 def test_options_of_a_pipeline():
-    made = read("Sequential(A, name='mine', opt_level=2, required=['InferType'])")
-    assert (made.info.name, made.info.opt_level, made.info.required) == ("mine", 2, ["InferType"])
+    text = read("Sequential(A, name='mine', opt_level=2, required=['InferType'])")
+    assert (text.info.name, text.info.opt_level, text.info.required) == ("mine", 2, ["InferType"])
 
 
 @pytest.mark.parametrize(
@@ -154,11 +154,11 @@ def test_whatever_is_written_ends_in_a_passlab_error(text):
     ],
 )
 def test_what_is_written_reads_back(text, expected):
-    made = read(text)
-    assert made.as_text() == expected
-    again = read(made.as_text())
+    content = read(text)
+    assert content.as_text() == expected
+    again = read(content.as_text())
     assert again.as_text() == expected
-    assert str(again) == str(made)
+    assert str(again) == str(content)
 
 
 def test_as_pass_takes_passes_texts_and_lists():

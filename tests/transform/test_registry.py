@@ -30,9 +30,9 @@ def clean():
 
 
 def test_a_pass_is_made_by_name_with_options():
-    made = get_pass("PrintIR", header="here")
-    assert isinstance(made, ModulePass)
-    assert made.header == "here"
+    pass_ = get_pass("PrintIR", header="here")
+    assert isinstance(pass_, ModulePass)
+    assert pass_.header == "here"
     assert get_pass("relay._transform.PrintIR").info.name == "PrintIR"
 
 

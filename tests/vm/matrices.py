@@ -69,15 +69,15 @@ def values(mod: passlab.IRModule, ty: str, depth: int = 3) -> list[object]:
     constructors = {name: mod.find_constructor(name) for fields in CONSTRUCTORS.values() for name in fields}
 
     @cache
-    def made(ty: str, depth: int) -> list[object]:
+    def values_of(ty: str, depth: int) -> list[object]:
         if ty in TUPLES:
-            return list(product(*[made(f, depth) for f in TUPLES[ty]]))
+            return list(product(*[values_of(f, depth) for f in TUPLES[ty]]))
         if depth == 0:
             return []
         return [
             ADTValue(constructors[name], parts)
             for name, fields in CONSTRUCTORS[ty].items()
-            for parts in product(*[made(f, depth - 1) for f in fields])
+            for parts in product(*[values_of(f, depth - 1) for f in fields])
         ]
 
-    return made(ty, depth)
+    return values_of(ty, depth)

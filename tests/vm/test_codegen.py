@@ -65,8 +65,8 @@ def test_a_function_that_only_reshapes_copies_nothing(rows, more, body, count):
     code = [i.opcode for i in exe.function("main").instructions]
     assert code.count(Opcode.RESHAPE_TENSOR) == count
     x = np.arange(128, dtype="float32").reshape(8, 16)
-    made = VirtualMachine(exe).run(x, *([np.array([32, 2, 2])] if more else []))
-    assert np.array_equal(made, x.reshape(32, 2, 2))
+    result = VirtualMachine(exe).run(x, *([np.array([32, 2, 2])] if more else []))
+    assert np.array_equal(result, x.reshape(32, 2, 2))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", ml_dtypes.bfloat16])
@@ -84,9 +84,9 @@ def test_equal_constants_stand_once(dtype):
     exe = compile(IRModule.from_expr(Function([], Tuple(fields))))
     assert len(exe.constants) == 3
     result = VirtualMachine(exe).run()
-    for field, made in zip(fields, result, strict=True):
-        assert made.dtype == field.data.dtype
-        assert made.tobytes() == field.data.tobytes()
+    for field, output in zip(fields, result, strict=True):
+        assert output.dtype == field.data.dtype
+        assert output.tobytes() == field.data.tobytes()
 
 
 def test_zeros_of_both_signs_and_kinds_of_nan_stay_apart():

@@ -88,7 +88,7 @@ def test_the_ends_hold(down):
 
 # ---------------------------------------------------------------- where it stops
 @pytest.mark.parametrize(
-    ("wanted", "holds"),
+    ("word", "holds"),
     [
         ("subtract", lambda i: "subtract" in i.operators),
         ("invoke", lambda i: i.instruction.startswith("invoke ")),
@@ -98,9 +98,9 @@ def test_the_ends_hold(down):
         ("line 3", lambda i: any(s.line == 3 for s in i.spans)),
     ],
 )
-def test_breakpoints_stop_where_they_say_both_ways(down, wanted, holds):
-    stop = down.breakpoint(wanted)
-    hits = down.query(wanted)
+def test_breakpoints_stop_where_they_say_both_ways(down, word, holds):
+    stop = down.breakpoint(word)
+    hits = down.query(word)
     assert hits
     assert all(holds(down.trace[i]) for i in hits)
     forwards = []
@@ -129,7 +129,7 @@ def test_values_are_asked_by_name_and_by_predicate(logarithm):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "hint"),
+    ("word", "hint"),
     [
         ("nn.dnse", "did you mean `nn.dense`"),
         ("nn.conv2d", "the program uses"),
@@ -137,9 +137,9 @@ def test_values_are_asked_by_name_and_by_predicate(logarithm):
         ("@main:99", "0 to"),
     ],
 )
-def test_a_breakpoint_that_is_nowhere_says_what_there_is(logarithm, wanted, hint):
+def test_a_breakpoint_that_is_nowhere_says_what_there_is(logarithm, word, hint):
     with pytest.raises(RunError, match=hint):
-        logarithm.breakpoint(wanted)
+        logarithm.breakpoint(word)
     assert not logarithm.breakpoints
 
 
@@ -152,11 +152,11 @@ def test_breakpoints_watches_and_questions_change_nothing(logarithm):
 
 
 def test_a_breakpoint_is_deleted(logarithm):
-    made = logarithm.breakpoint("nn.dense")
-    logarithm.delete(made)
+    result = logarithm.breakpoint("nn.dense")
+    logarithm.delete(result)
     assert logarithm.continue_().ended
     with pytest.raises(RunError, match="no breakpoint"):
-        logarithm.delete(made)
+        logarithm.delete(result)
 
 
 # ---------------------------------------------------------------- where values come from
@@ -173,9 +173,9 @@ def test_a_nan_is_followed_to_where_it_was_born(logarithm):
 def test_a_parameter_comes_from_its_caller_and_a_result_from_its_function(down):
     down.breakpoint("@down")
     down.continue_(), down.continue_()
-    given = down.writer("i")
-    assert given.instruction.startswith("invoke")
-    (source,) = given.inputs
+    write = down.writer("i")
+    assert write.instruction.startswith("invoke")
+    (source,) = write.inputs
     assert int(source.value) == int(down.register("i")) == 3
     back = down.finish().just_written[0]
     assert down.writer(back).instruction.startswith("ret")
@@ -261,9 +261,9 @@ def test_a_fork_in_the_middle_of_many_calls_returns_through_all_of_them():
 # ---------------------------------------------------------------- the terminal
 def test_the_terminal_steps_by_letters(logarithm):
     lines = iter(["b nn.softmax", "c", "p $nope", "r", "S 2", "o 999", "k", "m", "i", "h", "g 3", "x", "s 2", "f", "q"])
-    told: list[str] = []
-    interact(logarithm, lambda prompt: next(lines), told.append)
-    text = "\n".join(told)
+    results: list[str] = []
+    interact(logarithm, lambda prompt: next(lines), results.append)
+    text = "\n".join(results)
     assert "stopped: breakpoint 1: nn.softmax" in text
     assert "there is no register `$nope`" in text
     assert "there is no command `x`" in text
@@ -293,19 +293,19 @@ def test_the_terminal_takes_words_and_counts(logarithm, lines, at):
 
 
 def test_the_terminal_finds_where_a_nan_was_born(logarithm):
-    _, told = answers(logarithm, "b nn.softmax", "c", "t", "y", "p", "a nn.dense", "a nan")
-    assert "it was born in `log`" in told[2]
-    assert "FuseOps" in told[2]
+    _, messages = answers(logarithm, "b nn.softmax", "c", "t", "y", "p", "a nn.dense", "a nan")
+    assert "it was born in `log`" in messages[2]
+    assert "FuseOps" in messages[2]
     assert logarithm.now.operators == ["subtract", "log"]
-    assert "input: log" in told[3]
-    assert told[4].startswith("$5 = float32[2, 4] 0.5 .. 3")
-    assert told[5] == "1 instant: 5"
-    assert told[6].startswith("2 instants: ")
+    assert "input: log" in messages[3]
+    assert messages[4].startswith("$5 = float32[2, 4] 0.5 .. 3")
+    assert messages[5] == "1 instant: 5"
+    assert messages[6].startswith("2 instants: ")
 
 
 def test_the_terminal_forks_and_comes_back(logarithm):
-    session, told = answers(logarithm, "b nn.softmax", "c", "e $9 [[1], [2]]", "3s")
-    assert "another result" in told[2]
+    session, messages = answers(logarithm, "b nn.softmax", "c", "e $9 [[1], [2]]", "3s")
+    assert "another result" in messages[2]
     assert session.prompt == "(fork 3) "
     assert np.allclose(session.dbg.trace.result, 0.25)
     session.command("u")
@@ -339,9 +339,9 @@ def test_the_interrupt_key_does_not_end_the_terminal(logarithm):
             return key
         raise key
 
-    told: list[str] = []
-    interact(logarithm, read, told.append)
-    assert "q leaves" in told
+    results: list[str] = []
+    interact(logarithm, read, results.append)
+    assert "q leaves" in results
     assert logarithm.at == 1
 
 

@@ -146,11 +146,11 @@ def opcodes(text: str, name: str = "main") -> Counter[str]:
 
 
 def test_a_tag_is_read_once_and_the_last_constructor_is_not_tested():
-    found = opcodes("""
+    codes = opcodes("""
         type Color { Red, Green, Blue }
         def @main(%c: Color[]) -> int32 { match (%c) { Red => 1, Green => 2, Blue => 3 } }
     """)
-    assert (found["get_tag"], found["if"], found["fatal"]) == (1, 2, 0)
+    assert (codes["get_tag"], codes["if"], codes["fatal"]) == (1, 2, 0)
 
 
 def test_the_listing_of_a_match_with_shared_arms():
@@ -284,8 +284,8 @@ def value(exe, name: str):
 
 
 def test_what_an_arm_never_reads_is_not_taken_out():
-    found = opcodes("""
+    codes = opcodes("""
         type Shape { Circle(float32), Box(float32, float32), Point }
         def @main(%s: Shape[]) -> float32 { match (%s) { Circle(%r) => 1f, Box(%w, %h) => %h, Point => 0f } }
     """)
-    assert (found["get_field"], found["get_tag"]) == (1, 1)
+    assert (codes["get_field"], codes["get_tag"]) == (1, 1)

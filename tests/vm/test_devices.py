@@ -46,14 +46,14 @@ def test_each_part_goes_where_it_belongs():
 
 @pytest.mark.parametrize("memory", [None, "naive", "pooled"])
 def test_a_program_on_two_devices_computes_what_it_says(memory, rng):
-    mod, wanted = two_devices()
+    mod, expected = two_devices()
     x, y = rng.random(2, "float32"), rng.random(2, "float32")
     vm = VirtualMachine(compile(mod), [cpu(0), cpu(1)], memory)
-    np.testing.assert_allclose(vm.run(x, y), wanted(x, y), rtol=1e-6)
+    np.testing.assert_allclose(vm.run(x, y), expected(x, y), rtol=1e-6)
 
 
 def test_devices_go_through_a_file(rng):
-    mod, wanted = two_devices(cuda(1))
+    mod, expected = two_devices(cuda(1))
     exe = compile(mod)
     loaded = Executable.load_exec(*exe.save())
     assert loaded.bytecode == exe.bytecode
@@ -61,7 +61,7 @@ def test_devices_go_through_a_file(rng):
     assert loaded.const_device_indexes == exe.const_device_indexes
     assert loaded.kernel_devices == exe.kernel_devices
     x, y = rng.random(2, "float32"), rng.random(2, "float32")
-    np.testing.assert_allclose(VirtualMachine(loaded).run(x, y), wanted(x, y), rtol=1e-6)
+    np.testing.assert_allclose(VirtualMachine(loaded).run(x, y), expected(x, y), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -108,10 +108,10 @@ def test_arrays_move_inside_values_and_what_is_shared_stays_shared():
     a, b = np.zeros(1), np.ones(1)
     shared = (a, "name")
     value = (shared, (shared, b))
-    made = move_arrays(value, lambda v: v + 1, np.ndarray)
-    assert made[0] is made[1][0]
-    assert made[0][0][0] == 1
-    assert made[1][1][0] == 2
+    result = move_arrays(value, lambda v: v + 1, np.ndarray)
+    assert result[0] is result[1][0]
+    assert result[0][0][0] == 1
+    assert result[1][1][0] == 2
     assert move_arrays(value, lambda v: v, np.ndarray) is value
     deep = ()
     for _ in range(100_000):

@@ -36,9 +36,9 @@ def test_operators_in_place_write_over_their_inputs_without_harm(name, dtype):
         inputs = [numbers(dtype, 4, 5) for _ in range(count)]
         expected = spec.kernel(attrs, *[i.copy() for i in inputs])
         assert expected.dtype == dtype
-        made = spec.kernel(attrs, *inputs, out=inputs[over])
-        assert made is inputs[over]
-        np.testing.assert_array_equal(made, expected)
+        result = spec.kernel(attrs, *inputs, out=inputs[over])
+        assert result is inputs[over]
+        np.testing.assert_array_equal(result, expected)
     same = [numbers(dtype, 4, 5)] * count
     expected = spec.kernel(attrs, *[i.copy() for i in same])
     np.testing.assert_array_equal(spec.kernel(attrs, *same, out=same[0]), expected)
@@ -88,9 +88,9 @@ def test_blocks_change_no_bit_and_no_input(program, block, monkeypatch):
     for i, value in enumerate(args):
         graph.set_input(i, value)
     graph.run()
-    made = vm.run(*args)
+    result = vm.run(*args)
     for i, want in enumerate(expected):
-        np.testing.assert_array_equal(made[i] if isinstance(made, tuple) else made, want)
+        np.testing.assert_array_equal(result[i] if isinstance(result, tuple) else result, want)
         np.testing.assert_array_equal(graph.get_output(i), want)
     for before, after in zip(kept, args, strict=True):
         np.testing.assert_array_equal(before, after)

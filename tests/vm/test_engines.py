@@ -60,16 +60,16 @@ TEXTS = {name: (text, make(np.random.default_rng(0))) for name, (text, make) in 
 }  # fmt: skip
 
 
-def told(value: object) -> object:
+def plain(value: object) -> object:
     """A result as plain data that can be compared."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, tuple):
-        return tuple(told(v) for v in value)
+        return tuple(plain(v) for v in value)
     if isinstance(value, ADTValue):
-        return value.tag, tuple(told(v) for v in value.fields)
+        return value.tag, tuple(plain(v) for v in value.fields)
     if isinstance(value, VMClosure):
-        return value.func_index, tuple(told(v) for v in value.captured)
+        return value.func_index, tuple(plain(v) for v in value.captured)
     return value
 
 
@@ -80,12 +80,12 @@ def outcome(machine: Machine, args: list[object], stepping: bool, first: int = 0
         if stepping:
             for _ in range(limits.current().instructions):
                 if not machine.step():
-                    return told(machine.result), machine.executed
+                    return plain(machine.result), machine.executed
         for _ in range(first):
             if not machine.step():
-                return told(machine.result), machine.executed
+                return plain(machine.result), machine.executed
         result = machine._has_finished() if stepping else machine.run()
-        return told(result), machine.executed
+        return plain(result), machine.executed
     except PasslabError as error:
         return type(error), str(error)
 
@@ -160,10 +160,10 @@ def argument(ty: Type, rng: np.random.Generator) -> object:
     if isinstance(ty, TupleType):
         return tuple(argument(t, rng) for t in ty.fields)
     if isinstance(ty, TypeCall):
-        made = ADTValue(NIL, ())
+        value = ADTValue(NIL, ())
         for _ in range(3):
-            made = ADTValue(CONS, (argument(ty.args[0], rng), made))
-        return made
+            value = ADTValue(CONS, (argument(ty.args[0], rng), value))
+        return value
     raise VerifyError(f"no argument of {type(ty).__name__}")
 
 

@@ -24,10 +24,10 @@ def vm(request):
 
 
 def fails_with(error):
-    def told(value):
+    def listen(value):
         raise error
 
-    return told
+    return listen
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_shape_that_does_not_fit_is_told_where_it_happens():
     vm = VirtualMachine(compile(passlab.parse(text)))
     with pytest.raises(passlab.errors.PasslabError) as caught:
         vm.run(X, np.ones(3, "float32"))
-    told = str(caught.value)
-    assert "exp(%x) + %y" in told
-    assert "in @main, instruction" in told
+    messages = str(caught.value)
+    assert "exp(%x) + %y" in messages
+    assert "in @main, instruction" in messages
     assert vm.run(X, X).shape == (4,)
 
 

@@ -113,8 +113,8 @@ def hold(name: str, count: int, seed: int, monkeypatch) -> None:
     refused = 0
     for _ in range(count):
         try:
-            made = damaged(data, rng)
-            exe = Executable.load_exec(resealed(made) if rng.random() < 0.5 else made, lib)
+            result = damaged(data, rng)
+            exe = Executable.load_exec(resealed(result) if rng.random() < 0.5 else result, lib)
             with limits.override(instructions=2000, frames=50, tensor_bytes=10**7):
                 VirtualMachine(exe).run(*make(np.random.default_rng(0)))
         except PasslabError:
@@ -182,10 +182,10 @@ def test_damaged_constants_are_refused(tmp_path, rng):
 def test_late_constants_are_arrays(rng):
     exe = compile(passlab.parse(NET), params={"w": rng.random((4, 8), "float32")})
     x = rng.random((2, 8), "float32")
-    wanted = VirtualMachine(exe).run(x)
+    expected = VirtualMachine(exe).run(x)
     late = exe.get_late_bound_consts(1)
     for bad in (None, "x", [object()], (1, 2), lambda: 1):
         with pytest.raises(RunError, match="const_"):
             exe.load_late_bound_consts_from_map({**late, "const_0": bad})
     exe.load_late_bound_consts_from_map({n: a.astype(a.dtype.newbyteorder(">")) for n, a in late.items()})
-    np.testing.assert_array_equal(VirtualMachine(exe).run(x), wanted)
+    np.testing.assert_array_equal(VirtualMachine(exe).run(x), expected)

@@ -93,5 +93,5 @@ def test_long_chains_of_views_and_sums_run(count: int) -> None:
     body = f"%0 = add(%x, 1f);{''.join(steps)} add(%{count}, 1f)"
     value = make_kernel(kernel(f"def @main(%x: Tensor[(4, 2), float32]) {{ {body} }}")).value
     assert value is not None
-    made = value(np.zeros((4, 2), "float32"))
-    assert made.reshape(-1).tolist() == [2] * 8
+    result = value(np.zeros((4, 2), "float32"))
+    assert result.reshape(-1).tolist() == [2] * 8

@@ -49,18 +49,18 @@ def hoard(size: int) -> str:
 
 def ends(exe, args: list[object]) -> set[str]:
     """How a run ends with each engine and allocator."""
-    found = set()
+    names = set()
     for allocator in (None, Allocator(), PooledAllocator()):
         for stepping in (True, False):
             end = outcome(Machine(exe, allocator), args, stepping)
-            found.add(
+            names.add(
                 "limit"
                 if end[0] is LimitError and "live_bytes" in end[1]
                 else "error"
                 if isinstance(end[0], type)
                 else "value"
             )
-    return found
+    return names
 
 
 @pytest.mark.parametrize("size", [30, 5_000, 20_000])
@@ -93,9 +93,9 @@ def test_a_stopped_run_says_where_and_the_machine_runs_again():
     x = np.zeros(20_000, "float32")
     with limits.override(live_bytes=10 * x.nbytes), pytest.raises(LimitError, match="live_bytes") as caught:
         vm.run(np.int32(50), x)
-    told = str(caught.value)
-    assert "%x + 1f" in told
-    assert "in @hoard, instruction" in told
+    text = str(caught.value)
+    assert "%x + 1f" in text
+    assert "in @hoard, instruction" in text
     assert vm.run(np.int32(3), x).fields[0].tolist() == [3] * 20_000
 
 

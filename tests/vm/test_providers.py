@@ -151,8 +151,8 @@ def convolution(kind, ending):
     text = f"def @main(%x: {IMAGE}, %w: Tensor[{shape}, float32]) {{ {operator}(%x, %w, {attrs}) }}"
     size = passlab.transform.InferType()(passlab.parse(text))["main"].ret_type.concrete_shape
     types = {"w": shape, "b": (size[1], 1, 1), "r": size}
-    given = ", ".join(f"%{name}: Tensor[{sizes}, float32]" for name, sizes in types.items())
-    text = f"def @main(%x: {IMAGE}, {given}) {{ %0 = {operator}(%x, %w, {attrs}); {ENDINGS[ending]} }}"
+    parameters = ", ".join(f"%{name}: Tensor[{sizes}, float32]" for name, sizes in types.items())
+    text = f"def @main(%x: {IMAGE}, {parameters}) {{ %0 = {operator}(%x, %w, {attrs}); {ENDINGS[ending]} }}"
     arrays = {name: rng.standard_normal(sizes).astype("float32") for name, sizes in types.items()}
     return passlab.parse(text), arrays, rng.standard_normal((2, 6, 9, 8)).astype("float32")
 
@@ -215,12 +215,12 @@ class TestOneDnn:
         pytest.importorskip("torch")
         from passlab.vm.kernels.onednn import Remembered
 
-        made = []
-        remember = Remembered(lambda array: made.append(1) or array.sum())
+        results = []
+        remember = Remembered(lambda array: results.append(1) or array.sum())
         array = np.ones(3)
-        assert [remember(array), remember(array), len(made)] == [3, 3, 2]  # it may be written to
+        assert [remember(array), remember(array), len(results)] == [3, 3, 2]  # it may be written to
         array.flags.writeable = False
-        assert [remember(array), remember(array), len(made), len(remember.entries)] == [3, 3, 3, 1]
+        assert [remember(array), remember(array), len(results), len(remember.entries)] == [3, 3, 3, 1]
         assert remember(array[:2]) == 2  # a part of an array may belong to one that is written to
         del array
         assert not remember.entries

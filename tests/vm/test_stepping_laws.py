@@ -27,8 +27,8 @@ def assert_laws(seed: int) -> None:
     assert same_values(machine.result, trace.result)
     bounded = Trace.record(exe, program.args, memory=1)
     dbg = vm.Debugger(trace)
-    for wanted in ("nan", "ret", "@main"):
-        dbg.breakpoint(wanted)
+    for expected in ("nan", "ret", "@main"):
+        dbg.breakpoint(expected)
     for _ in range(3):
         start = dbg.goto(random.randrange(len(trace) + 1))
         assert start.same_state(bounded[start.number]), program.text

@@ -167,9 +167,9 @@ def @main(%n: int32) -> int32 { @times(fn (%x: int32) -> int32 { %x + %n }, %n, 
 def test_a_look_into_a_long_run_runs_little_again_and_finds_what_was_there(text, rng):
     trace = Trace.record(passlab.parse(text), [np.int32(600)])
     assert trace.log.segments[1].quick
-    wanted = set(rng.integers(0, len(trace), 25).tolist())
+    expected = set(rng.integers(0, len(trace), 25).tolist())
     for instant, machine in stepped(trace):
-        if instant not in wanted:
+        if instant not in expected:
             continue
         here = trace[instant]
         for frame, (number, pc) in zip(reversed(machine.frames), trace.frames_at(instant)[:40], strict=False):

@@ -42,8 +42,8 @@ def reusing_memory(exe: Executable, kernel: int) -> Executable:
         Instruction(Opcode.INVOKE_PACKED, kernel, 1, (4, 4)),
         Instruction(Opcode.RET, 5),
     )
-    made = type(function)("main", ("x",), code, 6, (0,))
-    return Executable((made,), exe.constants, exe.kernel_names, exe.kernel_functions)
+    result = type(function)("main", ("x",), code, 6, (0,))
+    return Executable((result,), exe.constants, exe.kernel_names, exe.kernel_functions)
 
 
 def same_registers(machine_value: object, traced: object) -> bool:

@@ -1,6 +1,7 @@
 // What one asks in an explorer: how this recording differs from another one, and what another pipeline would do.
 import { ComparePane } from "./comparepane.js";
 import { button, el } from "./dom.js";
+import { listenTo } from "./selection.js";
 import { PipelineEditor } from "./whatif.js";
 
 const OWN = "this recording";
@@ -27,10 +28,7 @@ export class Asking {
     this.buttons = this.asks ? [this.with, this.compare, this.whatIf] : (model.get("comparison") || {}).rows ? [this.compare] : [];
     this.pane.element.hidden = this.with.hidden = true;
     this.pane.element.prepend(this.editor.element);
-    this.heard = (/** @type {any} */ message) => this.hear(message);
-    this.answered = () => this.showAnswer();
-    model.on("msg:custom", this.heard);
-    model.on("change:comparison", this.answered);
+    this.leaveModel = listenTo(model, { "msg:custom": (message) => this.hear(message), "change:comparison": () => this.showAnswer() });
   }
 
   /** @param {any} message */
@@ -125,8 +123,7 @@ export class Asking {
   }
 
   close() {
-    this.model.off("msg:custom", this.heard);
-    this.model.off("change:comparison", this.answered);
+    this.leaveModel();
     this.pane.close();
   }
 }

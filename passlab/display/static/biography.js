@@ -13,7 +13,7 @@ const WORDS = /** @type {Record<string, string>} */ ({
  */
 export function chapters(data, selection) {
   let before = /** @type {string | null} */ (null);
-  const found = [];
+  const entries = [];
   data.steps.forEach((/** @type {any} */ step, /** @type {number} */ event) => {
     if (step.depth) return;
     const here = (data.nodes[step.after] || []).filter((/** @type {number} */ node) => selection.has(node));
@@ -25,10 +25,10 @@ export function chapters(data, selection) {
     else if (!before) what = "born";
     else if (key !== before) what = rewrite ? "rewritten" : mine.length ? "rebuilt" : "moved";
     const rule = rewrite && rewrite.rule >= 0 ? data.texts[rewrite.rule] : "";
-    found.push({ event, what, rule, name: step.name });
+    entries.push({ event, what, rule, name: step.name });
     before = key;
   });
-  return found;
+  return entries;
 }
 
 /** Whether an event is a step, or a pass inside it. @param {any} data @param {number} event @param {number} step */

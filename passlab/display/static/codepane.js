@@ -228,8 +228,8 @@ export class CodePane {
     const { hits } = this;
     if (!hits.length) return false;
     const here = this.current ?? -1;
-    const found = step > 0 ? hits.find((at) => at > here) ?? hits[0] : hits.filter((at) => at < here).pop() ?? hits[hits.length - 1];
-    this.goto(found);
+    const line = step > 0 ? hits.find((at) => at > here) ?? hits[0] : hits.filter((at) => at < here).pop() ?? hits[hits.length - 1];
+    this.goto(line);
     return true;
   }
 
@@ -254,7 +254,7 @@ export class CodePane {
   }
 
   /** Which of the lines with the text or the name is shown, and how many there are. @returns {[number, number]} */
-  found() {
+  hitCount() {
     return [this.hits.indexOf(this.current ?? -1) + 1, this.hits.length];
   }
 
@@ -275,9 +275,9 @@ export class CodePane {
 
 /** Where a text stands in a line: start and end of each time. @param {string} line @param {string} sought in lower case @returns {number[]} */
 function occurrences(line, sought) {
-  const text = line.toLowerCase(), made = [];
-  for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) made.push(at, at + sought.length);
-  return made;
+  const text = line.toLowerCase(), bounds = [];
+  for (let at = text.indexOf(sought); at >= 0; at = text.indexOf(sought, at + sought.length)) bounds.push(at, at + sought.length);
+  return bounds;
 }
 
 /**
@@ -285,7 +285,7 @@ function occurrences(line, sought) {
  * @param {string[]} texts @returns {number[]}
  */
 function ends(texts) {
-  const found = texts.map(() => -1), open = /** @type {number[]} */ ([]);
+  const blockEnds = texts.map(() => -1), open = /** @type {number[]} */ ([]);
   const depth = texts.map((text) => (text ? text.length - text.trimStart().length : -1));
   for (let at = 0; at <= texts.length; at++) {
     const here = at < texts.length ? depth[at] : 0;
@@ -294,9 +294,9 @@ function ends(texts) {
       const start = /** @type {number} */ (open.pop());
       let last = at - 1;
       while (last > start && depth[last] < 0) last--;
-      if (last > start) found[start] = last;
+      if (last > start) blockEnds[start] = last;
     }
     open.push(at);
   }
-  return found;
+  return blockEnds;
 }

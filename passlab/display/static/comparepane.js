@@ -3,6 +3,7 @@ import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
 import { button, el, grouped, reveal } from "./dom.js";
 import { mark, passName, time } from "./passlist.js";
+import { listenTo } from "./selection.js";
 
 const ASKING = "Comparing (this needs the running kernel) ...";
 const NO_KERNEL = "These two steps were not compared before the page was saved.";
@@ -45,7 +46,7 @@ export class ComparePane {
     this.ends = [0, 1].map((side) => this.chooser(side));
     this.names = [0, 1].map(() => el("span", "pl-end-name"));
     this.facts = el("span", "pl-facts");
-    this.said = el("div", "pl-step-said");
+    this.sentence = el("div", "pl-step-said");
     this.chips = el("div");
     this.note = el("div", "pl-empty");
     this.unified = button("unified", () => this.diff.toggleUnified());
@@ -55,18 +56,17 @@ export class ComparePane {
     this.first = button("first divergence", () => this.toFirst());
     this.first.title = "the first step after which the programs differ (d)";
     const side = (/** @type {number} */ at) => el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.ends[at]);
-    const head = el("div", "pl-step-head", el("div", "pl-step-line pl-ends", side(0), side(1), this.facts), this.said, this.chips);
+    const head = el("div", "pl-step-head", el("div", "pl-step-line pl-ends", side(0), side(1), this.facts), this.sentence, this.chips);
     const bar = el("div", "pl-bar", this.first, el("span", "pl-grow"), this.unified, this.all);
     this.step = el("div", "pl-step", head, bar, el("div", "pl-body", this.diff.element, this.note));
     this.element = el("div", "pl-columns pl-compare", this.passes, this.step);
     this.diff.element.hidden = true; // until there is something to compare
     this.press();
-    this.answered = (/** @type {any} */ message) => {
+    this.leaveModel = listenTo(model, { "msg:custom": (message) => {
       if (!message || !message.pair) return;
       this.pairs[message.pair] = message.data || { problem: message.problem };
       this.update();
-    };
-    model.on("msg:custom", this.answered);
+    } });
   }
 
   /** The choice of one of the two steps. @param {number} side */
@@ -156,9 +156,9 @@ export class ComparePane {
     const turned = this.pairs[`${b}:${a}`];
     if (!this.pairs[key] && turned && turned.back) this.pairs[key] = mirrored(turned);
     const pair = this.pairs[key] || (same ? { title: same, kinds: "", operators: [] } : null), failed = one.error || other.error;
-    this.said.textContent = pair ? pair.problem || pair.title : "";
-    this.said.classList.toggle("pl-error", !!(pair && pair.problem) || !!failed);
-    if (failed) this.said.textContent = `${failed} ${this.said.textContent}`;
+    this.sentence.textContent = pair ? pair.problem || pair.title : "";
+    this.sentence.classList.toggle("pl-error", !!(pair && pair.problem) || !!failed);
+    if (failed) this.sentence.textContent = `${failed} ${this.sentence.textContent}`;
     this.chips.replaceChildren(...(pair && pair.operators && pair.operators.length ? [chips(pair.operators)] : []));
     const drawn = pair && pair.kinds;
     this.diff.element.hidden = !drawn;
@@ -191,7 +191,7 @@ export class ComparePane {
   }
 
   close() {
-    this.model.off("msg:custom", this.answered);
+    this.leaveModel();
     this.diff.close();
   }
 }

@@ -2,7 +2,7 @@
 import { ComparePane } from "./comparepane.js";
 import { DIFF_KEYS } from "./diff.js";
 import { button, el, help, keys } from "./dom.js";
-import { followSelection, Selection } from "./selection.js";
+import { mountPane, Selection } from "./selection.js";
 
 export const COMPARE_KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous row"], ["g G", "first and last"], ["d", "the first divergence"], ["= ≠", "the programs are the same, differ"], ...DIFF_KEYS,
@@ -15,21 +15,11 @@ function render({ model, el: host }) {
   const title = el("span", "pl-title"), selection = new Selection(), keyHelp = help(root, COMPARE_KEYS), pane = new ComparePane(model, root, selection);
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), pane.element);
   keys(root, { "?": () => keyHelp(), ...pane.keys(), Escape: () => selection.set([]) });
-  const update = () => {
-    title.textContent = model.get("data").title;
-    title.title = model.get("data").title;
+  const drawn = { updateSelection: () => pane.diff.updateSelection(), close: () => pane.close() };
+  return mountPane({ model, el: host }, root, selection, drawn, () => {
+    title.textContent = title.title = model.get("data").title;
     pane.show(model.get("data"));
-  };
-  update();
-  selection.listen(() => pane.diff.updateSelection());
-  const leaveSelection = followSelection(model, selection);
-  model.on("change:data", update);
-  host.append(root);
-  return () => {
-    leaveSelection();
-    model.off("change:data", update);
-    pane.close();
-  };
+  });
 }
 
 export default { render };

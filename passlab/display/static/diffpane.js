@@ -261,8 +261,7 @@ export class DiffPane {
       code(line, parts[part], end, this.picked, words, this.hovers));
     if (row.words?.[2] && part + 1 === parts.length && line[2] >= 0)
       text.append("  ", el("span", "pl-type pl-word", this.table.texts[line[2]]));
-    const made = [el("span", "pl-number", part ? "" : shown), el("span", "pl-sign", part ? "" : SIGNS[kind] || ""), text];
-    return made;
+    return [el("span", "pl-number", part ? "" : shown), el("span", "pl-sign", part ? "" : SIGNS[kind] || ""), text];
   }
 
   /** Go to the next change, or the one before. @param {number} step 1 or -1 */
@@ -317,15 +316,15 @@ export class DiffPane {
 
   /** The colours of the map, as the theme has them. @returns {Record<string, string>} */
   mapColours() {
-    const probe = el("span"), found = /** @type {Record<string, string>} */ ({});
+    const probe = el("span"), colors = /** @type {Record<string, string>} */ ({});
     this.element.append(probe);
     for (const kind in LOOKS) {
       if (kind === "=" || kind === " ") continue;
       probe.style.color = `var(--pl-map-${LOOKS[kind]})`;
-      found[kind] = getComputedStyle(probe).color;
+      colors[kind] = getComputedStyle(probe).color;
     }
     probe.remove();
-    return found;
+    return colors;
   }
 
   close() {

@@ -6,10 +6,10 @@
  * @returns {HTMLElement}
  */
 export function el(name, look, ...kids) {
-  const made = document.createElement(name);
-  if (look) made.className = look;
-  for (const kid of kids) if (kid !== null) made.append(typeof kid === "number" ? String(kid) : kid);
-  return made;
+  const element = document.createElement(name);
+  if (look) element.className = look;
+  for (const kid of kids) if (kid !== null) element.append(typeof kid === "number" ? String(kid) : kid);
+  return element;
 }
 
 /**
@@ -18,10 +18,10 @@ export function el(name, look, ...kids) {
  * @returns {SVGElement}
  */
 export function svg(name, attrs = {}, ...kids) {
-  const made = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", name));
-  for (const key in attrs) made.setAttribute(key, String(attrs[key]));
-  made.append(...kids);
-  return made;
+  const element = /** @type {SVGElement} */ (document.createElementNS("http://www.w3.org/2000/svg", name));
+  for (const key in attrs) element.setAttribute(key, String(attrs[key]));
+  element.append(...kids);
+  return element;
 }
 
 /** A small picture drawn with one line. @param {string} d @param {string} [look] */
@@ -40,12 +40,12 @@ export const ICONS = {
  * @param {string} label what it says or, with a picture, is called @param {() => void} run @param {string} [picture]
  */
 export function button(label, run, picture) {
-  const made = el("button", "pl-button", picture ? icon(picture) : label);
-  made.setAttribute("type", "button");
-  made.title = label;
-  if (picture) made.setAttribute("aria-label", label);
-  made.addEventListener("click", run);
-  return made;
+  const element = el("button", "pl-button", picture ? icon(picture) : label);
+  element.setAttribute("type", "button");
+  element.title = label;
+  if (picture) element.setAttribute("aria-label", label);
+  element.addEventListener("click", run);
+  return element;
 }
 
 /**
@@ -161,15 +161,15 @@ export const many = (count, what) => `${grouped(count)} ${what}${count === 1 ? "
 
 /** The choices of a `datalist`. @param {string[]} words */
 export const choices = (words) => words.map((word) => {
-  const made = el("option", "");
-  made.setAttribute("value", word);
-  return made;
+  const option = el("option", "");
+  option.setAttribute("value", word);
+  return option;
 });
 
 /** A word that a click takes away. @param {string} text @param {string} look @param {() => void} gone */
 export function removable(text, look, gone) {
-  const made = el("button", look, text, el("span", "", "×"));
-  made.title = `take away: ${text}`;
-  made.addEventListener("click", gone);
-  return made;
+  const element = el("button", look, text, el("span", "", "×"));
+  element.title = `take away: ${text}`;
+  element.addEventListener("click", gone);
+  return element;
 }

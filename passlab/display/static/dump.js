@@ -6,6 +6,7 @@ import { graphOf, liveGraphOf, pictureOf } from "./dumpgraph.js";
 import { codeOf } from "./dumpline.js";
 import { DumpList } from "./dumplist.js";
 import { showHits } from "./dumpsearch.js";
+import { listenTo } from "./selection.js";
 import { timingPane } from "./timing.js";
 
 const ROWS = /** @type {Record<string, string>} */ ({ "+": "added", "-": "removed", "!": "changed", "~": "moved", ">": "moved" });
@@ -16,10 +17,10 @@ const [STEP, FROM, LINES, ORIGINS, DIFF, RENAMED] = Array(6).keys();
 
 /** What is seen of one step. */
 class DumpStep {
-  /** @param {(at: number) => void} go @param {() => void} told hears that another name was picked */
-  constructor(go, told) {
+  /** @param {(at: number) => void} go @param {() => void} picked hears that another name was picked */
+  constructor(go, picked) {
     this.go = go;
-    this.told = told;
+    this.onPick = picked;
     this.tab = "changes";
     this.all = false;
     this.blamed = true;
@@ -29,7 +30,7 @@ class DumpStep {
     this.unit = -1;
     this.title = el("span", "pl-step-name");
     this.facts = el("span", "pl-facts");
-    this.said = el("div", "pl-step-said");
+    this.sentence = el("div", "pl-step-said");
     this.command = el("div", "pl-dump-command pl-code");
     this.units = /** @type {HTMLSelectElement} */ (el("select", "pl-find pl-dump-units"));
     this.units.setAttribute("aria-label", "the function or operation that is shown");
@@ -53,7 +54,7 @@ class DumpStep {
     this.scroll.setAttribute("aria-label", "text of the program");
     const tabs = el("div", "pl-tabs", ...this.tabs);
     tabs.setAttribute("role", "tablist");
-    this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.said, this.command),
+    this.element = el("div", "pl-step", el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.command),
       el("div", "pl-bar pl-tab-bar", tabs, this.units, el("span", "pl-grow"), this.wholeButton, this.blameButton, this.allButton), this.filters, el("div", "pl-body", this.scroll));
     this.scroll.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
@@ -70,7 +71,7 @@ class DumpStep {
     this.picked = name;
     this.home = this.unit;
     this.draw();
-    this.told();
+    this.onPick();
   }
 
   /** The name to light in the unit that is shown: each has names of its own, but for those of the whole program. */
@@ -193,9 +194,9 @@ class DumpStep {
   version() {
     if (this.unit < 0) return [null, -1];
     const versions = this.data.units[this.unit].versions;
-    let found = -1;
-    for (let at = 0; at < versions.length && versions[at][STEP] <= this.at + 1; at++) found = at;
-    return [found < 0 ? null : versions[found], found];
+    let index = -1;
+    for (let at = 0; at < versions.length && versions[at][STEP] <= this.at + 1; at++) index = at;
+    return [index < 0 ? null : versions[index], index];
   }
 
   draw() {
@@ -204,7 +205,7 @@ class DumpStep {
     this.drawFilters();
     this.title.textContent = step[NAME];
     this.facts.textContent = [step[UNIT], step[PHASE], step[VERDICT] + (step[ASSUMED] ? " (assumed)" : ""), step[OPTIONS]].filter(Boolean).join("  ·  ");
-    this.said.textContent = step[SAID];
+    this.sentence.textContent = step[SAID];
     this.command.textContent = step[COMMAND];
     this.command.title = "runs just this pass on what was before it";
     this.tabs.forEach((one, at) => {
@@ -316,9 +317,9 @@ class DumpStep {
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-pipeline pl-dump"), title = el("span", "pl-title"), showHelp = help(root, DUMP_KEYS);
   root.tabIndex = 0;
-  const found = /** @type {HTMLInputElement} */ (el("input", "pl-find")), results = el("div", "pl-dump-results");
-  found.placeholder = "search all steps";
-  found.setAttribute("aria-label", "search the text of all steps: a regular expression");
+  const search = /** @type {HTMLInputElement} */ (el("input", "pl-find")), results = el("div", "pl-dump-results");
+  search.placeholder = "search all steps";
+  search.setAttribute("aria-label", "search the text of all steps: a regular expression");
   results.hidden = true;
   const remarks = el("div", "pl-dump-remarks");
   const step = new DumpStep((at) => list.choose(at), () => {
@@ -332,15 +333,15 @@ function render({ model, el: host }) {
     model.set("selected", at);
     model.save_changes();
   });
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), found, button("?", () => showHelp())), remarks, results,
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), search, button("?", () => showHelp())), remarks, results,
     el("div", "pl-columns", list.element, step.element));
-  found.addEventListener("change", () => showHits(results, model.get("data"), found.value, (unit, at) => {
+  search.addEventListener("change", () => showHits(results, model.get("data"), search.value, (unit, at) => {
     step.unit = unit;
     list.choose(at);
     step.unit = unit;
     step.draw();
   }));
-  keys(root, dumpActions({ model, root, step, list, found, results, showHelp }));
+  keys(root, dumpActions({ model, root, step, list, search, results, showHelp }));
   const update = () => {
     const data = model.get("data"), chosen = model.get("selected");
     title.textContent = data.title;
@@ -351,14 +352,12 @@ function render({ model, el: host }) {
     list.show(data.steps);
     list.choose(data.steps[chosen] ? chosen : data.start);
   };
-  const heard = /** @type {[string, () => void][]} */ ([["change:data", update], ["change:selected", () => { if (model.get("selected") !== list.at) list.choose(model.get("selected")); }],
-    ["change:picked", () => step.hear(model.get("picked") || {})]]);
   update();
   if ((model.get("picked") || {}).name) step.hear(model.get("picked"));
-  for (const [name, run] of heard) model.on(name, run);
   host.append(root);
   requestAnimationFrame(() => list.paint());
-  return () => { for (const [name, run] of heard) model.off(name, run); };
+  const choose = () => { if (model.get("selected") !== list.at) list.choose(model.get("selected")); };
+  return listenTo(model, { "change:data": update, "change:selected": choose, "change:picked": () => step.hear(model.get("picked") || {}) });
 }
 
 export default { render };

@@ -11,7 +11,7 @@ export const DUMP_KEYS = /** @type {[string, string][]} */ ([
 ]);
 
 /** What each key does. @param {any} parts of the view @returns {Record<string, (event: KeyboardEvent) => unknown>} */
-export function dumpActions({ model, root, step, list, found, results, showHelp }) {
+export function dumpActions({ model, root, step, list, search, results, showHelp }) {
   const along = (/** @type {number} */ way) => {
     const apart = step.tab === "compared" ? nextApart(model.get("data"), list.at, way) : -1;
     if (apart >= 0) list.choose(apart);
@@ -21,7 +21,7 @@ export function dumpActions({ model, root, step, list, found, results, showHelp 
   };
   return {
     "?": showHelp, j: () => list.step(1), k: () => list.step(-1), ArrowDown: () => list.step(1), ArrowUp: () => list.step(-1),
-    g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => found.focus(),
+    g: () => list.choose(list.shown[0]), G: () => list.choose(list.shown[list.shown.length - 1]), "/": () => list.search.focus(), t: () => search.focus(),
     c: () => list.toggleChanged(), n: () => along(1), p: () => along(-1), 1: () => step.choose("changes"), 2: () => step.choose("text"), 3: () => step.choose("graph"), 4: () => step.choose("times"), 5: () => step.choose("compared"),
     h: () => { step.toggleNoise(); root.focus(); }, a: () => step.allButton.click(), b: () => step.blameButton.click(), Enter: () => root.focus(),
     Escape: () => { if (step.tab === "times") step.times.clear(); results.hidden = true; step.pick(""); root.focus(); },

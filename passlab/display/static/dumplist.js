@@ -40,9 +40,9 @@ export class DumpList {
   }
 
   draw() {
-    const wanted = this.search.value.trim().toLowerCase();
+    const word = this.search.value.trim().toLowerCase();
     this.shown = this.steps.flatMap((step, at) =>
-      (this.hidden.has(step[VERDICT]) || (wanted && !`${at + 1} ${step[NAME]} ${step[UNIT]} ${step[PHASE]}`.toLowerCase().includes(wanted)) ? [] : [at]));
+      (this.hidden.has(step[VERDICT]) || (word && !`${at + 1} ${step[NAME]} ${step[UNIT]} ${step[PHASE]}`.toLowerCase().includes(word)) ? [] : [at]));
     const counted = new Map();
     for (const step of this.steps) counted.set(step[VERDICT], (counted.get(step[VERDICT]) || 0) + 1);
     this.filters.replaceChildren(...Object.keys(SIGNS).filter((name) => counted.has(name)).map((name) => {

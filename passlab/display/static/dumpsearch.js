@@ -3,11 +3,11 @@ import { button, el, many } from "./dom.js";
 
 const STEP = 0, LINES = 2; // where a version of a unit has its step and its lines
 
-/** Where text matches over all steps. @param {any} data @param {string} wanted */
-export function occurrences(data, wanted) {
+/** Where text matches over all steps. @param {any} data @param {string} pattern */
+export function occurrences(data, pattern) {
   let test;
   try {
-    test = new RegExp(wanted);
+    test = new RegExp(pattern);
   } catch {
     return null;
   }

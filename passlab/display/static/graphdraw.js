@@ -17,11 +17,11 @@ export function drawFrameOfBox([width, height, kind, fate, , , , , family], x, y
 
 /** @param {any} box of the data @param {number} x of its middle @param {number} y */
 export function drawBox(box, x, y) {
-  const [width, height, , fate, , lines] = box, made = drawFrameOfBox(box, x, y), mark = FATES[fate], top = y - height / 2;
-  made.append(...lines.map((/** @type {string} */ line, /** @type {number} */ row) => svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line)));
-  made.append(svg("text", { x, y, class: "pl-short", "data-name": lines[0].replace(/^[\w.]*\./, "") }));
-  if (mark) made.append(svg("circle", { cx: x - width / 2, cy: top + 1, r: 6 }), svg("text", { x: x - width / 2, y: top + 5, class: "pl-fate" }, mark));
-  return made;
+  const [width, height, , fate, , lines] = box, group = drawFrameOfBox(box, x, y), mark = FATES[fate], top = y - height / 2;
+  group.append(...lines.map((/** @type {string} */ line, /** @type {number} */ row) => svg("text", { x, y: top + 17 + LINE * row, class: row ? "pl-detail" : "pl-name" }, line)));
+  group.append(svg("text", { x, y, class: "pl-short", "data-name": lines[0].replace(/^[\w.]*\./, "") }));
+  if (mark) group.append(svg("circle", { cx: x - width / 2, cy: top + 1, r: 6 }), svg("text", { x: x - width / 2, y: top + 5, class: "pl-fate" }, mark));
+  return group;
 }
 
 /**
@@ -46,12 +46,12 @@ export const drawLines = (arrows) => svg("g", { class: "pl-arrow" }, svg("path",
 /** @param {number[]} points @param {string} label */
 export function drawArrow(points, label) {
   if (points.length < 8) return svg("g");
-  const made = svg("g", { class: "pl-arrow" }, svg("path", { d: curve(points) }), head(points));
+  const arrow = svg("g", { class: "pl-arrow" }, svg("path", { d: curve(points) }), head(points));
   if (label) {
     const half = 2 * Math.floor(points.length / 4);
-    made.append(svg("text", { x: points[half] + 5, y: points[half + 1] + 3 }, label.length > 24 ? `${label.slice(0, 23)}…` : label), svg("title", {}, label));
+    arrow.append(svg("text", { x: points[half] + 5, y: points[half + 1] + 3 }, label.length > 24 ? `${label.slice(0, 23)}…` : label), svg("title", {}, label));
   }
-  return made;
+  return arrow;
 }
 
 /** @param {number[]} points */

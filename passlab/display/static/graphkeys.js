@@ -32,8 +32,8 @@ export class Radius {
   /** Dim what lies outside. */
   update() {
     const { pane } = this, near = this.arrows ? this.near() : null, some = near !== null && near.size > 0;
-    for (const [number, made] of pane.boxes || []) made.classList.toggle("pl-beyond", some && !near.has(number));
-    for (const [made, source, target] of pane.arrows || []) made.classList.toggle("pl-beyond", some && !(near.has(source) && near.has(target)));
+    for (const [number, box] of pane.boxes || []) box.classList.toggle("pl-beyond", some && !near.has(number));
+    for (const [arrow, source, target] of pane.arrows || []) arrow.classList.toggle("pl-beyond", some && !(near.has(source) && near.has(target)));
     pane.element.classList.toggle("pl-in-radius", some);
     pane.element.dataset.radius = String(some ? this.arrows : 0);
   }

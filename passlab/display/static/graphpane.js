@@ -145,9 +145,9 @@ export class GraphPane {
     this.places = new Map();
     this.arrows = /** @type {[SVGElement, number, number][]} */ ([]);
     this.frames = frames.map((frame) => {
-      const made = drawFrame(frame);
-      made.setAttribute("data-path", frame.path);
-      return made;
+      const element = drawFrame(frame);
+      element.setAttribute("data-path", frame.path);
+      return element;
     });
     for (const { layout, boxes, x, y } of pieces) boxes.forEach((number, at) => this.places.set(number, [x + layout.at[2 * at], y + layout.at[2 * at + 1]]));
     this.scene.replaceChildren(...this.frames, ...joints.map(drawJoint), ...this.slices.take(pieces));
@@ -173,8 +173,8 @@ export class GraphPane {
   /** Hide what lies in groups that are closed. */
   updateGroups() {
     const hidden = (/** @type {number} */ box) => box >= 0 && [...this.closed].some((outer) => this.within(this.data.boxes[box][4], outer));
-    for (const [number, made] of this.boxes || []) made.classList.toggle("pl-hidden", hidden(number));
-    for (const [made, source, target] of this.arrows || []) made.classList.toggle("pl-hidden", hidden(source) && hidden(target));
+    for (const [number, box] of this.boxes || []) box.classList.toggle("pl-hidden", hidden(number));
+    for (const [arrow, source, target] of this.arrows || []) arrow.classList.toggle("pl-hidden", hidden(source) && hidden(target));
     for (const cover of this.scene.querySelectorAll(".pl-folded")) cover.classList.toggle("pl-hidden", !this.closed.has(Number(cover.getAttribute("data-group"))));
   }
 
@@ -197,20 +197,20 @@ export class GraphPane {
     }
     const lit = (/** @type {number} */ number) => number === this.picked || (!!selection && this.data.boxes[number][7].some((/** @type {number} */ node) => selection.has(node)));
     const chosen = new Set();
-    for (const [number, made] of this.boxes) {
+    for (const [number, box] of this.boxes) {
       const is = lit(number);
-      made.classList.toggle("pl-picked", is);
+      box.classList.toggle("pl-picked", is);
       if (is) chosen.add(number);
     }
-    for (const [made, source, target] of this.arrows || []) {
-      made.classList.toggle("pl-in", chosen.has(target));
-      made.classList.toggle("pl-out", chosen.has(source));
+    for (const [arrow, source, target] of this.arrows || []) {
+      arrow.classList.toggle("pl-in", chosen.has(target));
+      arrow.classList.toggle("pl-out", chosen.has(source));
     }
     this.radius.update();
     const bodies = new Set((this.sheet?.frames || []).filter((frame) => frame.boxes.some((box) => chosen.has(box))).map((frame) => frame.path));
-    this.frames?.forEach((made) => made.classList.toggle("pl-alike", bodies.has(made.getAttribute("data-path") || "")));
+    this.frames?.forEach((frame) => frame.classList.toggle("pl-alike", bodies.has(frame.getAttribute("data-path") || "")));
     for (const frame of this.sheet?.frames || []) if (frame.folded && frame.boxes.some((box) => lit(box))) bodies.add(frame.path);
-    this.frames?.forEach((made) => made.classList.toggle("pl-holds", bodies.has(made.getAttribute("data-path") || "") && made.classList.contains("pl-stack")));
+    this.frames?.forEach((frame) => frame.classList.toggle("pl-holds", bodies.has(frame.getAttribute("data-path") || "") && frame.classList.contains("pl-stack")));
   }
 
   /** Select a box, -1 for none. @param {number} number */
@@ -229,10 +229,10 @@ export class GraphPane {
   /** Walk along the arrows; back is the way one came by. @param {"into" | "out"} way */
   walk(way) {
     if (this.picked < 0) return this.goto(Math.max(0, this.selectedBox()));
-    const next = /** @type {any} */ (this)[way][this.picked], known = this.path.find((box) => next.includes(box));
+    const next = /** @type {any} */ (this)[way][this.picked], onPath = this.path.find((box) => next.includes(box));
     if (!next.length) return false;
     this.path = [this.picked, ...this.path].slice(0, 200);
-    this.goto(known ?? next[0]);
+    this.goto(onPath ?? next[0]);
   }
 
   /** Go to the box beside: another taker of the same value. @param {number} step */
@@ -296,18 +296,18 @@ export class GraphPane {
   // ---------------------------------------------------------------- finding
   /** Find the next box with some text in it. @param {string} text @param {number} [step] */
   find(text, step = 1) {
-    const wanted = text.trim().toLowerCase(), count = this.data.boxes.length;
-    for (let k = 1; wanted && k <= count; k++) {
+    const word = text.trim().toLowerCase(), count = this.data.boxes.length;
+    for (let k = 1; word && k <= count; k++) {
       const at = (((this.picked + step * k) % count) + count) % count;
-      if (this.data.boxes[at][6].toLowerCase().includes(wanted)) return this.goto(at);
+      if (this.data.boxes[at][6].toLowerCase().includes(word)) return this.goto(at);
     }
     return false;
   }
 
   /** How many boxes have some text in them. @param {string} text */
   count(text) {
-    const wanted = text.trim().toLowerCase();
-    return wanted ? this.data.boxes.filter((/** @type {any} */ box) => box[6].toLowerCase().includes(wanted)).length : 0;
+    const word = text.trim().toLowerCase();
+    return word ? this.data.boxes.filter((/** @type {any} */ box) => box[6].toLowerCase().includes(word)).length : 0;
   }
 
   paint() {
@@ -372,8 +372,8 @@ export class GraphPane {
   /** Show the names that can be read at a scale, and no others. @param {number} scale */
   nameBoxes(scale) {
     if (scale >= NEAR || scale < FAR) return;
-    for (const [number, made] of this.boxes || []) {
-      const name = /** @type {SVGElement | null} */ (made.querySelector(".pl-short"));
+    for (const [number, box] of this.boxes || []) {
+      const name = /** @type {SVGElement | null} */ (box.querySelector(".pl-short"));
       if (name) fitName(name, this.data.boxes[number][0], scale);
     }
   }

@@ -20,9 +20,9 @@ export function saveDrawing(scene, width, height, kind) {
 
 /** The drawing as a text of its own. @param {SVGElement} scene @param {number} width @param {number} height */
 export function drawingText(scene, width, height) {
-  const copy = /** @type {SVGElement} */ (scene.cloneNode(true)), old = [scene, ...scene.querySelectorAll("*")], made = [copy, ...copy.querySelectorAll("*")];
+  const copy = /** @type {SVGElement} */ (scene.cloneNode(true)), old = [scene, ...scene.querySelectorAll("*")], copies = [copy, ...copy.querySelectorAll("*")];
   old.forEach((element, at) => {
-    const style = getComputedStyle(element), target = made[at];
+    const style = getComputedStyle(element), target = copies[at];
     for (const name of LOOKS) {
       const value = style.getPropertyValue(name);
       if (value) target.setAttribute(name, value);

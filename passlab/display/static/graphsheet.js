@@ -110,15 +110,15 @@ function sizeOf(columns) {
 /** The columns that show everything largest in a window. @param {Unit[]} list @param {number} width @param {number} height */
 function best(list, width, height) {
   const total = list.reduce((sum, one) => sum + one.height, 0), tallest = Math.max(...list.map((one) => one.height));
-  let found = columnsOf(list, Infinity), scale = -1;
+  let widest = columnsOf(list, Infinity), scale = -1;
   for (let count = 1; count <= Math.min(COLUMNS, list.length); count++) {
     let most = Math.max(total / count, tallest), columns = columnsOf(list, most);
     while (columns.length > count) columns = columnsOf(list, (most *= 1.03));
     const [w, h] = sizeOf(columns);
     const fits = Math.min(width / w, height / h, 1);
-    if (fits > scale + 1e-6) [found, scale] = [columns, fits];
+    if (fits > scale + 1e-6) [widest, scale] = [columns, fits];
   }
-  return found;
+  return widest;
 }
 
 /**

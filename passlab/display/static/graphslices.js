@@ -89,17 +89,17 @@ export class Slices {
       return drawCover(group, layout.groups[at], inside.map((box) => data.boxes[box][5][0]));
     });
     const lines = light ? [drawLines(layout.arrows.map((/** @type {any[]} */ arrow) => arrow[3]))] : layout.arrows.map((/** @type {any[]} */ [source, target, label, points]) => {
-      const made = drawArrow(points, label);
-      pane.arrows.push([made, source < 0 ? -1 : boxes[source], boxes[target]]);
-      return made;
+      const drawnArrow = drawArrow(points, label);
+      pane.arrows.push([drawnArrow, source < 0 ? -1 : boxes[source], boxes[target]]);
+      return drawnArrow;
     });
-    const made = boxes.map((number, at) => {
+    const shapes = boxes.map((number, at) => {
       const box = (light ? drawFrameOfBox : drawBox)(data.boxes[number], layout.at[2 * at], layout.at[2 * at + 1]);
       box.setAttribute("data-box", String(number));
       pane.boxes.set(number, box);
       return box;
     });
-    element.append(...lines, ...made, ...covers);
+    element.append(...lines, ...shapes, ...covers);
   }
 
   stop() {

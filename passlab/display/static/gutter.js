@@ -58,8 +58,8 @@ export class Gutter {
     if (!this.makers || origin < 0) return el("span", "pl-maker");
     const [pass, text] = this.makers.origins[origin], [label, colour, event] = this.makers.passes[pass], space = label.indexOf(" ");
     const look = `${first && this.named[at] ? "" : " pl-again"}${event === this.here ? " pl-maker-here" : ""}`;
-    const made = el("span", `pl-maker pl-made-${colour}${look}`, label.slice(0, space), el("span", "pl-maker-name", label.slice(space)));
-    this.hovers.set(made, text);
-    return made;
+    const maker = el("span", `pl-maker pl-made-${colour}${look}`, label.slice(0, space), el("span", "pl-maker-name", label.slice(space)));
+    this.hovers.set(maker, text);
+    return maker;
   }
 }

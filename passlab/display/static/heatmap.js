@@ -1,7 +1,7 @@
 // The widget of `lab.what_if`: a cell for each pass and change, as warm as the result is larger; a cell opens its pipeline.
 import { ComparePane } from "./comparepane.js";
 import { el, help, keys, button, reveal } from "./dom.js";
-import { followSelection, Selection } from "./selection.js";
+import { followSelection, listenTo, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["h j k l", "another cell, as the arrows do"], ["Enter", "the pipeline of the cell beside the one as it is"], ["d", "there: the first step after which they differ"], ["J K", "there: next and previous step"],
@@ -30,11 +30,11 @@ function render({ model, el: host }) {
   };
   const press = () => {
     const data = model.get("data"), one = cell();
-    for (const made of grid.querySelectorAll("[data-row]")) {
-      const here = Number(made.getAttribute("data-row")) === row && Number(made.getAttribute("data-column")) === column;
-      made.classList.toggle("pl-chosen", here);
-      made.setAttribute("aria-selected", String(here));
-      if (here) reveal(frame, /** @type {HTMLElement} */ (made));
+    for (const box of grid.querySelectorAll("[data-row]")) {
+      const here = Number(box.getAttribute("data-row")) === row && Number(box.getAttribute("data-column")) === column;
+      box.classList.toggle("pl-chosen", here);
+      box.setAttribute("aria-selected", String(here));
+      if (here) reveal(frame, /** @type {HTMLElement} */ (box));
     }
     facts.replaceChildren(...(one ? [el("b", "", `${data.passes[row]} ${data.columns[column]}`), ...one.facts.map((/** @type {string} */ fact) => el("span", "", fact))] : []));
   };
@@ -59,9 +59,9 @@ function render({ model, el: host }) {
     root.focus({ preventScroll: true });
   };
   grid.addEventListener("click", (event) => {
-    const made = /** @type {Element} */ (event.target).closest("[data-row]");
-    if (!made) return;
-    [row, column] = [Number(made.getAttribute("data-row")), Number(made.getAttribute("data-column"))];
+    const box = /** @type {Element} */ (event.target).closest("[data-row]");
+    if (!box) return;
+    [row, column] = [Number(box.getAttribute("data-row")), Number(box.getAttribute("data-column"))];
     press();
     open();
   });
@@ -72,27 +72,27 @@ function render({ model, el: host }) {
       ...data.passes.map((/** @type {string} */ name, /** @type {number} */ r) => el("tr", "", el("th", "", el("span", "pl-pass-id", r + 1), ` ${name}`),
         ...data.cells[r].map((/** @type {any} */ one, /** @type {number} */ c) => {
           if (!one) return el("td", "pl-heat-none");
-          const made = el("td", `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-less" : ""}`, one.text);
-          made.style.setProperty("--pl-warmth", `${warmth(one, most)}%`);
-          made.setAttribute("role", "gridcell");
-          made.dataset.row = String(r);
-          made.dataset.column = String(c);
-          made.title = one.facts.join("\n");
-          return made;
+          const box = el("td", `pl-heat-cell pl-heat-${one.outcome}${one.nodes < 0 ? " pl-heat-less" : ""}`, one.text);
+          box.style.setProperty("--pl-warmth", `${warmth(one, most)}%`);
+          box.setAttribute("role", "gridcell");
+          box.dataset.row = String(r);
+          box.dataset.column = String(c);
+          box.title = one.facts.join("\n");
+          return box;
         }))));
     laws.replaceChildren(...data.laws.map((/** @type {string} */ law) => el("li", "", law)));
     tell(data.note);
     press();
   };
-  const answered = () => {
+  const showComparison = () => {
     const data = model.get("comparison") || {};
     root.classList.remove("pl-waiting");
     if (!data.rows || data.other !== opened) return;
     pane.element.hidden = false;
     pane.show(data);
   };
-  const heard = (/** @type {any} */ message) => {
-    if (message && message.opened) answered();
+  const receive = (/** @type {any} */ message) => {
+    if (message && message.opened) showComparison();
     if (!message || message.refused === undefined) return;
     root.classList.remove("pl-waiting");
     tell(message.refused);
@@ -105,11 +105,10 @@ function render({ model, el: host }) {
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), el("div", "pl-heat-map", el("div", "", frame, el("div", "pl-heat-legend", "nodes more or fewer in the result; = the same program")), el("div", "pl-heat-side", facts, laws, note)), pane.element);
   draw();
   selection.listen(() => pane.diff.updateSelection());
-  const leaveSelection = followSelection(model, selection), events = /** @type {[string, (message: any) => void][]} */ ([["change:data", draw], ["change:comparison", answered], ["msg:custom", heard]]);
-  for (const [name, run] of events) model.on(name, run);
+  const leaveSelection = followSelection(model, selection), leaveModel = listenTo(model, { "change:data": draw, "change:comparison": showComparison, "msg:custom": receive });
   host.append(root);
   return () => {
-    for (const [name, run] of events) model.off(name, run);
+    leaveModel();
     leaveSelection();
     pane.close();
   };

@@ -2,6 +2,7 @@
 import { el } from "./dom.js";
 import { explorer } from "./pipeline.js";
 import { RelayField } from "./relaytext.js";
+import { listenTo } from "./selection.js";
 
 const PAUSE = 250; // milliseconds after the last key before the program is read and run
 
@@ -23,16 +24,16 @@ function render({ model, el: host }) {
   pipeline.setAttribute("aria-label", "the pipeline");
   pipeline.addEventListener("input", () => soon("pipeline", pipeline.value));
   pipeline.addEventListener("keydown", (event) => event.stopPropagation());
-  const state = el("span", "pl-live-state"), said = el("div", "pl-live-problems");
-  said.setAttribute("role", "status");
-  root.append(program.element, el("div", "pl-bar pl-live-bar", el("span", "pl-dim", "passes"), pipeline, state), said);
+  const state = el("span", "pl-live-state"), message = el("div", "pl-live-problems");
+  message.setAttribute("role", "status");
+  root.append(program.element, el("div", "pl-bar pl-live-bar", el("span", "pl-dim", "passes"), pipeline, state), message);
   host.append(root);
   const close = explorer({ model, el: host });
   const tell = () => {
     const problems = model.get("problems"), elsewhere = problems.filter((/** @type {any} */ one) => one.line < 0);
     program.show(problems);
     pipeline.classList.toggle("pl-live-wrong", problems.some((/** @type {any} */ one) => one.pipeline));
-    said.replaceChildren(...elsewhere.map((/** @type {any} */ one) => el("div", "pl-error", one.text)));
+    message.replaceChildren(...elsewhere.map((/** @type {any} */ one) => el("div", "pl-error", one.text)));
     state.textContent = problems.length ? "the last good result is shown" : "";
     host.classList.toggle("pl-stale", problems.length > 0);
   };
@@ -40,13 +41,12 @@ function render({ model, el: host }) {
     if (document.activeElement !== program.field) program.set(model.get("source"));
     if (document.activeElement !== pipeline) pipeline.value = model.get("pipeline");
   };
-  const heard = /** @type {[string, () => void][]} */ ([["change:problems", tell], ["change:data", tell], ["change:source", typed], ["change:pipeline", typed]]);
   typed();
   tell();
-  for (const [name, run] of heard) model.on(name, run);
+  const leaveModel = listenTo(model, { "change:problems": tell, "change:data": tell, "change:source": typed, "change:pipeline": typed });
   return () => {
     clearTimeout(timer);
-    for (const [name, run] of heard) model.off(name, run);
+    leaveModel();
     close();
   };
 }

@@ -12,16 +12,16 @@ const KEYS = /** @type {[string, string][]} */ ([
 function render({ model, el: host }) {
   const root = el("div", "passlab pl-module");
   root.tabIndex = 0;
-  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), found = el("span", "pl-found");
-  found.setAttribute("role", "status");
+  const title = el("span", "pl-title"), find = /** @type {HTMLInputElement} */ (el("input", "pl-find")), hitCount = el("span", "pl-found");
+  hitCount.setAttribute("role", "status");
   find.placeholder = "find";
   find.setAttribute("aria-label", "find in the program");
   const selection = new Selection(), pane = new CodePane(root, selection), keyHelp = help(root, KEYS);
   const copy = button("copy the program", () => navigator.clipboard?.writeText(pane.text()), ICONS.copy);
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), found, find, copy, button("?", () => keyHelp())), pane.element);
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), hitCount, find, copy, button("?", () => keyHelp())), pane.element);
   const count = () => {
-    const [at, all] = pane.found();
-    found.textContent = !find.value.trim() ? "" : all ? `${at} of ${all}` : "not there";
+    const [at, all] = pane.hitCount();
+    hitCount.textContent = !find.value.trim() ? "" : all ? `${at} of ${all}` : "not there";
   };
   find.addEventListener("input", () => { pane.seek(find.value); count(); });
   find.addEventListener("keydown", (event) => {

@@ -14,9 +14,9 @@ const SHAPES = /** @type {Record<string, () => SVGElement>} */ ({
 
 /** The mark of an outcome: a shape as well as a colour. @param {string} outcome */
 export function mark(outcome) {
-  const known = Object.prototype.hasOwnProperty.call(SHAPES, outcome) ? outcome : "running";
-  const frame = { class: `pl-mark pl-mark-${known}`, viewBox: "0 0 12 12", width: 12, height: 12, role: "img", "aria-label": known };
-  return svg("svg", frame, SHAPES[known]());
+  const kind = Object.prototype.hasOwnProperty.call(SHAPES, outcome) ? outcome : "running";
+  const frame = { class: `pl-mark pl-mark-${kind}`, viewBox: "0 0 12 12", width: 12, height: 12, role: "img", "aria-label": kind };
+  return svg("svg", frame, SHAPES[kind]());
 }
 
 /** A time as people read it. @param {number} ms */
@@ -68,9 +68,9 @@ export class Passes {
 
   /** Whether the search and the filters let a step through. @param {any} step */
   admits(step) {
-    const wanted = this.search.value.trim().toLowerCase();
+    const word = this.search.value.trim().toLowerCase();
     if (step.depth > 0 && !this.inner && step.outcome !== "failed") return false;
-    return !this.hidden.has(step.outcome) && (!wanted || `${step.id} ${step.name} ${step.touched.join(" ")}`.toLowerCase().includes(wanted));
+    return !this.hidden.has(step.outcome) && (!word || `${step.id} ${step.name} ${step.touched.join(" ")}`.toLowerCase().includes(word));
   }
 
   draw() {
@@ -119,8 +119,8 @@ export class Passes {
     bar.style.width = part < 0.02 ? "0" : `calc(${part} * (100% - 24px))`;
     const name = el("span", "pl-pass-name", ...passName(step.name));
     name.style.paddingLeft = `${14 * step.depth}px`;
-    const timed = step.outcome !== "input" && step.outcome !== "skipped", known = OUTCOMES.includes(step.outcome) ? step.outcome : "other";
-    const item = el("div", `pl-pass pl-pass-${known}${outside ? " pl-outside" : ""}`, mark(step.outcome),
+    const timed = step.outcome !== "input" && step.outcome !== "skipped", outcome = OUTCOMES.includes(step.outcome) ? step.outcome : "other";
+    const item = el("div", `pl-pass pl-pass-${outcome}${outside ? " pl-outside" : ""}`, mark(step.outcome),
       el("span", "pl-pass-id", step.depth ? "" : step.id), name, el("span", "pl-time", timed ? time(step.ms) : ""), timed ? bar : null);
     item.id = `${this.name}-${at}`;
     item.dataset.at = String(at);

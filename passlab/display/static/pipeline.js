@@ -4,7 +4,7 @@ import { DIFF_KEYS } from "./diff.js";
 import { button, el, help, keys } from "./dom.js";
 import { Passes } from "./passlist.js";
 import { Step } from "./passpane.js";
-import { followSelection, Selection } from "./selection.js";
+import { followSelection, listenTo, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that touched the selected node"],
@@ -86,17 +86,15 @@ export function explorer({ model, el: host }) {
   const askRest = () => {
     if (model.get("data").partial) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
   };
-  const heard = /** @type {[string, () => void][]} */ ([
-    ["change:data", () => { update(); askRest(); }], ["change:selected", () => passes.go(model.get("selected"))],
-    ["change:graphs", () => step.show(step.step)],
-  ]);
   update();
   const leaveSelection = followSelection(model, selection);
-  for (const [name, run] of heard) model.on(name, run);
+  const leaveModel = listenTo(model, {
+    "change:data": () => { update(); askRest(); }, "change:selected": () => passes.go(model.get("selected")), "change:graphs": () => step.show(step.step),
+  });
   host.append(root);
   requestAnimationFrame(askRest);
   return () => {
-    for (const [name, run] of heard) model.off(name, run);
+    leaveModel();
     leaveSelection();
     asking.close();
     step.close();

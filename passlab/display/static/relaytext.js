@@ -13,11 +13,11 @@ const LOOKS = /** @type {Record<string, string>} */ ({ comment: "comment", use: 
 export function tokens(text) {
   const pieces = /** @type {[string, string][]} */ ([]);
   let at = 0;
-  for (const found of text.matchAll(TOKENS)) {
-    if (found.index > at) pieces.push([text.slice(at, found.index), ""]);
-    const kind = Object.keys(found.groups || {}).find((name) => (found.groups || {})[name] !== undefined) || "";
-    pieces.push([found[0], KEYWORDS.has(found[0]) ? "keyword" : LOOKS[kind] || ""]);
-    at = found.index + found[0].length;
+  for (const match of text.matchAll(TOKENS)) {
+    if (match.index > at) pieces.push([text.slice(at, match.index), ""]);
+    const kind = Object.keys(match.groups || {}).find((name) => (match.groups || {})[name] !== undefined) || "";
+    pieces.push([match[0], KEYWORDS.has(match[0]) ? "keyword" : LOOKS[kind] || ""]);
+    at = match.index + match[0].length;
   }
   if (at < text.length) pieces.push([text.slice(at), ""]);
   return pieces;

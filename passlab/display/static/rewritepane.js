@@ -1,6 +1,7 @@
 // Inside a pass: its rewrites played one by one, and why a node was left as it was.
 import { DiffPane } from "./diffpane.js";
 import { button, el, ICONS, reveal } from "./dom.js";
+import { listenTo } from "./selection.js";
 
 const PACE = 1200; // milliseconds for each rewrite while they play
 
@@ -12,7 +13,7 @@ export class RewritePane {
     this.event = ""; // the id of the pass
     this.at = -1;
     this.steps = /** @type {any[]} */ ([]);
-    this.known = /** @type {Record<string, any[]>} */ ({});
+    this.loaded = /** @type {Record<string, any[]>} */ ({});
     this.parts = /** @type {Record<string, any>} */ ({});
     this.timer = 0;
     this.diff = new DiffPane(root, () => {}, undefined);
@@ -35,8 +36,7 @@ export class RewritePane {
     this.stayed.hidden = typeof model.send !== "function";
     const bar = el("div", "pl-rewrite-bar", button("the one before ([)", () => this.go(-1), ICONS.up), button("the next one (])", () => this.go(1), ICONS.down), this.play, this.rule, this.count, this.stayed);
     this.element = el("div", "pl-rewrite-pane", this.list, el("div", "pl-rewrite", bar, this.why, this.kept, this.diff.element));
-    this.heard = (/** @type {any} */ message) => this.hear(message);
-    model.on("msg:custom", this.heard);
+    this.leaveModel = listenTo(model, { "msg:custom": (message) => this.hear(message) });
   }
 
   /** Show the rewrites of a pass. @param {any} step */
@@ -45,11 +45,11 @@ export class RewritePane {
     this.stop();
     this.event = step.id;
     this.kept.replaceChildren();
-    if (this.known[step.id]) return this.fill(this.known[step.id]);
+    if (this.loaded[step.id]) return this.fill(this.loaded[step.id]);
     const stored = (this.model.get("rewrites") || {})[step.id];
     if (stored) {
       stored.parts.forEach((/** @type {any} */ parts, /** @type {number} */ at) => { this.parts[`${step.id}:${at}`] = parts; });
-      this.known[step.id] = stored.steps;
+      this.loaded[step.id] = stored.steps;
       this.fill(stored.steps);
       if (stored.left) this.kept.replaceChildren(el("div", "pl-dim", `${stored.left} more are not in this page`));
       return;
@@ -63,7 +63,7 @@ export class RewritePane {
   hear(message) {
     if (!message) return;
     if (message.rewrites !== undefined) {
-      this.known[message.rewrites] = message.steps;
+      this.loaded[message.rewrites] = message.steps;
       if (message.rewrites === this.event) this.fill(message.steps);
     }
     if (message.parts !== undefined) {
@@ -151,14 +151,14 @@ export class RewritePane {
   /** @param {any} misses */
   showWhy({ node, rows }) {
     const head = el("tr", "", ...["rule", "fits", "pattern", "fails because"].map((name) => el("th", "", name)));
-    const said = rows.length ? `${node} stayed; the rules that came nearest:` : `No declared rule of this pass begins like ${node}.`;
+    const heading = rows.length ? `${node} stayed; the rules that came nearest:` : `No declared rule of this pass begins like ${node}.`;
     const table = el("table", "", head, ...rows.map((/** @type {string[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", cell)))));
-    this.kept.replaceChildren(el("div", "", said), ...(rows.length ? [table] : []));
+    this.kept.replaceChildren(el("div", "", heading), ...(rows.length ? [table] : []));
   }
 
   close() {
     this.stop();
-    this.model.off("msg:custom", this.heard);
+    this.leaveModel();
     this.diff.close();
   }
 }

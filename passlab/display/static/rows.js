@@ -19,7 +19,7 @@ export class Rows {
     this.top = 0; // where it is scrolled to, and how much is in sight: asking the browser would lay out the whole page
     this.high = 0;
     this.widening = 0;
-    this.wanted = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as there is room
+    this.pending = /** @type {[number, boolean] | null} */ (null); // a row to show as soon as there is room
     this.settled = () => {}; // hears that the box has another size
     this.body = el("div", "pl-rows");
     this.space = el("div", "pl-space", this.body);
@@ -37,7 +37,7 @@ export class Rows {
         this.columns = columns;
         resized(columns);
       }
-      if (this.high && this.wanted) this.reveal(...this.wanted);
+      if (this.high && this.pending) this.reveal(...this.pending);
       this.update(false);
       this.settled();
     });
@@ -74,10 +74,10 @@ export class Rows {
     const around = always ? FEW : AROUND; // what is in sight is waited for
     this.first = Math.max(0, top - around);
     this.last = Math.min(this.count, top + seen + around);
-    const made = document.createDocumentFragment();
-    for (let i = this.first; i < this.last; i++) made.append(this.paint(i));
+    const fragment = document.createDocumentFragment();
+    for (let i = this.first; i < this.last; i++) fragment.append(this.paint(i));
     this.body.style.transform = `translateY(${this.first * ROW}px)`;
-    this.body.replaceChildren(made);
+    this.body.replaceChildren(fragment);
     clearTimeout(this.widening);
     if (always) this.widening = window.setTimeout(() => this.widen(), LATER);
   }
@@ -112,7 +112,7 @@ export class Rows {
 
   /** Scroll so that a row is in sight, or a third from the top, with a whole row at the top. @param {number} i @param {boolean} [always] */
   reveal(i, always = false) {
-    this.wanted = this.high ? null : [i, always];
+    this.pending = this.high ? null : [i, always];
     const y = i * ROW, { top, high } = this;
     if (high && (always || y < top || y + ROW > top + high)) this.scroll(Math.floor((y - high / 3) / ROW) * ROW + MARGINS / 2);
   }
@@ -179,7 +179,7 @@ const NAMES = new Set([1, 2, 3, 6]); // binder, use, temporary, global: what can
  * @param {number[]} [words] stretches to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
  */
 export function code(line, from, to, picked, words, hovers) {
-  const [text, marks] = line, made = document.createDocumentFragment();
+  const [text, marks] = line, fragment = document.createDocumentFragment();
   const put = (/** @type {number} */ a, /** @type {number} */ b, /** @type {string} */ look, /** @type {number} */ hover) => {
     a = Math.max(a, from);
     b = Math.min(b, to);
@@ -193,8 +193,8 @@ export function code(line, from, to, picked, words, hovers) {
       if (look || word) {
         const span = el("span", (look + word).trim(), shown);
         if (hovers && hover >= 0) hovers.set(span, hover);
-        made.append(span);
-      } else made.append(shown);
+        fragment.append(span);
+      } else fragment.append(shown);
       at = end;
     }
   };
@@ -207,7 +207,7 @@ export function code(line, from, to, picked, words, hovers) {
     at = end;
   }
   put(at, text.length, "", -1);
-  return made;
+  return fragment;
 }
 
 /** The name under an element that can be followed, or "". @param {EventTarget | null} target */

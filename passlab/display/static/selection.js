@@ -39,7 +39,7 @@ export class Lineage {
 export class Selection {
   constructor() {
     this.nodes = /** @type {number[]} */ ([]);
-    this.told = /** @type {Related} */ ({});
+    this.elsewhere = /** @type {Related} */ ({}); // what other views know of the selected nodes
     this.after = /** @type {Set<number>} */ (new Set()); // what became of them in other views
     this.roots = /** @type {number[]} */ ([]); // for each selected node itself, or the nearest that it was and that is known here
     this.lineage = new Lineage();
@@ -60,20 +60,20 @@ export class Selection {
   }
 
   index() {
-    const { before = [], after = [] } = this.told, { lineage } = this;
+    const { before = [], after = [] } = this.elsewhere, { lineage } = this;
     this.roots = this.nodes.map((node, at) => (lineage.knows(node) ? node : (before[at] || []).find((older) => lineage.knows(older)) ?? node));
     this.before = new Set([...this.nodes, ...before.flat(), ...this.roots].flatMap((node) => lineage.ancestors(node)));
     this.after = new Set(after);
     this.related.clear();
   }
 
-  /** Select nodes, none to let go. @param {number[]} nodes @param {Related} [told] what other views know of them */
-  set(nodes, told = {}) {
+  /** Select nodes, none to let go. @param {number[]} nodes @param {Related} [elsewhere] what other views know of them */
+  set(nodes, elsewhere = {}) {
     const chosen = nodes.filter((node) => node >= 0), alike = (/** @type {number[]} */ others) => chosen.length === others.length && chosen.every((node, at) => node === others[at]);
-    const heard = told.of && alike(told.of) ? told : {}, same = alike(this.nodes);
-    if (same && (heard === this.told || !heard.of)) return;
+    const related = elsewhere.of && alike(elsewhere.of) ? elsewhere : {}, same = alike(this.nodes);
+    if (same && (related === this.elsewhere || !related.of)) return;
     this.nodes = chosen;
-    this.told = heard;
+    this.elsewhere = related;
     this.index();
     for (const run of this.listeners) run();
   }
@@ -89,17 +89,28 @@ export class Selection {
     if (Array.isArray(node)) return node.some((one) => this.has(one));
     if (node < 0) return false;
     if (this.before.has(node) || this.after.has(node)) return true;
-    let known = this.related.get(node);
-    if (known === undefined) {
-      known = this.lineage.ancestors(node).some((older) => this.roots.includes(older));
-      this.related.set(node, known);
+    let related = this.related.get(node);
+    if (related === undefined) {
+      related = this.lineage.ancestors(node).some((older) => this.roots.includes(older));
+      this.related.set(node, related);
     }
-    return known;
+    return related;
   }
 
   get empty() {
     return this.nodes.length === 0;
   }
+}
+
+/**
+ * Hear of what happens to a widget's model. @param {any} model @param {Record<string, (message?: any) => void>} handlers
+ * @returns {() => void} ends it
+ */
+export function listenTo(model, handlers) {
+  for (const name in handlers) model.on(name, handlers[name]);
+  return () => {
+    for (const name in handlers) model.off(name, handlers[name]);
+  };
 }
 
 /**
@@ -114,10 +125,7 @@ export function followSelection(model, selection) {
   });
   const changed = () => selection.set(model.get("nodes") || [], model.get("related") || {});
   changed();
-  for (const name of ["change:nodes", "change:related"]) model.on(name, changed);
-  return () => {
-    for (const name of ["change:nodes", "change:related"]) model.off(name, changed);
-  };
+  return listenTo(model, { "change:nodes": changed, "change:related": changed });
 }
 
 /**
@@ -130,11 +138,11 @@ export function mountPane({ model, el: host }, root, selection, pane, update) {
   update();
   selection.listen(() => pane.updateSelection());
   const leaveSelection = followSelection(model, selection);
-  model.on("change:data", update);
+  const leaveModel = listenTo(model, { "change:data": update });
   host.append(root);
   return () => {
     leaveSelection();
-    model.off("change:data", update);
+    leaveModel();
     pane.close();
   };
 }

@@ -20,10 +20,10 @@ function render({ model, el: host }) {
   const root = el("div", "passlab pl-module pl-solving");
   root.tabIndex = 0;
   const title = el("span", "pl-title"), selection = new Selection(), pane = new CodePane(root, selection), keyHelp = help(root, KEYS);
-  const range = /** @type {HTMLInputElement} */ (el("input", "pl-solving-range")), where = el("span", "pl-solving-where"), said = el("div", "pl-solving-said");
+  const range = /** @type {HTMLInputElement} */ (el("input", "pl-solving-range")), where = el("span", "pl-solving-where"), message = el("div", "pl-solving-said");
   range.type = "range";
   range.setAttribute("aria-label", "decision");
-  said.setAttribute("aria-live", "polite");
+  message.setAttribute("aria-live", "polite");
   let at = 0, state = /** @type {(string | null)[]} */ ([]), fresh = new Set();
   const steps = () => model.get("data").steps;
   const go = (/** @type {number} */ to) => {
@@ -35,7 +35,7 @@ function render({ model, el: host }) {
     fresh = new Set(step ? step.changed.map((/** @type {[number, string]} */ [line]) => line) : []);
     range.value = String(at);
     where.textContent = `${at} of ${data.steps.length}`;
-    said.replaceChildren(el("span", "pl-dim", step ? step.phase : "before the first decision"), el("div", step && step.changed.length ? "pl-solving-effect" : "", step ? step.said : "\u00a0"));
+    message.replaceChildren(el("span", "pl-dim", step ? step.phase : "before the first decision"), el("div", step && step.changed.length ? "pl-solving-effect" : "", step ? step.said : "\u00a0"));
     selection.set(step ? [step.node] : []);
     if (step && step.line >= 0) pane.goto(step.line, false);
     pane.rows.update(true);
@@ -48,7 +48,7 @@ function render({ model, el: host }) {
   };
   range.addEventListener("input", () => go(Number(range.value)));
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())),
-    el("div", "pl-bar pl-solving-bar", button("back", () => go(at - 1)), range, button("forward", () => go(at + 1)), where), said, pane.element);
+    el("div", "pl-bar pl-solving-bar", button("back", () => go(at - 1)), range, button("forward", () => go(at + 1)), where), message, pane.element);
   keys(root, {
     "?": () => keyHelp(), j: () => go(at + 1), k: () => go(at - 1), ArrowRight: () => go(at + 1), ArrowLeft: () => go(at - 1), n: () => effective(1), N: () => effective(-1),
     g: () => go(0), G: () => go(steps().length), f: () => pane.toggleAll(),

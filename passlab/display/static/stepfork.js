@@ -27,10 +27,10 @@ export function branchStrip(branch, back, go) {
 function differences(branch, go) {
   const first = branch.rows[0];
   const rows = branch.rows.slice(0, 50).map((/** @type {string[]} */ row) => {
-    const made = el("tr", "", ...row.map((cell) => el("td", "", cell)));
-    made.title = "go there";
-    made.addEventListener("click", () => go(Number(row[0]) - branch.instant + 1));
-    return made;
+    const line = el("tr", "", ...row.map((cell) => el("td", "", cell)));
+    line.title = "go there";
+    line.addEventListener("click", () => go(Number(row[0]) - branch.instant + 1));
+    return line;
   });
   const names = branch.head.map((/** @type {string} */ name) => el("th", "", name));
   const table = el("table", "pl-branch-table", el("thead", "", el("tr", "", ...names)), el("tbody", "", ...rows));

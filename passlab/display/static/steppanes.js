@@ -106,10 +106,10 @@ export class BytecodePane {
     if (to === from + 1) return this.row(from);
     const { kinds } = /** @type {Run} */ (this.run).sites, base = this.base || 0;
     const names = [...new Set(kinds.slice(base + from, base + to))].join(", ");
-    const made = el("button", "pl-gap pl-books", `⋯ ${to - from} instructions: ${names}`);
-    made.setAttribute("data-from", String(from));
-    made.title = `instructions ${from} to ${to - 1} move or make room for values; a click shows them (z shows all)`;
-    return made;
+    const element = el("button", "pl-gap pl-books", `⋯ ${to - from} instructions: ${names}`);
+    element.setAttribute("data-from", String(from));
+    element.title = `instructions ${from} to ${to - 1} move or make room for values; a click shows them (z shows all)`;
+    return element;
   }
 
   /** @param {Run} run @param {number} func @param {number} site the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(site: number) => boolean} stops @param {boolean} changed whether breakpoints did */
@@ -144,16 +144,16 @@ export class BytecodePane {
     gutter.setAttribute("role", "button");
     gutter.setAttribute("aria-label", `breakpoint at ${i}`);
     gutter.setAttribute("aria-pressed", String(stop));
-    const made = el("div", `pl-inst pl-role-${run.sites.roles[site]}${here ? " pl-here" : ""}${site === this.now.before ? " pl-was" : ""}${lit}`, gutter,
+    const element = el("div", `pl-inst pl-role-${run.sites.roles[site]}${here ? " pl-here" : ""}${site === this.now.before ? " pl-was" : ""}${lit}`, gutter,
       el("span", "pl-counter"), el("span", "pl-number", i), this.text(run, site, here));
-    made.setAttribute("data-site", String(site));
-    if (here) made.setAttribute("aria-current", "step");
-    return made;
+    element.setAttribute("data-site", String(site));
+    if (here) element.setAttribute("aria-current", "step");
+    return element;
   }
 
   /** @param {Run} run @param {number} site @param {boolean} here */
   text(run, site, here) {
-    const text = run.sites.texts[site], made = el("span", "pl-inst-text"), looks = here || site === this.now.before ? this.now.looks : null;
+    const text = run.sites.texts[site], element = el("span", "pl-inst-text"), looks = here || site === this.now.before ? this.now.looks : null;
     const first = /^[^\s$(]+/.exec(text), head = first ? first[0] : "";
     const name = el("span", run.sites.roles[site] === 3 ? "pl-op" : "pl-keyword", head);
     name.style.minWidth = `${Math.min(head.length, 12)}ch`; // the rest gives way first
@@ -164,9 +164,9 @@ export class BytecodePane {
         rest.append(el("span", look && (here || look === "wrote") ? `pl-reg pl-reg-${look}` : "pl-reg", part));
       } else rest.append(part[0] === "@" ? el("span", "pl-global", part) : part);
     }
-    made.append(name, rest);
-    made.title = text;
-    return made;
+    element.append(name, rest);
+    element.title = text;
+    return element;
   }
 
   close() {
@@ -222,14 +222,14 @@ export class RegisterPane {
 
   /** @param {any} item */
   row(item) {
-    const made = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.odd ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
+    const element = el("div", `pl-register${item.register === this.picked ? " pl-chosen" : ""}${item.odd ? " pl-has-odd" : ""}${item.text ? "" : " pl-none"}`,
       el("span", "pl-reg-look", item.look ? mark(item.look) : null), el("span", `pl-reg-name${item.look ? ` pl-reg-${item.look}` : ""}`, `$${item.register}`),
       el("span", "pl-reg-param", item.watched ? el("i", "pl-eye") : null, item.name), el("span", "pl-reg-value", item.text || "–"));
-    made.setAttribute("data-register", String(item.register));
-    made.setAttribute("role", "option");
-    made.setAttribute("aria-selected", String(item.register === this.picked));
-    made.title = item.text;
-    return made;
+    element.setAttribute("data-register", String(item.register));
+    element.setAttribute("role", "option");
+    element.setAttribute("aria-selected", String(item.register === this.picked));
+    element.title = item.text;
+    return element;
   }
 
   /** The register below or above the picked one. @param {number} by */
@@ -300,9 +300,9 @@ export class SourcePane {
     this.lives = el("div", "pl-lives");
     this.note = el("div", "pl-empty");
     this.tabs = el("div", "pl-tabs", ...TABS.map((name) => {
-      const made = button(name, () => this.choose(name));
-      made.setAttribute("role", "tab");
-      return made;
+      const tab = button(name, () => this.choose(name));
+      tab.setAttribute("role", "tab");
+      return tab;
     }));
     this.tabs.setAttribute("role", "tablist");
     this.where = el("span", "pl-where");
@@ -374,11 +374,11 @@ export class SourcePane {
   row(i) {
     const run = /** @type {Run} */ (this.run), [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = run.data.lines[this.lines[at]];
     const node = this.tab === "Source" ? run.sites.programNodes[at] ?? -1 : -1, lit = this.selection.has(node) ? " pl-selected" : "";
-    const made = el("div", `pl-row${this.marked.has(at) ? " pl-line-here" : ""}${lit}`, el("span", "pl-number", from ? "" : at + 1),
+    const element = el("div", `pl-row${this.marked.has(at) ? " pl-line-here" : ""}${lit}`, el("span", "pl-number", from ? "" : at + 1),
       el("span", "pl-text", from ? " ".repeat(hanging(line[0], this.width)) : null, code(line, from, to, "")));
-    made.title = line[2] >= 0 ? run.data.texts[line[2]] : "";
-    if (node >= 0) made.dataset.node = String(node);
-    return made;
+    element.title = line[2] >= 0 ? run.data.texts[line[2]] : "";
+    if (node >= 0) element.dataset.node = String(node);
+    return element;
   }
 
   close() {

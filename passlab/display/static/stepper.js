@@ -4,7 +4,7 @@ import { download } from "./download.js";
 import { branchStrip, valueField } from "./stepfork.js";
 import { Grain } from "./stepgrain.js";
 import { actions, KEYS, STEPS } from "./stepkeys.js";
-import { followSelection, Selection } from "./selection.js";
+import { followSelection, listenTo, Selection } from "./selection.js";
 import { drawHeap } from "./stepheap.js";
 import { BytecodePane, FramePane, RegisterPane, SourcePane } from "./steppanes.js";
 import { Run, WAITING } from "./steprun.js";
@@ -52,7 +52,7 @@ class Stepper {
     this.position.setAttribute("aria-label", "instant");
     this.position.addEventListener("change", () => this.go(Number(this.position.value.replace(/[^\d]/g, "")) || 0));
     this.total = el("span", "pl-title");
-    this.said = el("span", "pl-stepper-said");
+    this.status = el("span", "pl-stepper-said");
     this.find = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
     this.find.placeholder = "break on …";
     this.find.setAttribute("aria-label", "set a breakpoint: an operator, an opcode, @function, line 6, nan");
@@ -64,10 +64,10 @@ class Stepper {
     this.words.id = `pl-words-${Math.random().toString(36).slice(2, 9)}`;
     this.find.setAttribute("list", this.words.id);
     const tool = (/** @type {string} */ name, /** @type {string} */ label, /** @type {() => void} */ run) => {
-      const made = button(name, run, STEPS[name]);
-      made.title = label;
-      made.setAttribute("aria-label", label);
-      return made;
+      const control = button(name, run, STEPS[name]);
+      control.title = label;
+      control.setAttribute("aria-label", label);
+      return control;
     };
     const tools = el("span", "pl-steps", tool("first", "to the start (g)", () => this.go(0, true)), tool("back", "continue back (C)", () => this.proceed(-1)),
       tool("before", "back by the chosen grain (←)", () => this.grain.advance(-1)), this.position, this.total, tool("after", "on by the chosen grain (→)", () => this.grain.advance(1)), this.grain.element,
@@ -77,7 +77,7 @@ class Stepper {
     const bar = el("div", "pl-bar pl-step-bar", tools, this.find, this.words, this.chips, el("span", "pl-grow"), tool("export", "save as a page (x)", () => this.export()), button("?", () => this.help()));
     const values = el("div", "pl-step-column pl-values", this.registers.element, this.card);
     const sides = el("div", "pl-step-column pl-sides", this.source.element, this.frames.element);
-    this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.said), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.time.element);
+    this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.status), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.time.element);
   }
 
   /** @param {any} data @param {number} at @param {{text: string, sites?: number[]}[]} [breaks] @param {[number, number][]} [watches] */
@@ -160,9 +160,9 @@ class Stepper {
 
   /** @param {string} text */
   breakOn(text) {
-    const made = this.run.breakOf(text);
-    if (!made) return this.say(`nothing in the program is called ${text}`, true);
-    if (!this.breaks.some((b) => b.text === made.text)) this.breaks.push(made);
+    const breakpoint = this.run.breakOf(text);
+    if (!breakpoint) return this.say(`nothing in the program is called ${text}`, true);
+    if (!this.breaks.some((b) => b.text === breakpoint.text)) this.breaks.push(breakpoint);
     this.find.value = "";
     this.root.focus();
     this.changed();
@@ -223,9 +223,9 @@ class Stepper {
   // ---------------------------------------------------------------- showing
   /** @param {string} text @param {boolean} [wrong] */
   say(text, wrong = false) {
-    this.said.textContent = text;
-    this.said.title = text;
-    this.said.classList.toggle("pl-error", wrong);
+    this.status.textContent = text;
+    this.status.title = text;
+    this.status.classList.toggle("pl-error", wrong);
   }
 
   show() {
@@ -271,8 +271,8 @@ class Stepper {
   /** The register to look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
   follow(looks, values) {
     const by = (/** @type {string} */ look) => [...looks].filter(([r, l]) => l === look && values[r] > 0).map(([r]) => r)[0];
-    const found = [by("wrote"), by("reads")].find((r) => r !== undefined);
-    if (found !== undefined) this.register = found;
+    const register = [by("wrote"), by("reads")].find((r) => r !== undefined);
+    if (register !== undefined) this.register = register;
     else if (!(values[this.register] > 0)) this.register = values.findIndex((v) => v > 0);
     this.pinned = false;
   }
@@ -283,25 +283,25 @@ class Stepper {
     if (this.register < 0 || number <= 0) return this.card.replaceChildren(el("div", "pl-empty", "no value here"));
     if (number === WAITING) return this.card.replaceChildren(el("div", "pl-empty", "This value is on its way."));
     const head = el("div", "pl-value-head", el("b", "pl-reg", `$${this.register}`), el("span", "pl-value-text", run.texts[number]));
-    const made = [head];
+    const parts = [head];
     if (by !== undefined && by >= 0) {
       const jump = el("button", "pl-link", `written at ${grouped(by)}`);
       jump.title = "go to the instruction that wrote it (o)";
       jump.addEventListener("click", () => this.origin());
       const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
-      made.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
-    } else made.push(el("div", "pl-dim pl-written", "an argument of the program"));
+      parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
+    } else parts.push(el("div", "pl-dim pl-written", "an argument of the program"));
     const old = this.before(), was = old > WAITING && this.original ? this.original.run : null;
     if (was && was.texts[old] !== run.texts[number]) {
       const drawn = was.data.values.pictures[old];
-      made.push(el("div", "pl-original", el("div", "pl-value-head", el("b", "", "original"), el("span", "pl-value-text", was.texts[old])), drawn ? tensorCard(drawn) : null));
+      parts.push(el("div", "pl-original", el("div", "pl-value-head", el("b", "", "original"), el("span", "pl-value-text", was.texts[old])), drawn ? tensorCard(drawn) : null));
     }
     const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
     const heap = (run.data.values.heaps || {})[number];
-    if (heap) made.push(drawHeap(heap));
-    if (picture) made.splice(2, 0, tensorCard(picture));
-    else if (run.late.has(number)) made.push(el("div", "pl-empty", this.ask(number)));
-    this.card.replaceChildren(...made);
+    if (heap) parts.push(drawHeap(heap));
+    if (picture) parts.splice(2, 0, tensorCard(picture));
+    else if (run.late.has(number)) parts.push(el("div", "pl-empty", this.ask(number)));
+    this.card.replaceChildren(...parts);
   }
 
   /** @param {number} number */
@@ -398,21 +398,21 @@ function render({ model, el: host }) {
   const view = new Stepper(model, root);
   keys(root, actions(view));
   const update = () => {
-    const data = model.get("data"), known = view.run && view.run.data;
-    if (known && known.partial && !data.partial && known.length === data.length) view.complete(data);
-    else if (!known || known.fork < 0 || data.fork >= 0) view.load(data, model.get("at") ?? data.at);
+    const data = model.get("data"), shown = view.run && view.run.data;
+    if (shown && shown.partial && !data.partial && shown.length === data.length) view.complete(data);
+    else if (!shown || shown.fork < 0 || data.fork >= 0) view.load(data, model.get("at") ?? data.at);
     if (data.partial) setTimeout(() => view.send({ rest: true }), 50); // once what is there has been painted
   };
-  const moved = () => { if (model.get("at") !== view.at) view.go(model.get("at")); };
-  const drawn = () => view.show(), forked = () => view.showBranch(), paged = () => view.download();
-  const heard = /** @type {[string, () => void][]} */ ([["change:data", update], ["change:at", moved], ["change:pictures", drawn], ["change:branch", forked], ["change:page", paged]]);
+  const go = () => { if (model.get("at") !== view.at) view.go(model.get("at")); };
   host.append(root);
   update();
   const leaveSelection = followSelection(model, view.selection);
-  for (const [name, run] of heard) model.on(name, run);
+  const leaveModel = listenTo(model, {
+    "change:data": update, "change:at": go, "change:pictures": () => view.show(), "change:branch": () => view.showBranch(), "change:page": () => view.download(),
+  });
   return () => {
     leaveSelection();
-    for (const [name, run] of heard) model.off(name, run);
+    leaveModel();
     view.close();
   };
 }

@@ -18,30 +18,30 @@ function bytesOf(text) {
 /** Whole numbers from -1 on. @param {string} text how many bytes each takes, and base64 of them, each one more @returns {Int32Array} */
 function ints(text) {
   const { buffer } = bytesOf(text.slice(1)), stored = text[0] === "1" ? new Uint8Array(buffer) : text[0] === "2" ? new Uint16Array(buffer) : new Uint32Array(buffer);
-  const made = new Int32Array(stored.length);
-  for (let i = 0; i < made.length; i++) made[i] = stored[i] - 1;
-  return made;
+  const numbers = new Int32Array(stored.length);
+  for (let i = 0; i < numbers.length; i++) numbers[i] = stored[i] - 1;
+  return numbers;
 }
 
 /** Where each of some parts starts. @param {Int32Array} counts @returns {Int32Array} */
 function sums(counts) {
-  const made = new Int32Array(counts.length + 1);
-  for (let i = 0; i < counts.length; i++) made[i + 1] = made[i] + counts[i];
-  return made;
+  const starts = new Int32Array(counts.length + 1);
+  for (let i = 0; i < counts.length; i++) starts[i + 1] = starts[i] + counts[i];
+  return starts;
 }
 
 /** @param {Int32Array} steps @returns {Float32Array} microseconds */
 function times(steps) {
-  const made = new Float32Array(steps.length);
-  for (let i = 0; i < made.length; i++) made[i] = Math.expm1(steps[i] / TIME_STEPS);
-  return made;
+  const micros = new Float32Array(steps.length);
+  for (let i = 0; i < micros.length; i++) micros[i] = Math.expm1(steps[i] / TIME_STEPS);
+  return micros;
 }
 
 /** Numbers that stay for some time, or grow by `by`. @param {Int32Array} counts for how long @param {Int32Array} from @param {number} length @param {number} by @returns {Int32Array} */
 function spread(counts, from, length, by) {
-  const made = new Int32Array(length);
-  for (let i = 0, e = 0; i < counts.length; i++) for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) made[e] = n;
-  return made;
+  const numbers = new Int32Array(length);
+  for (let i = 0, e = 0; i < counts.length; i++) for (let end = e + counts[i], n = from[i]; e < end; e++, n += by) numbers[e] = n;
+  return numbers;
 }
 
 /**
@@ -59,8 +59,8 @@ export class Run {
     this.odd = data.values.odd;
     this.site = spread(ints(data.runs), ints(data.runSites), this.length, 1);
     this.late = new Set(data.values.late);
-    this.given = ints(data.given);
-    this.givenAt = sums(ints(data.givenCount));
+    this.parameters = ints(data.given);
+    this.parametersAt = sums(ints(data.givenCount));
     this.parent = ints(data.parent);
     this.func = ints(data.function);
     this.created = ints(data.created);
@@ -69,13 +69,13 @@ export class Run {
     const to = ints(data.switchedTo);
     this.last = to.length ? to[to.length - 1] : -1;
     this.frameOf = spread(ints(data.switches), to, this.length, 0);
-    this.made = /** @type {{value: Int32Array, micros: Float32Array} | null} */ (null);
+    this.writes = /** @type {{value: Int32Array, micros: Float32Array} | null} */ (null);
     this.indexed = /** @type {{toFrame: Int32Array, toRegister: Int32Array, events: Int32Array, starts: Int32Array} | null} */ (null);
   }
 
   /** What each instruction wrote, and how long kernels took. The first picture, at the start of a run, needs neither. */
   get columns() {
-    if (this.made) return this.made;
+    if (this.writes) return this.writes;
     const { length, site, data } = this, { roles } = this.sites, { always } = data, other = ints(data.value), took = times(ints(data.micros));
     const value = new Int32Array(length), micros = new Float32Array(length);
     for (let e = 0, v = 0, k = 0; e < length; e++) {
@@ -83,7 +83,7 @@ export class Run {
       value[e] = number === VARIES ? other[v++] : number;
       if (roles[s] === KERNEL) micros[e] = took[k++];
     }
-    return (this.made = { value, micros });
+    return (this.writes = { value, micros });
   }
 
   /** Sort the writes by the frame they go to, so that the registers of one are found without looking at the others. */
@@ -127,8 +127,8 @@ export class Run {
    */
   registers(frame, at) {
     const size = this.data.functions[this.func[frame]].size, values = new Int32Array(size), by = new Int32Array(size).fill(-1);
-    const given = this.given.subarray(this.givenAt[frame], this.givenAt[frame + 1]);
-    for (let i = 0; i < given.length && i < size; i++) [values[i], by[i]] = [given[i], given[i] ? this.created[frame] : -1];
+    const parameters = this.parameters.subarray(this.parametersAt[frame], this.parametersAt[frame + 1]);
+    for (let i = 0; i < parameters.length && i < size; i++) [values[i], by[i]] = [parameters[i], parameters[i] ? this.created[frame] : -1];
     if (at <= this.created[frame] + 1) return { values, by };
     const { events, starts, toRegister } = this.index, { value } = this.columns;
     for (let i = starts[frame]; i < starts[frame + 1]; i++) {
@@ -151,14 +151,14 @@ export class Run {
 
   /** The frames at an instant, innermost first, `most` of them. @param {number} at @param {number} most @returns {Place[]} */
   stack(at, most) {
-    const found = [], top = this.place(at);
+    const frames = [], top = this.place(at);
     let place = top;
-    while (place && found.length < most) {
-      found.push(place);
+    while (place && frames.length < most) {
+      frames.push(place);
       const frame = this.parent[place.frame];
       place = frame < 0 ? null : { frame, func: this.func[frame], pc: this.waiting(frame, this.created[place.frame]), depth: this.depth[frame] };
     }
-    return found;
+    return frames;
   }
 
   /** Where a frame goes on that called what an event made. @param {number} frame @param {number} event */
@@ -242,10 +242,10 @@ export class Run {
    * @param {string} text @returns {Break | null}
    */
   breakOf(text) {
-    const wanted = text.trim(), odd = ODD[wanted.toLowerCase().replace(/^first /, "")];
-    if (odd) return { text: wanted, mask: null, odd, on: true };
-    const found = this.sitesOf(wanted);
-    return found.length ? this.breakAt(wanted, found) : null;
+    const word = text.trim(), odd = ODD[word.toLowerCase().replace(/^first /, "")];
+    if (odd) return { text: word, mask: null, odd, on: true };
+    const sites = this.sitesOf(word);
+    return sites.length ? this.breakAt(word, sites) : null;
   }
 
   /** A breakpoint at some instructions. @param {string} text @param {number[]} sites @returns {Break} */
@@ -255,26 +255,26 @@ export class Run {
     return { text, mask, odd: 0, on: true };
   }
 
-  /** @param {string} wanted @returns {number[]} */
-  sitesOf(wanted) {
+  /** @param {string} word @returns {number[]} */
+  sitesOf(word) {
     const { operators, kinds, texts, source, roles } = this.sites, all = texts.map((/** @type {string} */ _, /** @type {number} */ s) => s);
     const named = (/** @type {string} */ name) => this.data.functions.find((/** @type {any} */ f) => f.name === name);
-    const place = /^(?:@?([\w.]*):)?(\d+)$/.exec(wanted), func = place ? (place[1] ? named(place[1]) : this.data.functions[this.func[0]]) : null;
+    const place = /^(?:@?([\w.]*):)?(\d+)$/.exec(word), func = place ? (place[1] ? named(place[1]) : this.data.functions[this.func[0]]) : null;
     if (place && func) return [func.base + Number(place[2])].filter((s) => s < texts.length);
-    if (wanted.startsWith("@") && named(wanted.slice(1))) return [named(wanted.slice(1)).base];
-    const line = /^line (\d+)$/.exec(wanted);
+    if (word.startsWith("@") && named(word.slice(1))) return [named(word.slice(1)).base];
+    const line = /^line (\d+)$/.exec(word);
     if (line) {
       const on = all.filter((/** @type {number} */ s) => source[s].includes(Number(line[1]) - 1));
       const main = on.filter((/** @type {number} */ s) => roles[s] === KERNEL || roles[s] === CALL || this.data.executor !== "vm");
       return main.length ? main : on.slice(0, 1);
     }
-    const by = all.filter((/** @type {number} */ s) => operators[s].includes(wanted));
-    return by.length ? by : all.filter((/** @type {number} */ s) => kinds[s] === wanted);
+    const by = all.filter((/** @type {number} */ s) => operators[s].includes(word));
+    return by.length ? by : all.filter((/** @type {number} */ s) => kinds[s] === word);
   }
 
   /** All words a breakpoint may be: operators, opcodes, functions. @returns {string[]} */
   words() {
-    const found = new Set([...this.sites.operators.flat(), ...this.sites.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
-    return [...found, "nan", "inf"].sort();
+    const words = new Set([...this.sites.operators.flat(), ...this.sites.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
+    return [...words, "nan", "inf"].sort();
   }
 }

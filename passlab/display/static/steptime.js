@@ -232,10 +232,10 @@ export class Timeline {
         left--;
       }
     }
-    const made = [svg("path", { d: odd, class: "pl-odd-marks" }), svg("path", { d: stops, class: "pl-stop-marks" })];
+    const marks = [svg("path", { d: odd, class: "pl-odd-marks" }), svg("path", { d: stops, class: "pl-stop-marks" })];
     const { peakAt, count } = run.data.storage;
-    if (count) made.push(svg("path", { d: `M${x(peakAt).toFixed(1)} ${HEIGHT - 8}l4 -4l-4 -4l-4 4z`, class: "pl-peak-mark" }));
-    return made;
+    if (count) marks.push(svg("path", { d: `M${x(peakAt).toFixed(1)} ${HEIGHT - 8}l4 -4l-4 -4l-4 4z`, class: "pl-peak-mark" }));
+    return marks;
   }
 
   /** @param {Run} run @param {number} width @returns {Element[]} */

@@ -33,13 +33,13 @@ export function timingPane(whole, focus) {
     whole.hidden = !shown;
     chart.replaceChildren(...seen.map((bar) => {
       const left = Math.max(0, (100 * (bar.start - from)) / span), right = Math.min(100, (100 * (bar.start + bar.total - from)) / span);
-      const made = el("button", `pl-flame-bar pl-flame-${bar.depth % 3}${bar.note === "failed" ? " pl-flame-failed" : ""}${marked && plain(bar.name) === marked ? " pl-flame-marked" : ""}`, bar.name);
-      made.style.left = `${left}%`;
-      made.style.width = `${right - left}%`;
-      made.style.top = `${bar.depth * HIGH}px`;
-      made.title = `${bar.name}${bar.note ? ` (${bar.note})` : ""}: ${time(bar.total)}, ${time(bar.own)} of its own, ${((100 * bar.total) / length).toFixed(1)}%`;
-      made.addEventListener("click", () => zoom(bar === shown ? null : bar));
-      return made;
+      const box = el("button", `pl-flame-bar pl-flame-${bar.depth % 3}${bar.note === "failed" ? " pl-flame-failed" : ""}${marked && plain(bar.name) === marked ? " pl-flame-marked" : ""}`, bar.name);
+      box.style.left = `${left}%`;
+      box.style.width = `${right - left}%`;
+      box.style.top = `${bar.depth * HIGH}px`;
+      box.title = `${bar.name}${bar.note ? ` (${bar.note})` : ""}: ${time(bar.total)}, ${time(bar.own)} of its own, ${((100 * bar.total) / length).toFixed(1)}%`;
+      box.addEventListener("click", () => zoom(bar === shown ? null : bar));
+      return box;
     }));
     const sums = /** @type {Map<string, {count: number, total: number, own: number}>} */ (new Map());
     for (const bar of all.filter((one) => one.start >= from && one.start + one.total <= from + span + 1e-6)) {

@@ -31,8 +31,8 @@ function render({ model, el: host }) {
   const tabs = el("div", "pl-tabs", ...["Program", "Graph"].map((name) => button(name, () => choose(name))));
   root.prepend(el("div", "pl-bar pl-values-title", title), el("div", "pl-bar pl-tab-bar", tabs, el("span", "pl-grow"), button("?", () => keyHelp())), pane.element, graph.element);
   const next = (/** @type {number} */ way) => {
-    const facts = model.get("data").facts, told = facts.flatMap((/** @type {any} */ one, /** @type {number} */ at) => (one && (one[2] || one[3]) ? [at] : []));
-    const here = pane.current ?? -1, to = way > 0 ? told.find((/** @type {number} */ at) => at > here) ?? told[0] : told.filter((/** @type {number} */ at) => at < here).pop() ?? told[told.length - 1];
+    const facts = model.get("data").facts, lines = facts.flatMap((/** @type {any} */ one, /** @type {number} */ at) => (one && (one[2] || one[3]) ? [at] : []));
+    const here = pane.current ?? -1, to = way > 0 ? lines.find((/** @type {number} */ at) => at > here) ?? lines[0] : lines.filter((/** @type {number} */ at) => at < here).pop() ?? lines[lines.length - 1];
     if (to === undefined) return false;
     selection.set([model.get("data").nodes[to]]);
     pane.goto(to);

@@ -105,9 +105,9 @@ export class PipelineEditor {
 
   /** @param {string} label @param {string} picture @param {() => void} run */
   tool(label, picture, run) {
-    const made = button(label, run, picture);
-    made.addEventListener("click", (event) => event.stopPropagation());
-    return made;
+    const control = button(label, run, picture);
+    control.addEventListener("click", (event) => event.stopPropagation());
+    return control;
   }
 
   /** @param {number} from @param {number} to @param {boolean} [focus] */
@@ -189,11 +189,11 @@ export class PipelineEditor {
 
   mark() {
     this.entries.forEach((_, at) => {
-      const row = /** @type {HTMLElement} */ (this.list.children[at]), known = this.outcomes[at];
+      const row = /** @type {HTMLElement} */ (this.list.children[at]), outcome = this.outcomes[at];
       row.classList.toggle("pl-chosen", at === this.at);
-      row.classList.toggle("pl-differs", !!known && !known.same);
-      /** @type {Element} */ (row.querySelector(".pl-edit-mark")).replaceChildren(...(known ? [mark(known.outcome)] : []));
-      /** @type {Element} */ (row.querySelector(".pl-same")).textContent = known ? (known.same ? "=" : "≠") : "";
+      row.classList.toggle("pl-differs", !!outcome && !outcome.same);
+      /** @type {Element} */ (row.querySelector(".pl-edit-mark")).replaceChildren(...(outcome ? [mark(outcome.outcome)] : []));
+      /** @type {Element} */ (row.querySelector(".pl-same")).textContent = outcome ? (outcome.same ? "=" : "≠") : "";
     });
   }
 

@@ -31,8 +31,8 @@ def case(name: str, *arguments: Any, **export: Any) -> Callable[[Any], Any]:
     """Enter a class or a function into the cases. Arguments are shapes of floats, or tensors as they are."""
 
     def entered(model: Any) -> Any:
-        made = model if isinstance(model, type) else (lambda: Plain(model))
-        CASES[name] = (made, lambda: tuple(_argument(a) for a in arguments), export)
+        value = model if isinstance(model, type) else (lambda: Plain(model))
+        CASES[name] = (value, lambda: tuple(_argument(a) for a in arguments), export)
         return model
 
     return entered
@@ -49,10 +49,10 @@ class Plain(nn.Module):
         return self.function(*args, **kwargs)
 
 
-def _argument(given: Any) -> Any:
-    if isinstance(given, tuple):
-        return torch.randn(given) if all(isinstance(part, int) for part in given) else tuple(map(_argument, given))
-    return given
+def _argument(inputs: Any) -> Any:
+    if isinstance(inputs, tuple):
+        return torch.randn(inputs) if all(isinstance(part, int) for part in inputs) else tuple(map(_argument, inputs))
+    return inputs
 
 
 def ints(high: int, *shape: int) -> torch.Tensor:
@@ -67,8 +67,8 @@ ROWS = torch.export.Dim("rows", min=3, max=64)
 def exported(name: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """Return the ExportedProgram of a case, with its arguments."""
     torch.manual_seed(0)
-    made, arguments, export = CASES[name]
-    model = made().eval()
+    result, arguments, export = CASES[name]
+    model = result().eval()
     for buffer in model.buffers():  # statistics that are no identity
         if buffer.is_floating_point() and buffer.dim() == 1:
             buffer.uniform_(0.5, 1.5)

@@ -24,15 +24,15 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 def program(*nodes: dict[str, Any], results: Any = None, **weights: Any) -> dict[str, Any]:
     """Return a stored program of one input `x: Tensor[(2, 3), float32]`."""
-    made = [{"args": [{"node": "x"}], **node} for node in nodes]
+    names = [{"args": [{"node": "x"}], **node} for node in nodes]
     x = {"name": "x", "type": {"dtype": "float32", "shape": [2, 3]}}
     return {
         "format": FORMAT,
         "version": 1,
         "name": "Net",
         "inputs": [x],
-        "nodes": made,
-        "results": results or [{"node": made[-1]["name"]}],
+        "nodes": names,
+        "results": results or [{"node": names[-1]["name"]}],
         "weights": weights,
     }
 
