@@ -231,12 +231,16 @@ class ValidationError(PasslabError):
     """A pass changed what a program computes by more than it promises."""
 
 
-class RunError(PasslabError):
+class RunError(PasslabError, RuntimeError):
     """A program failed while running."""
 
 
 class RunTypeError(RunError, TypeError):
     """A program, an input or an output was given as an object of a type that cannot be one."""
+
+
+class RunValueError(RunError, ValueError):
+    """A program, an input or an output cannot be used with the values or names it has."""
 
 
 class Interruption(KeyboardInterrupt):

@@ -43,11 +43,12 @@ _ARITHMETIC = _of(
 )
 _NODES = _of(f"{OWN}.scalars", "Add", "FloorDiv", "FloorMod", "Mul", "PrimExpr", "Sub", Cast="cast")
 _DIMENSIONS = {**_of("passlab.ir.types", "Any", "SizeVar"), **_of(f"{OWN}.scalars", "size_var", "var", "Var")}
+_PARAMETERS = _of("passlab.executor.param_dict", "load_param_dict") | _of(f"{OWN}.results", "save_param_dict")
 _RUNTIME = {
     **_ARRAYS,
     **_DEVICES,
     **_of(f"{OWN}.scalars", "const", "convert"),
-    **_of("passlab.executor.param_dict", "load_param_dict", "save_param_dict"),
+    **_PARAMETERS,
     "DataType": "passlab.ir.dtypes:dtype_name",
     "DataTypeCode": "passlab.ir.dtypes",
     "Module": "passlab.executor.outputs:CallableByName",
@@ -171,7 +172,7 @@ _LISTED: dict[str, Entry] = {
     "tvm.nd": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.ndarray": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
-    "tvm.relay": ({**_SPANS, **_of(f"{OWN}.contexts", "create_executor")}, ("passlab.relay",)),
+    "tvm.relay": ({**_SPANS, **_PARAMETERS, **_of(f"{OWN}.contexts", "create_executor")}, ("passlab.relay",)),
     "tvm.relay.op": (_STRATEGIES, ("passlab.relay.op",)),
     "tvm.relay.op.op": (_STRATEGIES, ("passlab.relay.op.op",)),
     "tvm.relay._transform": "passlab.transform",
@@ -197,7 +198,7 @@ _LISTED: dict[str, Entry] = {
     "tvm.relay.op.contrib.register": "passlab.relay.op.contrib",
     "tvm.relay.expr": (_WITH_FIELDS, ("passlab.relay.expr",)),
     "tvm.relay.function": (_of(f"{OWN}.with_fields", "FunctionWithFields"), ("passlab.relay.function",)),
-    "tvm.relay.param_dict": "passlab.executor.param_dict",
+    "tvm.relay.param_dict": (dict(_PARAMETERS), ()),
     "tvm.rpc": (_of(f"{OWN}.rpc", "LocalSession", "Server", "connect", RPCSession="LocalSession"), ()),
     "tvm.runtime": (_RUNTIME, ("passlab.relay.runtime",)),
     "tvm.container": ({}, ("tvm.runtime.container",)),
@@ -220,7 +221,7 @@ _LISTED: dict[str, Entry] = {
     "tvm.runtime.ndarray": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.runtime.object": ({"Object": "passlab.ir.types:Immutable"}, ()),
     "tvm.runtime.packed_func": ({"PackedFunc": "types:FunctionType"}, ()),
-    "tvm.runtime.params": "passlab.executor.param_dict",
+    "tvm.runtime.params": (dict(_PARAMETERS), ()),
     "tvm.runtime.profiling": ({"Report": "passlab.vm:Report"}, ()),
     "tvm.runtime.profiler_vm": ({}, ("passlab.vm",)),
     "tvm.runtime.vm": (_of(f"{OWN}.values", "Executable"), ("passlab.vm",)),

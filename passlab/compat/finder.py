@@ -48,18 +48,31 @@ class Overlay(ModuleType):
         if name in self._names:
             return load(self._names[name])
         address = f"{self.__name__}.{name}"
-        if address in addresses.MODULES:
+        value = self._below_value(name)
+        if address in addresses.MODULES and (value is None or _is_module(value)):
             return importlib.import_module(address)
-        for target in self._below:
-            try:
-                return getattr(importlib.import_module(target), name)
-            except AttributeError:
-                continue
+        if value is not None:
+            return value
         if is_absent(self.__name__) and not _leads_to_a_module(address):
             return absent_name(self.__name__, name)
         if _resolvable(address):
             return importlib.import_module(address)
         raise missing_name(f"{self.__name__}.{name}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; a submodule, which importing it sets, does not hide a function of the same name."""
+        if isinstance(value, ModuleType) and f"{self.__name__}.{name}" in addresses.MODULES:
+            own = load(self._names[name]) if name in self._names else self._below_value(name)
+            value = value if own is None or _is_module(own) else own
+        super().__setattr__(name, value)
+
+    def _below_value(self, name: str) -> Any:
+        """Return what a name is in the first of the modules below that has it, None where none has."""
+        for target in self._below:
+            value = getattr(importlib.import_module(target), name, None)
+            if value is not None:
+                return value
+        return None
 
     def __dir__(self) -> Iterator[str]:
         inherited = (name for target in self._below for name in dir(importlib.import_module(target)))

@@ -33,7 +33,10 @@ PREFIXES = {
     "runtime.": "passlab.relay.runtime",
 }
 
-NAMED = {"relay.transform.RecoverVirtualDeviceMap": "passlab.compat.placement:virtual_devices"}
+NAMED = {
+    "relay.analysis._test_type_solver": "passlab.compat.solving:type_solver",
+    "relay.transform.RecoverVirtualDeviceMap": "passlab.compat.placement:virtual_devices",
+}
 
 
 def register_func(func_name: str | Function, f: Function | None = None, override: bool = False) -> Any:

@@ -18,16 +18,17 @@ import numpy as np
 from passlab.compat.arrays import as_ndarray
 from passlab.compat.scalars import IntImm
 from passlab.evaluate.values import ADTValue, RefValue
-from passlab.executor import AotModule, GraphModule
+from passlab.executor import AotModule, GraphModule, param_dict
 from passlab.executor.create import Executor, FunctionValue, callable_parts
 from passlab.executor.outputs import RunsByInputs
 from passlab.ir.expr import Constant
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.op.dtypes import array_dtype
+from passlab.relay.calibration import get_calibration_data as calibration_data
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
-from passlab.vm import VirtualMachine
+from passlab.vm import Executable, VirtualMachine
 
 # Methods whose results are wrapped; a method that returns a function has the results of that function wrapped.
 METHODS: tuple[tuple[type, str], ...] = (
@@ -81,6 +82,12 @@ def _wrapping(method: Callable[..., Any]) -> Callable[..., Any]:
         return wrap_result(result)
 
     return call
+
+
+def get_calibration_data(mod: IRModule, data: Any) -> dict[Any, dict[str, Any]]:
+    """Return what flows in and out of the functions of other compilers, as `NDArray`s."""
+    flows = calibration_data(mod, data).items()
+    return {function: {side: wrap_result(values) for side, values in flow.items()} for function, flow in flows}
 
 
 class _Listed(dict[Any, Any]):
@@ -137,6 +144,22 @@ def _numbered_shape(member: Any) -> property:
     return property(shape, member.__set__)
 
 
+def _with_bytearray(method: Callable[..., tuple[bytes, Any]]) -> Callable[..., tuple[bytearray, Any]]:
+    """Return the `save` of an executable whose bytes are a `bytearray`, as TVM's are."""
+
+    @wraps(method)
+    def save(self: Executable) -> tuple[bytearray, Any]:
+        code, library = method(self)
+        return bytearray(code), library
+
+    return save
+
+
+def save_param_dict(params: Any) -> bytearray:
+    """Return parameters as bytes that can be changed, as TVM's are."""
+    return bytearray(param_dict.save_param_dict(params))
+
+
 def _array_property(member: Any) -> property:
     """Return a property over a slot: what is read is an `NDArray`."""
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
@@ -144,6 +167,7 @@ def _array_property(member: Any) -> property:
 
 # Other members, and what makes the one in their place of them.
 CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
+    (Executable, "save", _with_bytearray),
     (GraphModule, "_check_inputs", _with_zeros),
     (IRModule, "functions", lambda member: property(_listed_functions)),
     (Prelude, "__init__", _with_tensor_arrays),

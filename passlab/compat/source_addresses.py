@@ -54,7 +54,11 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.quantize.conversions", "tvm.relay.quantize._partition_conversions"),
     **_same("passlab.relay.quantize.calibration", "tvm.relay.quantize.kl_divergence"),
     **_same("passlab.relay.backend._backend", "tvm.relay.backend._backend"),
-    **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis"),
+    **{
+        address: ({"get_calibration_data": f"{OWN}.results:get_calibration_data"}, ("passlab.relay.analysis",))
+        for address in ("tvm.relay.analysis", "tvm.relay.analysis.analysis")
+    },
+    "tvm.relay.transform": (_of(_STAND_INS, "ManifestAlloc"), ("passlab.relay.transform",)),
     **_same("passlab.analysis.annotated_regions", "tvm.relay.analysis.annotated_regions"),
     **_same("passlab.analysis.call_graph", "tvm.relay.analysis.call_graph"),
     **_same("passlab.analysis.features", "tvm.relay.analysis.feature"),
@@ -73,7 +77,14 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.memory", "tvm.relay.op.memory", "tvm.relay.op.memory.memory"),
     "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
     "tvm.relay.testing": (
-        _of(f"{OWN}.testing", "ctx_list", "enabled_targets", "run_as_python", _np_randn_from_type="random_of_type"),
+        _of(
+            f"{OWN}.testing",
+            "ctx_list",
+            "enabled_targets",
+            "rand",
+            "run_as_python",
+            _np_randn_from_type="random_of_type",
+        ),
         ("passlab.testing",),
     ),
     "tvm.relay.transform.mixed_precision": (
@@ -126,7 +137,7 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.backend.te_compiler": (_of(_STAND_INS, "TECompiler", "get"), ()),
     "tvm.relay.backend.compile_engine": (_of(_STAND_INS, "get", CompileEngine="TECompiler"), ()),
     "tvm.relay.backend.interpreter": (
-        {"Interpreter": "passlab.executor.create:DebugExecutor", "Executor": "passlab.executor.create:Executor"},
+        {"Interpreter": f"{_STAND_INS}:Interpreter", "Executor": "passlab.executor.create:Executor"},
         ("passlab.relay.backend.interpreter",),
     ),
     "tvm.relay.backend.vm": (
@@ -172,9 +183,10 @@ SOURCES: dict[str, Entry] = {
         _of(_STAND_INS, "RequantizeConfig", "current_requantize_config"),
         ("passlab.relay.qnn.op",),
     ),
+    "tvm.relay.testing.py_converter": (_of(f"{OWN}.testing", "run_as_python"), ("passlab.testing.py_converter",)),
     "tvm.relay.testing.config": (_of(f"{OWN}.testing", "ctx_list"), ()),
-    "tvm.runtime.executor": (_of("passlab.executor.aot", "AotModule"), ()),
-    "tvm.runtime.executor.aot_executor": (_of("passlab.executor.aot", "AotModule"), ()),
+    "tvm.runtime.executor": (_of("passlab.relay.graph_executor", AotModule="GraphModule"), ()),
+    "tvm.runtime.executor.aot_executor": (_of("passlab.relay.graph_executor", AotModule="GraphModule"), ()),
     "tvm.runtime.object_generic": (
         {**_of(f"{OWN}.scalars", "convert", convert_to_object="convert"), "ObjectGeneric": "builtins:object"},
         (),

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlab import instrument
+from passlab import instrument, transform
+from passlab.errors import PasslabError
+from passlab.executor.create import DebugExecutor
 from passlab.infer import infer_expr
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -44,40 +46,60 @@ def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[..., Any
 
 
 # ------------------------------------------------------------ names in generated code
+class NameStyleError(PasslabError, ValueError):
+    """A name that generated code cannot have."""
+
+
 def mangle_module_name(name: str | None) -> str:
     """Return the name of a module in TVM's form."""
     return f"tvmgen_{name}" if name else "tvmgen"
 
 
 def sanitize_name(name: str) -> str:
-    """Return a name of letters, digits and underscores."""
+    """Return a name of letters, digits and underscores. Raises `NameStyleError` for an empty one."""
+    if not name:
+        raise NameStyleError("Name is empty")
     return "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
 
 
 def prefix_name(names: str | Sequence[str]) -> str:
-    """Return names joined behind TVM's prefix."""
-    return "_".join(["TVM", *([names] if isinstance(names, str) else names)])
+    """Return names joined behind TVM's prefix. Raises `NameStyleError` for none."""
+    return _join("TVM", names)
 
 
 def prefix_generated_name(names: str | Sequence[str]) -> str:
-    """Return names joined behind the prefix of generated code."""
-    return "_".join(["TVMGen", *([names] if isinstance(names, str) else names)])
+    """Return names joined behind the prefix of generated code. Raises `NameStyleError` for none."""
+    return _join("TVMGen", names)
+
+
+def _join(prefix: str, names: str | Sequence[str]) -> str:
+    parts = [names] if isinstance(names, str) else [*names]
+    if not any(parts):
+        raise NameStyleError("Name is empty")
+    return "_".join([prefix, *parts])
+
+
+def _check_prefix(name: str, what: str) -> str:
+    """Return a sanitized name. Raises `NameStyleError` for one that does not begin with TVM's prefix."""
+    if not name.startswith("TVM"):
+        raise NameStyleError(f"{what} not TVM prefixed: {name}" if name else f"{what} name is empty")
+    return sanitize_name(name)
 
 
 def to_c_function_style(name: str) -> str:
     """Return a name with TVM's prefix in the style of functions: `TVM_my_func` is `TVMMyFunc`."""
-    head, *words = sanitize_name(name).split("_")
+    head, *words = _check_prefix(name, "Function").split("_")
     return head + "".join(word[:1].upper() + word[1:] for word in words)
 
 
 def to_c_variable_style(name: str) -> str:
     """Return a name with TVM's prefix in the style of variables."""
-    return sanitize_name(name).lower()
+    return _check_prefix(name, "Variable").lower()
 
 
 def to_c_constant_style(name: str) -> str:
     """Return a name with TVM's prefix in the style of constants."""
-    return sanitize_name(name).upper()
+    return _check_prefix(name, "Constant").upper()
 
 
 # ------------------------------------------------------------ machines
@@ -278,6 +300,19 @@ def current_requantize_config() -> RequantizeConfig:
 
 
 MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER = range(3)  # the categories of ToMixedPrecision
+
+
+# ------------------------------------------------------------ executors and passes that are told a device
+class Interpreter(DebugExecutor):
+    """Evaluates expressions. The device and the target are this CPU."""
+
+    def __init__(self, mod: IRModule, device: Any = None, target: Any = None) -> None:
+        super().__init__(mod)
+
+
+def ManifestAlloc(cpu_virtual_device: Any = None) -> transform.Pass:  # noqa: N802 - TVM's name of a pass
+    """Return the pass; the device, of what is always on a CPU, is this one."""
+    return transform.get_pass("ManifestAlloc")
 
 
 # ------------------------------------------------------------ options of quantization

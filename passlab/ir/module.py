@@ -190,6 +190,9 @@ class IRModule:
             return
         self.add(key, value)
 
+    def __delitem__(self, key: Any) -> None:
+        self.remove(key)
+
     def add(self, key: Any, value: Expr) -> None:
         """Set the function of a name. An expression that is no function becomes the body of one without parameters."""
         name = _name(key)

@@ -82,7 +82,7 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
 
 
 class Type(Immutable):
-    """Base of all types. A type has no span: one object stands for all its occurrences.
+    """Base of all types. The `span` of a type is None: one object stands for all its occurrences.
 
     `parts` is the number of types written in the type's text: a type is a graph, whose text repeats what is shared.
 
@@ -92,6 +92,7 @@ class Type(Immutable):
 
     __slots__ = ("_token", "_form", "_inside", "parts", "__weakref__")
     _bit: ClassVar[int] = 0
+    span: ClassVar[None] = None
     parts: int
     _inside: int
     _token: int
@@ -256,7 +257,10 @@ class TupleType(StructuredType):
 
 
 class FuncType(StructuredType):
-    """A function from `arg_types` to `ret_type`, generic in `type_params`, under `type_constraints`."""
+    """A function from `arg_types` to `ret_type`, generic in `type_params`, under `type_constraints`.
+
+    A `ret_type` of None is one that inference is to find.
+    """
 
     __slots__ = ("arg_types", "ret_type", "type_params", "type_constraints")
     _bit = 1 << 2
@@ -268,10 +272,11 @@ class FuncType(StructuredType):
     def __new__(
         cls,
         arg_types: Sequence[Type],
-        ret_type: Type,
+        ret_type: Type | None,
         type_params: Sequence[TypeVar] | None = None,
         type_constraints: Sequence[TypeRelation] | None = None,
     ) -> FuncType:
+        ret_type = IncompleteType() if ret_type is None else ret_type
         args, params, limits = _type_list(arg_types), _type_list(type_params), _type_list(type_constraints)
         key = (cls, _ids(args), id(ret_type), _ids(params), _ids(limits))
         return _structure(cls, key, arg_types=args, ret_type=ret_type, type_params=params, type_constraints=limits)

@@ -16,7 +16,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import Dim, FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
 from passlab.op.chain import flat
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import anything, attrs, dims, dtype, expression
 from passlab.op.no_gradient import MACHINE_INSTRUCTION
@@ -71,6 +71,7 @@ alloc_storage = operator(
     pattern=OpPattern.OPAQUE,
     non_computational=True,
     level=10,
+    python=Python("size, shape, alignment, virtual_device=None, dtype_hint='float32'", {"dtype_hint": "dtype"}),
     doc="A piece of memory of `size` bytes.",
     shapes="size (), alignment () -> a storage",
     source="Relay's memory dialect",

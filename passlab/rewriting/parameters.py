@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from passlab.errors import Diagnostic, RunError, RunTypeError
+from passlab.errors import Diagnostic, RunTypeError, RunValueError
 from passlab.evaluate.arguments import check_argument
 from passlab.ir.expr import Constant, Expr, Function, Var
 from passlab.ir.module import IRModule
@@ -42,7 +42,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """Return the function with constants for those of its parameters that `params` names, without inferring types.
 
     Further names are ignored, as in Relay; the function itself is returned when none is its own.
-    Raises `RunError` for a name that two parameters share, `NodeTypeError` for what is not a function.
+    Raises `RunValueError` for a name that two parameters share, `NodeTypeError` for what is not a function.
     """
     if not isinstance(func, Function):
         raise not_a_node_error(func, "a function")
@@ -51,7 +51,7 @@ def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
         return func
     twice = [name for name, count in Counter(p.name_hint for p in named).items() if count > 1]
     if twice:
-        raise RunError(Diagnostic(f"several parameters are called %{twice[0]}", func.span))
+        raise RunValueError(Diagnostic(f"several parameters are called %{twice[0]}", func.span))
     values = {p: params[p.name_hint] for p in named}
     bound: dict[Expr, Expr] = {p: v if isinstance(v, Constant) else Constant(v) for p, v in values.items()}
     rest = [p for p in func.params if p not in bound]

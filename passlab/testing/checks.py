@@ -86,6 +86,8 @@ def _gradient(forward: IRModule, mode: str, executor_kind: str) -> IRModule:
 
     Only the reference evaluator runs references; for the others PartialEvaluate removes those of the gradient.
     """
+    if mode == "first_order":
+        return infer_module(transform.FirstOrderGradient()(forward))
     backward = forward.snapshot()
     backward["main"] = transform.gradient(forward["main"], backward, mode)
     if executor_kind != "debug":

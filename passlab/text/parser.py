@@ -105,7 +105,10 @@ class ModuleParser:
             if self.cursor.i in behind:
                 self.cursor.i = behind[self.cursor.i]
             elif word == "def":
+                place = self.cursor.token_span(self.cursor.i + 1)
                 name, function = drive(self._definition())
+                if name in functions:
+                    self.cursor.error(f"the function `@{name}` is defined twice", place)
                 functions[name] = function
             else:
                 self.cursor.error(f"expected a definition found `{word}`", hint=_no_definition(word, bool(functions)))

@@ -47,6 +47,7 @@ class VirtualMachine:
         self.machine = Machine(exe.on(self.providers), _allocator(memory_cfg))
         self._turn = RLock()  # a machine has one stack of frames: runs from several threads take turns
         self._inputs: dict[str, list[Any]] = {}
+        self._outputs: dict[str, Sequence[Any]] = {}
         self._result: Any = _UNSET
 
     def __repr__(self) -> str:
@@ -103,6 +104,8 @@ class VirtualMachine:
             self._check_set(func_name)
         inputs = self._inputs[func_name]
         self._result = own_result(self._run(self.exe.global_map[func_name], inputs), inputs)
+        if func_name in self._outputs:
+            self._write(func_name, self._result, self._outputs.pop(func_name))
         return self._result
 
     def call(self, func_name: str, args: Sequence[Any]) -> Any:
@@ -175,7 +178,18 @@ class VirtualMachine:
                     Diagnostic(f"inputs are a list or a dict of values, not a {actual}", hint="write [value]")
                 )
             self.set_input(func_name, *input_args)
-        results = flat_values([self.invoke(func_name)])
+        self._write(func_name, self.invoke(func_name), output_args)
+
+    def set_outputs(self, func_name: str, *args: Any) -> None:
+        """Give the arrays that the results of the next run of a function are written into, besides being returned.
+
+        Raises `RunError` for an unknown function; the run raises it, with nothing written, where they do not fit.
+        """
+        self.exe.get_function_params(func_name)
+        self._outputs[func_name] = args
+
+    def _write(self, func_name: str, value: Any, output_args: Sequence[Any]) -> None:
+        results = flat_values([value])
         if len(results) != len(output_args):
             raise RunError(f"{func_name} has {len(results)} results and {len(output_args)} outputs were given")
         for i, (result, out) in enumerate(zip(results, output_args, strict=True)):

@@ -13,6 +13,7 @@ import pytest
 
 import passlab
 from passlab import relay
+from passlab.errors import AttrsError, NodeTypeError
 from passlab.ir.op import Op
 from passlab.op.declare import OpBuilder
 
@@ -154,3 +155,22 @@ def test_calls_have_their_operands_in_the_order_of_the_parameters() -> None:
         "qnn.simulated_quantize": ("data", "output_scale", "output_zero_point", "out_dtype"),
         "qnn.simulated_dequantize": ("data", "input_scale", "input_zero_point", "in_dtype"),
     }  # Relay's own
+
+
+def test_what_is_left_out_makes_a_call() -> None:
+    """The defaults of the signature are values that the operator takes."""
+    x = relay.var("x", shape=(2, 2))
+    refused = {}
+    for fact in FACTS:
+        builder = function(fact.partition("(")[0])
+        if isinstance(builder, OpBuilder):
+            parameters = builder.__signature__.parameters.values()
+            needed = [p for p in parameters if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
+            if all(p.name in builder._spec.inputs for p in needed):
+                try:
+                    builder(*[x for _ in needed])
+                except AttrsError:
+                    continue  # Relay's default is one that it refuses, too
+                except NodeTypeError as error:
+                    refused[builder._spec.name] = str(error).splitlines()[0]
+    assert refused == {}

@@ -86,6 +86,7 @@ MODULES = [
     ("def @f() { 1 ", "expected a `}` found the end of the text", (1, 14), None),
     ("def @f(%l: Lst) { 1 }\ntype List { Nil }", "the type `Lst` is undefined", (1, 12), "did you mean `List`"),
     ("def @f(%l: flaot32) { 1 }", "the type `flaot32` is undefined", (1, 12), "did you mean `float32`"),
+    ("def @f() { 1 }\ndef @f() { 2 }", "the function `@f` is defined twice", (2, 5), None),
     ("type T { A }\ntype T { B }", "the type `T` is defined twice", (2, 6), None),
     ("type T { A }\ntype U { A }", "a constructor with the name `A` was previously defined", (2, 10), None),
     ("extern type T { A }", "an external type may not have any constructors", None, None),

@@ -66,6 +66,17 @@ def test_results_are_written_into_arrays_of_the_caller(vm, inputs):
     assert vm.get_outputs()[1] is outputs[1]
 
 
+def test_outputs_set_beforehand_are_those_of_the_next_run(vm):
+    outputs = [np.zeros(2, "float32"), np.zeros(2, "float32")]
+    vm.set_outputs("main", *outputs)
+    vm.run(X, W)
+    np.testing.assert_array_equal(outputs[0], X + W)
+    vm.run(W, W)
+    np.testing.assert_array_equal(outputs[0], X + W)
+    with pytest.raises(RunError, match="no function"):
+        vm.set_outputs("mian", *outputs)
+
+
 @pytest.mark.parametrize("outputs", [[np.zeros(2, "float32")], [np.zeros(2, "float32"), np.zeros(2)], [None, None]])
 def test_arrays_that_do_not_fit_stay_as_they_are(vm, outputs):
     with pytest.raises(RunError, match=r"results and 1 outputs|was given for it"):

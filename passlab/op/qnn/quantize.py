@@ -259,7 +259,7 @@ def _code(dtype: Any) -> Any:
     level=11,
     out=False,
     warns=True,
-    python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'"),
+    python=Python("data, output_scale, output_zero_point, axis=-1, out_dtype='int8'", out_dtype=_code),
     shapes="data S, out_dtype (), scale and zero point () or (S[axis]) -> S",
     source="Jacob et al., Quantization and training of neural networks (2018)",
     edge_cases=(

@@ -22,8 +22,9 @@ def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order"
     untyped; PartialEvaluate and DeadCodeElimination make plain code of it. `annotation.checkpoint` changes nothing:
     what it marks is kept, not computed again.
 
-    `mode="first_order"` is FirstOrderGradient on the function alone, and deprecated. Raises `PassTypeError` for what
-    is no function, `PassValueError` for other modes, `DiagnosticError` naming all that has no derivative.
+    `mode="first_order"` is FirstOrderGradient on the function alone, which follows no calls of `mod`, and deprecated.
+    Raises `PassTypeError` for what is no function, `PassValueError` for other modes, `DiagnosticError` naming all that
+    has no derivative.
     """
     function = mod[expr] if isinstance(expr, GlobalVar) and mod is not None else expr
     if not isinstance(function, Function):
@@ -31,6 +32,7 @@ def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order"
         raise PassTypeError(
             Diagnostic("only functions have a gradient", expected="a function", found=type(expr).__name__, hint=hint)
         )
+    mod = mod if mod is not None else IRModule()
     if mode == "first_order":
         return _first_order(function, mod)
     if mode != "higher_order":
@@ -43,23 +45,27 @@ def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order"
                 hint=did_you_mean(mode, modes),
             )
         )
-    return _higher_order(function, mod if mod is not None else IRModule())
+    return _higher_order(function, mod)
 
 
-def _first_order(function: Function, mod: IRModule | None) -> Function:
-    from passlab.passes.gradient.first_order_gradient import FirstOrderGradient
-
-    if mod is not None:
-        raise PassValueError(Diagnostic("the first-order gradient takes no module", hint="it follows no global calls"))
-    warnings.warn("mode='first_order' is deprecated: use the pass FirstOrderGradient", DeprecationWarning, stacklevel=3)
-    result: Function = FirstOrderGradient()(infer_module(IRModule.from_expr(function)))["main"]
-    return result
-
-
-def _higher_order(function: Function, mod: IRModule) -> Function:
+def _entry(mod: IRModule) -> str:
+    """Return a name that no function of a module has."""
     entry = "gradient_of"
     while entry in mod:
         entry += "_"
+    return entry
+
+
+def _first_order(function: Function, mod: IRModule) -> Function:
+    from passlab.passes.gradient.first_order_gradient import first_order_gradient
+
+    warnings.warn("mode='first_order' is deprecated: use the pass FirstOrderGradient", DeprecationWarning, stacklevel=3)
+    entry = _entry(mod)
+    return first_order_gradient("the function", infer_module(mod.with_functions({entry: function}))[entry])
+
+
+def _higher_order(function: Function, mod: IRModule) -> Function:
+    entry = _entry(mod)
     whole = mod.with_functions({entry: function})
     names = CallGraph(whole).reachable(entry)
     whole = infer_module(whole.with_functions({n: normal(whole[n]) for n in names}))

@@ -55,7 +55,12 @@ class FirstOrderGradient(ModulePass):
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         if len(mod) > 1:
             _log.warning("the module has %d functions: each is differentiated by itself", len(mod))
-        return mod.with_functions({name: _Gradient(name, f).gradient() for name, f in mod.items()})
+        return mod.with_functions({name: first_order_gradient(f"@{name}", f) for name, f in mod.items()})
+
+
+def first_order_gradient(name: str, function: Function) -> Function:
+    """Return what the pass makes of one typed function, called `name` in its errors."""
+    return _Gradient(name, function).gradient()
 
 
 class _Tensor:
@@ -111,14 +116,12 @@ class _Gradient:
         findings = []
         if function.type_params:
             findings.append(
-                Diagnostic(f"@{self.name} is generic; only functions of a fixed type have a gradient", function.span)
+                Diagnostic(f"{self.name} is generic; only functions of a fixed type have a gradient", function.span)
             )
         for node in order:
             if type(node) not in _ALLOWED or (type(node) is Call and type(node.op) is not Op):
                 kind = "call of something other than an operator" if type(node) is Call else type(node).__name__
-                findings.append(
-                    Diagnostic(f"@{self.name} has no first-order gradient: it contains a {kind}", node.span)
-                )
+                findings.append(Diagnostic(f"{self.name} has no first-order gradient: it contains a {kind}", node.span))
             elif is_op_call(node) and node.op.spec.gradient is None:
                 findings.append(without_gradient(node.op, node.span))
         if findings:

@@ -1,0 +1,124 @@
+"""Helpers that TVM's suites call: values with TVM's methods, passes that are told a device, machines told their outputs."""
+
+from __future__ import annotations
+
+import importlib
+
+import numpy as np
+import pytest
+
+
+def test_a_function_is_not_hidden_by_the_module_of_its_name() -> None:
+    import tvm
+    from tvm import relay
+
+    importlib.import_module("tvm.relay.analysis.count_layers")
+    x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 3, 3))
+    mod = tvm.IRModule.from_expr(relay.nn.relu(relay.nn.conv2d(x, w)))
+    assert relay.analysis.count_layers(mod, valid_ops=["nn.conv2d"]) == 1
+
+
+def test_helpers_give_arrays_with_tvms_methods() -> None:
+    import tvm
+    from tvm import relay
+
+    assert relay.testing.rand("float32", 2, 3).numpy().shape == (2, 3)
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule()
+    inner = relay.Function([x], x + x).with_attr("Compiler", "other").with_attr("global_symbol", "part")
+    mod["part"] = inner
+    y = relay.var("y", shape=(2,))
+    mod["main"] = relay.Function([y], mod.get_global_var("part")(y))
+    data = relay.analysis.get_calibration_data(relay.transform.InferType()(mod), {"y": np.ones(2, "float32")})
+    (flows,) = data.values()
+    assert [part.numpy().tolist() for part in flows["outputs"]] == [[2, 2]]
+
+
+def test_the_first_order_gradient_takes_a_module_and_checks_itself() -> None:
+    import tvm
+    from tvm import relay
+
+    x = relay.var("x", shape=(3,), dtype="float64")
+    sine = relay.Function([x], relay.sin(x))
+    relay.testing.check_grad(sine, mode="first_order")
+    mod = tvm.IRModule.from_expr(sine)
+    with pytest.warns(DeprecationWarning, match="FirstOrderGradient"):
+        relay.transform.gradient(mod["main"], mod, mode="first_order")
+    assert list(mod.functions) == [mod.get_global_var("main")]
+
+
+def test_names_of_generated_code_are_checked() -> None:
+    import tvm
+    from tvm.relay.backend import name_transforms as names
+
+    assert names.to_c_function_style("TVM_Woof_woof") == "TVMWoofWoof"
+    for convert, word in ((names.to_c_function_style, "Function"), (names.to_c_constant_style, "Constant")):
+        with pytest.raises(tvm.TVMError, match=f"{word} not TVM prefixed"):
+            convert("Cake_Bakery")
+    for convert in (names.prefix_name, names.prefix_generated_name):
+        for empty in ("", []):
+            with pytest.raises(tvm.TVMError, match="Name is empty"):
+                convert(empty)
+    with pytest.raises(tvm.TVMError, match="Name is empty"):
+        names.sanitize_name("")
+
+
+def test_executors_are_made_of_what_tvm_gives_them() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.backend import interpreter
+
+    x = relay.var("x", shape=(2,))
+    mod = tvm.IRModule.from_expr(relay.Function([x], x + x))
+    lib = relay.build(mod, "llvm", executor=relay.backend.Executor("aot"))
+    runner = tvm.runtime.executor.AotModule(lib["default"](tvm.cpu()))
+    runner.set_input("x", np.ones(2, "float32"))
+    runner.run()
+    assert runner.get_output(0).numpy().tolist() == [2, 2]
+    run = interpreter.Interpreter(mod, tvm.cpu(), tvm.target.Target("llvm"))
+    assert run.evaluate(relay.const(1)).numpy() == 1
+    mod = relay.transform.InferType()(relay.transform.ToANormalForm()(mod))
+    assert relay.transform.ManifestAlloc(tvm.target.VirtualDevice(tvm.cpu()))(mod)["main"] is mod["main"]
+    with pytest.raises(RuntimeError, match="unknown execution strategy"):
+        relay.create_executor("no such", mod=mod)
+    a, other = relay.var("a", shape=(1,)), relay.var("a", shape=(1,))
+    with pytest.raises(ValueError, match="several parameters"):
+        relay.build_module.bind_params_by_name(relay.Function([a, other], a + other), {"a": [1.0]})
+
+
+def test_what_is_saved_are_bytearrays() -> None:
+    import tvm
+    from tvm import relay, runtime
+    from tvm.runtime import vm
+
+    x = relay.var("x", shape=(2,))
+    code, library = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], x + x)), "llvm").save()
+    assert isinstance(code, bytearray)
+    machine = vm.VirtualMachine(vm.Executable.load_exec(code, library), tvm.cpu())
+    assert machine.run(np.ones(2, "float32")).numpy().tolist() == [2, 2]
+    for save, load in (
+        (runtime.save_param_dict, runtime.load_param_dict),
+        (relay.save_param_dict, relay.load_param_dict),
+    ):
+        saved = save({"w": np.ones(2, "float32")})
+        assert isinstance(saved, bytearray)
+        assert load(saved)["w"].tolist() == [1, 1]
+
+
+def test_programs_in_python_give_tvms_arrays_at_both_addresses() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.testing import py_converter
+
+    for run in (relay.testing.run_as_python, py_converter.run_as_python):
+        assert isinstance(run(relay.const(1)), tvm.nd.NDArray)
+
+
+def test_storage_is_asked_for_as_in_tvm() -> None:
+    import tvm
+    from tvm import relay
+
+    place = tvm.target.VirtualDevice(tvm.cpu())
+    size, shape, alignment = (relay.const(n, "int64") for n in (8, [2], 64))
+    attrs = relay.op.memory.alloc_storage(size, shape, alignment, place, "int8").attrs
+    assert (attrs.virtual_device.device, attrs.dtype) == (tvm.cpu(), "int8")
