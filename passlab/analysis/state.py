@@ -2,7 +2,7 @@
 
 An argument that takes the place of a parameter is computed where the parameter stood: later than the other arguments,
 perhaps in one branch only, perhaps once for each call of a closure. That is right for what neither reads nor changes
-state nor makes a reference. Knows nothing of passes.
+state nor makes a reference, and says itself what type it has. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from passlab.analysis.purity import LocalPurity
+from passlab.analysis.stated_types import states_type
 from passlab.ir.expr import Expr, Function, RefCreate, RefRead, RefWrite
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
@@ -48,6 +49,8 @@ class Movability:
         self._stateless: bool | None = None
 
     def __call__(self, expr: Expr) -> bool:
+        if not states_type(expr):
+            return False
         if self._purity.of(expr):
             return True
         if self._stateless is None:

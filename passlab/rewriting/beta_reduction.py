@@ -8,7 +8,7 @@ from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild, result_of
-from passlab.rewriting.fresh_copy import apply
+from passlab.rewriting.fresh_copy import apply, with_type
 from passlab.rewriting.let_binding import bind_shared_effects
 
 
@@ -77,7 +77,8 @@ def _reduce_node(
 ) -> Expr:
     if type(node) is Call and type(node.op) is Function and node.op in once:
         args = zip(node.op.params, node.args, strict=True)
-        return make_lets([(param, new(arg)) for param, arg in args if not is_movable(arg)], new(node.op.body))
+        body = with_type(new(node.op.body), node.op.ret_type)
+        return make_lets([(param, new(arg)) for param, arg in args if not is_movable(arg)], body)
     result = rebuild(node, new)
     if not _applies(result):
         return result

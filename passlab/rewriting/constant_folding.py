@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from passlab.analysis.state import Movability
+from passlab.analysis.stated_types import states_type
 from passlab.ir.expr import Call, Constant, Expr, ExprT, Function, If, Let, Tuple, TupleGetItem
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall
-from passlab.ir.types import TensorType
+from passlab.ir.types import TensorType, Type
 from passlab.ir.walk import post_order
 from passlab.rewriting.constant_values import folded_call, without_place
+from passlab.rewriting.fresh_copy import with_type
 from passlab.rewriting.let_removal import LetAction, remove_lets
 
 SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
@@ -40,7 +42,7 @@ def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> Ex
         if type(post) is TupleGetItem and type(post.tuple_value) is Tuple:
             return _field(post, post.tuple_value, is_movable)
         if type(post) is If and type(cond := without_place(post.cond)) is Constant:
-            return post.true_branch if cond.data else post.false_branch
+            return _taken(post, bool(cond.data), pre.checked_type_)
         return post
 
     return remove_lets(expr, choose, rule, _enter, name="folded", order=order)
@@ -57,6 +59,12 @@ def _starts_folding(node: Expr) -> bool:
     if type(node) is TupleGetItem:
         return type(node.tuple_value) is Tuple
     return type(node) is Constant or (type(node) is Tuple and not node.fields)
+
+
+def _taken(node: If, cond: bool, ty: Type | None) -> Expr:
+    """Return the branch that is taken, which keeps its type; the node itself where that is not known."""
+    branch = with_type(node.true_branch if cond else node.false_branch, ty)
+    return branch if states_type(branch) else node
 
 
 def _field(post: TupleGetItem, whole: Tuple, is_movable: Movability) -> Expr:

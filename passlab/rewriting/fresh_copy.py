@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from passlab.analysis.stated_types import states_type
 from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.expr import Call, Expr, ExprT, Function, Let, Match, RefCreate, RefRead, RefWrite, Var
 from passlab.ir.op import Op
@@ -109,12 +110,25 @@ def apply(
     `shared` are nodes of the body that are also used outside of the function, and so computed there.
     """
     types = dict(zip(function.type_params, type_args, strict=False))
+    swap: Types = dict(types.items())
+    are_known = len(swap) == len(function.type_params)
+
+    def here(ty: Type | None) -> Type | None:
+        return map_type(ty, swap.get) if ty is not None and are_known else None
+
     replace = dict(zip(function.params, args, strict=True))
     bound: list[tuple[Var, Expr]] = []
     for param, arg, moves in zip(function.params, args, movable or (), strict=False):
         if not moves:
-            annotation = None if function.type_params else param.type_annotation
-            var = Var(param.name_hint, annotation, param.span, param.virtual_device)
+            var = Var(param.name_hint, here(param.type_annotation), param.span, param.virtual_device)
             replace[param] = var
             bound.append((var, arg))
-    return make_lets(bound, fresh_copy(function.body, replace, types, shared))
+    return make_lets(bound, with_type(fresh_copy(function.body, replace, types, shared), here(function.ret_type)))
+
+
+def with_type(expr: Expr, ty: Type | None) -> Expr:
+    """Return an expression, bound by an annotated let where nothing in it says that its type is `ty`."""
+    if ty is None or states_type(expr):
+        return expr
+    var = Var("never", ty)
+    return Let(var, expr, var)

@@ -24,7 +24,15 @@ from passlab.transform.pipeline import as_pass
 from passlab.transform.registry import get_pass, pass_names
 
 # They compute numbers, which may equal one that was there.
-COMPUTING = {"FoldConstant", "PartialEval", "DynamicToStatic", "SimplifyExpr", "DivToMul", "QnnCanonicalizeOps"}
+COMPUTING = {
+    "FoldConstant",
+    "PartialEval",
+    "DynamicToStatic",
+    "SimplifyExpr",
+    "DivToMul",
+    "QnnCanonicalizeOps",
+    "SimplifyInference",
+}
 PRINTERS = {"AnnotateSpans", "PrintIR"}  # they read their own text again, so that all nodes get new places
 
 

@@ -97,6 +97,31 @@ PROGRAMS = {
         }
         def @given[A](%f: fn (List[A]) -> float32) -> float32 { %f(Nil) }
         def @absurd(%v: Never) -> float32 { match? (%v) { } }""",
+    "matches without arms": """
+        type Never { }
+        type Maybe[A] { Just(A), Nothing }
+        def @main(%x: float32, %c: bool) -> float32 {
+          let %no: Maybe[Never] = Nothing;
+          match (%no) { Just(%v) => { add(@operand(%v), @closure(%v)) }, Nothing => { add(%x, 1f) } }
+        }
+        def @absurd(%v: Never, Inline=1) -> float32 { match? (%v) { } }
+        def @operand(%v: Never) -> float32 { add(@absurd(%v), 1f) }
+        def @bound(%v: Never) -> float32 { let %a: float32 = match? (%v) { }; multiply(exp(%a), %a) }
+        def @once(%v: Never) -> float32 { let %a: float32 = match? (%v) { }; exp(%a) }
+        def @branch(%v: Never, %c: bool) -> float32 { add(if (%c) { match? (%v) { } } else { 2f }, 1f) }
+        def @known(%v: Never) -> float32 { add(if (True) { match? (%v) { } } else { 2f }, 1f) }
+        def @arm(%v: Never) -> float32 { exp(match (Just(2f)) { Just(%a) => { match? (%v) { } }, Nothing => { 1f } }) }
+        def @closure(%v: Never) -> float32 {
+          let %f = fn (%w: Never) -> float32 { match? (%w) { } };
+          multiply(%f(%v), %f(%v))
+        }
+        def @literal(%v: Never) -> float32 { exp(fn (%w: Never) -> float32 { match? (%w) { } }(%v)) }
+        def @argument(%v: Never) -> float32 { fn (%a: float32) -> float32 { exp(%a) }(match? (%v) { }) }
+        def @cell(%v: Never) -> float32 {
+          let %r = ref(1f);
+          let %u = ref_write(%r, match? (%v) { });
+          exp(ref_read(%r))
+        }""",
     "integers": """
         def @main(%x: Tensor[(4), int8], %y: Tensor[(4), uint8]) {
           %0 = cast(cast(%x, dtype="uint8"), dtype="int16");

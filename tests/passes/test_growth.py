@@ -17,8 +17,6 @@ from passlab.text.parser import parse
 
 SMALL, TIMES = 24, 4
 MOST = 1.25 * TIMES  # n log n, and tables that are looked through a few times more
-# Known to grow with the square: each closure, or global function, is run through all those that it calls.
-SQUARE = {("closures", "PartialEvaluate"), ("globals", "PartialEvaluate")}
 
 
 def calls_of(job: Callable[[], Any]) -> int:
@@ -55,6 +53,5 @@ def growth(shape: str, step: str) -> float:
     "shape", ["calls", "lets", "ifs", "fan", "split", "closures", "globals", "convolutions", "bound_regions"]
 )
 def test_work_grows_as_the_program_does(shape: str):
-    names = {step for where, step in SQUARE if where == shape}
     grown = {step: times for step in STEPS if (times := growth(shape, step)) > MOST}
-    assert grown.keys() == names, grown
+    assert not grown

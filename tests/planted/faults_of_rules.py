@@ -119,7 +119,7 @@ RULES = (
           among("divide(%w, sqrt(exp(%x)))"), _SIMPLIFY, "SimplifyExpr", "quotient by a root"),
     # ------------------------------------------------------------ constants and equal expressions
     Fault("the wrong branch of a constant condition", "operands", "rewriting/constant_folding.py",
-          "return post.true_branch if cond.data else post.false_branch", "return post.false_branch if cond.data else post.true_branch",
+          "node.true_branch if cond else node.false_branch", "node.false_branch if cond else node.true_branch",
           dataflow("let %a = tanh(%x);\nif (less(1, 2)) { exp(%a) } else { %a }", f"%x: {_BATCH}"),
           "InferType, FoldConstant, FuseOps", "FoldConstant", "folded"),
     Fault("the size is the sum of the sides", "operands", "rewriting/constant_folding.py",

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.analysis.regions import DEFAULT, compiler_of, enter, is_begin, is_end
+from passlab.analysis.stated_types import states_type
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from passlab.ir.module import IRModule
@@ -116,8 +117,13 @@ class _Annotation:
         return self._end_regions(post) if type(post) in _PARTS_ARE_RESULTS and enter(post) else post
 
     def _is_data(self, node: Expr) -> bool:
-        """Whether a node makes tensors of tensors: functions and data of other types stay with this compiler."""
+        """Whether a node makes tensors of tensors: functions and data of other types stay with this compiler.
+
+        So does what is made of a match without arms, whose type a mark around it would hide.
+        """
         parts = node.args if type(node) is Call else CHILDREN[type(node)](node)
+        if not all(map(states_type, parts)):
+            return False
         return all(self._holds_tensors(e.checked_type) for e in (node, *parts))
 
     def _holds_tensors(self, ty: Type) -> bool:

@@ -88,14 +88,17 @@ class PartialEvaluate(ModulePass):
     hold is forgotten where something unknown may write them. What is left is written as lets, with much that nothing
     uses any more: run DeadCodeElimination after. Operators with effects stay. A recursion is gone into as long as an
     argument is a smaller whole number, or an older value, than in the call around, and until the result is some twenty
-    times the size of the program. Functions for other compilers are left alone. The result is untyped: run InferType.
+    times the size of the program. Functions for other compilers are left alone. What is left is typed.
 
     What is used in several places is bound by a let first, where Relay refuses such programs.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         typed = infer_module(mod)
-        result = {name: f for name, f in partially_evaluated(typed).items() if f is not typed[name]}
-        for name, function in result.items():
-            note_rewrite(mod[name], function)
-        return mod.with_functions(result)
+        changed = {name: f for name, f in partially_evaluated(typed).items() if f is not typed[name]}
+        if not changed:
+            return mod
+        result = infer_module(typed.with_functions(changed))
+        for name in changed:
+            note_rewrite(mod[name], result[name])
+        return mod.with_functions({name: result[name] for name in changed})

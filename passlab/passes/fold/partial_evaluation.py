@@ -1,7 +1,9 @@
 """Online partial evaluation: run what is known of a program now, and write down the rest as lets.
 
 Each construct is run by a generator that yields the runs of its parts; `_drive` runs them on a stack of its own, so
-that programs may nest, and recursions unroll, as deep as memory allows. Knows nothing of passes.
+that programs may nest, and recursions unroll, as deep as memory allows. What is left of a function for callers that are
+not known is what later calls of it go into: a chain of functions, each of which calls the one before, is gone through
+once. A call that was left there is left again, unless more is known of its operands. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.analysis.call_graph import CallGraph
 from passlab.analysis.purity import LocalPurity
 from passlab.ir.adt import Clause, Constructor, pattern_vars
 from passlab.ir.equal import structural_equal
@@ -35,7 +38,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import IncompleteType, Type, TypeVar
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import make_lets, may_rewrite, note_rewrite, post_order, rebuild, substitute, use_counts
-from passlab.passes.fold.partial_values import Closure, Frame, Store, Value, burn, fits, fuel_of
+from passlab.passes.fold.partial_values import Closure, Frame, Store, Value, burn, fits, fuel_of, knowledge
 from passlab.rewriting.constant_values import UNKNOWN, operator_value
 from passlab.rewriting.fresh_copy import another, binders
 from passlab.rewriting.let_binding import bind_beside_effects, first_free_number, is_atom
@@ -43,7 +46,7 @@ from passlab.rewriting.let_binding import bind_beside_effects, first_free_number
 Run = Generator[Any, Any, Value]
 Residue = list[tuple[Var, Expr]]
 
-# So much may be written for one global function before its calls are no longer gone into, and so much for each node.
+# So much may be written for all global functions before calls are no longer gone into, and so much for each node.
 _ROOM = 20_000
 _ROOM_PER_NODE = 20
 
@@ -54,12 +57,16 @@ def partially_evaluated(mod: IRModule) -> dict[str, Function]:
     Types are needed because calls of generic functions, and constructors, say there at which types they are used: what
     their parameters say of it is gone once a call is gone into.
     """
-    functions = {name: _without_sharing(f, mod) for name, f in mod.items()}
+    closures = {n: Closure(_without_sharing(f, mod), Frame()) for n, f in mod.items() if not _is_opaque(f)}
+    left: dict[Call, int] = {}
+    room = _ROOM
+    for name in CallGraph(mod).topological_order():  # what is called first
+        if name in closures:
+            room = _Evaluator(mod, closures, left, room).function(name)
     result = {}
-    for name, function in functions.items():
-        if _is_opaque(function):
-            continue
-        new = _Evaluator(mod, functions).function(function, mod.get_global_var(name))
+    for name, closure in closures.items():
+        new = closure.residual
+        assert new is not None
         result[name] = mod[name] if structural_equal(new, mod[name], exact=True) else new
     return result
 
@@ -70,8 +77,6 @@ def _is_opaque(function: Function) -> bool:
 
 def _without_sharing(function: Function, mod: IRModule) -> Function:
     """Return a function in which what is used in several places is bound by a let."""
-    if _is_opaque(function):
-        return function
     counts = use_counts(function.body)
     return bind_beside_effects(function, mod, lambda node: counts.get(node, 0) > 1 and not is_atom(node))
 
@@ -98,33 +103,40 @@ def _drive(root: Any) -> Any:
 class _Evaluator:
     """Evaluates one global function."""
 
-    def __init__(self, mod: IRModule, functions: Mapping[str, Function]) -> None:
-        self.functions = functions
+    def __init__(self, mod: IRModule, closures: Mapping[str, Closure], left: dict[Call, int], room: int) -> None:
+        self.closures = closures
         self.mod = mod
+        self.left = left  # calls that were left, and how much was known of their operands
         self.globals: dict[str, Value] = {}
+        self.atoms = Frame()  # the values of the variables of the result
         self.store = Store()
         self.fuel: dict[Function, Any] = {}  # of the calls that are being gone into
         self.own: set[Any] = set()  # binders of the function that do not stand in the result yet
         self.clock = 0
         self.count = 0
         self.written = 0
-        self.room = 0
+        self.room = room
         self.nodes: set[Expr] = set()  # those that stand in the result
         self.purity = LocalPurity()
 
-    def function(self, function: Function, name: GlobalVar) -> Function:
-        """Return the global function `name` with what is known computed."""
+    def function(self, name: str) -> int:
+        """Note what is left of a global function when what is known is computed; return the room left for others."""
+        function = self.closures[name].function
         self.count = first_free_number(function)
         nodes = post_order(function)
-        self.room = _ROOM + _ROOM_PER_NODE * len(nodes)
+        own = _ROOM_PER_NODE * len(nodes)
+        room, self.room = self.room, self.room + own
         self.own.update(v for n in nodes for v in (*binders(n), *(n.type_params if type(n) is Function else ())))
-        value = self.globals[name.name_hint] = self._value(name, closure=Closure(function, Frame()))
-        return _drive(self._residual(function, Frame(), value))  # type: ignore[no-any-return]
+        _drive(self._residual(self._global(self.mod.get_global_var(name))))
+        return max(0, room - max(0, self.written - own))
 
     # ------------------------------------------------------------ values and what is written
     def _value(self, atom: Expr, **facts: Any) -> Value:
         self.clock += 1
-        return Value(atom, self.clock, **facts)
+        value = Value(atom, self.clock, **facts)
+        if type(atom) is Var:
+            self.atoms.values[atom] = value
+        return value
 
     def _push(self, out: Residue, expr: Expr, name: Var | None, **facts: Any) -> Value:
         """Write `let name = expr` and return the value.
@@ -182,8 +194,7 @@ class _Evaluator:
     def _global(self, name: GlobalVar) -> Value:
         facts = self.globals.get(name.name_hint)
         if facts is None:
-            function = self.functions.get(name.name_hint)
-            closure = None if function is None or _is_opaque(function) else Closure(function, Frame())
+            closure = self.closures.get(name.name_hint)
             facts = self.globals[name.name_hint] = self._value(name, closure=closure)
         return facts
 
@@ -272,7 +283,7 @@ class _Evaluator:
             result.append(_arm(clause, now, rhs))
         if wrote:
             self.store.forget()
-        if not result:  # nothing else says what type it has
+        if not result and expr.checked_type_ is not None:  # nothing else says what type it has
             name = Var((name or self._fresh()).name_hint, frame.replace_type_params(expr.checked_type_))
         return self._push(out, Match(data.atom, result, expr.complete, expr.span), name)
 
@@ -290,11 +301,14 @@ class _Evaluator:
             now: dict[Expr, Expr] = {v: (frame.find(v) or self._value(v)).atom for v in free_vars(function)}
             out[place] = (name, substitute(function, now))
         else:
-            out[place] = (name, (yield self._residual(function, frame, value)))
+            out[place] = (name, (yield self._residual(value)))
         return value
 
-    def _residual(self, function: Function, outer: Frame, value: Value) -> Generator[Any, Any, Any]:
-        """Give the function for callers that are not known."""
+    def _residual(self, value: Value) -> Generator[Any, Any, Any]:
+        """Give a known function for callers that are not known, and note it."""
+        assert value.closure is not None
+        function, outer = value.closure.function, value.closure.frame
+        written = self.written
         generic = tuple(t if t in self.own else TypeVar(t.name_hint, t.kind) for t in function.type_params)
         self.own.difference_update(generic)
         types = dict(zip(function.type_params, generic, strict=True))
@@ -313,7 +327,9 @@ class _Evaluator:
         self._refuel(function, fuel)
         body = make_lets(out, result.atom)
         ret = frame.replace_type_params(function.ret_type)
-        return function.with_fields(params=params, body=body, ret_type=ret, type_params=generic)
+        left = function.with_fields(params=params, body=body, ret_type=ret, type_params=generic)
+        value.closure.residual, value.closure.size = left, self.written - written
+        return left
 
     def _refuel(self, function: Function, fuel: Any) -> None:
         if fuel is None:
@@ -338,9 +354,12 @@ class _Evaluator:
         if type(callee.atom) is Constructor:
             return self._push(out, left, name, fields=tuple(args), constructor=callee.atom)
         if callee.closure is not None:
-            done: Value | None = yield self._enter(callee, args, types, out, name)
-            if done is not None:
-                return self._known(call, done, "call of a known function")
+            known = sum(map(knowledge, args))
+            if known > self.left.get(call, -1):
+                done: Value | None = yield self._enter(callee, args, types, out, name)
+                if done is not None:
+                    return self._known(call, done, "call of a known function")
+            self.left[left] = known
         self.store.forget()
         return self._push(out, left, name)
 
@@ -348,9 +367,10 @@ class _Evaluator:
         self, callee: Value, args: list[Value], types: tuple[Type, ...], out: Residue, name: Var | None
     ) -> Generator[Any, Any, Any]:
         """Run the body of a known function, unless the recursion may have no end; None then."""
-        assert callee.closure is not None
-        function = callee.closure.function
-        if len(args) != len(function.params) or self.written > self.room:
+        closure = callee.closure
+        assert closure is not None
+        function = closure.function
+        if len(args) != len(function.params) or self.written + closure.size > self.room:
             return None
         before, now = self.fuel.get(function), fuel_of((callee, *args))
         if before is not None:
@@ -360,15 +380,16 @@ class _Evaluator:
             now = left
         if not may_rewrite("call of a known function"):
             return None
-        frame = Frame(callee.closure.frame, _type_arguments(function, types, callee.closure.frame))
-        frame.values.update(zip(function.params, args, strict=True))
+        body, outer = (closure.residual, self.atoms) if closure.residual is not None else (function, closure.frame)
+        frame = Frame(outer, _type_arguments(body, types, outer))
+        frame.values.update(zip(body.params, args, strict=True))
         if function.is_primitive:
             if any(a.data is UNKNOWN for a in args):
                 return None
             result: Value = yield self._run(function.body, frame, [])
             return self._compute(result.data, out, name)
         self.fuel[function] = now
-        result = yield self._run(function.body, frame, out, name)
+        result = yield self._run(body.body, frame, out, name)
         self._refuel(function, before)
         return result
 

@@ -79,13 +79,19 @@ class Frame:
 
 
 class Closure:
-    """A function literal or global function, with the frame in which it was met."""
+    """A function literal or global function, with the frame in which it was met.
 
-    __slots__ = ("frame", "function")
+    `residual` is what is left of it for callers that are not known, None until that is found; `size` is how much was
+    written for it.
+    """
+
+    __slots__ = ("frame", "function", "residual", "size")
 
     def __init__(self, function: Function, frame: Frame) -> None:
         self.function = function
         self.frame = frame
+        self.residual: Function | None = None
+        self.size = 0
 
 
 class Store:
@@ -126,6 +132,14 @@ class Store:
             else:
                 self._held[what] = before
         return changed
+
+
+def knowledge(value: Value) -> int:
+    """Return how many facts are known of a value and its fields: more of them may let more of a call be run."""
+    return sum(
+        (v.data is not UNKNOWN) + (v.fields is not None) + (v.closure is not None) + v.is_cell
+        for v in (value, *(value.fields or ()))
+    )
 
 
 Fuel = dict[tuple[int, int], tuple[str, int]]

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passlab.analysis.purity import module_purity
+from passlab.analysis.stated_types import states_type
 from passlab.ir.expr import Expr, Function, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.walk import CHILDREN, may_rewrite, post_order
@@ -59,6 +60,8 @@ class DeadCodeElimination(ModulePass):
             used = uses.get(let.var, 0)
             if used > 1 or (used == 1 and not self.inline_once) or not pure(let.value):
                 return LetAction.KEEP
+            if used and not states_type(let.value):
+                return LetAction.KEEP  # its annotation says what type the value has
             return LetAction.INLINE if used else LetAction.DROP
 
         actions: dict[Let, LetAction] = {}
