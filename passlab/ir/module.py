@@ -18,7 +18,7 @@ from passlab.ir.expr import NO_ATTRS, Expr, Function, GlobalVar, unwrap
 from passlab.ir.node_errors import not_a_node_error
 from passlab.ir.span import Source
 from passlab.ir.types import GlobalTypeVar
-from passlab.ir.variables import free_vars
+from passlab.ir.variables import check_closed, free_vars
 from passlab.lazy import LIBRARY, PRINTER, late
 
 
@@ -203,16 +203,7 @@ class IRModule:
             if not isinstance(value, Expr):
                 raise NodeTypeError(f"@{name} must be a relay.Function, not {type(value).__name__}")
             value = Function((), value, span=value.span)
-        loose = free_vars(value)
-        if loose:
-            names = ", ".join(f"%{v.name_hint}" for v in loose)
-            raise DiagnosticError(
-                Diagnostic(
-                    f"@{name} has free variables: {names}",
-                    loose[0].span,
-                    hint="make them parameters, or bind them with `relay.bind`",
-                )
-            )
+        check_closed(name, value)
         var = key if isinstance(key, GlobalVar) else GlobalVar(name)
         if name not in self._global_vars:
             self._global_vars = {**self._global_vars, name: var}

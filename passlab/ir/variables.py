@@ -46,6 +46,15 @@ def free_vars(expr: Expr) -> list[Var]:
     return [v for v in met if v not in bound]
 
 
+def check_closed(name: str, function: Expr) -> None:
+    """Raise `DiagnosticError` for a global function with free variables."""
+    loose = free_vars(function)
+    if loose:
+        names = ", ".join(f"%{v.name_hint}" for v in loose)
+        hint = "make them parameters, or bind them with `relay.bind`"
+        raise DiagnosticError(Diagnostic(f"@{name} has free variables: {names}", loose[0].span, hint=hint))
+
+
 def bound_vars(expr: Expr | Pattern) -> list[Var]:
     """Return the variables bound by parameters, lets and patterns in `expr`, in binding order."""
     if isinstance(expr, Pattern):

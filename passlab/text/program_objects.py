@@ -23,6 +23,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.node_errors import check_all
 from passlab.ir.op import Op
 from passlab.ir.types import Type
+from passlab.ir.variables import check_closed
 
 
 class Kind(NamedTuple):
@@ -39,6 +40,8 @@ def _module(functions: Any, type_definitions: Any, attrs: Any) -> IRModule:
     mod = IRModule(None, type_definitions, attrs)
     check_all((functions or {}).values(), Function, "a function")
     check_all((functions or {}).keys(), GlobalVar, "a global variable")
+    for name, function in (functions or {}).items():
+        check_closed(name.name_hint, function)
     return mod.with_functions(functions or {}).snapshot()
 
 

@@ -115,10 +115,10 @@ class TestEveryPassOnEveryProgram:
         assert well_formed(result_of(name, program))
 
     def test_the_text_of_the_result_is_the_result(self, name: str, program: str):
-        made = result_of(name, program)
+        result = result_of(name, program)
         if name in ("ManifestAlloc", "ManifestLifetimes", "MemoryPlan", "LowerTE"):
             pytest.skip("text does not say the attributes of lowered calls")
-        assert structural_equal(infer_module(parse(made.astext(show_meta_data=True))), made)
+        assert structural_equal(infer_module(parse(result.astext(show_meta_data=True))), result)
 
     def test_the_program_means_the_same(self, name: str, program: str):
         if name in CHANGES_TYPES or (name in REORDERS_EFFECTS and program == "references"):

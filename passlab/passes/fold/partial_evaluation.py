@@ -354,12 +354,12 @@ class _Evaluator:
         if type(callee.atom) is Constructor:
             return self._push(out, left, name, fields=tuple(args), constructor=callee.atom)
         if callee.closure is not None:
-            known = sum(map(knowledge, args))
-            if known > self.left.get(call, -1):
+            facts = sum(map(knowledge, args))
+            if facts > self.left.get(call, -1):
                 done: Value | None = yield self._enter(callee, args, types, out, name)
                 if done is not None:
                     return self._known(call, done, "call of a known function")
-            self.left[left] = known
+            self.left[left] = facts
         self.store.forget()
         return self._push(out, left, name)
 

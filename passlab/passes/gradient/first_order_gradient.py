@@ -26,6 +26,7 @@ from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem,
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.variables import check_closed
 from passlab.ir.walk import make_lets, note_rewrite, post_order
 from passlab.op import make
 from passlab.op.declare import field_of
@@ -113,6 +114,7 @@ class _Gradient:
         return gradient
 
     def _check(self, function: Function, order: list[Expr]) -> None:
+        check_closed(self.name, function)
         findings = []
         if function.type_params:
             findings.append(

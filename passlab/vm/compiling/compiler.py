@@ -14,6 +14,7 @@ from passlab.errors import Diagnostic, RunError, RunTypeError
 from passlab.ir.expr import Constant, Expr, GlobalVar
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
+from passlab.ir.variables import check_closed
 from passlab.ir.walk import post_order
 from passlab.passes.lowering.manifest_lifetimes import without_kills
 from passlab.passes.lowering.plan_devices import PlanDevices
@@ -85,7 +86,10 @@ def default_device(target: Any) -> VirtualDevice | None:
 
 
 def reachable(mod: IRModule, entry: str = "main") -> IRModule:
-    """Return the module without the functions that `entry` never calls; the module itself when it has no such entry."""
+    """Return the module without the functions that `entry` never calls; the module itself when it has no such entry.
+
+    Raises `DiagnosticError` for functions with free variables, which the pass of a user may leave.
+    """
     if entry not in mod:
         return mod
     names: dict[str, None] = {}
@@ -95,6 +99,7 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
         if name in names:
             continue
         names[name] = None
+        check_closed(name, mod[name])
         waiting += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
     return mod.with_functions({name: None for name, _ in mod.items() if name not in names})
 
