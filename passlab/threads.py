@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import copy_context
 from functools import cache
 from queue import SimpleQueue
 
-WORTH = 1 << 18  # bytes that one piece goes over, at least: waking a thread takes as long as copying half of them
+WORTH = 1 << 18  # bytes that a piece goes over, at least: waking a thread takes as long as copying half of them
+PIECES = 4  # for each thread, where a range is cut: they differ in time, and threads come late
 
 
 @cache
@@ -30,15 +31,27 @@ def thread_count() -> int:
     return there
 
 
-def share(work: Callable[[int], None], pieces: int) -> None:
-    """Call `work` with each number below `pieces`, in threads that help each other. Raises what `work` raises."""
+def share(job: Callable[[Iterator[int]], None], pieces: int) -> None:
+    """Run `job` on the numbers below `pieces`, which the threads that help take from one iterator.
+
+    Raises what `job` raises, wherever it ran.
+    """
     numbers = iter(range(pieces))  # each number is taken once, whoever asks
+    work_together(lambda: job(numbers), min(pieces, thread_count()))
 
-    def job() -> None:
+
+def share_range(work: Callable[[int, int], None], length: int, size: int) -> None:
+    """Call `work` with the starts and ends of parts of a range, which threads share where `size` bytes are enough."""
+    parts = min(length, size // WORTH, PIECES * thread_count()) if thread_count() > 1 else 1
+    if parts < 2:
+        work(0, length)
+        return
+
+    def job(numbers: Iterator[int]) -> None:
         for number in numbers:
-            work(number)
+            work(number * length // parts, (number + 1) * length // parts)
 
-    work_together(job, min(pieces, thread_count()))
+    share(job, parts)
 
 
 def work_together(job: Callable[[], None], threads: int) -> None:

@@ -9,7 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+import passlab
 from passlab import threads
+from passlab.op.nn import depthwise, pool, stacked
+from passlab.vm import VirtualMachine, compile
+from passlab.vm.kernels import elementwise_tail
 
 SECONDS = 30  # far longer than it takes: a thread that never comes fails the test
 
@@ -21,7 +25,7 @@ def four(monkeypatch):
 
 def numbers_of(pieces):
     seen = []
-    threads.share(seen.append, pieces)
+    threads.share(seen.extend, pieces)
     return seen
 
 
@@ -43,7 +47,7 @@ def test_jobs_from_eight_threads_and_jobs_inside_of_jobs_are_done(four):
 
     def ask(_):
         totals = []
-        threads.share(lambda number: totals.append(inner(number)), 10)
+        threads.share(lambda numbers: totals.extend(map(inner, numbers)), 10)
         return sum(totals)
 
     with ThreadPoolExecutor(8) as pool:
@@ -54,12 +58,13 @@ def together(on_helper):
     """Run a job of two pieces in two threads at once; the one that helps does `on_helper`."""
     barrier, caller = threading.Barrier(2, timeout=SECONDS), threading.current_thread()
 
-    def work(number):
+    def job(numbers):
+        next(numbers)
         barrier.wait()
         if threading.current_thread() is not caller:
             on_helper()
 
-    threads.share(work, 2)
+    threads.share(job, 2)
 
 
 def test_it_returns_when_helpers_are_done(four):
@@ -85,7 +90,7 @@ def test_what_a_helper_raises_is_raised_where_it_was_asked_for(four):
 def test_what_the_caller_raises_leaves_no_helper_at_work(four):
     entered, caller, at_work = threading.Barrier(2, timeout=SECONDS), threading.current_thread(), []
 
-    def work(number):
+    def job(numbers):
         entered.wait()
         if threading.current_thread() is caller:
             raise KeyboardInterrupt
@@ -94,8 +99,54 @@ def test_what_the_caller_raises_leaves_no_helper_at_work(four):
         at_work.pop()
 
     with pytest.raises(KeyboardInterrupt):
-        threads.share(work, 2)
+        threads.share(job, 2)
     assert not at_work
+
+
+@pytest.mark.parametrize(("length", "parts"), [(1, 1), (3, 3), (100, 16)])
+def test_a_range_is_cut_where_it_is_large(length, parts, four):
+    seen = []
+    threads.share_range(lambda first, end: seen.append((first, end)), length, 1000 * threads.WORTH)
+    assert [n for first, end in sorted(seen) for n in range(first, end)] == [*range(length)]
+    assert len(seen) == parts
+    seen.clear()
+    threads.share_range(lambda first, end: seen.append((first, end)), length, threads.WORTH)
+    assert seen == [(0, length)]
+
+
+SHARED = {  # what runs in threads -> a program of it
+    "patches": "nn.conv2d(%x, %w, padding=[1, 1], strides=[2, 2], channels=200, kernel_size=[3, 3])",
+    "long rows": "nn.conv2d(%x, %w, padding=[1, 60], channels=200, kernel_size=[3, 3])",
+    "stacked rows": "nn.conv2d(%x, %v, padding=[1, 2], dilation=[1, 2], channels=20, kernel_size=[3, 3])",
+    "depthwise": "nn.conv2d(%x, %d, padding=[1, 1], groups=40, channels=80, kernel_size=[3, 3])",
+    "transposed": "nn.conv2d_transpose(%x, %t, strides=[2, 2], channels=9, kernel_size=[3, 3])",
+    "maximum": "nn.max_pool2d(%x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1])",
+    "mean": "nn.avg_pool2d(%x, pool_size=[3, 2], strides=[3, 3], padding=[1, 1])",
+    "end of a kernel": "nn.relu(nn.conv2d(%x, %w, channels=200, kernel_size=[3, 3]) * 2f + 1f) - 0.5f",
+    "no product": "nn.relu(%x * 2f + 1f) * exp(%x)",
+}
+SHAPES = {"x": (2, 40, 24, 23), "w": (200, 40, 3, 3), "v": (20, 40, 3, 3), "d": (80, 1, 3, 3), "t": (40, 9, 3, 3)}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_threads_change_no_bit_of_a_result(name, monkeypatch, rng):
+    params = ", ".join(f"%{n}: Tensor[{shape}, float32]" for n, shape in SHAPES.items())
+    arrays = [rng.standard_normal(shape).astype("float32") for shape in SHAPES.values()]
+    exe = compile(passlab.parse(f"def @main({params}) {{ {SHARED[name]} }}"))
+    helpers = []
+    for module in (threads, depthwise, pool, stacked):
+        monkeypatch.setattr(module, "thread_count", lambda: 1)
+    expected = VirtualMachine(exe).run(*arrays)
+    for module in (threads, depthwise, pool):  # not `stacked`, whose blocks are larger then: so would be sums of BLAS
+        monkeypatch.setattr(module, "thread_count", lambda: 4)
+    monkeypatch.setattr(threads, "WORTH", 64)
+    monkeypatch.setattr(elementwise_tail, "BLOCK", 1000)
+    monkeypatch.setattr(pool, "_SLAB", 1000)
+    shared = threads.work_together
+    monkeypatch.setattr(threads, "work_together", lambda job, most: (helpers.append(most), shared(job, most)))
+    for _ in range(5):
+        np.testing.assert_array_equal(VirtualMachine(exe).run(*arrays), expected)
+    assert max(helpers) > 1, "no thread was asked to help"
 
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="NumPy keeps it for each thread")

@@ -6,7 +6,7 @@ and nothing of passlab. A module takes along only what it needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from types import GeneratorType
 from typing import Any
@@ -29,6 +29,21 @@ class limits:  # noqa: N801 - stands for the module of that name
     @staticmethod
     def check(name: str, value: float, what: str) -> None:
         """Accept any size."""
+
+
+def share(job: Callable[[Iterator[int]], None], pieces: int) -> None:
+    """Run a job on all its pieces: outside passlab no thread helps."""
+    job(iter(range(pieces)))
+
+
+def share_range(work: Callable[[int, int], None], length: int, size: int) -> None:
+    """Do the work on a whole range."""
+    work(0, length)
+
+
+def thread_count() -> int:
+    """Return 1: no thread helps."""
+    return 1
 
 
 class Attributes:

@@ -2,7 +2,7 @@
 
 A kernel is Python on NumPy already, so nothing is gained by writing a second one in text: the module gets the source of
 the first, as it stands in passlab. What a kernel closes over becomes the arguments of a factory; errors and limits of
-passlab become small stand-ins (see `prelude`).
+passlab become small stand-ins (see `prelude`), and what threads share is done by one.
 """
 
 from __future__ import annotations
@@ -169,6 +169,8 @@ class Library:
             return f"{{{', '.join(f'{self.value(k, hint)}: {self.value(v, hint)}' for k, v in value.items())}}}"
         if isinstance(value, type) and value.__module__ == "passlab.errors":
             return self.value(prelude.diagnostic if value is Diagnostic else prelude.RunError, hint)
+        if getattr(value, "__module__", "") == "passlab.threads":
+            return self.value(getattr(prelude, value.__name__), hint)
         if isinstance(value, type) or callable(getattr(value, "__wrapped__", value)):
             return self._definition(value, hint)
         raise VerifyError(f"the kernel of {hint} holds a {type(value).__name__}, which cannot be written in Python")

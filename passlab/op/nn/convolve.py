@@ -20,6 +20,7 @@ from passlab.op.nn.arithmetic import deliver, working_dtype
 from passlab.op.nn.depthwise import depthwise
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.op.nn.stacked import convolve_stacked, suits
+from passlab.threads import share_range
 
 # Patches of this many bytes are multiplied at a time. Scratch memory stays small; but BLAS brings the weight into its
 # own order for each block, so there should not be many, unless a weight is small.
@@ -116,9 +117,18 @@ def _columns_first(out: Any, x: Any, matrix: Any, window: Window, groups: int, k
         shape = (n1 - n0, c, *kernel, r1 - r0, *size[1:])
         scratch = _room(scratch, math.prod(shape))
         block = scratch[: math.prod(shape)].reshape(shape)
-        np.copyto(block, patches[(*rows_at, slice(r0, r1))])
+        _copy(block, patches[(*rows_at, slice(r0, r1))])
         factor = block.reshape(n1 - n0, groups, -1, (r1 - r0) * rest)
         np.matmul(matrix, factor, out=result[n0:n1, :, :, r0 * rest : r1 * rest])
+
+
+def _copy(block: Any, patches: Any) -> None:
+    """Copy patches, channels in threads."""
+
+    def copy(first: int, end: int) -> None:
+        np.copyto(block[:, first:end], patches[:, first:end])
+
+    share_range(copy, block.shape[1], block.nbytes)
 
 
 def _patches(x: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> Any:
@@ -134,8 +144,13 @@ def _patches(x: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, .
     if kernel[-1] == 1 or (stride == 1 and width >= LONG_ROW) or bytes_copied > BLOCK_BYTES:
         return as_strided(x, (*x.shape[:2], *kernel, *size), (*x.strides[:2], *taps, *steps), writeable=False)
     rows = np.empty((*x.shape[:2], kernel[-1], *x.shape[2:-1], width), x.dtype)
-    for tap in range(kernel[-1]):
-        rows[:, :, tap] = x[..., tap * dilation : tap * dilation + (width - 1) * stride + 1 : stride]
+
+    def copy(first: int, end: int) -> None:
+        for tap in range(kernel[-1]):
+            part = x[:, first:end, ..., tap * dilation : tap * dilation + (width - 1) * stride + 1 : stride]
+            rows[:, first:end, tap] = part
+
+    share_range(copy, x.shape[1], rows.nbytes)
     taps = tuple(s * d for s, d in zip(rows.strides[3:-1], window.dilation, strict=False))
     steps = tuple(s * d for s, d in zip(rows.strides[3:-1], window.strides, strict=False))
     strides = (*rows.strides[:2], *taps, rows.strides[2], *steps, x.itemsize)
@@ -205,11 +220,18 @@ def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
     step = max(1, min(each, BLOCK_BYTES // 2 // one))
     depth = max(1, min(n, BLOCK_BYTES // 2 // (one * each)))
     taps_of = shifts(window, kernel, size)
-    every = (slice(None),) * 3
     for i, o in itertools.product(range(0, n, depth), range(0, each, step)):
         weight = w[:, :, o : o + step]
         factor = weight.reshape(groups, weight.shape[1], -1).transpose(0, 2, 1)
         columns = np.matmul(factor, x[i : i + depth]).reshape(-1, groups, weight.shape[2], taps, *size)
-        target = whole[i : i + depth, :, o : o + step]
-        for k, (_, place) in enumerate(taps_of):
-            target[(*every, *place)] += columns[:, :, :, k]
+        _add_taps(whole[i : i + depth, :, o : o + step], columns, [place for _, place in taps_of])
+
+
+def _add_taps(target: Any, columns: Any, places: list[tuple[slice, ...]]) -> None:
+    """Add the products of each tap (N, G, O, taps, *S) at its place, output channels in threads."""
+
+    def add(first: int, end: int) -> None:
+        for k, place in enumerate(places):
+            target[(slice(None), slice(None), slice(first, end), *place)] += columns[:, :, first:end, k]
+
+    share_range(add, target.shape[2], columns.nbytes)

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
+from passlab.threads import share, thread_count
 
 # A block of sums, what is added to them and the planes stay in the second-level cache.
 _BLOCK_BYTES = 768 << 10
@@ -70,22 +71,28 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
     room = max(g.start + (g.count - 1) * g.step for g in groups) + length  # the last sums across the edge reach beyond
     room = max(room, area)
     each = (math.prod(window.strides) * room + 2 * length) * x.itemsize
-    step = max(1, min(channels, _BLOCK_BYTES // each))
-    held: Any = np.zeros((step, *window.strides, room), x.dtype)
+    step = max(1, min(channels, _BLOCK_BYTES // each, -(-channels // thread_count())))
     places = list(_plane_places(x.shape[2:], planes, window))
-    total: Any = np.empty((step, length), x.dtype)
-    add_up = _by_groups(groups, total)
-    whole = total.reshape(step, size[0], *planes[1:])
-    whole = whole[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
-    for n, c in itertools.product(range(x.shape[0]), range(0, channels, step)):
-        many = min(step, channels - c)
-        for plane, place, source in places:
-            target = held[(slice(many), *plane, slice(area))].reshape(many, *planes)
-            target[(slice(None), *place)] = x[n, c : c + many][source]
-        for m in range(times):
-            factors = w[c * times + m : (c + many) * times : times]
-            add_up(held[:many], factors, total[:many])
-            np.copyto(out[n, c * times + m : (c + many) * times : times], whole[:many])
+    starts = list(itertools.product(range(x.shape[0]), range(0, channels, step)))
+
+    def job(numbers: Iterator[int]) -> None:
+        held: Any = np.zeros((step, *window.strides, room), x.dtype)
+        total: Any = np.empty((step, length), x.dtype)
+        add_up = _by_groups(groups, total)
+        whole = total.reshape(step, size[0], *planes[1:])
+        whole = whole[(slice(None), slice(None), *[slice(n) for n in size[1:]])]
+        for number in numbers:
+            n, c = starts[number]
+            many = min(step, channels - c)
+            for plane, place, source in places:
+                target = held[(slice(many), *plane, slice(area))].reshape(many, *planes)
+                target[(slice(None), *place)] = x[n, c : c + many][source]
+            for m in range(times):
+                factors = w[c * times + m : (c + many) * times : times]
+                add_up(held[:many], factors, total[:many])
+                np.copyto(out[n, c * times + m : (c + many) * times : times], whole[:many])
+
+    share(job, len(starts))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
@@ -30,6 +30,7 @@ from passlab.op.nn.windows import (
     window_size,
 )
 from passlab.op.relations import tensor
+from passlab.threads import share, thread_count
 
 
 # ---------------------------------------------------------------- sliding windows
@@ -137,7 +138,7 @@ _LONG_ROW = 64  # elements: where the last axis is divided, loops along it shoul
 
 
 def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data: Any, out: Any) -> Any:
-    """Pool samples or channels a few at a time, so that what is made in between stays in cache."""
+    """Pool samples or channels a few at a time, in threads, so that what is made in between stays in cache."""
     plan = plan_of(attrs, data.shape, rank, name)
     counts = dict(zip(layout_axes(attrs.layout, data.shape, rank, name), plan.counts, strict=True))
     shape = [counts.get(d, n) for d, n in enumerate(data.shape)]
@@ -148,9 +149,15 @@ def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data
     axis = max((d for d in range(data.ndim) if d not in plan.swept), key=lambda d: data.shape[d])
     length = data.shape[axis]
     step = max(_LONG_ROW if axis == data.ndim - 1 else 1, length * _SLAB // max(data.nbytes, 1))
-    for start in range(0, length, step):
-        part = (slice(None),) * axis + (slice(start, start + step),)
-        pool(plan, attrs, data[part], array[part])
+    if data.nbytes > _SLAB:
+        step = min(step, -(-length // thread_count()))
+    slabs = [(slice(None),) * axis + (slice(start, start + step),) for start in range(0, length, step)]
+
+    def job(numbers: Iterator[int]) -> None:
+        for number in numbers:
+            pool(plan, attrs, data[slabs[number]], array[slabs[number]])
+
+    share(job, len(slabs))
     if out is not None and not direct:
         np.copyto(out, result)
         return out

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from passlab.threads import share_range
+
 
 @dataclass(frozen=True)
 class Window:
@@ -42,7 +44,12 @@ def pad_spatial(x: Any, before: tuple[int, ...], after: tuple[int, ...], last: b
         inner[first + i] = slice(a, a + shape[first + i])
         shape[first + i] += a + b
     padded = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
-    padded[tuple(inner)] = x
+    target = padded[tuple(inner)]
+
+    def copy(begin: int, end: int) -> None:
+        target[:, begin:end] = x[:, begin:end]
+
+    share_range(copy, x.shape[1], x.nbytes)
     return padded
 
 

@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 
 from passlab.op.nn.sliding import Window
+from passlab.threads import share_range, thread_count
 
 MOST_CHANNELS = 128  # of the output; with more, a product with all patches is as fast
 FEWEST_ROWS = 8  # of the output, for each one that is beyond its edges: those are multiplied, too
 FEWEST_INPUTS = 32  # of a row of the window
 MOST_TAPS = 4  # rows of the window: each is added to the result apart
-PRODUCT_BYTES = 512 << 10  # products of a block: they are added up in the second-level cache
+PRODUCT_BYTES = 512 << 10  # products of a block, for each thread: they are added up in the second-level cache
 
 
 def suits(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
@@ -38,27 +39,45 @@ def convolve_stacked(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int
     matrix = _stack(w, kernel)
     rest = math.prod(size[1:])
     total = size[0] + (kernel[0] - 1) * window.dilation[0]  # rows of data and padding
-    step = max(1, PRODUCT_BYTES // max(1, len(matrix) * rest * x.itemsize))
+    step = max(1, thread_count() * PRODUCT_BYTES // max(1, len(matrix) * rest * x.itemsize))
     step = -(-total // -(-total // step))  # blocks of about the same height
     copied = np.zeros((x.shape[1], *kernel[1:], step, *size[1:]), x.dtype)
     products = np.empty((len(matrix), step * rest), x.dtype)
     result = out.reshape(*out.shape[:2], -1)
     for n, r in itertools.product(range(x.shape[0]), range(0, total, step)):
         many = min(step, total - r)
-        _copy_rows(copied, x[n], r, many, window, kernel)
+        _share_rows(copied, x[n], r, many, window, kernel)
         data = copied.reshape(matrix.shape[1], -1)[:, : many * rest]
         array = np.matmul(matrix, data, out=products[:, : many * rest])
-        parts = array.reshape(kernel[0], out.shape[1], -1)
-        for k, part in enumerate(parts):
-            shift = k * window.dilation[0]
-            first, end = max(0, r - shift), min(size[0], r + many - shift)
+        _add_rows(result[n], array.reshape(kernel[0], out.shape[1], -1), r, many, window.dilation[0], rest)
+
+
+def _add_rows(result: Any, parts: Any, r: int, many: int, dilation: int, rest: int) -> None:
+    """Add the products (K0, O, rows * rest) of `many` rows from row `r` on to `result` (O, rows * rest)."""
+    size = result.shape[1] // rest
+
+    def add(begin: int, stop: int) -> None:
+        for k, part in enumerate(parts[:, begin:stop]):
+            first, end = max(0, r - k * dilation), min(size, r + many - k * dilation)
             if first < end:
-                start = (first + shift - r) * rest
-                piece, target = part[:, start : start + (end - first) * rest], result[n, :, first * rest : end * rest]
+                start = (first + k * dilation - r) * rest
+                piece = part[:, start : start + (end - first) * rest]
+                target = result[begin:stop, first * rest : end * rest]
                 if k:
                     np.add(target, piece, out=target)
                 else:  # row r of the result is begun here, and added to in this block and those after it
                     np.copyto(target, piece)
+
+    share_range(add, len(result), parts.nbytes)
+
+
+def _share_rows(copied: Any, x: Any, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
+    """Copy rows as `_copy_rows` does, channels in threads."""
+
+    def copy(begin: int, end: int) -> None:
+        _copy_rows(copied[begin:end], x[begin:end], first, many, window, kernel)
+
+    share_range(copy, len(x), copied.nbytes)
 
 
 def _stack(w: Any, kernel: tuple[int, ...]) -> Any:

@@ -4,6 +4,7 @@ A fused group mostly ends in a chain of elementwise operators: a convolution, th
 Run one after the other over a whole tensor, each would read and write main memory and ask for an array of its own. Here
 the chain is run over one block of the result after the other, small enough to stay in the second-level cache; what an
 operator no longer needs is overwritten by the next one, and what the chain starts from stands in the result already.
+Threads share the blocks.
 
 This file knows operators by name and arrays; it knows nothing of registers, storages or machines.
 """
@@ -24,6 +25,7 @@ from passlab.ir.op import Op, OpPattern, Trait, is_op_call
 from passlab.ir.types import TensorType
 from passlab.ir.walk import children
 from passlab.op.dtypes import array_dtype
+from passlab.threads import share
 
 REFUSING = frozenset(("divide", "power"))  # on integers they may refuse an element, and say where in the whole it is
 SMALLEST = 32 << 10  # bytes of a result; smaller ones stay in cache anyway, and Python's own time counts there
@@ -66,12 +68,17 @@ class Tail:
             self._block({slot: values[slot] for slot in used}, result, self._room(self.shape))
             return
         cuts = {slot: _cut_axes(values[slot].shape, self.shape) for slot in used}
-        room = self._room(result[blocks[0]].shape)
-        for index in blocks:
-            block = result[index]
-            if room and block.shape != room[0].shape:
-                room = self._room(block.shape)
-            self._block({s: values[s][_within(index, axes)] for s, axes in cuts.items()}, block, room)
+
+        def job(numbers: Iterator[int]) -> None:
+            room = self._room(result[blocks[0]].shape)
+            for number in numbers:
+                index = blocks[number]
+                block = result[index]
+                if room and block.shape != room[0].shape:
+                    room = self._room(block.shape)
+                self._block({s: values[s][_within(index, axes)] for s, axes in cuts.items()}, block, room)
+
+        share(job, len(blocks))
 
     def _room(self, shape: tuple[int, ...]) -> list[Any]:
         return [np.empty(shape, self.dtype) for _ in range(self.temporaries)]
