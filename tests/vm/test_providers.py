@@ -68,13 +68,32 @@ class TestTorch:
         text, make = PROGRAMS[name]
         agree(text, make(rng), target, providers)
 
+    @pytest.mark.parametrize("threads", [1, 2])
     @pytest.mark.parametrize("memory", [None, "naive", "pooled"])
     @pytest.mark.parametrize(("target", "providers"), [("llvm", "torch"), ("cuda", {"cuda": "torch"})])
-    def test_a_network_gives_the_same(self, target, providers, memory, rng):
+    def test_a_network_gives_the_same(self, target, providers, memory, threads, rng, monkeypatch):
+        import torch
+
+        monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
         vm = agree(NET, net_arguments(rng), target, providers, memory_cfg=memory)
         elsewhere = [op for k in vm.machine.exe.kernels for op in getattr(k, "on_numpy", [])]
-        # Of PyTorch's own operators cumsum differs; a product of one row is as fast on NumPy.
-        assert elsewhere == (["cumsum"] if target == "cuda" else ["nn.dense", "cumsum"])
+        # Of PyTorch's own operators cumsum differs; a product of one row is as fast on one thread of NumPy.
+        assert elsewhere == (["nn.dense", "cumsum"] if target == "llvm" and threads == 1 else ["cumsum"])
+
+    @pytest.mark.parametrize(
+        ("threads", "units", "kind"), [(1, 999, "Kernel"), (2, 999, "TorchKernel"), (2, 9, "Kernel")]
+    )
+    def test_threads_of_numpy_do_not_stand_in_the_way_of_pytorchs(self, threads, units, kind, rng, monkeypatch):
+        import torch
+
+        from passlab.vm.kernels import torch_provider
+
+        monkeypatch.setattr(torch_provider, "SMALL", 1 << 13)
+        monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+        text = f"def @main(%x: Tensor[(1, 99), float32], %w: Tensor[({units}, 99), float32]) {{ nn.dense(%x, %w) }}"
+        args = [rng.random((1, 99), "float32"), rng.random((units, 99), "float32")]
+        (kernel,) = agree(text, args, "llvm", "torch").machine.exe.kernels
+        assert type(kernel).__name__ == kind
 
     def test_arrays_lie_on_the_device_and_leave_it_as_numpy(self, rng):
         import torch

@@ -31,8 +31,10 @@ from passlab.vm.objects import Storage
 Array = np.ndarray[Any, Any]
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 SMALL = 1 << 13  # elements
-# Products that are not oneDNN's: PyTorch's BLAS runs at half the speed of NumPy's on some processors.
-BLAS = frozenset(("nn.dense", "nn.batch_matmul"))
+# Products that are not oneDNN's: PyTorch's BLAS runs at half the speed of NumPy's on some processors. But NumPy's
+# threads go round in circles for a tenth of a second after a product, on the processors that PyTorch's threads need.
+PRODUCTS = frozenset(("nn.dense", "nn.batch_matmul", "nn.matmul", "nn.conv2d", "nn.conv2d_transpose"))
+SMALL_PRODUCT = 1 << 15  # elements of an operand: NumPy uses one thread where all are smaller, or hardly more
 
 
 class TorchProvider(Provider):
@@ -54,11 +56,8 @@ class TorchProvider(Provider):
         types = [t for n in post_order(function) for t in tensor_types(n.checked_type_)]
         numpy_kernel = Kernel(function)
         has_dtypes = all(t.dtype in DTYPES for t in types)
-        return (
-            numpy_kernel
-            if not has_dtypes or _is_small(function) or numpy_kernel.scalar
-            else TorchKernel(function, self)
-        )
+        plain = not has_dtypes or numpy_kernel.scalar or _is_small(function)
+        return numpy_kernel if plain else TorchKernel(function, self)
 
     def to_device(self, array: Array) -> Any:
         return array if self.native else self.tensor(array).to(self.place, copy=True)
@@ -226,7 +225,8 @@ class TorchKernel(Kernel):
         return self._operator(node, node.op, [slots[a] for a in node.args])
 
     def _operator(self, node: Call, op: Op, args: list[int]) -> Callable[[list[Any]], Any]:
-        compute = None if self.native and op.name in BLAS else operation(node)
+        alone = self.native and op.name in ("nn.dense", "nn.batch_matmul") and torch.get_num_threads() == 1
+        compute = None if alone else operation(node)
         if compute is None:
             self.on_numpy.append(op.name)
             compute = self._numpy(node, op)
@@ -269,8 +269,18 @@ def _nothing(value: Any) -> Any:
 
 
 def _is_small(function: Function) -> bool:
-    """Whether a kernel's results are so small that calling PyTorch takes longer than computing."""
-    types = [t for n in post_order(function.body) if isinstance(n, Call) for t in tensor_types(n.checked_type_)]
+    """Whether a kernel's results are so small that calling PyTorch takes longer than computing.
+
+    Where PyTorch has several threads, products that several threads of NumPy would compute are not small.
+    """
+    calls = [n for n in post_order(function.body) if isinstance(n, Call)]
+    types = [t for n in calls for t in tensor_types(n.checked_type_)]
+    if torch.get_num_threads() > 1:
+        operands = [a for n in calls if isinstance(n.op, Op) and n.op.name in PRODUCTS for a in n.args]
+        if any(
+            t.dynamic or prod(t.concrete_shape) > SMALL_PRODUCT for a in operands for t in tensor_types(a.checked_type_)
+        ):
+            return False
     return all(not t.dynamic and prod(t.concrete_shape) <= SMALL for t in types)
 
 
