@@ -386,6 +386,7 @@ class TestNumba:
             "def @main(%x: Tensor[(3), float32]) { exp(%x + 1f) }",
             "def @main(%x: Tensor[(3), int32]) { %x * 2 + 1 }",
             "def @main(%x: Tensor[(3), float32]) { abs(%x) }",
+            "def @main(%x: Tensor[(9, 9), float32], %y: Tensor[(9, 1), float32]) { %x / sqrt(%y + 1f) }",
         ],
     )
     def test_what_numpy_does_as_well_stays_with_numpy(self, text):

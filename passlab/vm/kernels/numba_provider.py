@@ -50,6 +50,7 @@ FORMS: dict[str, str] = {
     "floor": "np.floor({0})",
     "ceil": "np.ceil({0})",
 }
+SLOW = frozenset(("divide", "sqrt"))
 _numbers = itertools.count()
 
 
@@ -157,7 +158,9 @@ def is_compiled(function: Function) -> bool:
     calls = [n for n in nodes if isinstance(n, Call)]
     inputs = len(function.params) + sum(isinstance(n, Constant) for n in nodes)
     fits = len(calls) >= FEWEST_OPERATORS and inputs <= MOST_INPUTS and len(dtypes) == 1 and dtypes <= FLOATS
-    return fits and all(isinstance(c.op, Op) and c.op.name in FORMS for c in calls)
+    # What is slow and belongs to a row, such as a root of its variance, would be computed for each of its elements.
+    slow = [c for c in calls if op_name(c) in SLOW and c.checked_type_ is not function.body.checked_type_]
+    return fits and not slow and all(isinstance(c.op, Op) and c.op.name in FORMS for c in calls)
 
 
 class NumbaKernel(Kernel):
