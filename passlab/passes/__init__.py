@@ -1,7 +1,8 @@
 """The standard passes: one pass, one file. A pass is loaded when its name is first used.
 
-`PASSES` maps the name a pass is made by to "module:Class"; `ALIASES` maps other names (Relay's name in `PassInfo`,
-where it differs) to that one. `FUNCTIONS` maps names of plain functions beside the passes to "module:function".
+`PASSES` maps the name of a pass to "module:Class"; `ALIASES` maps its other names (the one Relay shows in `PassInfo`,
+where that differs) to this name. `FUNCTIONS` maps the plain functions that stand beside the passes to
+"module:function".
 """
 
 from __future__ import annotations

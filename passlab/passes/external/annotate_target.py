@@ -1,4 +1,4 @@
-"""Mark which compiler takes which operator.
+"""Mark the operators that each external compiler supports.
 
 before: targets=["toy"]
     def @main(%x: Tensor[(2), float32]) {
@@ -41,16 +41,17 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class AnnotateTarget(FunctionPass):
-    """Put `compiler_begin` before and `compiler_end` after each call, with the name of the compiler that takes it.
+    """Put `compiler_begin` before and `compiler_end` after each call, with the name of the compiler that gets it.
 
-    That is the first of `targets` (a name, or a list of them) that says it supports the call: of an operator by the
-    predicate registered as `target.<compiler>` (with `relay.op.register_op_attr("exp", "target.toy", predicate)`), of
-    a function by its attribute `Composite="<compiler>.<name>"`. What none takes is marked `default`. Tuples and
-    projections go with their arguments where these agree, and what makes, reads or writes a reference stays here (in
-    Relay it goes along, too), unless `include_non_call_ops` is off, when none of these is marked, and no call of a
-    variable. What is not made of tensors and references to them is not marked, nor are calls without arguments; calls
-    that are already marked for another compiler than `default` stay as they are. Raises `PassTypeError` for targets of
-    another form.
+    A call goes to the first of `targets` (a name, or a list of names) that supports it. A compiler supports a call of
+    an operator if its predicate says so, registered as `target.<compiler>` (`relay.op.register_op_attr("exp",
+    "target.toy", predicate)`), and a call of a function with the attribute `Composite="<compiler>.<name>"`. Unsupported
+    calls are marked `default`. Tuples and projections get the compiler of their arguments if all arguments agree. Nodes
+    that create, read or write references stay with the default compiler (Relay moves them along). With
+    `include_non_call_ops` off, tuples, projections and calls of variables are not marked. Values other than tensors,
+    tuples of tensors and references to them are not marked, nor are calls without arguments; a call that is already
+    marked for a compiler other than `default` keeps its mark. Raises `PassTypeError` unless `targets` is a name or a
+    list of names.
     """
 
     targets: Any
@@ -90,7 +91,7 @@ _PARTS_ARE_RESULTS = (Function, If, Let, Match, *_STRUCTURES)
 
 
 class _Annotation:
-    """Marks one function from its leaves up; `compiler[node]` is who takes a node that has been marked."""
+    """Marks one function from its leaves up; `compiler[node]` is the compiler of a marked node."""
 
     def __init__(self, targets: list[str], non_calls: bool) -> None:
         self.targets = targets
@@ -100,7 +101,7 @@ class _Annotation:
         self.marks: dict[tuple[str, str], Call] = {}
 
     def _mark_use(self, mark: str, expr: Expr, compiler: str) -> Call:
-        """Return a mark around an expression; a new one for each use; attributes are shared."""
+        """Return a new mark around an expression; all marks share one attributes object."""
         first = self.marks.get((mark, compiler))
         if first is None:
             first = self.marks[mark, compiler] = make(mark, expr, compiler=compiler)
@@ -150,14 +151,14 @@ class _Annotation:
         return self._with(call, compiler_for(pre, self.targets)) if call.args else call
 
     def _with(self, node: Expr, compiler: str) -> Expr:
-        """Return a call, tuple or projection taken by a compiler, with marks around what it needs."""
+        """Return a call, tuple or projection assigned to a compiler, with marks around its arguments."""
         callee = node.op if type(node) is Call else None
         result = rebuild(node, lambda part: part if part is callee else self._begun(part, compiler))
         self.compiler[result] = compiler
         return result
 
     def _structure(self, node: Expr) -> Expr:
-        """Mark a tuple or projection with the compiler of its parts, if they have one in common; effects stay here."""
+        """Mark a tuple or projection with the compiler that its parts have in common; nodes with effects stay here."""
         if type(node) not in (Tuple, TupleGetItem):
             return self._with(node, DEFAULT)
         owners = {self._owner(part) for part in CHILDREN[type(node)](node)}
@@ -170,7 +171,7 @@ class _Annotation:
         return self.compiler.get(source, DEFAULT)
 
     def _begun(self, part: Expr, compiler: str) -> Expr:
-        """Return an argument on its way into a region."""
+        """Return an argument marked as an input of a region."""
         if is_begin(part) and compiler_of(part) == compiler:
             return part
         source = part.args[0] if is_begin(part) else self._end(part)
@@ -181,5 +182,5 @@ class _Annotation:
         return expr if compiler is None else self._mark_use(END, expr, compiler)
 
     def _end_regions(self, node: Expr) -> Expr:
-        """Return a node whose parts are results: each leaves its region."""
+        """Return a node whose parts are marked as outputs of their regions."""
         return rebuild(node, self._end)

@@ -1,4 +1,4 @@
-"""Take global functions back that another compiler turned out not to compile.
+"""Inline global functions that an external compiler turned out not to support.
 
 before: global_vars=["toy_0"]
     def @main(%x: Tensor[(2), float32]) { nn.relu(@toy_0(%x)) }
@@ -31,10 +31,10 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, promise=EXACT)
 class InlineCompilerFunctionsBoundTo(ModulePass):
-    """Put the bodies of the functions `global_vars` (variables or names) in the place of their calls.
+    """Replace calls of the functions `global_vars` (variables or names) by their bodies.
 
-    The composite functions inside go the same way. The functions are removed, unless they are named without being
-    called, or call themselves. Raises `PassValueError` for names that the module does not have.
+    Composite functions inside them are inlined, too. The functions are removed from the module unless they are
+    recursive or used as values. Raises `PassValueError` for names that the module does not have.
     """
 
     global_vars: Any = ()

@@ -1,4 +1,4 @@
-"""Name the constants of a function at its top.
+"""Bind the constants of a function at its top.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -39,10 +39,10 @@ _NUMBERED = re.compile(r"const(\d{1,9})\Z")
 
 @standard_pass(opt_level=0, promise=EXACT)
 class LiftConstants(FunctionPass):
-    """Bind each constant by a `let` at the top of its global function, in the order in which they are met.
+    """Bind each constant by a `let` at the top of its global function, in the order of first use.
 
-    The variables are called `const0`, `const1`, ... A constant that stands in several places is bound once; those
-    that lets at the top bind already stay bound there. Primitive functions keep theirs.
+    The variables are called `const0`, `const1`, ... A constant that is used several times is bound once. Constants that
+    lets at the top already bind stay bound there. Primitive functions keep their constants.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -67,7 +67,7 @@ class LiftConstants(FunctionPass):
 
 
 def _bound_at_the_top(body: Expr) -> tuple[list[Let], Expr]:
-    """Return the lets that bind nothing but constants before anything else happens, and what comes after them."""
+    """Return the leading lets that bind only constants, and the rest of the body."""
     lets, last = let_chain(body)
     count = next((i for i, let in enumerate(lets) if type(let.value) is not Constant), len(lets))
     return lets[:count], lets[count] if count < len(lets) else last

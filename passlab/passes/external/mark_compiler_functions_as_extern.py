@@ -1,4 +1,4 @@
-"""Say of global functions that other compilers have taken that they are external.
+"""Mark global functions that an external compiler has compiled as external.
 
 before: compiler_filter="toy"
     def @main(%x: Tensor[(2), float32]) { @toy_0(%x) }
@@ -22,10 +22,10 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, promise=EXACT)
 class MarkCompilerFunctionsAsExtern(ModulePass):
-    """Give each global function with an attribute `Compiler` the attribute `Extern=1` instead of all it has.
+    """Replace all attributes of each global function that has the attribute `Compiler` by `Extern=1`.
 
-    Only those for the compiler `compiler_filter`, unless it is empty. The body stays: it tells what the function
-    computes, and no pass changes it any more.
+    With `compiler_filter`, only functions for that compiler are marked. The body stays as a record of what the function
+    computes; no later pass changes it.
     """
 
     compiler_filter: str = ""

@@ -1,4 +1,4 @@
-"""Make neighbouring regions for one compiler one region.
+"""Merge neighbouring regions of the same compiler.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -37,11 +37,12 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class MergeCompilerRegions(FunctionPass):
-    """Join a region to those whose results it takes, where they are for the same compiler, and drop the marks between.
+    """Merge a region with the regions that produce its inputs, where they have the same compiler, and drop the marks
+    between.
 
-    Two regions stay apart where one reaches the other through something else too, which would then need the joined
-    region and be needed by it, and where they stand in different scopes: nothing is computed earlier or more often.
-    Raises `PassError` where the marks make no regions.
+    Two regions stay apart if a path between them leaves both, since the merged region would then depend on itself, and
+    if they are in different scopes, so that nothing is computed earlier or more often. Raises `PassError` if the marks
+    do not form regions.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -64,7 +65,7 @@ class MergeCompilerRegions(FunctionPass):
 
 
 class _Groups:
-    """Which regions have become one."""
+    """The regions merged so far."""
 
     def __init__(self, func: Function, regions: Regions) -> None:
         self.items = [
@@ -75,7 +76,7 @@ class _Groups:
         self.graph = Contraction([[self.of(p) for p in regions.parts(item)] for item in self.items])
 
     def of(self, part: Expr | Region) -> int:
-        """Return the number of an item; a value that leaves a region is the region's."""
+        """Return the number of an item: a node, or for a value that leaves a region the region."""
         region = self.regions.of.get(part) if isinstance(part, Expr) else None
         return self.number[part if region is None else region]
 
@@ -95,7 +96,7 @@ def _merge(func: Function, regions: Regions) -> _Groups:
             source = begin.args[0]
             if is_end(source) and compiler_of(source) == region.compiler:
                 near[regions.of[source]] = None
-        # The nearest first: what stands between a farther one and this region may be about to join it.
+        # The nearest first: a region between a farther one and this one may still be merged with it.
         for other in sorted(near, key=lambda r: groups.graph.place(groups.number[r]), reverse=True):
             if scope[other] is scope[region]:
                 groups.graph.contract(groups.number[other], groups.number[region])
@@ -103,6 +104,6 @@ def _merge(func: Function, regions: Regions) -> _Groups:
 
 
 def _scope(region: Region, scopes: Scopes) -> Scope | None:
-    """Return the scope all nodes of a region stand in, or None where they stand in several."""
+    """Return the scope that contains all nodes of a region, or None if they are in several."""
     scopes_of = {scopes.of[node] for node in region.nodes}
     return scopes_of.pop() if len(scopes_of) == 1 else None

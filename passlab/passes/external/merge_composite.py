@@ -1,4 +1,4 @@
-"""Put each match of a pattern into a function that a compiler is to take as one operator.
+"""Wrap each match of a pattern in a function that an external compiler treats as one operator.
 
 before: pattern_table=[("toy.add_relu", is_op("nn.relu")(is_op("add")(wildcard(), wildcard())))]
     def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) { exp(nn.relu(add(%x, %y))) }
@@ -36,10 +36,11 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, promise=EXACT)
 class MergeComposite(FunctionPass):
-    """Replace each match of each pattern, in the order of the table, by a call of a function made of it.
+    """Replace each match of each pattern, in the order of the table, by a call of a function with the match as its
+    body.
 
-    An entry of `pattern_table` is `(name, pattern)` or `(name, pattern, check)`, where `check(match)` says whether a
-    match is wanted. The function has the attribute `Composite=name` and what stood outside as parameters. Types are
+    An entry of `pattern_table` is `(name, pattern)` or `(name, pattern, check)`; a match is used only if `check(match)`
+    is true. The function has the attribute `Composite=name`; the inputs of the match are its parameters. Types are
     inferred after each entry, so that patterns may ask for them. Raises `PassTypeError` for other entries.
     """
 
@@ -60,5 +61,5 @@ def _read(entry: Any) -> tuple[str, DFPattern, Callable[[Expr], bool]]:
     check = parts[2] if len(parts) == 3 else lambda expr: True
     if len(parts) in (2, 3) and isinstance(parts[0], str) and isinstance(parts[1], DFPattern) and callable(check):
         return parts[0], parts[1], check
-    what = "an entry of the pattern table is of the wrong form"
+    what = "an entry of the pattern table has the wrong form"
     raise PassTypeError(Diagnostic(what, expected="(name, pattern) or (name, pattern, check)", found=repr(entry)))

@@ -1,4 +1,4 @@
-"""Make global functions of the function literals that are for other compilers and have a name already.
+"""Move function literals for external compilers that already have a name to global functions.
 
 before: compiler_filter="toy"
     def @main(%x: Tensor[(2), float32]) {
@@ -34,9 +34,9 @@ from passlab.transform.declare import EXACT, standard_pass
 class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
     """Move function literals with attributes `Compiler` and `global_symbol` to global functions of that name.
 
-    Only those for the compiler `compiler_filter`, unless it is empty. A literal that `let` binds is named directly,
-    without the binding. Literals that take a value from around them stay. Raises `PassError` where two functions
-    have the same name and are not equal.
+    With `compiler_filter`, only functions for that compiler are moved. A literal bound by `let` is replaced by its
+    global name, and the binding disappears. Literals that capture variables stay. Raises `PassError` if two different
+    functions have the same name.
     """
 
     compiler_filter: str = ""
@@ -80,5 +80,5 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
 
 
 def _global_var(mod: IRModule, name: str) -> GlobalVar:
-    """Return the global variable of a name: the module's own, if it has the function."""
+    """Return the global variable with a name, the module's own if it has one."""
     return mod.get_global_var(name) if name in mod else GlobalVar(name)

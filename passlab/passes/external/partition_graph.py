@@ -1,4 +1,4 @@
-"""Move each marked region into a function for its compiler.
+"""Move each marked region into a global function for its compiler.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -42,13 +42,13 @@ from passlab.transform.declare import EXACT, standard_pass
 class PartitionGraph(ModulePass):
     """Replace each region for a compiler other than `default` by a call of a new global function; drop all marks.
 
-    The function is called `tvmgen_<mod_name>_<compiler>_<function>_<number>`: the number of the mark that opens the
-    region, among all of the function. It has the attributes `Compiler`, `Primitive=1`, `Inline=1` and `global_symbol`.
-    Its parameters are what enters the region, each value once; constants move inside, unless `bind_constants` is off.
-    Several results, and the fields of tuples among them, are one tuple. What `register_compiler_optimize` registered
-    for a compiler gets a module of its functions and returns them optimized. Types are inferred afterwards. Raises
-    `PassError` where the marks make no regions, or one needs its own result, and `PassTypeError` for an optimizer that
-    returns no module.
+    The function is called `tvmgen_<mod_name>_<compiler>_<function>_<number>`, where the number counts the opening marks
+    of the function. It has the attributes `Compiler`, `Primitive=1`, `Inline=1` and `global_symbol`. Its parameters are
+    the inputs of the region, each value once; constants move inside, unless `bind_constants` is off. Several results,
+    and the fields of tuples among them, are returned as one tuple. The optimizer that `register_compiler_optimize`
+    registered for a compiler gets a module of all its functions and returns them optimized. Types are inferred
+    afterwards. Raises `PassError` if the marks do not form regions or a region depends on its own result, and
+    `PassTypeError` if an optimizer returns something other than a module.
     """
 
     mod_name: str = "default"
@@ -74,7 +74,7 @@ class PartitionGraph(ModulePass):
 
 
 def _optimize(mod: IRModule, functions: Mapping[str, Sequence[GlobalVar]]) -> IRModule:
-    """Return the module after what the users registered for compilers has optimized the functions for each."""
+    """Return the module with the functions of each compiler optimized by the hook registered for it."""
     for compiler, names in functions.items():
         hook = _HOOKS.get(compiler)
         if hook is None:
@@ -82,7 +82,7 @@ def _optimize(mod: IRModule, functions: Mapping[str, Sequence[GlobalVar]]) -> IR
         own = {var.name_hint for var in names}
         result: Any = hook(infer_types(mod).with_functions({name: None for name, _ in mod.items() if name not in own}))
         if not isinstance(result, IRModule):
-            what = f"what is registered to optimize functions for {compiler} gave no module"
+            what = f"the optimizer registered for {compiler} did not return a module"
             raise PassTypeError(Diagnostic(what, expected="IRModule", found=type(result).__name__))
         mod = mod.with_functions({var: result[var] for var in names})
     return mod
@@ -92,7 +92,7 @@ _HOOKS: dict[str, Callable[[IRModule], IRModule]] = {}
 
 
 def register_compiler_optimize(compiler: str, hook: Callable[[IRModule], IRModule] | None) -> None:
-    """Register what optimizes the functions that PartitionGraph makes for a compiler: module -> module, or None.
+    """Register the optimizer of the functions that PartitionGraph creates for a compiler: module -> module, or None.
 
     TVM's programs register it as the global function `relay.ext.<compiler>.optimize`.
     """
@@ -103,12 +103,12 @@ def register_compiler_optimize(compiler: str, hook: Callable[[IRModule], IRModul
 
 
 def valid_name(text: str) -> str:
-    """Return a text with everything that may not stand in the name of a function replaced by `_`."""
+    """Return a text with each character that is not allowed in the name of a function replaced by `_`."""
     return re.sub(r"\W", "_", text, flags=re.ASCII)
 
 
 class _Partition:
-    """Takes the regions of one function out of it."""
+    """Moves the regions of one function into functions of their own."""
 
     def __init__(self, prefix: str, name: str, bind_constants: bool, taken: set[str]) -> None:
         self.prefix = prefix
@@ -119,7 +119,7 @@ class _Partition:
         self.result: dict[Expr, Expr] = {}
 
     def partition(self, func: Function) -> Function:
-        """Return the function with calls in the place of its regions."""
+        """Return the function with its regions replaced by calls."""
         regions = Regions(func)
         if not regions.all:
             return func
@@ -135,7 +135,7 @@ class _Partition:
         return self.result.get(expr, expr)
 
     def _call(self, region: Region, inputs: list[Expr]) -> None:
-        """Make the function of a region, and put parts of a call's result in the place of its ends."""
+        """Create the function of a region, and replace its end marks by parts of the call's result."""
         outside = [e for e in inputs if not (self.bind_constants and _is_constant(e))]
         params = [Var(f"{region.compiler}_{region.number}_i{i}", e.checked_type) for i, e in enumerate(outside)]
         inside: dict[Expr, Expr] = {e: e for e in inputs}
@@ -177,7 +177,7 @@ class _Partition:
 
 
 def _free_types(params: Sequence[Var], outputs: Sequence[Expr]) -> list[TypeVar]:
-    """Return the type variables of the function around, which the new one must be generic in."""
+    """Return the type variables of the enclosing function that the new function must be generic in."""
     types = [p.type_annotation for p in params if p.type_annotation is not None]
     return list(free_type_vars(FuncType(types, outputs[0].checked_type)))
 
@@ -187,13 +187,13 @@ def _is_constant(expr: Expr) -> bool:
 
 
 def _parts(expr: Expr) -> list[Expr]:
-    """Return the fields of a tuple that is one result of several, any other expression alone."""
+    """Return the fields of a tuple, or the expression itself as the only part."""
     ty = expr.checked_type
     return [TupleGetItem(expr, i) for i in range(len(ty.fields))] if isinstance(ty, TupleType) else [expr]
 
 
 def _leaves(expr: Expr) -> list[Expr]:
-    """Return the fields of nested tuples, left to right; an expression that is no tuple is the only one."""
+    """Return the fields of nested tuples, left to right, or the expression itself as the only leaf."""
     result: list[Expr] = []
     stack = [expr]
     while stack:
@@ -206,5 +206,5 @@ def _leaves(expr: Expr) -> list[Expr]:
 
 
 def _rebuilt(expr: Expr, value: dict[Expr, Expr]) -> Expr:
-    """Return an expression with its leaves, but for those outside the region, replaced by their values."""
+    """Return an expression with its leaves inside the region replaced by their values."""
     return rewrite(expr, replace=dict(value))

@@ -1,1 +1,1 @@
-"""Passes that compute now what need not wait for the run."""
+"""Passes that compute parts of a program at compile time."""

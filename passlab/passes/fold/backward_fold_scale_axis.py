@@ -1,4 +1,4 @@
-"""Move a scale that follows a convolution or dense layer back into its weight.
+"""Move a scale after a convolution or dense layer back into its weight.
 
 before:
     def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %s: Tensor[(4, 1, 1), float32]) {
@@ -46,11 +46,13 @@ from passlab.transform.declare import NumericContract, standard_pass
 
 @standard_pass(opt_level=3, required=("InferType",), promise=NumericContract(ulps=4096, finite_only=True))
 class BackwardFoldScaleAxis(FunctionPass):
-    """Push a channel-wise `multiply` back through add, subtract, bias_add, relu and leaky_relu into the weight before.
+    """Push a channel-wise `multiply` back through add, subtract, bias_add, relu and leaky_relu into the preceding
+    weight.
 
-    The weight of an `nn.conv2d`, `nn.conv3d` or `nn.dense` takes the scale, and so does what is added on the way. Only
-    where each step is used once; through an activation only constants without negative values; grouped convolutions
-    only when depthwise. The scale must have the floating dtype of the data and weight, and no effects.
+    The scale is multiplied into the weight of an `nn.conv2d`, `nn.conv3d` or `nn.dense`, and into every operand that is
+    added on the way. Each step on the way must have one use. A scale passes an activation only if it is constant
+    without negative values, and a grouped convolution only if that is depthwise. The scale must have the floating dtype
+    of the data and weight, and no effects.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -61,7 +63,7 @@ class BackwardFoldScaleAxis(FunctionPass):
 
 
 def _offers(order: list[Expr], uses: dict[Expr, int]) -> dict[Expr, Message]:
-    """Return for each node that can be scaled from behind the axes along which it can."""
+    """Return for each node the axes along which a later scale can be folded into it."""
     offers: dict[Expr, Message] = {}
     for node in order:
         if is_op_call(node) and uses[node] == 1:
@@ -81,7 +83,7 @@ def _offer(call: Call, name: str, offers: dict[Expr, Message]) -> Message | None
             return Message((len(result.shape) - 1,))
         axes = conv_axes(call)
         return None if axes is None or (len(axes.result) == 2 and result.dynamic) else Message(axes.result)
-    first = offers.get(call.args[0]) if call.args else None  # `zeros` and its like have none
+    first = offers.get(call.args[0]) if call.args else None  # operators such as `zeros` have no arguments
     if has_trait(call, Trait.HOMOGENEOUS):
         return first and first._replace(positive=True)
     if name == "nn.bias_add":
@@ -106,7 +108,7 @@ def _sum_offer(call: Call, left: Message | None, right: Message | None) -> Messa
 def _demands(
     order: list[Expr], offers: dict[Expr, Message], is_movable: Movability
 ) -> tuple[dict[Expr, Expr], dict[Expr, Expr]]:
-    """Return the scale that each node on the way takes, and the multiplications that go, with what stands for them."""
+    """Return the scale that each node on the way takes, and a replacement for each multiplication that disappears."""
     scales: dict[Expr, Expr] = {}
     gone: dict[Expr, Expr] = {}
     for node in reversed(order):
@@ -121,7 +123,7 @@ def _demands(
     return scales, gone
 
 
-_NAME = "scale into the weight before"  # of each multiplication that is folded
+_NAME = "scale into the weight before"  # the name of the rewrite of each folded multiplication
 
 
 def _place_scale(
@@ -140,7 +142,7 @@ def _place_scale(
 
 
 def _scaled_args(call: Call, name: str, offers: dict[Expr, Message]) -> list[Expr]:
-    """Return the arguments through which the scale of a node goes on; what else is added to them is multiplied."""
+    """Return the arguments through which the scale of a node is pushed; other added operands are multiplied."""
     first = call.args[0]
     if name not in SUMS:
         return [first]
@@ -173,7 +175,7 @@ def _fold(
 
 
 def _scale_call(pre: Call, post: Expr, scale: Expr, offers: dict[Expr, Message]) -> Expr:
-    """Return a rebuilt node with the scale applied to what it adds or to its weight."""
+    """Return a rebuilt node with the scale applied to its added operands or its weight."""
     assert isinstance(post, Call)
     name = op_name(pre)
     if has_trait(pre, Trait.HOMOGENEOUS):

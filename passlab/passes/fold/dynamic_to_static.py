@@ -1,4 +1,4 @@
-"""Use static operators where shapes turn out to be known.
+"""Replace dynamic operators by static ones where their shapes are known.
 
 before:
     def @main(%x: Tensor[(4, 7), float32], %y: Tensor[(2, 7, 2), float32]) {
@@ -41,10 +41,10 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=2, promise=EXACT)
 class DynamicToStatic(FunctionPass):
-    """Replace `dyn.*` operators by their static forms where the arguments that give shapes can be computed now.
+    """Replace `dyn.*` operators by their static forms where the arguments that give shapes are known at compile time.
 
-    Those may be constants, shapes of tensors of static type, and anything computed from these. What is
-    constant is folded in the end, as in Relay. The return type of a function that changes is inferred anew.
+    Such arguments are constants, shapes of tensors of static type, and anything computed from these. Expressions that
+    became constant are folded at the end, as in Relay. The return type of a changed function is inferred again.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -62,7 +62,7 @@ class DynamicToStatic(FunctionPass):
 
 
 class _KnownValues:
-    """The values of expressions that are made of constants and of shapes of tensors of static type."""
+    """The values of expressions computed from constants and from shapes of tensors of static type."""
 
     def __init__(self, is_movable: Movability) -> None:
         self._types = NodeTypes()
@@ -70,7 +70,7 @@ class _KnownValues:
         self._known: dict[Expr, Expr | None] = {}
 
     def of(self, expr: Expr) -> Any:
-        """Return the array that an expression is known to be, else None. Each node is worked out once."""
+        """Return the value of an expression as an array, or None if it is unknown. Each node is evaluated once."""
         stack = [expr]
         while stack:
             node = stack[-1]
@@ -120,7 +120,7 @@ def _one(value: Any) -> Any:
 
 
 def _as_list(op: str, index: int, attr: str, *kept: str) -> _Static:
-    """Return a rule: argument `index` becomes the list attribute `attr`; the attributes `kept` go along."""
+    """Return a rule: argument `index` becomes the list attribute `attr`; the attributes `kept` stay."""
 
     def rule(call: OpCall, values: list[Any]) -> Expr | None:
         ints = _ints(values[index])

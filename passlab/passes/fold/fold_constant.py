@@ -1,4 +1,4 @@
-"""Compute what is known at compile time.
+"""Evaluate constant expressions at compile time.
 
 before:
     def @main(%x: Tensor[(2), float32]) { add(%x, multiply(2f, 3f)) }
@@ -34,9 +34,9 @@ class FoldConstant(FunctionPass):
     """Evaluate operator calls whose arguments are constants, or tuples of them, with the reference evaluator.
 
     A branch on a constant becomes the branch taken; a projection of a tuple literal becomes the field; a let of a
-    constant tensor goes, its value takes the place of the variable. `shape_of` and `ndarray_size` are read off static
-    types. Not computed: stateful operators, calls without arguments, QNN operators (unless `fold_qnn`), anything
-    inside primitive functions, and calls that fail, which then fail when run.
+    constant tensor disappears, and the constant replaces its variable. `shape_of` and `ndarray_size` of static types
+    are folded. Not folded: stateful operators, calls without arguments, QNN operators (unless `fold_qnn`), calls inside
+    primitive functions, and calls that fail, which still fail at run time.
     """
 
     fold_qnn: bool = False

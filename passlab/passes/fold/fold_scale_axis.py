@@ -1,4 +1,4 @@
-"""Fold channel-wise scales into weights, in both directions, and compute what became constant.
+"""Fold channel-wise scales into weights, in both directions, then fold constants.
 
 before:
     def @main(%x: Tensor[(3, 4), float32], %w: Tensor[(2, 4), float32], %s: Tensor[(2), float32]) {

@@ -1,4 +1,4 @@
-"""Move a scale that precedes a convolution or dense layer forward into its weight.
+"""Move a scale before a convolution or dense layer forward into its weight.
 
 before:
     def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %s: Tensor[(3, 1, 1), float32]) {
@@ -60,10 +60,10 @@ class _Scaled(NamedTuple):
 class ForwardFoldScaleAxis(FunctionPass):
     """Push a channel-wise `multiply` forward through add, subtract, relu and leaky_relu into the weights that follow.
 
-    What is added on the way is divided by the scale, for which it must be a constant without zeros (Relay divides by
-    whatever comes); through an activation only constants without negative values; all users must take the scale.
-    Grouped convolutions only when depthwise. The scale must have the floating dtype of the data and weight, and no
-    effects.
+    Operands added on the way are divided by the scale, which must therefore be a constant without zeros (Relay divides
+    by any scale). A scale passes an activation only if it is constant without negative values, and a grouped
+    convolution only if that is depthwise. All users must take the scale. The scale must have the floating dtype of the
+    data and weight, and no effects.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -73,7 +73,7 @@ class ForwardFoldScaleAxis(FunctionPass):
 
 
 def _offers(order: list[Expr]) -> Offers:
-    """Return for each node the axes along which all its users would take a scale."""
+    """Return for each node the axes along which all its users can take a scale."""
     offers: Offers = {}
 
     def offer(node: Expr, message: Message | None) -> None:
@@ -96,7 +96,7 @@ def _offers(order: list[Expr]) -> Offers:
 
 
 def _accepts_scale(call: Call, name: str, offer: Message | None) -> list[Message | None] | None:
-    """Return what a call would take on each argument, None for nothing at all."""
+    """Return the scales that a call can take, one entry for each argument, or None if it can take none."""
     if name in CONVOLUTIONS:
         axes = conv_axes(call) if same_dtype(call) else None
         return axes and [Message(axes.data), None]
@@ -138,7 +138,7 @@ def _fold(func: Function, order: list[Expr], offers: Offers, is_movable: Movabil
     return result_of(func, result)
 
 
-_NAME = "scale into the next weight"  # of each multiplication that is folded
+_NAME = "scale into the next weight"  # the name of the rewrite of each folded multiplication
 
 
 def _take(
@@ -148,7 +148,9 @@ def _take(
     waiting: dict[Expr, _Scaled],
     new: Callable[[Expr], Expr],
 ) -> _Scaled | None:
-    """Return a call as value and scale: a multiplication that its users take over, or a step that passes a scale on."""
+    """Return a call as value and scale: a multiplication whose scale its users take, or a step that passes a scale
+    on.
+    """
     if offer is None:
         return None
     name = op_name(call)
@@ -180,7 +182,7 @@ def _take_product(call: Call, offer: Message, is_movable: Movability, new: Calla
 
 
 def _input_scales(node: Expr, waiting: dict[Expr, _Scaled], new: Callable[[Expr], Expr]) -> Expr:
-    """Return a node rebuilt, its weight multiplied by the scale that its data still carries."""
+    """Return a rebuilt node whose weight is multiplied by the pending scale of its data."""
     if type(node) is not Call or not node.args or node.args[0] not in waiting:
         return rebuild(node, new)
     data = waiting[node.args[0]]

@@ -1,4 +1,4 @@
-"""Run what is known of a program before it runs.
+"""Evaluate the known parts of a program at compile time.
 
 before:
     def @main(%x: float32) {
@@ -82,7 +82,7 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=1, promise=EXACT, name="PartialEval")
 class PartialEvaluate(ModulePass):
-    """Compute operators of known arguments, take known branches and arms, go into calls of known functions.
+    """Evaluate operators of known arguments, select known branches and arms, and inline calls of known functions.
 
     Tuples, data, functions and references are followed part by part, whatever is known of the rest; what references
     hold is forgotten where something unknown may write them. What is left is written as lets, with much that nothing
@@ -90,7 +90,7 @@ class PartialEvaluate(ModulePass):
     argument is a smaller whole number, or an older value, than in the call around, and until the result is some twenty
     times the size of the program. Functions for other compilers are left alone. What is left is typed.
 
-    What is used in several places is bound by a let first, where Relay refuses such programs.
+    Shared expressions are bound by lets first, where Relay refuses such programs.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:

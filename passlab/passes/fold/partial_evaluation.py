@@ -1,4 +1,4 @@
-"""Online partial evaluation: run what is known of a program now, and write down the rest as lets.
+"""Online partial evaluation: evaluate the known parts of a program now, and emit the rest as lets.
 
 Each construct is run by a generator that yields the runs of its parts; `_drive` runs them on a stack of its own, so
 that programs may nest, and recursions unroll, as deep as memory allows. What is left of a function for callers that are
@@ -52,10 +52,10 @@ _ROOM_PER_NODE = 20
 
 
 def partially_evaluated(mod: IRModule) -> dict[str, Function]:
-    """Return the global functions of a typed module with all that is known computed, the same ones where nothing is.
+    """Return the global functions of a typed module, partially evaluated; unchanged functions are the same objects.
 
-    Types are needed because calls of generic functions, and constructors, say there at which types they are used: what
-    their parameters say of it is gone once a call is gone into.
+    Types are needed because an inlined call loses the types of its parameters: calls of generic functions, and
+    constructors, must state their type arguments beforehand.
     """
     closures = {n: Closure(_without_sharing(f, mod), Frame()) for n, f in mod.items() if not _is_opaque(f)}
     left: dict[Call, int] = {}
@@ -82,7 +82,7 @@ def _without_sharing(function: Function, mod: IRModule) -> Function:
 
 
 def _drive(root: Any) -> Any:
-    """Run a generator and those it yields; return its result. What is not a generator is a result already."""
+    """Run a generator and those it yields; return its result. Any other value is already a result."""
     stack: list[Run] = [root]
     value: Any = None
     while stack:
@@ -110,8 +110,8 @@ class _Evaluator:
         self.globals: dict[str, Value] = {}
         self.atoms = Frame()  # the values of the variables of the result
         self.store = Store()
-        self.fuel: dict[Function, Any] = {}  # of the calls that are being gone into
-        self.own: set[Any] = set()  # binders of the function that do not stand in the result yet
+        self.fuel: dict[Function, Any] = {}  # of the calls that are being inlined
+        self.own: set[Any] = set()  # binders of the function that are not in the result yet
         self.clock = 0
         self.count = 0
         self.written = 0
@@ -139,9 +139,9 @@ class _Evaluator:
         return value
 
     def _push(self, out: Residue, expr: Expr, name: Var | None, **facts: Any) -> Value:
-        """Write `let name = expr` and return the value.
+        """Emit `let name = expr` and return the value.
 
-        A node that was written before is copied: shared, it would be computed once, however often it is written.
+        A node that was emitted before is copied: a shared node would be evaluated once.
         """
         var = name or self._fresh()
         if expr in self.nodes:
@@ -156,7 +156,7 @@ class _Evaluator:
         return Var(f"x_{self.count - 1}")
 
     def _binder(self, var: Var, frame: Frame) -> Var:
-        """Return the variable to bind in the place of `var`: itself, but once only."""
+        """Return the variable that replaces the binder `var`: `var` itself the first time, then a copy."""
         annotation = frame.replace_type_params(var.type_annotation)
         if var in self.own and annotation is var.type_annotation:
             self.own.remove(var)
@@ -164,7 +164,7 @@ class _Evaluator:
         return Var(var.name_hint, annotation, var.span, var.virtual_device)
 
     def _compute(self, data: Any, out: Residue, name: Var | None) -> Value | None:
-        """Write down an array or a tuple of arrays that was computed; None when it is something else."""
+        """Emit a computed array or tuple of arrays; return None for other values."""
         if isinstance(data, np.ndarray):
             return self._push(out, Constant(data), name, data=data)
         if not isinstance(data, tuple) or not all(isinstance(d, np.ndarray) for d in data):
@@ -173,13 +173,13 @@ class _Evaluator:
         return self._push(out, Tuple([f.atom for f in fields]), name, fields=fields)
 
     def _known(self, expr: Expr, value: Value, rule: str) -> Value:
-        """Tell that what an expression gives is known, by which rule, and return it."""
+        """Report that a rule replaced an expression by a known value, and return the value."""
         note_rewrite(expr, value.atom, rule)
         return value
 
     # ------------------------------------------------------------ running
     def _run(self, expr: Expr, frame: Frame, out: Residue, name: Var | None = None) -> Any:
-        """Return the value of an expression that is one already, else the generator that gives it."""
+        """Return the value of an atom, or a generator that computes the value of any other expression."""
         kind = type(expr)
         if type(expr) is Var:
             return frame.find(expr) or self._value(expr)
@@ -255,7 +255,7 @@ class _Evaluator:
         return self._push(out, expr.with_fields(cond=cond.atom, true_branch=yes, false_branch=no), name)
 
     def _apart(self, branch: Expr, frame: Frame) -> Generator[Any, Any, Any]:
-        """Run a branch that may not be taken: give what is left of it, and whether it may write references."""
+        """Evaluate a branch that may not be taken: return its residual code, and whether it may write references."""
         out: Residue = []
         mark = self.store.mark()
         result: Value = yield self._run(branch, frame, out)
@@ -289,7 +289,7 @@ class _Evaluator:
 
     # ------------------------------------------------------------ functions
     def _literal(self, function: Function, frame: Frame, out: Residue, name: Var | None, var: Var | None = None) -> Run:
-        """Run a function literal; one that is bound to `var` may call itself by it."""
+        """Evaluate a function literal; if it is bound to `var`, it may call itself by that name."""
         name = self._binder(var, frame) if var is not None else name or self._fresh()
         self.written += 1
         value = self._value(name, closure=None if function.attrs.get("Compiler") else Closure(function, frame))
@@ -338,7 +338,8 @@ class _Evaluator:
             self.fuel[function] = fuel
 
     def _call(self, call: Call, frame: Frame, out: Residue, name: Var | None) -> Run:
-        # Arguments come before the callee, but for a pure one, which comes first as in Relay: it makes no difference.
+        # Arguments come before the callee, but for a pure callee, which comes first as in Relay: its order does not
+        # matter.
         first = call.op if self.purity.of(call.op) else None
         values: dict[Expr, Value] = {}
         for part in (first, *call.args, call.op):
@@ -395,14 +396,14 @@ class _Evaluator:
 
 
 def _arm(clause: Clause, now: Mapping[Expr, Expr], rhs: Expr) -> Clause:
-    """Return an arm with its variables renamed and what is left of its body."""
+    """Return an arm with its variables renamed and its residual body."""
     bare = Match(Tuple(()), [Clause(clause.lhs, Tuple(()))])
     renamed: Any = rebuild(bare, lambda node: now.get(node, node))
     return Clause(renamed.clauses[0].lhs, rhs, clause.span)
 
 
 def _type_arguments(function: Function, value: tuple[Type, ...], outer: Frame) -> Mapping[TypeVar, Type] | None:
-    """Return the type parameters in force in a function body; those that the call does not say are to be inferred."""
+    """Return the type arguments in force in a function body; those that the call does not state are to be inferred."""
     if not function.type_params:
         return None
     if len(value) != len(function.type_params):

@@ -1,4 +1,4 @@
-"""What partial evaluation knows of a value, of the cells of memory, and of how far a recursion has come down.
+"""The abstract values of partial evaluation: known values, contents of references, and the fuel of recursions.
 
 Knows nothing of passes or modules.
 """
@@ -17,10 +17,11 @@ from passlab.rewriting.constant_values import UNKNOWN
 
 
 class Value:
-    """A value of the program: the `atom` that stands for it at run time, and what is known of it now.
+    """An abstract value: the `atom` that holds it at run time, and the parts that are known now.
 
-    `data` is the array, or the tuple of data, when all is known; `fields` are those of a tuple or of `constructor`;
-    `closure` is a function to go into; `is_cell` marks a reference made here. `born` grows with each value made.
+    `data` is the array, or the tuple of data, if all of it is known; `fields` are the fields of a tuple or of a
+    `constructor`; `closure` is a function that can be inlined; `is_cell` marks a reference created here. `born` is the
+    value's creation number.
     """
 
     __slots__ = ("atom", "born", "closure", "constructor", "data", "fields", "is_cell")
@@ -51,7 +52,7 @@ class Value:
 class Frame:
     """The variables and type parameters of one run of a function body, inside the frame that the function closes over.
 
-    A variable found further out is noted here, so that the next look-up is short.
+    A variable found in an outer frame is cached here.
     """
 
     __slots__ = ("_parent", "types", "values")
@@ -62,7 +63,7 @@ class Frame:
         self.values: dict[Var, Value] = {}
 
     def find(self, var: Var) -> Value | None:
-        """Return the value of a variable, None when no frame has it."""
+        """Return the value of a variable, or None if no frame has it."""
         frame: Frame | None = self
         while frame is not None:
             value = frame.values.get(var)
@@ -73,7 +74,7 @@ class Frame:
         return None
 
     def replace_type_params(self, ty: Any) -> Any:
-        """Return a type (or None) as it reads in this run, its type parameters replaced."""
+        """Return a type (or None) with the type parameters of this run replaced."""
         types: Mapping[Any, Type] = self.types
         return map_type(ty, types.get) if types and ty is not None else ty
 
@@ -95,7 +96,7 @@ class Closure:
 
 
 class Store:
-    """What references hold, as far as known; what was noted after a `mark` can be undone."""
+    """The known contents of references; writes after a `mark` can be undone."""
 
     def __init__(self) -> None:
         self._held: dict[Value, Value] = {}
@@ -107,11 +108,11 @@ class Store:
         self._held[cell] = value
 
     def read(self, cell: Value) -> Value | None:
-        """Return what a reference holds, None when that is not known."""
+        """Return the contents of a reference, or None if they are unknown."""
         return self._held.get(cell)
 
     def forget(self) -> None:
-        """Any reference may have been written."""
+        """Invalidate all contents: any reference may have been written."""
         if self._held:
             self._log.append((self._held, None))
             self._held = {}
@@ -121,7 +122,7 @@ class Store:
         return len(self._log)
 
     def undo(self, mark: int) -> bool:
-        """Restore what was known at a mark; answer whether anything has been noted since."""
+        """Restore the contents at a mark; return whether they had changed since."""
         changed = len(self._log) > mark
         while len(self._log) > mark:
             what, before = self._log.pop()
@@ -146,10 +147,10 @@ Fuel = dict[tuple[int, int], tuple[str, int]]
 
 
 def fuel_of(values: Sequence[Value]) -> Fuel:
-    """Return the measures of a call by which a recursion can be seen to come to an end, each under a key.
+    """Return the measures of a call that must decrease for a recursion to end, each under a key.
 
-    For a whole number that is not negative, that number; for any other value, when it was made: a recursion over data
-    goes from the whole to its parts, which are older. Fields of tuples are measured, too.
+    The measure of a natural number is the number itself; the measure of any other value is its creation number, since
+    recursion over data goes from a value to its parts, which are older. Fields of tuples are measured, too.
     """
     fuel = {(i, -1): _measure(v) for i, v in enumerate(values)}
     for i, value in enumerate(values):
@@ -166,9 +167,9 @@ def _measure(value: Value) -> tuple[str, int]:
 
 
 def burn(before: Fuel, now: Fuel) -> Fuel | None:
-    """Return the fuel of a call inside a call of the same function, or None when no measure has gone down.
+    """Return the fuel of a recursive call, or None if no measure has decreased.
 
-    A measure only ever goes down, and one that changed its kind is dropped: so recursions that go on end.
+    A measure can only decrease, and one that changes its kind is dropped; so every recursion ends.
     """
     both = [(key, a, now[key]) for key, a in before.items() if key in now and now[key][0] == a[0]]
     if not any(b[1] < a[1] for _, a, b in both):
@@ -177,7 +178,7 @@ def burn(before: Fuel, now: Fuel) -> Fuel | None:
 
 
 def fits(pattern: Pattern, value: Value, bound: dict[Var, Value]) -> bool | None:
-    """Whether a pattern fits a value, None when that is not known; notes what its variables then are in `bound`."""
+    """Whether a pattern matches a value, None if that is unknown; `bound` collects the values of its variables."""
     stack: list[tuple[Pattern, Value]] = [(pattern, value)]
     answer: bool | None = True
     while stack:

@@ -1,4 +1,4 @@
-"""What the two directions of scale folding share: along which axes an operator can be scaled, and how it is done.
+"""Shared by both directions of scale folding: the axes along which an operator can be scaled, and the scaling itself.
 
 A scale is a tensor with one value per channel; it multiplies a tensor along `axes` (the channel axis, or the outer and
 inner parts of it in a packed layout). Knows nothing of passes or modules.
@@ -23,9 +23,9 @@ SUMS = frozenset({"add", "subtract"})
 
 
 class Message(NamedTuple):
-    """An offer to take a scale along some axes. `positive`: only if no value of it is below zero.
+    """An offer to take a scale along some axes. `positive`: only a scale without negative values.
 
-    `nonzero`: only if no value of it is zero, since something is divided by it on the way.
+    `nonzero`: only a scale without zeros, since something is divided by it on the way.
     """
 
     axes: tuple[int, ...]
@@ -34,13 +34,13 @@ class Message(NamedTuple):
 
 
 def tensor_type(expr: Expr) -> TensorType | None:
-    """Return the type of an expression if it is a tensor."""
+    """Return the type of an expression if that is a tensor, else None."""
     ty = expr.checked_type_
     return ty if type(ty) is TensorType else None
 
 
 def _axes(layout: str, letter: str) -> tuple[int, ...] | None:
-    """Return where an axis and the part split off it stand in a layout: one number, or two if it is packed."""
+    """Return the index of an axis in a layout, and of the part split off it if the layout is packed."""
     parsed = parse_layout(layout)
     if parsed is None:
         return None
@@ -50,7 +50,7 @@ def _axes(layout: str, letter: str) -> tuple[int, ...] | None:
 
 
 class ConvAxes(NamedTuple):
-    """The channel axes of a convolution: of its data, its result, and of its weight for each of the two."""
+    """The channel axes of a convolution: of its data, of its result, and the axes of its weight for both."""
 
     data: tuple[int, ...]
     result: tuple[int, ...]
@@ -61,7 +61,8 @@ class ConvAxes(NamedTuple):
 def conv_axes(call: Call) -> ConvAxes | None:
     """Return the channel axes of a convolution that can be scaled, else None.
 
-    It must be full or depthwise, its layouts simple, or packed in all of data, input and output channels.
+    The convolution must be full or depthwise, and its layouts simple, or packed in data, input and output channels
+    alike.
     """
     attrs: Any = call.attrs
     data = _axes(attrs.data_layout, "C")
@@ -97,9 +98,9 @@ def matches(data: TensorType, other: TensorType, axes: Sequence[int]) -> bool:
 
 
 def as_scale(factor: Expr, data: TensorType, axes: Sequence[int], now: Expr | None = None) -> Expr | None:
-    """Return a factor of `data` as a scale along `axes`, None when it is not one.
+    """Return a factor of `data` as a scale along `axes`, or None if it is no scale.
 
-    A single number counts as one, repeated along the axis. `now` is what the factor has become, if it was rewritten.
+    A scalar counts as a scale, repeated along the axis. `now` is the rewritten factor, if it was rewritten.
     """
     ty = tensor_type(factor)
     scale = factor if now is None else now
@@ -118,7 +119,7 @@ def as_scale(factor: Expr, data: TensorType, axes: Sequence[int], now: Expr | No
 
 
 def known_shape(expr: Expr) -> tuple[Any, ...]:
-    """Return the shape of an expression that is known to be a tensor."""
+    """Return the shape of an expression whose type is a tensor."""
     ty = tensor_type(expr)
     assert ty is not None
     return ty.shape
@@ -133,7 +134,7 @@ def along(scale: Expr, shape: Sequence[Any], axes: Sequence[int]) -> Expr:
 
 
 def accepts(message: Message, scale: Expr, data: TensorType) -> bool:
-    """Whether a factor fulfils what the message asks of its values, which must be known if it asks for anything."""
+    """Whether the values of a factor satisfy a message; they must be known if the message restricts them."""
     ty = tensor_type(scale)
     if ty is None or ty.dtype != data.dtype or not _floating(ty.dtype):
         return False

@@ -1,1 +1,1 @@
-"""Passes that change what the functions of a program are."""
+"""Passes that change the functions of a program: inlining, lifting, calling conventions."""

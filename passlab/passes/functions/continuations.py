@@ -1,9 +1,9 @@
-"""Continuation-passing style: functions that hand their result to a function they are given, and never return.
+"""Continuation-passing style: a function passes its result to a continuation and never returns.
 
     def @f(%x: A) -> B                 def @f_cps[answer](%x: A, %k: fn (B) -> answer) -> answer
 
-Calls of operators, constructors and fused kernels stay as they are. The source is in A-normal form, so what happens
-after a call is the rest of its chain of lets: each chain is made from its end. Knows nothing of passes.
+Calls of operators, constructors and fused kernels stay as they are. The source is in A-normal form, so the continuation
+of a call is the rest of its chain of lets: each chain is converted from its end. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from passlab.rewriting.let_binding import bind_in_scopes, evaluation_children, i
 from passlab.transform.base import is_optimizable
 
 _UNKNOWN = TupleType(())
-Place = tuple[Expr, int]  # a body: the node it belongs to, and its number there
+Place = tuple[Expr, int]  # a body: the node it belongs to, and its index among the bodies of that node
 
 
 def to_cps(func: Function, mod: IRModule | None = None) -> Function:
-    """Return a function that takes what to do with its result as a last parameter, and its type as type parameter.
+    """Return a function with its continuation as last parameter, and the continuation's result type as type parameter.
 
-    `mod` defines the global functions in use; each that is reached is added to it in the same style, as `NAME_cps`.
-    Parameters and results that are functions take continuations too. The result is untyped. Raises `DiagnosticError`
-    for what has no such form: operators and constructors as values, kernels as values, data that holds functions.
+    `mod` defines the global functions in use; each reachable one is added to it in the same style, as `NAME_cps`.
+    Parameters and results that are functions take continuations, too. The result is untyped. Raises `DiagnosticError`
+    for values without such a form: operators, constructors and kernels as values, data that holds functions.
     """
     mod = mod if mod is not None else IRModule()
     source = _normal(func, mod)
@@ -49,10 +49,10 @@ def to_cps(func: Function, mod: IRModule | None = None) -> Function:
 
 
 def un_cps(func: Function) -> Function:
-    """Return a function that returns what `func` would hand to its continuation, without the type of the answer.
+    """Return a function that returns the value `func` passes to its continuation, without the answer type parameter.
 
-    Raises `DiagnosticError` unless `is_cps(func)`, and where the result is, or holds, a function that takes a
-    continuation itself: the answer would be its own part. The result is untyped.
+    The result is untyped. Raises `DiagnosticError` unless `is_cps(func)`, and if the result is, or holds, a function
+    that takes a continuation: the answer type would contain itself.
     """
     if not is_cps(func):
         what = "the function is not in continuation-passing style, or returns functions that are"
@@ -70,7 +70,7 @@ def un_cps(func: Function) -> Function:
 
 
 def is_cps(func: Function) -> bool:
-    """Whether a function takes a continuation last, and nothing but the type of that stands for its result."""
+    """Whether the last parameter of a function is a continuation whose result type is the function's own."""
     if not func.type_params or not func.params:
         return False
     answer, k = func.type_params[-1], func.params[-1].type_annotation
@@ -86,7 +86,7 @@ def _normal(function: Function, mod: IRModule) -> Function:
 
 
 def _reachable(function: Function, mod: IRModule) -> tuple[dict[str, GlobalVar], dict[str, Function]]:
-    """Return what the global functions in reach are called in the new style, and those that have yet to be made."""
+    """Return the new names of the reachable global functions, and the functions that have yet to be converted."""
     renamed: dict[str, GlobalVar] = {}
     sources: dict[str, Function] = {}
     stack = _names(function)
@@ -154,13 +154,13 @@ def _signature(function: Function) -> Type:
 
 
 def _declare(function: Function) -> Type:
-    """Return the type of a function as far as it is written down; what is not is taken for the empty tuple."""
+    """Return the type of a function from its annotations; a missing annotation counts as the empty tuple."""
     types = [p.type_annotation or _UNKNOWN for p in function.params]
     return FuncType(types, function.ret_type or _UNKNOWN, function.type_params)
 
 
 def _chain(body: Expr) -> tuple[list[Let], Expr]:
-    """Return a chain of lets and the atom it ends in, but for other names of that atom at its end."""
+    """Return a chain of lets and the atom it ends in, without trailing aliases of that atom."""
     lets, last = let_chain(body)
     while lets and lets[-1].var is last and type(lets[-1].value) is Var:
         last = lets.pop().value
@@ -169,7 +169,7 @@ def _chain(body: Expr) -> tuple[list[Let], Expr]:
 
 # ---------------------------------------------------------------- the conversion
 class _Style:
-    """The conversion of one global function, with all functions inside: they share the type of the answer."""
+    """The conversion of one global function and all functions inside it: they share the answer type."""
 
     def __init__(self, renamed: dict[str, GlobalVar], mod: IRModule) -> None:
         self._renamed = renamed
@@ -178,10 +178,10 @@ class _Style:
         self._vars: dict[Expr, Expr] = {}
         self._direct: set[Expr] = set()  # variables bound to kernels
         self._bodies: dict[Place, Expr] = {}
-        self._then: dict[Expr, Var] = {}  # the continuation of each function literal and of each branch point
+        self._then: dict[Expr, Var] = {}  # the continuation of each function literal and of each branch
 
     def function_of(self, function: Function) -> Function:
-        """Return a typed function in A-normal form, in continuation-passing style."""
+        """Convert a typed function in A-normal form to continuation-passing style."""
         for node in post_order(function):
             if type(node) is Let and type(node.value) is Function and node.value.is_primitive:
                 self._direct.add(node.var)
@@ -199,7 +199,7 @@ class _Style:
         return Var("k", FuncType((self._convert_type(ty),), self._answer))
 
     def _new(self, node: Expr) -> Expr:
-        """Return an atom in the new function."""
+        """Return the new form of an atom."""
         if type(node) is Var:
             if node not in self._vars:
                 ty = node.type_annotation if node.type_annotation is not None else node.checked_type
@@ -209,7 +209,7 @@ class _Style:
         return self._wrap(node) if type(node) is GlobalVar else node
 
     def _wrap(self, var: GlobalVar) -> Expr:
-        """Return a function literal that stands for a global function as a value."""
+        """Return a function literal that wraps a global function used as a value."""
         ty: Any = self._mod[var].checked_type_ or var.checked_type
         own = {t: TypeVar(t.name_hint, t.kind) for t in ty.type_params}
         plain: Any = map_type(ty, own.get)
@@ -224,7 +224,7 @@ class _Style:
 
     # ------------------------------------------------------------ bodies
     def _chains(self, function: Function) -> None:
-        """Make the body of the function and of everything inside, the innermost first."""
+        """Convert the body of the function and of everything inside, innermost first."""
         k = self._then[function] = self._continuation(function.ret_type or function.body.checked_type)
         places: list[tuple[Place, Expr, Var]] = [((function, 0), function.body, k)]
         for _, body, under in places:
@@ -243,7 +243,7 @@ class _Style:
             self._bodies[place] = self._chain(body, under)
 
     def _chain(self, body: Expr, k: Var) -> Expr:
-        """Return a chain of lets that hands its result to `k`."""
+        """Return a chain of lets that passes its result to `k`."""
         lets, last = _chain(body)
         if lets and lets[-1].var is last and self._leaves(lets[-1].value):
             value = lets.pop().value
@@ -256,7 +256,7 @@ class _Style:
         return rest
 
     def _leaves(self, value: Expr) -> bool:
-        """Whether a value comes back through a continuation."""
+        """Whether a value reaches its users through a continuation."""
         return type(value) is If or type(value) is Match or (type(value) is Call and self._converts(value.op))
 
     def _converts(self, callee: Expr) -> bool:
@@ -265,11 +265,12 @@ class _Style:
         return type(callee) is not Op and type(callee) is not Constructor and callee not in self._direct
 
     def _leaving(self, value: Expr, k: Expr) -> Expr:
-        """Return a value that goes on with `k` itself."""
+        """Return a value that passes its result to `k` itself."""
         if type(value) is If:
             return If(self._new(value.cond), self._bodies[value, 0], self._bodies[value, 1], value.span)
         if type(value) is Match:
-            again: Any = rebuild(value, lambda e: self._new(e) if type(e) is Var else e)  # for its patterns
+            # because patterns have to be rebuilt
+            again: Any = rebuild(value, lambda e: self._new(e) if type(e) is Var else e)
             arms = (Clause(c.lhs, self._bodies[value, i], c.span) for i, c in enumerate(again.clauses))
             return Match(self._new(value.data), tuple(arms), value.complete, value.span)
         assert isinstance(value, Call)
@@ -281,7 +282,7 @@ class _Style:
         return Call(callee, [*map(self._new, value.args), k], value.attrs, types, value.span)
 
     def _bound(self, let: Let, rest: Expr) -> Expr:
-        """Return the binding of a let in front of what comes after it."""
+        """Return the binding of a let in front of `rest`."""
         var: Any = self._new(let.var)
         value = let.value
         if self._leaves(value):

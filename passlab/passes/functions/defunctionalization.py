@@ -1,4 +1,4 @@
-"""Make data of functions that are used as values.
+"""Replace functions that are used as values by data.
 
 before:
     def @main(%x: int32) -> int32 { @twice(fn (%y: int32) -> int32 { add(%y, %x) }, 3) }
@@ -33,16 +33,16 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class Defunctionalization(ModulePass):
-    """Rewrite a function of a module, with all that it reaches, so that no function is passed, returned or kept.
+    """Rewrite a function of a module, and all functions it reaches, so that no function is passed, returned or stored.
 
-    The function is `entry`. Each function type in use becomes a data type `Defunc_...` with a constructor for each
-    function that stands as a value, and a global function `apply_...` that does what the constructor says. Generic
-    functions are copied for each instance, and for each use as an argument. The functions of before stay: run
-    RemoveUnusedFunctions. Relay names these types by their kind alone, so that different ones collide, and takes
-    functions as arguments only.
+    The function is `entry`. Each function type in use becomes a data type `Defunc_...` with one constructor for each
+    function used as a value, and a global function `apply_...` that selects the code by the constructor. Generic
+    functions are copied for each instance, and for each use as an argument. The original functions stay: run
+    RemoveUnusedFunctions. Relay names these types by their kind alone, so that different ones collide, and accepts
+    functions only as arguments.
 
-    `Defunctionalization(func, mod)` is Relay's function: it makes no pass but returns the function, having added what
-    that needs to `mod`.
+    `Defunctionalization(func, mod)` is Relay's function: it returns the rewritten function instead of a pass, and adds
+    the new definitions to `mod`.
     """
 
     entry: str = "main"

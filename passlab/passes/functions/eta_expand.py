@@ -1,4 +1,4 @@
-"""Wrap constructors and global functions that stand as values in function literals.
+"""Wrap constructors and global functions that are used as values in function literals.
 
 before: expand_constructor=True
     type Box[A] { Box(A), }
@@ -33,8 +33,8 @@ from passlab.transform.declare import EXACT, standard_pass
 class EtaExpand(ModulePass):
     """Wrap constructors in value position, and global functions wherever they are named, in function literals.
 
-    The first with `expand_constructor`, the second with `expand_global_var`; `PassError` when neither is set. External
-    functions are left alone.
+    `expand_constructor` selects the constructors, `expand_global_var` the global functions; `PassError` if neither is
+    set. External functions are left alone.
     """
 
     expand_constructor: bool = False
@@ -65,7 +65,7 @@ class EtaExpand(ModulePass):
         return rewrite(function, expand, name="name as function literal")
 
     def _wrap(self, leaf: Expr, mod: IRModule) -> Function | None:
-        """Return the function literal that stands for a name, None when the name stays."""
+        """Return the function literal that replaces a name, or None if the name stays."""
         if type(leaf) is Constructor and self.expand_constructor:
             data = mod.type_data(leaf.belong_to.name_hint)
             result: Type = TypeCall(data.header, data.type_vars) if data.type_vars else data.header()

@@ -1,11 +1,10 @@
-"""Defunctionalization: functions as values become data, and calls of them matches on that data.
+"""Defunctionalization: functions used as values become data, and their calls become matches on that data.
 
     %f(x)   becomes   @apply_T(%f, x)    with    type Defunc_T { Defunc_T_0(captured ...), ... }
 
-For each function type T in use there is one data type, with a constructor for each function literal and for each
-global function that stands as a value; `apply_T` chooses what to do by the constructor (Reynolds, "Definitional
-interpreters for higher-order programming languages", 1972). Generic functions are copied for each instance. Knows
-nothing of passes.
+For each function type T in use there is one data type, with a constructor for each function literal and for each global
+function used as a value; `apply_T` selects the code by the constructor (Reynolds, "Definitional interpreters for
+higher-order programming languages", 1972). Generic functions are copied for each instance. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from passlab.rewriting.at_types import at_types
 from passlab.rewriting.fresh_copy import fresh_copy
 from passlab.rewriting.let_binding import Plan, bind_beside_effects
 
-INSTANCES = 250  # of one generic function; more come of functions that call themselves with ever larger types
+INSTANCES = 250  # of one generic function: polymorphic recursion would create instances without end
 _TAG_LENGTH = 60
 
 
 def first_order(function: Function, mod: IRModule) -> Function:
-    """Return a function that neither takes, makes nor calls functions as values; itself if it is such a one.
+    """Return a function that neither takes, creates nor calls functions as values; itself if it is first-order already.
 
-    The data types and functions that it needs are added to `mod`. Functions may be passed, returned, bound, and kept in
-    tuples, references and data. Raises `DiagnosticError`, and adds nothing, for a function whose own parameters or
-    result hold functions, or that is generic; for operators and constructors as values, and for generic functions as
-    values other than arguments. A kernel (a primitive function) as a value is put into a function that calls it.
+    The data types and functions that it needs are added to `mod`. Functions may be passed, returned, bound, and stored
+    in tuples, references and data. Raises `DiagnosticError`, and adds nothing, for a function that is generic or whose
+    own parameters or result hold functions; for operators and constructors as values, and for generic functions as
+    values other than arguments. A kernel (a primitive function) as a value is wrapped in a function that calls it.
     """
     work = _FirstOrder(mod)
     result = work.entry(function)
@@ -57,7 +56,7 @@ def _holds_functions(ty: Type) -> bool:
 
 
 def with_kernels_called(function: Function) -> Function:
-    """Return a function in which kernels are only called: what stands as a value is a literal that calls one."""
+    """Return a function in which kernels are only called: a kernel as a value becomes a literal that calls it."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
     kernels: dict[Expr, Any] = {n: n for n in order if _is_kernel(n)}
     lets = [n for n in order if type(n) is Let]
@@ -104,7 +103,7 @@ class _Kind:
 
 
 class _FirstOrder:
-    """The work on one program: the kinds of functions met, and the global functions made."""
+    """The state of one conversion: the function types met, and the global functions created."""
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
@@ -118,10 +117,10 @@ class _FirstOrder:
         self.records = DataInstances(self.typed, self.data, self.name)
         self.changing = _changing(self.typed, self.becomes_other)
         self._counts: dict[str, int] = {}  # of the instances of each generic function
-        self._numbers: Counter[str] = Counter()  # the last one given to each stem of a name
+        self._numbers: Counter[str] = Counter()  # the last number appended to each stem of a name
 
     def entry(self, function: Function) -> Function:
-        """Return a function of tensors and data as one that is first-order all through."""
+        """Return the first-order form of a function whose parameters and result are tensors and data."""
         source: Any = infer_expr(function, self.typed)
         if (
             source.type_params
@@ -145,7 +144,7 @@ class _FirstOrder:
         return at_types(infer_expr(copy, self.typed), self.typed)
 
     def finish(self) -> None:
-        """Add what was made to the module."""
+        """Add the new definitions to the module."""
         for kind in self.kinds.values():
             self.mod.add_type(TypeData(kind.header, (), kind.constructors))
         for data in self.records.instances.values():
@@ -160,7 +159,7 @@ class _FirstOrder:
 
     # ------------------------------------------------------------ names and types
     def name(self, stem: str) -> str:
-        """Return a name that nothing has yet."""
+        """Return an unused name."""
         result = stem
         while result in self.taken:
             self._numbers[stem] += 1
@@ -169,11 +168,11 @@ class _FirstOrder:
         return result
 
     def becomes_other(self, ty: Type) -> bool:
-        """Whether a type has function types in it, or data types that name some."""
+        """Whether a type contains function types, or data types that contain some."""
         return _holds_functions(ty) or self.records.names(ty)
 
     def data(self, ty: Any) -> Any:
-        """Return a type (or None) with function types as the data types that stand for them."""
+        """Return a type (or None) with each function type replaced by its data type."""
         if ty is None or not self.becomes_other(ty):
             return ty
         for node in type_nodes(ty):  # parts come first
@@ -190,7 +189,7 @@ class _FirstOrder:
         return self.records.instance(ty) if type(ty) is TypeCall and ty.func in self.records.kinds else None
 
     def _declare(self, ty: FuncType) -> None:
-        """Name what stands for a function type; those it is made of have their names."""
+        """Declare the data type of a function type; those of its parts exist already."""
         if ty.type_params:
             what = "a generic function is used as a value"
             raise DiagnosticError(Diagnostic(what, found=str(ty), hint="give it a type, or call it by its name"))
@@ -203,12 +202,12 @@ class _FirstOrder:
         self.kinds[ty] = _Kind(ty, header, GlobalVar(self.name(f"apply_{tag}")), params)
 
     def kind(self, ty: FuncType) -> _Kind:
-        """Return what stands for a function type."""
+        """Return the data type of a function type."""
         self.data(ty)
         return self.kinds[ty]
 
     def function(self, var: GlobalVar, types: tuple[Type, ...]) -> GlobalVar:
-        """Return the first-order form of a global function, at some types."""
+        """Return the first-order form of a global function for some type arguments."""
         name = var.name_hint
         if name not in self.changing:
             return var
@@ -241,7 +240,7 @@ def _tag(ty: Type) -> str:
 
 # ---------------------------------------------------------------- what there is to do
 def _changing(mod: IRModule, becomes_other: Callable[[Type], bool]) -> set[str]:
-    """Return the names of the functions that are not first-order all through."""
+    """Return the names of the functions that are not first-order."""
     callers: dict[str, list[str]] = {}
     obstacles = []
     for name, function in mod.items():
@@ -260,7 +259,7 @@ def _changing(mod: IRModule, becomes_other: Callable[[Type], bool]) -> set[str]:
 
 
 def _is_changing(function: Function, changing: set[str], becomes_other: Callable[[Type], bool]) -> bool:
-    """Whether there is a function as a value in a typed function, or a name of a function that is changing."""
+    """Whether a typed function contains a function as a value, or names a function in `changing`."""
     order = post_order(function, enter=lambda n: not _is_kernel(n))
     fixed = {n.op for n in order if type(n) is Call} | {function}
     for node in order:
@@ -280,15 +279,15 @@ class _Body:
     def __init__(self, work: _FirstOrder, function: Function) -> None:
         self._work = work
         plan, purity = Plan(function), LocalPurity()
-        # Arguments are evaluated before the callee, which becomes an argument in front of them.
+        # Arguments are evaluated before the callee, which becomes the first argument.
         acting = {n.op for n in plan.order if type(n) is Call and not purity.of(n.op)}
         bound = bind_beside_effects(function, work.typed, (plan.crossing | acting).__contains__)
         self._function: Any = infer_expr(with_kernels_called(bound), work.typed)
         self._order = post_order(self._function, enter=lambda n: not _is_kernel(n))
         self._now: dict[Expr, Expr] = {}
-        self._lets: dict[Expr, list[Var]] = {}  # what function literals are bound to
+        self._lets: dict[Expr, list[Var]] = {}  # the variables that each function literal is bound to
         self._direct: set[Expr] = set()  # kernels, and variables bound to them
-        self._kernels: dict[Expr, Expr] = {}  # by the variables bound to them
+        self._kernels: dict[Expr, Expr] = {}  # the kernel of each variable bound to one
         uses = use_counts(self._function)
         self._inline = {n.op for n in self._order if type(n) is Call and type(n.op) is Function and uses[n.op] == 1}
         for node in self._order:
@@ -301,7 +300,7 @@ class _Body:
         self._direct |= self._kernels.keys()
 
     def function(self) -> Function:
-        """Return the function without functions as values."""
+        """Return the first-order form of the function."""
         obstacles = list(self._obstacles())
         if obstacles:
             raise DiagnosticError(*obstacles)
@@ -348,7 +347,7 @@ class _Body:
         return node if type(node) is GlobalVar else rebuild(node, self._new)
 
     def _match(self, match: Match) -> Expr:
-        """Return a match whose patterns name the constructors that stand for those of data that holds functions."""
+        """Return a match on data that holds functions, with the constructors of its patterns replaced."""
         result = rebuild(match, self._new)
         assert isinstance(result, Match)
         ty = match.data.checked_type
@@ -387,7 +386,7 @@ class _Body:
         return Call(self._work.kind(kind).apply, [self._new(callee), *args], None, (), call.span)
 
     def _literal(self, literal: Function) -> Expr:
-        """Return the data that stands for a function literal, having said what to do with it when it is applied."""
+        """Return the data that represents a function literal, after adding its case to the apply function."""
         ty: Any = literal.checked_type
         kind = self._work.kind(ty)
         bare = self._root(literal)

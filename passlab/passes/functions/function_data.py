@@ -1,7 +1,7 @@
-"""Data types that name function types, such as `GradCell[T] { One(fn () -> T), ... }`: what becomes of them.
+"""The conversion of data types that contain function types, such as `GradCell[T] { One(fn () -> T), ... }`.
 
-Where functions become data, each instance of such a type becomes a type of its own, whose constructors take that data.
-Knows types and patterns, not programs.
+Defunctionalization replaces each instance of such a type by a new type whose constructors take data. Knows types and
+patterns, not programs.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def _parts(types: Iterable[Type]) -> list[Type]:
 
 
 class DataInstances:
-    """The instances of such types that a program uses, each as a type of its own.
+    """The instances of such types that a program uses, each converted to a type of its own.
 
-    `data(ty)` returns a type with functions as data; it is asked for what constructors take.
+    `data(ty)` returns a type with functions replaced by data; it converts the inputs of constructors.
     """
 
     def __init__(self, mod: IRModule, data: Callable[[Type], Type], name: Callable[[str], str]) -> None:
@@ -51,7 +51,7 @@ class DataInstances:
         self._headers: dict[TypeCall, GlobalTypeVar] = {}
 
     def names(self, ty: Type) -> bool:
-        """Whether one of these types is part of a type."""
+        """Whether a type contains one of these types."""
         return (
             bool(self.kinds)
             and holds(ty, TypeCall)
@@ -59,7 +59,7 @@ class DataInstances:
         )
 
     def instance(self, ty: TypeCall) -> TypeCall:
-        """Return the type that stands for an instance."""
+        """Return the type that replaces an instance."""
         header = self._headers.get(ty)
         if header is None:
             source = self._source(ty)
@@ -72,12 +72,14 @@ class DataInstances:
         return TypeCall(header, ())
 
     def inputs(self, ty: TypeCall, constructor: Constructor) -> list[Type]:
-        """Return what a constructor takes in an instance of its type."""
+        """Return the input types of a constructor in an instance of its type."""
         own: Mapping[Type, Type] = dict(zip(self._source(ty).type_vars, ty.args, strict=True))
         return [map_type(part, own.get) for part in constructor.inputs]
 
     def constructor(self, ty: TypeCall, constructor: Constructor) -> Constructor:
-        """Return the constructor that stands for one of an instance; itself for one of another type."""
+        """Return the constructor that replaces one of an instance; a constructor of any other type is returned as it
+        is.
+        """
         if constructor.belong_to not in self.kinds:
             return constructor
         self.instance(ty)
@@ -89,7 +91,7 @@ class DataInstances:
         return self._definitions[ty.func]
 
     def pattern(self, root: Pattern, ty: Type) -> Pattern:
-        """Return a pattern on a value of a type with the constructors that stand for its own."""
+        """Return a pattern on a value of a type, with its constructors replaced."""
         done: dict[Pattern, Pattern] = {}
         stack: list[tuple[Pattern, Type, bool]] = [(root, ty, False)]
         while stack:

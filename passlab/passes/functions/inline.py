@@ -1,4 +1,4 @@
-"""Put global functions that are marked for it in the place of their calls.
+"""Inline global functions that are marked for it.
 
 before:
     def @main(%x: int32) -> int32 { multiply(@inc(%x), 2) }
@@ -30,13 +30,14 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=1, promise=EXACT, name="InlineGlobals")
 class Inline(ModulePass):
-    """Inline global functions with a nonzero attribute `Inline`, unless they are recursive or name one that stays.
+    """Inline global functions with a nonzero attribute `Inline`, unless they are recursive or name a function that
+    stays.
 
-    A call becomes the body; a function for another compiler, and a name that is not called, the function literal. Each
-    place gets a copy with binders of its own. Arguments that read or change state are bound by lets first, so that they
-    are still computed once and in order (Relay does not look). Functions that nothing names any more are removed; those
-    that nothing named before, entry points such as `main`, are kept, and one that is still named too (Relay stops with
-    an error).
+    A call becomes the body; a function for another compiler, or a name used as a value, becomes the function literal.
+    Each use gets a copy with fresh binders. Arguments that read or change state are first bound by lets, so that they
+    are still evaluated once and in order (Relay does not ensure this). Functions that are no longer used are removed;
+    functions that were unused before, entry points such as `main`, are kept, and so are functions that are still used
+    (Relay stops with an error).
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:

@@ -1,4 +1,4 @@
-"""Move functions inside functions to the module.
+"""Move function literals to global functions.
 
 before:
     def @main(%x: float32) {
@@ -55,12 +55,12 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=1, required=("InferType",), promise=EXACT)
 class LambdaLift(ModulePass):
-    """Make a global function of every function literal that is not primitive.
+    """Create a global function for every function literal that is not primitive.
 
-    A literal that captures nothing becomes a global name. One that captures variables becomes a call of a global that
-    takes them and returns the literal, marked `Closure=1`. A literal bound by a let that calls itself does so through
-    its global. Global functions are called `lifted_name<hash>` and shared by equal literals. Functions for other
-    compilers are left alone. The result is untyped: run InferType.
+    A literal that captures nothing becomes a global name. A literal that captures variables becomes a call of a global
+    function that takes them and returns the literal, marked `Closure=1`. A recursive literal bound by a let calls
+    itself through its global function. Global functions are called `lifted_name<hash>` and shared by equal literals.
+    Functions for other compilers are left alone. The result is untyped: run InferType.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -76,7 +76,7 @@ class LambdaLift(ModulePass):
 
 
 def _used_functions(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
-    """Return the lifted functions that are called: not those whose lifting an instrument refused."""
+    """Return the lifted functions that are in use; an instrument may have refused the lifting of others."""
     by_name = {var.name_hint: function for var, function in lifted.items()}
     waiting, called = list(kept), set[str]()
     while lifted and waiting:
@@ -87,7 +87,7 @@ def _used_functions(kept: Iterable[Function], lifted: dict[GlobalVar, Function])
 
 
 def _apart(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[GlobalVar, Function]:
-    """Return lifted functions that bind no variable of another function, as they do where both held the same nodes."""
+    """Return lifted functions with fresh binders where they share nodes with another function."""
     seen = {v for function in kept for v in bound_vars(function)} if lifted else set()
     result: dict[GlobalVar, Function] = {}
     for var, function in lifted.items():
@@ -98,9 +98,10 @@ def _apart(kept: Iterable[Function], lifted: dict[GlobalVar, Function]) -> dict[
 
 
 def _as_closure(function: Function) -> Function:
-    """Return a function marked `Closure=1` with the literal that it returns as its body, as other passes may bind it.
+    """Return a function marked `Closure=1` with the literal that it returns as its body; other passes may have bound
+    it.
 
-    One that returns something else is no longer marked: it is called like any other function.
+    The mark is removed from a function that returns something else: it is called like any other function.
     """
     if not function.attrs.get("Closure") or type(function.body) is Function:
         return function
@@ -127,7 +128,7 @@ class _Lifter:
         self.by_stem: dict[str, list[GlobalVar]] = {}
 
     def lift_nested(self, root: Function) -> Function:
-        """Return a global function with the literals inside it lifted, the innermost first."""
+        """Return a global function with its literals lifted, innermost first."""
         literals = _literals(root)
         if not literals:
             return root
@@ -144,7 +145,7 @@ class _Lifter:
         return rewrite(root, rule, enter=_enter, name="lifted function")
 
     def lift(self, literal: Function, name: Var | None) -> Expr:
-        """Return what stands for a literal bound to `name`, having made its global function."""
+        """Return the replacement of a literal bound to `name`, and create its global function."""
         captured = [v for v in free_vars(literal) if v is not name]
         recursive = name is not None and name in free_vars(literal)
         inner: dict[Expr, Expr] = {v: Var(v.name_hint, _type(v), v.span) for v in captured}
@@ -163,9 +164,9 @@ class _Lifter:
         return Call(var, captured, span=literal.span) if captured else var
 
     def _name(self, var: GlobalVar, function: Function, recursive: bool) -> GlobalVar:
-        """Enter a function under its name, or return that of an equal one.
+        """Store a function under its name, or return the name of an equal function.
 
-        A recursive function calls itself by its name, so it keeps it: equal names mean equal functions.
+        A recursive function keeps its name, because it calls itself by that name: equal names mean equal functions.
         """
         stem = var.name_hint
         for other in self.by_stem.setdefault(stem, []):
@@ -183,7 +184,7 @@ class _Lifter:
 
 
 def _literals(root: Function) -> set[Expr]:
-    """Return the function literals to be lifted from a global function: a closure's own stays where it is."""
+    """Return the function literals to be lifted from a global function; the literal that a closure returns stays."""
     top = root.body if root.attrs.get("Closure") else root
     inside = (n for n in post_order(root, enter=_enter) if isinstance(n, Function) and not n.is_primitive)
     return {n for n in inside if n is not root and n is not top}

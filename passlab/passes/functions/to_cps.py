@@ -1,4 +1,4 @@
-"""Hand results on instead of returning them: continuation-passing style.
+"""Convert functions to continuation-passing style: results are passed on instead of returned.
 
 before:
     def @main(%x: int32) -> int32 { add(@double(%x), 1) }
@@ -31,12 +31,12 @@ from passlab.transform.declare import standard_pass
 
 @standard_pass(opt_level=1, promise=None)
 class ToCPS(FunctionPass):
-    """Give each function a last parameter for what to do with its result, and a type parameter for what that makes.
+    """Give each function its continuation as last parameter, and the continuation's result type as type parameter.
 
-    Functions are brought into A-normal form first. A call of one that is not an operator, constructor or kernel gets
-    the rest of the work as a function; branches share theirs, bound by a `let`. Global functions that are named are
-    added as `NAME_cps`, and called by that name. Function types change everywhere but in kernels. UnCPS gives each
-    function its signature back. `DiagnosticError` for operators and constructors that are used as values.
+    Functions are brought into A-normal form first. A call of a function other than an operator, constructor or kernel
+    gets the rest of the computation as a continuation; branches share theirs, bound by a `let`. Global functions in use
+    are added as `NAME_cps`, and called by that name. Function types change everywhere but in kernels. UnCPS restores
+    the signature of each function. Raises `DiagnosticError` for operators and constructors that are used as values.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

@@ -1,4 +1,4 @@
-"""Return results instead of handing them on: the signature of a function before ToCPS.
+"""Restore the signatures that functions had before ToCPS.
 
 before:
     def @main[A](%x: int32, %k: fn (int32) -> A) -> A { let %y = multiply(%x, 2); %k(%y) }
@@ -26,10 +26,10 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=1, promise=EXACT)
 class UnCPS(FunctionPass):
-    """Take the continuation from each function in continuation-passing style that is called by no other.
+    """Remove the continuation of each function in continuation-passing style that no other function calls.
 
-    The function that returns what it gets stands in its place. Functions in other styles, and those that others call
-    with a continuation, as the `NAME_cps` that ToCPS adds, stay as they are.
+    The identity function is passed as its continuation. Functions in other styles stay as they are, and so do those
+    that other functions call with a continuation, such as the `NAME_cps` that ToCPS adds.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

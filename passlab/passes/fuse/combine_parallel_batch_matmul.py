@@ -1,4 +1,4 @@
-"""Do batched matrix products of the same left operand as one.
+"""Combine batched matrix products of the same left operand.
 
 before: min_num_branches=2
     def @main(%x: Tensor[(2, 3, 4), float32], %a: Tensor[(2, 5, 4), float32], %b: Tensor[(2, 6, 4), float32]) {
@@ -42,10 +42,10 @@ from passlab.transform.declare import Rounds, standard_pass
 
 @standard_pass(opt_level=4, required=("InferType",), promise=Rounds(1024))
 class CombineParallelBatchMatmul(FunctionPass):
-    """Replace at least `min_num_branches` `nn.batch_matmul` of one left operand by one, right operands joined.
+    """Replace `min_num_branches` or more `nn.batch_matmul` of one left operand by one with concatenated right operands.
 
-    Only products with transpose_a=False and transpose_b=True. Elementwise and broadcasting operators that follow all
-    branches alike are done once too, where their arguments are as wide as the branch (Relay does not look).
+    Only products with transpose_a=False and transpose_b=True are combined. Elementwise and broadcasting operators that
+    follow every branch are combined, too, if their arguments are as wide as the branch (Relay does not check this).
     """
 
     min_num_branches: int = 3

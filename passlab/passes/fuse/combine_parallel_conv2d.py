@@ -1,4 +1,4 @@
-"""Do convolutions of the same input as one.
+"""Combine convolutions of the same input.
 
 before: min_num_branches=2
     def @main(%x: Tensor[(1, 4, 8, 8), float32],
@@ -46,11 +46,11 @@ _SAME = ("strides", "padding", "dilation", "groups", "data_layout", "kernel_layo
 
 @standard_pass(opt_level=4, required=("InferType",), promise=Rounds(1024), name="CombineParallelConv2d")
 class CombineParallelConv2D(FunctionPass):
-    """Replace at least `min_num_branches` 2-d convolutions of one input, equal but for the number of channels, by one.
+    """Replace `min_num_branches` or more 2-d convolutions of one input, equal but for the number of channels, by one.
 
-    The weights are joined along the output channels; the elementwise and broadcasting operators that follow all
-    branches alike are done once too, then the result is sliced. Only where the branches do not need each other.
-    A matrix library may sum a wider product in another order, so results round differently on some processors.
+    The weights are concatenated along the output channels; elementwise and broadcasting operators that follow every
+    branch are combined, too; then the result is sliced. Only branches that do not depend on each other are combined. A
+    matrix library may sum a wider product in another order, so results round differently on some processors.
     """
 
     min_num_branches: int = 3
@@ -60,7 +60,7 @@ class CombineParallelConv2D(FunctionPass):
 
 
 def _parts(layout: str) -> list[str]:
-    """Return the axes of a layout in order, split-off parts in small letters; none for a name that is not one."""
+    """Return the axes of a layout in order, split-off parts in small letters; empty for an invalid layout."""
     parsed = parse_layout(layout)
     return [letter.lower() if factor else letter for letter, factor in parsed.parts] if parsed else []
 
@@ -84,7 +84,7 @@ class _Conv2D(Combiner):
         return len(_parts(self._layout(call)))
 
     def _weight(self, call: Call) -> tuple[int, list[Any]]:
-        """Return the place of the output channels in the weight, and the sizes of all other axes."""
+        """Return the index of the output channels in the weight's shape, and the sizes of all other axes."""
         attrs: Any = call.attrs
         axis = _parts(attrs.kernel_layout).index("O")
         return axis, [d for i, d in enumerate(shape_of(call.args[1])) if i != axis]
@@ -104,7 +104,7 @@ class _Conv2D(Combiner):
         return Call(calls[0].op, (calls[0].args[0], weight), attrs)
 
     def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
-        """The channel axis must be there in full, all other axes of one size."""
+        """Each argument must have the whole channel axis, and all must agree on the other axes."""
         channel, rank = self._channel(self.first), self._rank(self.first)
         shapes = [shape_of(c.args[index]) for c in calls]
         at = channel - rank + len(shapes[0])

@@ -1,4 +1,4 @@
-"""Do dense layers of the same input as one.
+"""Combine dense layers of the same input.
 
 before: min_num_branches=2, to_batch=False
     def @main(%x: Tensor[(3, 4), float32], %w1: Tensor[(5, 4), float32], %w2: Tensor[(6, 4), float32]) {
@@ -62,11 +62,11 @@ from passlab.transform.declare import Rounds, standard_pass
 
 @standard_pass(opt_level=4, required=("InferType",), promise=Rounds(1024))
 class CombineParallelDense(FunctionPass):
-    """Replace at least `min_num_branches` dense layers of one input by one product.
+    """Replace `min_num_branches` or more dense layers of one input by one product.
 
-    With `to_batch`, layers whose weights have one shape become an `nn.batch_matmul` of the stacked weights; without,
-    the weights are joined along the units. Elementwise and broadcasting operators that follow all branches alike are
-    done once too. The accumulation dtype of the layers is kept (Relay drops it with `to_batch`).
+    With `to_batch`, layers whose weights have the same shape become an `nn.batch_matmul` of the stacked weights;
+    without it, the weights are concatenated along the units. Elementwise and broadcasting operators that follow every
+    branch are combined, too. The accumulation dtype of the layers is kept (Relay drops it with `to_batch`).
     """
 
     min_num_branches: int = 3
@@ -77,7 +77,7 @@ class CombineParallelDense(FunctionPass):
 
 
 class _ToDense(Combiner):
-    """Weights joined along the units; results lie next to each other along the last axis."""
+    """Weights are concatenated along the units, results along the last axis."""
 
     op_name = "nn.dense"
 
@@ -94,7 +94,7 @@ class _ToDense(Combiner):
         return make("nn.dense", calls[0].args[0], weight, units=units, out_dtype=calls[0].attrs.out_dtype)
 
     def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
-        """All axes but the last must agree; the last is that of the branch, or 1 to be repeated."""
+        """All axes but the last must agree; the last has the size of the branch, or 1 and is repeated."""
         if not _of_units(calls[0]):
             return False
         shapes = [shape_of(c.args[index]) for c in calls]
@@ -127,7 +127,7 @@ class _ToDense(Combiner):
 
 
 def _units_axis(call: OpCall) -> int:
-    """Return where the units are: last, but for the axes that were put in behind them at the end."""
+    """Return the axis of the units: the last, not counting axes that were inserted behind it."""
     steps = []
     while len(call.args) == 1 and is_op_call(inner := call.args[0]):
         steps.append(call)
@@ -142,7 +142,7 @@ def _units_axis(call: OpCall) -> int:
 
 
 class _ToBatch(Combiner):
-    """Weights stacked along a new first axis; results too."""
+    """Weights and results are stacked along a new first axis."""
 
     op_name = "nn.dense"
 
@@ -165,11 +165,11 @@ class _ToBatch(Combiner):
         return len(kinds) == 1 and all(shape_of(c) == shape_of(c.args[parent]) for c in calls)
 
     def follow(self, call: OpCall, args: Sequence[Expr]) -> Expr:
-        """The biases of a batch are no vector, so that they are added."""
+        """The biases of a batch are matrices, so `bias_add` becomes `add`."""
         return make("add", *args) if _is_bias(call) else super().follow(call, args)
 
     def join_argument(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
-        """Each gets the two axes of a result, so that the stack broadcasts as each of them does."""
+        """Each argument gets the two axes of a result, so that the stack broadcasts as each argument does."""
         missing = 2 - len(shape_of(calls[0].args[index]))
         values = [c.args[index] for c in calls]
         if missing:
@@ -186,7 +186,7 @@ def _is_bias(call: OpCall) -> bool:
 
 
 def _of_units(call: OpCall) -> bool:
-    """Whether a call is no bias, or one of the last axis, where the units are."""
+    """Whether a call is no `bias_add`, or one along the last axis, that of the units."""
     attrs: Any = call.attrs
     return not _is_bias(call) or attrs.axis in (-1, len(shape_of(call)) - 1)
 

@@ -1,4 +1,4 @@
-"""Take fused kernels apart again.
+"""Undo the fusion of operators into kernels.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -26,8 +26,8 @@ from passlab.transform.declare import EXACT, standard_pass
 class DefuseOps(FunctionPass):
     """Replace every call of a function literal by the body of the function: the inverse of FuseOps.
 
-    Parameters are compared by identity, not by name. A literal that is called in several places is copied for each.
-    Arguments that read or change state are bound by lets first, so that they are still computed once and in order.
+    Parameters are compared by identity, not by name. A literal that is called several times is copied for each call.
+    Arguments that read or change state are first bound by lets, so that they are still evaluated once and in order.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

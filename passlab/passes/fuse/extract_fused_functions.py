@@ -1,4 +1,4 @@
-"""Make a module of the fused kernels of a program, each once.
+"""Collect the fused kernels of a program in a module, each once.
 
 before:
     def @main(%x: Tensor[(2), float32]) { exp(add(%x, 1f)) }
@@ -24,8 +24,8 @@ from passlab.transform.registry import get_pass
 class ExtractFusedFunctions(ModulePass):
     """Return the primitive functions that SimplifyInference and FuseOps(3) leave, named by their hash.
 
-    Kernels that are fused already stay as they are. What is not a kernel is gone, `main` too; types stay defined. A
-    module of nothing but kernels is returned as it is. `relay.analysis.extract_fused_functions` gives the functions.
+    Existing kernels stay as they are. Everything but kernels and data types is removed, `main` too. A module that holds
+    nothing but kernels is returned as it is. `relay.analysis.extract_fused_functions` returns the functions.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:

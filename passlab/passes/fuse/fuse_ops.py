@@ -1,4 +1,4 @@
-"""Gather operators into kernels.
+"""Group operators into kernels.
 
 before:
     def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32], %b: Tensor[(4), float32]) {
@@ -39,13 +39,13 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class FuseOps(FunctionPass):
-    """Replace groups of operators by calls of function literals marked `Primitive=1`, each to become one kernel.
+    """Replace groups of operators by calls of function literals marked `Primitive=1`, each of them one future kernel.
 
-    `fuse_opt_level` is the level to fuse at: -1 takes that of the pass context, 0 leaves each operator alone in its
-    own function. Parameters are called p0, p1, ... in the order of first use. Scalar constants move inside;
-    with `relay.FuseOps.link_params` all constants do. Groups hold at most `relay.FuseOps.max_depth` nodes.
-    Arguments with effects keep their order: where there are such, parameters stand in the order of evaluation.
-    `annotation.stop_fusion` parts groups and disappears. A function that only reshapes is marked
+    `fuse_opt_level` is the level of fusion: -1 takes the level of the pass context, 0 puts each operator alone into a
+    function. Parameters are called p0, p1, ... in the order of first use; if several arguments have effects, parameters
+    follow the order of evaluation, so that effects keep theirs. Scalar constants move inside; with
+    `relay.FuseOps.link_params` all constants do. A group has at most `relay.FuseOps.max_depth` nodes.
+    `annotation.stop_fusion` separates groups and disappears. A function that only reshapes is marked
     `relay.reshape_only=1`. Existing primitive functions stay as they are.
     """
 
@@ -62,18 +62,18 @@ class FuseOps(FunctionPass):
 
 
 def _is_fused(node: Expr) -> bool:
-    """Whether a node is a function that fusion made: a kernel (Primitive=1), or one without calls (Primitive=0)."""
+    """Whether a node is a function created by fusion: a kernel (Primitive=1), or one without calls (Primitive=0)."""
     return type(node) is Function and "Primitive" in node.attrs
 
 
 class _Kernel:
-    """A group under construction: its parameters and the arguments they stand for."""
+    """A group under construction: its parameters and their arguments."""
 
     __slots__ = ("params", "reshapes", "calls", "originals")
 
     def __init__(self) -> None:
         self.params: dict[Expr, Var] = {}
-        self.originals: dict[Expr, Expr] = {}  # what each argument was before fusion
+        self.originals: dict[Expr, Expr] = {}  # each argument before fusion
         self.reshapes = True
         self.calls = False
 
@@ -87,7 +87,7 @@ class _Kernel:
 
 
 class _Fuser:
-    """Builds the fused program from the groups, parts first."""
+    """Builds the fused program from the groups, arguments before users."""
 
     def __init__(self, graph: FusionGraph, groups: FusionGroups, link: bool, is_movable: Movability) -> None:
         self.graph = graph
@@ -148,7 +148,7 @@ class _Fuser:
         return self.kernels.setdefault(self._root(node), _Kernel())
 
     def _inside(self, node: Expr, args: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return the arguments as seen in the kernel: its own nodes, and parameters for all others."""
+        """Return the arguments inside the kernel: nodes of the kernel itself, and parameters for all others."""
         root, kernel = self._root(node), self._kernel(node)
         inside: list[Expr] = []
         for arg in args:
@@ -166,10 +166,10 @@ class _Fuser:
         return Call(function, args)
 
     def _in_order(self, kernel: _Kernel, body: Expr) -> tuple[Expr, ...]:
-        """Return the arguments in the order of first use, or in that of evaluation where several have effects.
+        """Return the arguments in the order of first use, or of evaluation if several have effects.
 
-        What is evaluated first is what the body asks for first, not what is complete first: one argument may be a part
-        of another, after something that the other does.
+        Arguments are ordered by when their evaluation starts, not by when it ends: one argument may be a part of
+        another, after an effect of the latter.
         """
         args = tuple(kernel.params)
         if sum(not self.is_movable(kernel.originals[arg]) for arg in args) < 2:

@@ -1,8 +1,8 @@
-"""Combining parallel branches: several calls of one operator on the same input, done by one call.
+"""Combining parallel branches: several calls of one operator on the same input become one call.
 
-Each branch is such a call and the elementwise and broadcasting operators that follow it one by one. What a combined
-call looks like is the business of a `Combiner`; finding branches, checking that they are independent, and putting the
-results in place is done here. Knows nothing of passes.
+A branch is such a call and the chain of elementwise and broadcasting operators after it. A `Combiner` knows how the
+calls are combined; this module finds branches, checks that they are independent, and inserts the results. Knows nothing
+of passes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Branch = list[OpCall]
 
 
 class Combiner:
-    """How calls of `op_name` and what follows them are combined. All branches of a group have the same first input."""
+    """Combines calls of `op_name` and the operators after them. All branches of a group have the same first input."""
 
     op_name = ""
 
@@ -36,32 +36,32 @@ class Combiner:
         raise NotImplementedError
 
     def combine(self, calls: Sequence[OpCall]) -> Expr:
-        """Return the call that does the work of all."""
+        """Return the call that replaces all of `calls`."""
         raise NotImplementedError
 
     def fits(self, calls: Sequence[OpCall], parent: int, index: int) -> bool:
-        """Whether argument `index` of the calls that follow can be joined; argument `parent` is the branch itself."""
+        """Whether argument `index` of the following calls can be joined; argument `parent` is the branch itself."""
         raise NotImplementedError
 
     def join_argument(self, calls: Sequence[OpCall], parent: int, index: int) -> Expr:
-        """Return argument `index` of the calls that follow, joined."""
+        """Return argument `index` of the following calls, joined."""
         raise NotImplementedError
 
     def may_reshape(self, call: OpCall) -> bool:
-        """Whether a following operator of one operand, which gives it another shape, can be done on all at once."""
+        """Whether a following operator of one operand that changes its shape can be combined."""
         return False
 
     def follow(self, call: OpCall, args: Sequence[Expr]) -> Expr:
-        """Return a following operator on the joined operands."""
+        """Return a following operator applied to the joined operands."""
         return Call(call.op, args, call.attrs)
 
     def parts(self, whole: Expr, calls: Sequence[OpCall]) -> Iterable[Expr]:
-        """Return for each branch its part of the combined result; `calls` are the last calls that were combined."""
+        """Return the part of the combined result that belongs to each branch; `calls` are the last calls combined."""
         raise NotImplementedError
 
 
 def is_static(expr: Expr) -> bool:
-    """Whether an expression is a tensor of known shape."""
+    """Whether the type of an expression is a tensor of known shape."""
     ty = expr.checked_type_
     return type(ty) is TensorType and not ty.dynamic
 
@@ -72,7 +72,7 @@ def joined_along(values: Sequence[Expr], axis: int) -> Expr:
 
 
 def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr]:
-    """Return consecutive slices of a tensor along `axis`; `rank` axes are named in the attributes."""
+    """Return consecutive slices of a tensor along `axis`; the slicing attributes list `rank` axes."""
     result: list[Expr] = []
     start = 0
     for size in sizes:
@@ -84,9 +84,10 @@ def slices(whole: Expr, rank: int, axis: int, sizes: Iterable[int]) -> list[Expr
 
 
 def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_branches: int) -> Function:
-    """Return the function with groups of at least `min_branches` parallel branches combined; itself if none is.
+    """Return the function with groups of at least `min_branches` branches combined; itself if there is none.
 
-    What the branches take is computed before the first of them then, so they may not read or change state; `mod` tells.
+    The inputs of all branches are then evaluated before the first branch, so they may neither read nor change state;
+    `mod` decides the purity of calls.
     """
     order = post_order(func)
     is_movable = Movability(mod)
@@ -111,7 +112,7 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
 
 
 class _Program:
-    """Who uses each node of a function, and where it stands."""
+    """The users and the position of each node of a function."""
 
     def __init__(self, func: Function, order: list[Expr], is_movable: Movability) -> None:
         self.users: dict[Expr, list[Expr]] = {}
@@ -122,7 +123,7 @@ class _Program:
         self.is_movable = is_movable
 
     def groups(self, candidates: list[OpCall], combiner: Combiner) -> list[list[Branch]]:
-        """Return groups of branches, their first steps. All of a group stand in one scope, so they see the same."""
+        """Return groups of branches, as their first calls. The branches of a group are in one scope."""
         by_input: dict[tuple[Expr, Any], list[list[Branch]]] = {}
         for call in candidates:
             groups = by_input.setdefault((call.args[0], self.scopes[call]), [])
@@ -134,9 +135,9 @@ class _Program:
         return [g for groups in by_input.values() for g in groups]
 
     def after(self, branch: Branch) -> Call | None:
-        """Return the elementwise or broadcasting call that follows a branch, its only user; None where none does.
+        """Return the elementwise or broadcasting call that is the only user of a branch, or None.
 
-        It is asked for as far as all branches of a group go on alike: many may end in one long tail.
+        It is computed on demand, while all branches of a group continue alike: many branches may end in one long tail.
         """
         call = branch[-1]
         if len(self.users.get(call, ())) != 1:
@@ -150,13 +151,13 @@ class _Program:
 
 
 def _independent(group: list[Branch], steps: int) -> bool:
-    """Whether the first steps of the branches take nothing, but for the way down each, that comes from one of them."""
+    """Whether no branch depends on the first call of another, except through its own chain."""
     group = [branch[:steps] for branch in group]
     members = {call for branch in group for call in branch}
     stack = [a for branch in group for i, c in enumerate(branch) for a in c.args if not i or a is not branch[i - 1]]
     if all(not CHILDREN[type(a)](a) or a is group[0][0].args[0] for a in stack):
         return True
-    seen: set[Expr] = {group[0][0].args[0]}  # what all share cannot come from one of them
+    seen: set[Expr] = {group[0][0].args[0]}  # the shared input cannot depend on a branch
     while stack:
         node = stack.pop()
         if node in members:
@@ -168,7 +169,7 @@ def _independent(group: list[Branch], steps: int) -> bool:
 
 
 def _combine(group: list[Branch], combiner: Combiner, program: _Program) -> dict[Expr, Expr]:
-    """Return what stands for the last call of each branch that could be combined."""
+    """Return the replacement of the last combined call of each branch."""
     whole = combiner.combine([branch[0] for branch in group])
     last = 0
     while all(following := [program.after(branch) for branch in group]):
@@ -198,7 +199,7 @@ def _same_step(group: list[Branch], level: int, parent: int, combiner: Combiner)
     if not others and _reshapes(first) and not combiner.may_reshape(first):
         return False
     if others and any(_reshapes(call) for call in group[0][1:level]):
-        return False  # the axes of the operands are then no longer those of the branch
+        return False  # the operands would no longer have the axes of the branch
     return all(is_static(c.args[i]) for c in calls for i in others) and all(
         combiner.fits(calls, parent, i) for i in others
     )
@@ -209,7 +210,7 @@ def _reshapes(call: OpCall) -> bool:
 
 
 def _substitute_parts(root: Function, mapping: dict[Expr, Expr], name: str) -> Function | None:
-    """Return the program with nodes replaced, inside the replacements too; None if something came to use itself."""
+    """Return the program with nodes replaced, inside the replacements too; None if that would create a cycle."""
     result: dict[Expr, Expr] = {}
     begun: set[Expr] = set()
 
@@ -239,7 +240,7 @@ def _substitute_parts(root: Function, mapping: dict[Expr, Expr], name: str) -> F
 
 
 def _one_by_one(root: Function, steps: list[dict[Expr, Expr]], name: str) -> Function:
-    """Return the program with those groups combined that do not need each other's results."""
+    """Combine the groups one by one, skipping those that depend on each other's results."""
     taken: dict[Expr, Expr] = {}
     best = root
     for step in steps:

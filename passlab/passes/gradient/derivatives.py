@@ -1,4 +1,4 @@
-"""`gradient`: from a function to the function that also returns its derivatives. Not a pass, but made for pipelines."""
+"""`gradient` turns a function into one that also returns its derivatives. It is no pass, but prepares pipelines."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from passlab.passes.gradient.reverse_mode import ReverseMode, normal, obstacles
 
 
 def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
-    """Return a function from the same arguments to (value, (derivative by each argument, ...)).
+    """Return a function from the same arguments to (value, (derivative with respect to each argument, ...)).
 
-    `expr` is a function of tensors, not generic, or a global name of `mod`. It may hold closures, branches, data,
+    `expr` is a non-generic function of tensors, or a global name of `mod`. It may hold closures, branches, data,
     references and recursion; each operator needs a gradient. The derivative is that of the sum of the first tensor of
     the result. Functions of `mod` that it calls are added to `mod` with derivatives, as `NAME_grad`. The result is
-    untyped; PartialEvaluate and DeadCodeElimination make plain code of it. `annotation.checkpoint` changes nothing:
-    what it marks is kept, not computed again.
+    untyped; PartialEvaluate and DeadCodeElimination simplify it to plain code. `annotation.checkpoint` has no effect:
+    checkpointed values are kept, not recomputed.
 
     `mode="first_order"` is FirstOrderGradient on the function alone, which follows no calls of `mod`, and deprecated.
     Raises `PassTypeError` for what is no function, `PassValueError` for other modes, `DiagnosticError` naming all that

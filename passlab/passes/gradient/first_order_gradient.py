@@ -1,4 +1,4 @@
-"""Turn a function into one that also returns its derivatives: reverse mode, for pure dataflow.
+"""Reverse-mode derivatives of pure dataflow functions.
 
 before:
     def @main(%x: float32) -> float32 { exp(%x) }
@@ -38,8 +38,8 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
 
 _log = logging.getLogger("passlab.FirstOrderGradient")
-# Relay binds the derivative of a tuple anew after each projection of it, and so do we. A tuple of more fields is bound
-# once, when all projections are done: their programs would grow with the square of the fields.
+# Like Relay, bind the derivative of a tuple again after each of its projections. The derivative of a wider tuple is
+# bound once, after all projections: the program would otherwise grow quadratically in the fields.
 WIDE = 16
 _ALLOWED = (Var, Constant, Tuple, TupleGetItem, Call, Op)
 
@@ -48,9 +48,9 @@ _ALLOWED = (Var, Constant, Tuple, TupleGetItem, Call, Op)
 class FirstOrderGradient(ModulePass):
     """Replace each function f by one that returns (f(args), (derivative by each argument, ...)).
 
-    Everything the function returns is summed up, as it were: all outputs are seeded with ones. Only variables,
-    constants, tuples, projections, operators and calls of function literals; each operator needs a gradient, and no
-    function may be generic: `DiagnosticError` otherwise, naming all that is missing. Needs types.
+    All outputs are seeded with ones: the derivative is that of the sum of all elements of the result. Supported are
+    variables, constants, tuples, projections, and calls of operators and function literals. Raises `DiagnosticError`,
+    which lists everything missing, if an operator has no gradient or a function is generic. Needs types.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -67,7 +67,7 @@ def first_order_gradient(name: str, function: Function) -> Function:
 class _Tensor:
     """A value of the program: the variable it is bound to, and its derivative so far.
 
-    While projections add to the derivative of a wide tuple it is `fields`.
+    The derivative of a wide tuple is kept in `fields` while projections add to it.
     """
 
     __slots__ = ("forward", "reverse", "type", "fields")
@@ -188,7 +188,7 @@ class _Gradient:
             self._derivative(whole)
 
     def _derivative(self, tensor: _Tensor) -> Expr:
-        """Return the derivative of a value so far, as one expression."""
+        """Return the accumulated derivative of a value as one expression."""
         if tensor.fields is not None:
             tensor.reverse, tensor.fields = self._bind(Tuple(tensor.fields), tensor.type), None
         return tensor.reverse
@@ -205,7 +205,7 @@ class _Gradient:
 
 
 def _fill(like: Expr, ty: Type, op: str) -> Expr:
-    """Return zeros or ones of a type: of a tensor like another, of a tuple by shape."""
+    """Return zeros or ones of a type: `zeros_like` for a tensor, field by field for a tuple."""
     if type(ty) is TensorType:
         return make(f"{op}_like", like)
     return fieldwise([], [ty], lambda values, types: _by_shape(types[0], op))

@@ -1,4 +1,4 @@
-"""Do not compute zeros and ones that are only added and multiplied.
+"""Avoid computing zeros and ones that are only added and multiplied.
 
 before:
     def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { multiply(exp(%x), ones_like(%x)) }
@@ -52,12 +52,13 @@ from passlab.transform.declare import FINITE, standard_pass
 
 @standard_pass(opt_level=2, required=("InferType",), promise=FINITE)
 class LazyGradientInit(FunctionPass):
-    """Put every tensor of a function into a `GradCell`, which may stand for zeros or ones: for what gradients make.
+    """Wrap the tensors of a function in `GradCell`s, which represent zeros and ones symbolically: for code of
+    gradients.
 
-    Sums and products of cells leave zeros and ones out; other operators take tensors out of their cells and put the
-    result into one. Parameters are put into cells, results taken out. Brings `gradient.rly` of the standard library in.
-    A zero times infinity or NaN is zero then. Functions without zeros and ones stay as they are (Relay puts them into
-    cells, too); so do generic ones, and those with data, matches, or global functions as values.
+    Sums and products of cells skip zeros and ones; other operators unwrap their arguments and wrap their result.
+    Parameters are wrapped, results unwrapped. Imports `gradient.rly` of the standard library. Zero times infinity or
+    NaN becomes zero. Functions without zeros and ones stay as they are (Relay wraps them, too); so do generic
+    functions, and those with data, matches, or global functions as values.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

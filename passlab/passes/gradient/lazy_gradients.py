@@ -1,7 +1,7 @@
-"""Programs on gradients that are not computed before they are needed: every tensor in a `GradCell` of the library.
+"""Lazy evaluation of gradients: every tensor is wrapped in a `GradCell` of the standard library.
 
-A cell holds a tensor, or a function that makes ones or zeros. Sums and products of cells leave out zeros and ones; all
-other operators take tensors out of their cells and put the result into one. Knows nothing of passes.
+A cell holds a tensor, or a function that creates ones or zeros. Sums and products of cells skip zeros and ones; all
+other operators unwrap their arguments and wrap their result. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NEEDS = ("FromGradCell", "AddGradCell", "MultiplyGradCell")
 def lazily_filled(function: Function, mod: IRModule) -> Function:
     """Return a typed function in which zeros and ones stay symbolic while they are added and multiplied.
 
-    Parameters and results are what they were. The function itself is returned where there are no zeros or ones, or
-    where there is more than tensors, tuples, references, closures and branches. What is needed of the library is added
-    to `mod`. Raises `DiagnosticError` when its names stand for something else there.
+    The types of parameters and results stay. The function itself is returned if it has no zeros or ones, or uses more
+    than tensors, tuples, references, closures and branches. Library definitions that are needed are added to `mod`.
+    Raises `DiagnosticError` if `mod` defines their names differently.
     """
     order = post_order(function.body, enter=_enter)
     fills = any(is_op_call(n) and n.op.name in _FILLS for n in order)
@@ -48,7 +48,7 @@ def _is_plain(ty: Type) -> bool:
 
 
 def _fits(function: Function, order: list[Expr]) -> bool:
-    """Whether the program holds nothing but what cells can take the place of."""
+    """Whether all nodes of the program can work on cells."""
     called = {n.op for n in order if type(n) is Call}
     values = {kid for n in order for kid in _values(n)}
     for node in order:
@@ -60,12 +60,12 @@ def _fits(function: Function, order: list[Expr]) -> bool:
         if direct and not _is_plain_function(node.checked_type):
             return False
         if is_op_call(node) and not all(_is_plain(e.checked_type) for e in (node, *node.args)):
-            return False  # a mark on a reference
+            return False  # an annotation of a reference
     return all(_is_plain(p.checked_type) for p in function.params) and _is_plain(function.body.checked_type)
 
 
 def _values(node: Expr) -> tuple[Expr, ...]:
-    """Return the parts of a node but for the callee of a call."""
+    """Return the children of a node except the callee of a call."""
     return node.args if type(node) is Call else children(node)
 
 
@@ -81,8 +81,10 @@ def _bring_library(mod: IRModule) -> None:
         return
     names = [c.name_hint for c in data.constructors] if data is not None else []
     if names != ["Raw", "One", "Zero"] or len(taken) < len(_NEEDS):
-        what = "the module defines GradCell, or functions of its library, itself"
-        raise DiagnosticError(Diagnostic(what, hint="rename them: `import_from_std` brings those of gradient.rly"))
+        what = "the module has its own definition of GradCell or of functions of its library"
+        raise DiagnosticError(
+            Diagnostic(what, hint="rename them: `import_from_std` imports the definitions of gradient.rly")
+        )
 
 
 class _Cells:
@@ -94,10 +96,10 @@ class _Cells:
         self._make = {c.name_hint: c for c in data.constructors}
         self._library = {name: mod.get_global_var(name) for name in _NEEDS}
         self._now: dict[Expr, Expr] = {}
-        self._out: dict[Expr, Expr] = {}  # tensors and tuples of them taken out of their cells
+        self._out: dict[Expr, Expr] = {}  # unwrapped tensors, and tuples of them
 
     def wrap(self, function: Function, order: list[Expr]) -> Function:
-        """Return the function on tensors around the one on cells."""
+        """Return a function on tensors that calls the one on cells."""
         inputs = [(self._var(p), self._in(p, p.checked_type)) for p in function.params]
         for node in order:
             output = self._node(node)
@@ -122,16 +124,16 @@ class _Cells:
 
     # ------------------------------------------------------------ into cells and out of them
     def _in(self, value: Expr, ty: Type) -> Expr:
-        """Return a value of tensors in cells."""
+        """Return a value of tensors wrapped in cells."""
         return fieldwise([value], [ty], lambda v, t: Call(self._make["Raw"], v, None, t), part=TupleGetItem)
 
     def _taken(self, value: Expr, ty: Type) -> Expr:
-        """Return a value in cells as one of tensors."""
+        """Return a value in cells unwrapped to tensors."""
         read = self._library["FromGradCell"]
         return fieldwise([value], [ty], lambda v, t: Call(read, v, None, t), part=TupleGetItem)
 
     def _tensors(self, node: Expr) -> Expr:
-        """Return an argument as it is taken out of its cells, once."""
+        """Return the unwrapped form of an argument, created once."""
         if node not in self._out:
             result = node if type(node) is Constant else self._taken(self._new(node), node.checked_type)
             self._out[node] = result
@@ -175,7 +177,7 @@ class _Cells:
         return Call(self._new(callee), [*map(self._new, call.args)], call.attrs, call.type_args, call.span)
 
     def _fill(self, call: Call, constructor: Constructor, ty: Type) -> Expr:
-        """Return a cell of zeros or ones. What they are like is computed once, and before."""
+        """Return a cell of zeros or ones. The tensor whose shape they take is evaluated once, before."""
         before = [(Var("like", self._convert_type(a.checked_type)), a) for a in call.args]
         like = [self._taken(var, a.checked_type) for var, a in before]
         cell = Call(constructor, [Function((), call.with_fields(args=tuple(like)), ty)], None, [ty], call.span)

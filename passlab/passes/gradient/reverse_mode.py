@@ -1,8 +1,8 @@
-"""Derivatives of any function: reverse mode with references, through closures, branches, data and recursion.
+"""Reverse-mode derivatives of any function, with references, through closures, branches, data and recursion.
 
-Each tensor becomes a pair of the tensor and a reference to its derivative so far. Each operator also puts one more step
-in front of the backward run: `bp`, a reference to a function that takes all the steps, the latest first; functions are
-handed the `bp` of their caller. Knows nothing of passes.
+Each tensor becomes a pair of the tensor and a reference to its accumulated derivative. Each operator prepends one step
+to the backward run: `bp` is a reference to a function that executes all steps, the latest first; callers pass their
+`bp` to the functions they call. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ STEPS = RefType(FuncType((), _NOTHING))  # the type of `bp`
 
 
 def normal(function: Function) -> Function:
-    """Return a function in A-normal form, from which derivatives are made."""
+    """Return a function in A-normal form, the input of the derivation."""
     if in_normal_form(function) and all(map(is_atom, _arguments(function))):
         return function
     return bind_in_scopes(function, lambda node, plan: True, flatten=True)
@@ -53,7 +53,7 @@ def _arguments(function: Function) -> Iterator[Expr]:
 
 
 def obstacles(name: str, function: Function) -> list[Diagnostic]:
-    """Return why a function in A-normal form has no derivative, if it has none."""
+    """Return the reasons why a function in A-normal form has no derivative, empty if it has one."""
     result = []
     for node in post_order(function.body):
         if type(node) is Function and node.is_primitive:
@@ -72,7 +72,7 @@ def obstacles(name: str, function: Function) -> list[Diagnostic]:
 
 
 def without_gradient(op: Op, span: Span | None) -> Diagnostic:
-    """Return what is said of an operator that cannot be differentiated: why not."""
+    """Return a diagnostic that says why an operator cannot be differentiated."""
     return Diagnostic(f"the operator `{op}` has no gradient", span, hint=op.spec.no_gradient or None)
 
 
@@ -87,7 +87,7 @@ def _constructor_obstacles(constructor: Constructor, node: Expr, called: bool) -
 
 
 def reversed_type(ty: Any) -> Any:
-    """Return the type that values of `ty` (or None) have in the function that computes derivatives."""
+    """Return the type that values of `ty` (or None) have in the derived function."""
     if ty is None:
         return None
     memo: dict[Type, Type] = {}
@@ -109,7 +109,7 @@ class Lets:
         self._bound: list[tuple[Var, Expr]] = []
 
     def push(self, value: Expr, ty: Type | None = None) -> Var:
-        """Bind a value to a new variable; `ty`, when given, is its type."""
+        """Bind a value to a new variable of type `ty`, if given."""
         var = Var(f"x_{len(self._bound)}", ty)
         if ty is not None:
             set_checked_type(var, ty)
@@ -117,7 +117,7 @@ class Lets:
         return var
 
     def bind(self, var: Var, value: Expr) -> None:
-        """Bind a value to a variable; what was bound last and is the value itself, is bound to it instead."""
+        """Bind a value to a variable; if the value is the variable bound last, rename that binding instead."""
         if self._bound and self._bound[-1][0] is value:
             value = self._bound.pop()[1]
         self._bound.append((var, value))
@@ -127,7 +127,7 @@ class Lets:
         return make_lets(self._bound, body)
 
     def flat(self, expr: Expr, table: dict[Expr, Expr]) -> Expr:
-        """Bind all parts of an expression of operators and tuples, but for those that are `table`; return its atom."""
+        """Bind all parts of an expression of operators and tuples, except those in `table`; return its atom."""
         now = dict(table)
         for node in post_order(expr, enter=lambda e: e not in table):
             if node not in table and not is_atom(node):
@@ -135,9 +135,9 @@ class Lets:
         return now.get(expr, expr)
 
     def each(self, values: Sequence[Expr], ty: Type, leaf: Callable[..., Expr], typed: bool = False) -> Expr:
-        """Return what `leaf(*values)` makes of the tensors of some values of one type, bound tuple by tuple.
+        """Apply `leaf` to the corresponding tensors of several values of one type; bind the result tuple by tuple.
 
-        `typed` says that these are of that type, too.
+        `typed` says that the results have that type, too.
         """
         result = fieldwise(
             values,
@@ -159,11 +159,11 @@ class Lets:
         return self.each([pair], ty, lambda p: TupleGetItem(p, 0), typed=True)
 
     def derivative(self, pair: Expr, ty: Type) -> Expr:
-        """Return the derivatives of a value so far."""
+        """Return the accumulated derivatives of a value."""
         return self.each([pair], ty, lambda p: RefRead(self.push(TupleGetItem(p, 1))), typed=True)
 
     def with_derivative(self, value: Expr, ty: Type) -> Expr:
-        """Return a value with derivatives of zero."""
+        """Pair a value with derivatives of zero."""
         return self.each([value], ty, lambda v: Tuple([v, self.push(RefCreate(self.push(make("zeros_like", v))))]))
 
     def add_to(self, pair: Expr, part: Expr, ty: Type) -> None:
@@ -176,7 +176,7 @@ class Lets:
 
 
 class ReverseMode:
-    """Makes functions that keep derivatives. `renamed` says what global functions are called then."""
+    """Derives functions. `renamed` maps global functions to the names of their derived forms."""
 
     def __init__(self, renamed: Mapping[str, GlobalVar]) -> None:
         self._renamed = renamed
@@ -184,13 +184,15 @@ class ReverseMode:
         self._steps: dict[Function, Var] = {}  # the `bp` of each function literal
 
     def of_global(self, function: Function) -> Function:
-        """Return a typed global function in A-normal form as one on values with derivatives, and `bp`."""
+        """Return the derived form of a typed global function in A-normal form; it takes `bp`, too."""
         self._steps[function] = Var("bp", STEPS)
         self._inner_bodies(function.body, self._steps[function], itself=True)
         return self._function(function)
 
     def of_entry(self, function: Function) -> Function:
-        """Return a typed function of tensors in A-normal form as one that returns (value, derivatives)."""
+        """Return the derived form of a typed function of tensors in A-normal form, which returns (value,
+        derivatives).
+        """
         ty = function.body.checked_type
         lets = Lets()
         steps = Var("bp", STEPS)
@@ -207,7 +209,7 @@ class ReverseMode:
         return Function(function.params, body, types, (), function.attrs, function.span)
 
     def _seed(self, result: Expr, ty: Type, lets: Lets) -> None:
-        """The derivative of the first tensor of the result by itself is one."""
+        """Set the derivative of the first tensor of the result to ones."""
         while isinstance(ty, TupleType) and ty.fields:
             result, ty = lets.push(TupleGetItem(result, 0)), ty.fields[0]
         cell = lets.push(TupleGetItem(result, 1))
@@ -215,7 +217,7 @@ class ReverseMode:
 
     # ------------------------------------------------------------ bodies
     def _inner_bodies(self, body: Expr, steps: Var, itself: bool) -> None:
-        """Make the bodies of functions, branches and arms inside a body, and itself if it is wanted."""
+        """Derive the bodies of functions, branches and arms inside a body, and with `itself` the body."""
         order = [(body, steps)]
         for at, under in order:
             for let in let_chain(at)[0]:
@@ -232,7 +234,7 @@ class ReverseMode:
                 self._made[at] = lets.over(result)
 
     def _chain(self, body: Expr, steps: Var, lets: Lets) -> Expr:
-        """Bind what the lets of a body bind, and return the atom it ends in."""
+        """Bind the derived lets of a body, and return the atom it ends in."""
         bindings, last = let_chain(body)
         for let in bindings:
             var: Any = self._new(let.var)
@@ -250,7 +252,7 @@ class ReverseMode:
         return self._renamed[node.name_hint] if isinstance(node, GlobalVar) else node
 
     def _value(self, node: Expr, steps: Var, lets: Lets) -> Expr:
-        """Return what is bound in the place of a bound value."""
+        """Return the derived form of a bound value."""
         if isinstance(node, Call):
             return self._call(node, steps, lets)
         if isinstance(node, Function):
@@ -285,7 +287,7 @@ class ReverseMode:
         return output
 
     def _step(self, again: OpCall, result: Var, expr: Expr, args: list[Expr], before: Expr) -> Expr:
-        """Return what the backward run does for one operator, and then all that was to do before."""
+        """Return the backward step of one operator, followed by all earlier steps."""
         lets = Lets()
         so_far = lets.derivative(expr, again.checked_type)
         assert again.op.spec.gradient is not None

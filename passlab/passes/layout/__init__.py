@@ -1,1 +1,1 @@
-"""Passes that change how tensors lie in memory, and legalize operators."""
+"""Passes that change the memory layout of tensors, and legalize operators."""

@@ -1,4 +1,4 @@
-"""Let a target put calls in other layouts in the place of calls of operators, and bring everything around along.
+"""Let a target replace calls by calls in other layouts, and adapt everything around them.
 
 keep:
     def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 3, 3), float32]) {
@@ -23,14 +23,14 @@ _HOOK = "FTVMAlterOpLayout"
 
 @standard_pass(opt_level=3, required=("InferType",), promise=None)
 class AlterOpLayout(FunctionPass):
-    """Ask what is registered for each operator for a call to put in its place, with its data in another layout.
+    """Replace each call by the result of the function registered for its operator, which may choose another layout.
 
     Functions are registered with `relay.op.register_alter_op_layout("nn.conv2d")`. Each gets (attrs, args, types,
-    out_type) and returns an expression, or None for no change. Of a call that names layouts, as the one in whose place
-    it stands, the arguments taken over are brought into those layouts, each once, and what uses the result goes along
-    or gets it back, as in ConvertLayout. Arguments that the function made itself stand as it made them; so does, with
-    the layouts of before, an expression of another kind. Where a tensor does not fit the layout, nothing changes.
-    `PassError` for what is of another type. Without registered functions nothing changes.
+    out_type) and returns an expression, or None for no change. If the returned call and the original one both name
+    layouts, the arguments they share are transformed to the new layouts, each once, and users of the result adapt or
+    get it transformed back, as in ConvertLayout. Arguments that the function created stay as they are, and so does a
+    result that is not such a call. Where the size of a tensor does not fit the layout, nothing changes. Raises
+    `PassError` if the result has another type. Does nothing if no functions are registered.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

@@ -1,4 +1,4 @@
-"""Bring convolutions, and what stands between them, into another data layout.
+"""Convert convolutions, and the operators between them, to another data layout.
 
 before: desired_layouts={"nn.conv2d": ["NHWC", "default"]}
     def @main(%x: Tensor[(1, 4, 8, 8), float32], %w: Tensor[(4, 4, 3, 3), float32], %b: Tensor[(4), float32]) {
@@ -62,29 +62,29 @@ from passlab.transform.numeric_contract import Rounds
 
 _log = logging.getLogger("passlab.ConvertLayout")
 
-_IN_BLOCKS = "nn.contrib_conv2d_NCHWc"  # what this pass makes of nn.conv2d
+_IN_BLOCKS = "nn.contrib_conv2d_NCHWc"  # the operator that this pass replaces nn.conv2d by, for blocked layouts
 _HOOK = "FTVMConvertOpLayout"
 _PACKED = re.compile(r"NCHW(\d+)c\Z")
 
 
-# In another layout the products of a convolution are added in another order. That moves a result by up to three units
-# in the last place of the sum of the *magnitudes* of the products, however many there are (measured to 4,608). Where
+# Another layout changes the order in which a convolution adds its products. That moves a result by up to three units in
+# the last place of the sum of the *magnitudes* of the products, for any number of products (measured to 4,608). Where
 # they cancel, this is many units of the result: 3,456 as validation counts, from 1/1024 of the largest element up.
 _SUMS_REORDERED = Rounds(8192)
 
 
 @standard_pass(opt_level=3, required=("InferType", "CanonicalizeOps"), promise=_SUMS_REORDERED)
 class ConvertLayout(FunctionPass):
-    """Do the operators named in `desired_layouts` in the layouts given there: of the data, then of the weight.
+    """Convert the operators named in `desired_layouts` to the layouts listed there: of the data, then of the weight.
 
-    The layout of a weight may be "default", that which usually goes with the one of the data. Pooling and resizing
-    take one layout. Operators in between go along, others get their data back in the layout they were written for,
-    by `layout_transform`; fold those of weights away with FoldConstant. Sums may be added up in another order. Which
-    convolutions to leave out is said by `with LayoutConfig(skip_layers=[0]):`; convolutions that are not listed are
-    named by a warning in the log. What users register by `relay.op.register_convert_op_layout` for an operator comes
-    before what is known here. An operator without layouts of its own may be named, to no effect.
+    The layout of a weight may be "default": the usual one for the layout of the data. Pooling and resizing take one
+    layout. Operators in between adapt; others get their data back in the original layout by `layout_transform`.
+    FoldConstant folds the transforms of weights. Sums may be added in another order. `with
+    LayoutConfig(skip_layers=[0]):` says which convolutions to skip; convolutions that are not listed are named in a
+    warning in the log. Functions that users register by `relay.op.register_convert_op_layout` take precedence over the
+    built-in rules. An operator without layouts may be named, without effect.
 
-    Raises `PassValueError` for operators and layouts that are none.
+    Raises `PassValueError` for unknown operators and invalid layouts.
     """
 
     desired_layouts: Mapping[str, Sequence[str]]
@@ -110,12 +110,12 @@ class ConvertLayout(FunctionPass):
         return result
 
     def _hook(self, call: OpCall) -> Any:
-        """Return the function registered for an operator that is listed, if there is one."""
+        """Return the function registered for a listed operator, or None."""
         op: Any = call.op
         return op.spec.extra.get(_HOOK) if op.name in self.desired_layouts else None
 
     def _replace(self, call: OpCall, args: list[Expr]) -> Any:
-        """Return what the function registered for an operator makes of a call."""
+        """Return the replacement that the registered function returns for a call."""
         hook, name = self._hook(call), call.op.name
         if hook is None or (_is_convolution(call) and LayoutConfig.skips()):
             return None
@@ -153,7 +153,7 @@ def _has_hook(name: str) -> bool:
 
 
 def _kernel(call: OpCall, data: str) -> str:
-    """Return the layout of the weight that goes with one of the data."""
+    """Return the default layout of the weight for a layout of the data."""
     name: str = call.op.name
     attrs: Any = call.attrs
     if name.endswith("conv2d") and data == "NHWC" and _is_depthwise(call):
@@ -165,7 +165,7 @@ def _kernel(call: OpCall, data: str) -> str:
     assert isinstance(rule, TwoLayouts)
     kernel = rule.weights.get(data)
     if kernel is None:
-        what = f"there is no default layout of the weight of {name} for data in {data}"
+        what = f"the weight of {name} has no default layout for data in {data}"
         raise PassValueError(Diagnostic(what, call.span, hint="give it in desired_layouts"))
     return kernel
 

@@ -1,4 +1,4 @@
-"""`LayoutConfig`: which convolutions a block of code leaves in their layout."""
+"""`LayoutConfig` selects convolutions that keep their layout within a block of code."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _current: ContextVar[LayoutConfig | None] = ContextVar("passlab_layout_config", 
 
 
 class LayoutConfig:
-    """Within `with LayoutConfig(skip_layers=[0]):`, ConvertLayout leaves out the convolutions of these numbers.
+    """Within `with LayoutConfig(skip_layers=[0]):`, ConvertLayout skips the convolutions with these numbers.
 
-    They are counted from 0, in the order in which a program computes them, over the whole block.
+    Convolutions are counted from 0, in program order, over the whole block.
     """
 
     def __init__(self, skip_layers: Iterable[int] = ()) -> None:
@@ -30,7 +30,7 @@ class LayoutConfig:
 
     @staticmethod
     def skips() -> bool:
-        """Count one convolution; answer whether the block of code around leaves it out."""
+        """Count one convolution; return whether the enclosing block skips it."""
         config = _current.get()
         if config is None:
             return False

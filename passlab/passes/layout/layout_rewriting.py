@@ -1,7 +1,7 @@
-"""Bringing convolutions into other layouts, and everything around them along: the engine of layout passes.
+"""Converting convolutions, and everything around them, to other layouts: the engine of the layout passes.
 
-Where an operator cannot go along, `layout_transform` restores the layout it was written for. Each value is transformed
-once to each layout. Knows nothing of passes.
+Where an operator cannot adapt, `layout_transform` restores its original layout. Each value is transformed once to each
+layout. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Replace = Callable[[OpCall, list[Expr]], Any]
 
 
 def in_other_layouts(function: Function, convert: Convert, replace: Replace | None = None) -> Function:
-    """Return a typed function with calls brought into other layouts; the same object when none is.
+    """Return a typed function with calls converted to other layouts; the same object if none is.
 
-    `convert(call)` answers for calls of operators that name layouts: the attributes, with other layouts, that the call
-    is to have, or None. `replace(call, args)` is asked before, for any operator: an expression to stand for the call on
-    arguments that are as they were written, or None. If that is a call, and both name layouts, arguments that it takes
-    over are brought into those it names, and its result is in them. Raises `PassError` for one of another type.
+    `convert(call)` gets calls of operators that name layouts and returns the attributes with the new layouts, or None.
+    `replace(call, args)` is tried first, for any operator: it returns an expression in terms of the original arguments,
+    or None. If that is a call, and both calls name layouts, the arguments they share are transformed to the new
+    layouts. Raises `PassError` if the replacement has another type.
     """
     rewriting = _Rewriting(convert, replace)
     for node in post_order(function.body, enter=lambda e: type(e) is not Function or not e.is_primitive):
@@ -43,7 +43,7 @@ def in_other_layouts(function: Function, convert: Convert, replace: Replace | No
 
 
 class _Rewriting:
-    """The state of one run: what each node has become, and the layout that it is in now."""
+    """The state of one run: the new form of each node, and its current layout."""
 
     def __init__(self, convert: Convert, replace: Replace | None) -> None:
         self._convert = convert
@@ -54,19 +54,19 @@ class _Rewriting:
         self._changes: dict[Expr, LayoutChange] = {}
         self._several: dict[Expr, list[LayoutChange | None]] = {}
         self._brought: dict[tuple[Expr, str, str], Expr] = {}
-        self._name = ""  # of the rewrite of the current node
+        self._name = ""  # the name of the rewrite of the current node
 
     # ------------------------------------------------------------ what rules see
     def change_of(self, expr: Expr) -> LayoutChange | None:
-        """Return the layout of a tensor now."""
+        """Return the change of layout that a tensor has undergone, or None."""
         return self._changes.get(expr)
 
     def now(self, expr: Expr) -> Expr:
-        """Return the tensor as it is now."""
+        """Return the current form of a tensor."""
         return self._now.get(expr, expr)
 
     def plain(self, expr: Expr) -> Expr:
-        """Return a value as it was written."""
+        """Return a value in its original layout."""
         now = self.now(expr)
         change = self._changes.get(expr)
         if change is not None:
@@ -82,7 +82,7 @@ class _Rewriting:
         return self._brought[key]
 
     def in_layout(self, expr: Expr, target: LayoutChange) -> Expr | None:
-        """Return a tensor in another layout, None where it cannot be brought there."""
+        """Return a tensor in another layout, or None if its size does not fit."""
         change = self._changes.get(expr)
         if change is None:
             return self._bring(self.now(expr), target.old, target.new) if _fits(expr, target) else None
@@ -99,7 +99,7 @@ class _Rewriting:
 
     # ------------------------------------------------------------ nodes
     def visit(self, node: Expr) -> None:
-        """Make one node, its parts having been made."""
+        """Convert one node after its children."""
         if isinstance(node, Function) and node.is_primitive:
             return
         self._name = ""
@@ -134,9 +134,9 @@ class _Rewriting:
         return result
 
     def _by_hook(self, call: OpCall, hook: Callable[..., Any]) -> Result | None:
-        """Return a call in the layouts that a function of the user names; None where a tensor cannot be brought there.
+        """Return a call in the layouts that the user's function chooses, or None if a tensor does not fit them.
 
-        The function is asked twice: for the layouts that the call was written in, and for those to have it in now.
+        The function is called twice: with the original layouts of the call, and with the layouts it is to have now.
         """
         changes = [self._changes.get(arg) for arg in call.args]
         old = [LayoutName(a.old if a is not None else "") for a in changes]
@@ -160,7 +160,7 @@ class _Rewriting:
         return result, results[0]
 
     def _permits(self, call: OpCall) -> Any:
-        """Return the attributes with other layouts that a call is to have; None for none, or where they are refused."""
+        """Return the new attributes of a call, or None if there are none or an instrument refuses them."""
         attrs = self._convert(call)
         if attrs is None or attrs == call.attrs:
             return attrs
@@ -171,7 +171,7 @@ class _Rewriting:
         return None
 
     def _replacement_of(self, call: OpCall) -> Result | None:
-        """Return what the caller puts in the place of a call, if anything; None also where a tensor does not fit."""
+        """Return the caller's replacement of a call, or None if there is none or a tensor does not fit its layout."""
         assert self._replace is not None
         args = [self.plain(a) for a in call.args]
         output = self._replace(call, args)
@@ -190,7 +190,7 @@ class _Rewriting:
         return result
 
     def _is_moved(self, call: OpCall) -> bool:
-        """Whether any argument, or field of one, is in another layout than it was written in."""
+        """Whether any argument, or a field of one, has changed its layout."""
         lookup = self._changes
         return any(a in lookup or (type(a) is Tuple and any(f in lookup for f in a.fields)) for a in call.args)
 
@@ -210,7 +210,7 @@ _BLOCKED = (re.compile(r"NCHW\d+c\Z"), re.compile(r"OIHW(\d+i)?\d+o(\d+i)?\Z"))
 
 
 def _in_blocks(result: Result | None) -> Result | None:
-    """Return the result of a rule, with Relay's own operator for a convolution of channels in blocks."""
+    """Return the result of a rule, with Relay's own operator for convolutions in blocked layouts."""
     if result is None or not isinstance(conv := result[0], Call) or conv.op is not Op.get("nn.conv2d"):
         return result
     attrs: Any = conv.attrs
@@ -223,7 +223,7 @@ def _in_blocks(result: Result | None) -> Result | None:
 
 
 def _as_result(answer: Any, call: OpCall) -> InferCorrectLayoutOutput:
-    """Return the answer of a function of `register_infer_correct_layout`: an output, or the two lists of layouts."""
+    """Return the result of a function of `register_infer_correct_layout`: an output, or the two lists of layouts."""
     if not isinstance(answer, InferCorrectLayoutOutput):
         inputs, outputs = answer
         answer = InferCorrectLayoutOutput(inputs, outputs, call.attrs)
@@ -240,7 +240,7 @@ def _alike(new_call: OpCall, call: OpCall, args: list[Expr]) -> bool:
 
 
 def _fits(expr: Expr, target: LayoutChange) -> bool:
-    """Whether a tensor can be brought into a layout: the axes that it splits must be multiples."""
+    """Whether a tensor can be transformed to a layout: the axes that it splits must be multiples."""
     if target.old == target.new:
         return True
     way: Any = make("layout_transform", expr, src_layout=target.old, dst_layout=target.new)

@@ -1,4 +1,4 @@
-"""Asking what was registered for an operator what to put in the place of its calls. Knows nothing of passes."""
+"""Replacing calls by what hooks registered for their operators return. Knows nothing of passes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from passlab.ir.types import Type
 from passlab.ir.walk import rewrite
 from passlab.rewriting.node_types import NodeTypes
 
-Hook = Callable[[Any, Any, Any], Any]  # (attributes, arguments, types of the arguments and of the call)
+# (attributes, arguments, types of the arguments and of the call) -> replacement or None
+Hook = Callable[[Any, Any, Any], Any]
 
 
 def legalize_call(function: Function, attr: str, standard: Mapping[str, Hook] | None = None) -> Function:
-    """Return a typed function with calls replaced as the hooks of their operators say; itself if none is.
+    """Return a typed function with calls replaced by the hooks of their operators; itself if none is.
 
-    The hook of an operator is what it has under the name `attr`, or else that of the table `standard`.
-    Raises `PassError` for a replacement that is no expression, or of another type.
+    The hook of an operator is its attribute `attr`, or else its entry in the table `standard`. Raises `PassError` for a
+    replacement that is not an expression, or has another type.
     """
     types = NodeTypes()
 
@@ -37,12 +38,12 @@ def legalize_call(function: Function, attr: str, standard: Mapping[str, Hook] | 
 
 
 def is_open(node: Expr) -> bool:
-    """Whether a node is not a primitive function, which stays as it is."""
+    """Whether a node may be entered: a primitive function stays as it is."""
     return not (type(node) is Function and node.is_primitive)
 
 
 def check(result: Any, call: Call, expected: Type, types: NodeTypes) -> Expr:
-    """Return what a hook put in the place of a call, if it is an expression of the type expected.
+    """Return the result of a hook if it is an expression of the type expected.
 
     Raises `PassError` if it is not.
     """
@@ -50,7 +51,7 @@ def check(result: Any, call: Call, expected: Type, types: NodeTypes) -> Expr:
     if not isinstance(result, Expr):
         raise PassError(
             Diagnostic(
-                f"what is registered for `{call.op}` made no expression",
+                f"the function registered for `{call.op}` did not return an expression",
                 call.span,
                 expected="an expression, or None for no change",
                 found=type(result).__name__,
@@ -60,7 +61,7 @@ def check(result: Any, call: Call, expected: Type, types: NodeTypes) -> Expr:
     if actual is not None and actual is not expected:
         raise PassError(
             Diagnostic(
-                f"what is registered for `{call.op}` changes its type",
+                f"the function registered for `{call.op}` changes its type",
                 call.span,
                 expected=str(expected),
                 found=str(actual),

@@ -1,4 +1,4 @@
-"""Replace calls of operators by what a target can do, as it was registered.
+"""Let a target replace calls of operators by registered functions.
 
 keep:
     def @main(%x: Tensor[(2), float32]) { exp(%x) }
@@ -35,14 +35,13 @@ from passlab.transform.declare import standard_pass
 
 @standard_pass(opt_level=1, required=("InferType",), promise=None)
 class Legalize(FunctionPass):
-    """Ask the function registered for each operator what to put in the place of its calls, arguments first.
+    """Replace each call by the result of the function registered for its operator, arguments first.
 
-    Functions are registered with `relay.op.register_legalize("nn.dense")`, or under another attribute of operators
-    with `relay.op.register_op_attr("nn.dense", "MyLegalize")`, which `legalize_map_attr_name` names then; an
-    attribute that no operator has does nothing. Each gets (attrs, args, types), the types being those of the
-    arguments and, last, of the call. It returns an expression of the same type, or None for no change; `PassError`
-    for anything else. What it returns is not looked at again. A `clip` behind `qnn.requantize` that only cuts off what
-    the dtype cannot hold is removed.
+    Functions are registered with `relay.op.register_legalize("nn.dense")`, or under another attribute with
+    `relay.op.register_op_attr("nn.dense", "MyLegalize")`, selected by `legalize_map_attr_name`; an attribute that no
+    operator has does nothing. Each function gets (attrs, args, types): the types of the arguments and, last, of the
+    call. It returns an expression of the same type, or None for no change; anything else raises `PassError`. Its result
+    is not legalized again. A `clip` after `qnn.requantize` that only clips to the range of the dtype is removed.
     """
 
     legalize_map_attr_name: str = "FTVMLegalize"
@@ -53,7 +52,7 @@ class Legalize(FunctionPass):
 
 
 def _clip(attrs: Any, args: Sequence[Expr], types: Sequence[Type]) -> Expr | None:
-    """A clip to all that the dtype holds does nothing behind a requantization, which keeps to it."""
+    """Remove a clip to the range of the dtype after a requantization, which stays in that range."""
     source = args[0]
     ty = types[0]
     if type(source) is not Call or source.op is not Op.get("qnn.requantize") or not isinstance(ty, TensorType):

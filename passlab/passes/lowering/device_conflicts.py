@@ -1,6 +1,6 @@
-"""Values that operators on two devices read: each operator on another device than the first gets a copy.
+"""Values that operators on two devices read: each operator on another device than the first reads a copy.
 
-`subtract(on_device(add(%a, %b), d1), on_device(add(%b, %c), d2))` reads %b on both; it lies on d1, where the program
+`subtract(on_device(add(%a, %b), d1), on_device(add(%b, %c), d2))` reads %b on both; it is kept on d1, where the program
 first reads it, and is copied for the second. After the check for conflicts in TVM's device planner.
 """
 
@@ -21,19 +21,20 @@ Find = Callable[[Expr], VirtualDevice | None]
 
 
 def without_conflicts(function: Function) -> Function:
-    """Return a function where no value is read on two devices; the same object where none is.
+    """Return a function in which no value is read on two devices; the same object if it is such a one.
 
-    Only what operators read is looked at: what `on_device`, a parameter or a function says of a place is not doubted.
+    Only reads by operators count: `on_device` and the annotations of parameters and functions are taken as they are.
     """
     order = post_order(function, enter=lambda n: not is_closed(n))
-    place: dict[Expr, VirtualDevice] = {}  # where a value is read first, and so made
-    copies: dict[tuple[Expr, int], VirtualDevice] = {}  # by operator and number of its argument: the device it goes to
+    place: dict[Expr, VirtualDevice] = {}  # the device where a value is first read, and so computed
+    # by operator and index of its argument: the target device of the copy
+    copies: dict[tuple[Expr, int], VirtualDevice] = {}
     readers: dict[Expr, list[tuple[Call, int]]] = {}
     for node in order:
         if is_op_call(node):
             for i, arg in enumerate(node.args):
                 readers.setdefault(arg, []).append((node, i))
-    for node in reversed(order):  # what reads a value before the value
+    for node in reversed(order):  # users before values
         if isinstance(node, Op):
             continue
         for call, i in readers.get(node, ()):
@@ -71,7 +72,7 @@ def without_conflicts(function: Function) -> Function:
 
 
 def _argument_device(call: Call, number: int, place: Find) -> VirtualDevice | None:
-    """Return the device on which an operator reads an argument, None where it does not say."""
+    """Return the device on which an operator reads an argument, or None if it is not annotated."""
     assert isinstance(call.op, Op)
     attrs: Any = call.attrs
     named: VirtualDevice

@@ -1,9 +1,10 @@
-"""Where values live: the devices that a program's annotations leave for each of its expressions.
+"""Device domains: the device of each expression, as far as a program's annotations determine it.
 
-Each expression has a *domain*: one unknown device for data, whatever is in it, and for a function one domain for each
-parameter and one for the result. What must be in one place shares a domain (unification); `on_device`, `device_copy`
-and the devices of parameters and functions name the device of some. After TVM's device planner (PlanDevices), except
-that a value whose place is free is copied for each use that wants it elsewhere. Changes no program.
+Each expression has a *domain*: one unknown device for data, whatever its structure, and for a function one domain for
+each parameter and one for the result. Expressions that must be on one device share a domain (unification); `on_device`,
+`device_copy` and the devices of parameters and functions fix the devices of some. After TVM's device planner
+(PlanDevices), except that a value whose device is free is copied for each use that needs it elsewhere. Changes no
+program.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from passlab.ir.op import Op, OpCall, is_call_of
 from passlab.ir.types import FuncType, Type
 from passlab.ir.walk import post_order
 
-# What of an operator lies on the host: its inputs by number, -1 for the result.
+# The inputs of an operator that are on the host, by index, with -1 for the result.
 ON_HOST: Mapping[str, tuple[int, ...]] = {
     "vm.shape_of": (-1,),
     "shape_of": (-1,),
@@ -43,11 +44,11 @@ ON_HOST: Mapping[str, tuple[int, ...]] = {
     "memory.alloc_storage": (0, 1, 2),
     "memory.alloc_tensor": (1, 2),
 }
-APART = {"vm.shape_of", "shape_of"}  # operators whose input may lie anywhere
+APART = {"vm.shape_of", "shape_of"}  # operators whose input may be on any device
 
 
 class Domain:
-    """One place, or with `parts` (parameters, then result) those of a function. Joined domains have one `leader`."""
+    """One device, or with `parts` (parameters, then result) those of a function. Unified domains have one `leader`."""
 
     __slots__ = ("leader", "device", "parts")
 
@@ -57,21 +58,21 @@ class Domain:
         self.parts: tuple[Domain, ...] = ()
 
     def find(self) -> Domain:
-        """Return the domain that stands for this one and all joined with it."""
+        """Return the representative of all domains unified with this one."""
         at = self
         while at.leader is not at:
             at.leader = at = at.leader.leader
         return at
 
     def result(self) -> Domain:
-        """Return the place of the data that comes out of a domain in the end."""
+        """Return the domain of the data that a function finally returns."""
         at = self.find()
         while at.parts:
             at = at.parts[-1].find()
         return at
 
     def leaves(self) -> list[Domain]:
-        """Return all places of a domain, those of parameters first."""
+        """Return the first-order domains in a domain, those of parameters first."""
         result: list[Domain] = []
         stack = [self.find()]
         while stack:
@@ -97,7 +98,7 @@ def domain_of_type(ty: Type) -> Domain:
 
 
 def common_device(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
-    """Return the device that is as precise as both, or None where they differ."""
+    """Return the more precise of two compatible devices, or None if they differ."""
     if a == b:
         return a
     same_target = a.target is None or b.target is None or a.target == b.target
@@ -108,17 +109,17 @@ def common_device(a: VirtualDevice, b: VirtualDevice) -> VirtualDevice | None:
 
 
 def is_loose(expr: Expr) -> TypeGuard[OpCall]:
-    """Whether an expression is an `on_device` that leaves open where its result lies."""
+    """Whether an expression is an `on_device` that leaves the device of its result open."""
     return is_call_of(expr, "on_device") and not expr.attrs["constrain_result"]
 
 
 def is_open(expr: Expr) -> bool:
-    """Whether an expression is an `on_device` that says of no place, only that a copy may be made there."""
+    """Whether an expression is an `on_device` that names no device and only allows a copy."""
     return is_loose(expr) and not getattr(getattr(expr, "attrs", None), "constrain_body", True)
 
 
 def names_device(function: Function) -> bool:
-    """Whether a function says of anything where it lies."""
+    """Whether a function contains a device annotation."""
     return any(
         is_call_of(n, "on_device") or is_call_of(n, "device_copy") or getattr(n, "virtual_device", None) is not None
         for n in post_order(function, enter=lambda n: not is_closed(n))
@@ -126,9 +127,9 @@ def names_device(function: Function) -> bool:
 
 
 class Devices:
-    """The domains of all expressions of some functions; `free` are those whose value may be copied for each use.
+    """The domains of all expressions of some functions; values with a domain in `free` may be copied for each use.
 
-    Raises `PassError` where something would have to be on two devices at once.
+    Raises `PassError` if a value would have to be on two devices at once.
     """
 
     def __init__(self, functions: Mapping[str, Function], host: VirtualDevice) -> None:
@@ -159,7 +160,7 @@ class Devices:
         return self.of(expr).result().device or self.host
 
     def settle(self, functions: Iterable[str], default: VirtualDevice) -> None:
-        """Choose a device wherever none is required: results on the default, parameters where the result is."""
+        """Choose a device wherever none is required: `default` for results, the device of the result for parameters."""
         for name in functions:
             for node in reversed(self.order[name]):
                 domain = None
@@ -180,7 +181,7 @@ class Devices:
 
     # ------------------------------------------------------------ joining
     def unify(self, a: Domain, b: Domain, at: Expr) -> None:
-        """Put two domains into one place; a function and data share all the function's places."""
+        """Unify two domains; a function unified with data is on one device with all its parts."""
         stack = [(a, b)]
         while stack:
             a, b = (d.find() for d in stack.pop())
@@ -207,7 +208,7 @@ class Devices:
             leaf.device = both
 
     def _unify_if_alike(self, a: Domain, b: Domain) -> None:
-        """Put two places into one, unless they are different places already; the more precise of two scopes holds."""
+        """Unify two domains unless they already have different devices; the more precise memory scope holds."""
         a, b = a.find(), b.find()
         if a.parts or b.parts or a is b:
             return
@@ -220,7 +221,7 @@ class Devices:
         b.leader = a
 
     def _use(self, part: Expr, domain: Domain, at: Expr) -> None:
-        """State that a part is needed in a place, to which it is copied if it is free to be."""
+        """Require a child on a device; a free value is copied there."""
         if is_open(part):
             self._optional.append((domain, self.of(part)))
         elif part not in self.free and type(part) is not Constant:
@@ -228,7 +229,7 @@ class Devices:
 
     # ------------------------------------------------------------ constraints
     def _float(self, nodes: Iterable[Expr]) -> None:
-        """Find what is free: a loose `on_device`, a variable bound to one, and what only passes one on."""
+        """Find the free values: a loose `on_device`, a variable bound to one, and expressions that only pass one on."""
         nodes = list(nodes)
         loose = {n.var for n in nodes if type(n) is Let and is_loose(n.value)}
         for node in nodes:
@@ -291,7 +292,7 @@ class Devices:
                 self._use(arg, own, node)
         else:
             callee = self.of(op).find()
-            if not callee.parts:  # a function out of a data structure: all in one place
+            if not callee.parts:  # a function taken out of a data structure: all its parts are on one device
                 self.unify(own, callee, node)
             for i, arg in enumerate(node.args):
                 self._use(arg, callee.parts[i] if callee.parts else callee, node)

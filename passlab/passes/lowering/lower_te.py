@@ -1,4 +1,4 @@
-"""Give every primitive function a name of the module, so that a call names its kernel.
+"""Move primitive functions to the module, so that each call names its kernel.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -39,18 +39,19 @@ from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-OF_THE_MACHINE = ("vm.", "memory.", "device_copy", "on_device")  # what is an instruction, not a kernel
-LONGEST_NAME = 80  # characters; a name lists the operators of its function up to here
+# operators that are instructions of the machine, not kernels
+OF_THE_MACHINE = ("vm.", "memory.", "device_copy", "on_device")
+LONGEST_NAME = 80  # characters; a name lists the operators of its function up to this length
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class LowerTE(ModulePass):
     """Move primitive function literals to global functions called `fused_<operators>`; equal ones become one.
 
-    An operator that fusion left alone becomes a function of its own, unless it has a meaning to the machine itself.
-    Function literals that a primitive function calls, such as composites, are opened: a kernel is a list of operators.
+    An operator that fusion left alone becomes a function of its own, unless it is an instruction of the machine.
+    Function literals that a primitive function calls, such as composites, are inlined: a kernel is a list of operators.
 
-    Relay compiles them to machine code here; passlab's machine makes NumPy kernels of them when a program is loaded.
+    Relay compiles them to machine code here; passlab's machine compiles them to NumPy kernels when it loads a program.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -82,7 +83,7 @@ class _Library:
             if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE)
         }
         bound: dict[Expr, GlobalVar] = {}
-        for n in reversed(order):  # the outer lets first: a variable may be another name of a bound one
+        for n in reversed(order):  # the outer lets first: a variable may be an alias of a bound one
             if isinstance(n, Let) and (n.value in names or n.value in bound):
                 bound[n.var] = names[n.value] if n.value in names else bound[n.value]
         if names or alone:
@@ -96,10 +97,10 @@ class _Library:
         alone: dict[Expr, GlobalVar],
         bound: dict[Expr, GlobalVar],
     ) -> Function:
-        """Call kernels by their names."""
+        """Replace kernels by their global names."""
 
         def use(pre: Expr, post: Expr) -> Expr:
-            """Drop the lets that now bind a variable to a global name, and call the name itself."""
+            """Drop lets that now bind a variable to a global name, and use the name itself."""
             if isinstance(post, Let):
                 assert isinstance(pre, Let)
                 return post.body if pre.var in bound else post
@@ -112,7 +113,7 @@ class _Library:
         return rewrite(function, use, replace=replace, only=(Let, Call))
 
     def _wrapping(self, function: Function, bound: dict[Expr, GlobalVar]) -> Function:
-        """Replace kernels that stand as values by functions that call them: a kernel is called, and is no value."""
+        """Replace kernels used as values by functions that call them: a kernel itself is no value."""
         kernels: dict[Expr, Expr] = dict(bound)
         uses: set[Expr] = set()
         for node in post_order(function, enter=_outside):
@@ -133,7 +134,7 @@ class _Library:
         return rewrite(function, keep, replace=replace, enter=_outside, only=(Call,))
 
     def _wrapper(self, kernel: Expr) -> GlobalVar:
-        """Return the name of a function that calls a kernel and is not primitive itself."""
+        """Return the name of a non-primitive function that calls a kernel."""
         assert isinstance(kernel, GlobalVar)
         name = kernel.name_hint
         if name not in self.wrapper_of:
@@ -147,7 +148,7 @@ class _Library:
 
     def name(self, primitive: Function) -> GlobalVar:
         """Return the global name of a primitive function, the same for equal functions."""
-        key = outline(primitive)  # of thousands of kernels few differ: most are found by this
+        key = outline(primitive)  # among thousands of kernels few differ: this key finds most of them
         result = self.by_outline.get(key) if key is not None else None
         if result is None:
             result = self._equal(primitive)
@@ -156,7 +157,7 @@ class _Library:
         return result
 
     def _equal(self, primitive: Function) -> GlobalVar:
-        """Return the global name of the functions equal to this one, which may be the first."""
+        """Return the global name of the functions equal to this one, adding it if it is the first."""
         same = self.by_hash[structural_hash(primitive, exact=True)]
         for other, var in same:
             if structural_equal(other, primitive, exact=True):
@@ -181,7 +182,7 @@ def _outside(node: Expr) -> bool:
 
 
 def _values_read(node: Expr) -> Sequence[Expr]:
-    """Return the parts that a node reads as values: not what it calls, nor the variables it binds."""
+    """Return the children that a node reads as values: not its callee, nor the variables it binds."""
     if isinstance(node, Call):
         return node.args[1:] if _is_invoke(node) else node.args
     if isinstance(node, Let):
@@ -190,7 +191,7 @@ def _values_read(node: Expr) -> Sequence[Expr]:
 
 
 def _is_invoke(call: Call) -> bool:
-    """Whether a call names a kernel by its first argument."""
+    """Whether the first argument of a call names a kernel."""
     return type(call.op) is Op and call.op.name == "vm.invoke_tvm_op"
 
 

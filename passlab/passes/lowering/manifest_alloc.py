@@ -1,4 +1,4 @@
-"""Make every allocation of memory visible.
+"""Make memory allocation explicit.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -56,10 +56,11 @@ Binding = tuple[Var, Expr]
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class ManifestAlloc(ModulePass):
-    """Turn each call of a named primitive function into storage, tensors in it, and a call that writes into them.
+    """Replace each call of a named primitive function by the allocation of its results and a call that writes into
+    them.
 
-    The input is in A-normal form with named primitives (ToANormalForm, then LowerTE). A result of unknown shape is
-    preceded by a call of the function's shape function, which gives the shape of each result and its size in bytes. A
+    The input is in A-normal form with named primitives (ToANormalForm, then LowerTE). Before a call whose result has an
+    unknown shape, the function's shape function is called; it returns the shape of each result and its size in bytes. A
     function that only reshapes becomes `vm.reshape_tensor`. The result is untyped: run InferType.
     """
 
@@ -79,12 +80,12 @@ class _Allocation:
         self.primitives = primitives
         self.mod = mod
         self.shape_functions: dict[GlobalVar, Function] = {}
-        self.shape_names: dict[str, GlobalVar] = {}  # of the shape function of each primitive
+        self.shape_names: dict[str, GlobalVar] = {}  # the name of the shape function of each primitive
         self.count: Counter[str] = Counter()
-        self._numbers: dict[int, Constant] = {}  # in the function at hand: few numbers stand in it thousands of times
+        self._numbers: dict[int, Constant] = {}  # of the current function: a few numbers are used thousands of times
 
     def manifest(self, function: Function) -> Function:
-        """Return a function with its allocations manifest."""
+        """Return a function with explicit allocations."""
         self._numbers = {}
         return rewrite(_with_tuples(function), self._let, only=(Let,), name="memory of a kernel")
 
@@ -102,7 +103,7 @@ class _Allocation:
         return make_lets(bindings, Let(post.var, result, post.body, post.span))
 
     def _calling(self, call: Call, ty: Type, bindings: list[Binding]) -> Expr:
-        """Bind what it takes to make the call; return its result."""
+        """Bind the allocations and the call; return its result."""
         assert isinstance(call.op, GlobalVar)
         primitive = self.primitives[call.op.name_hint]
         types = tensor_types(ty)
@@ -125,7 +126,9 @@ class _Allocation:
         def leaf(part: Type) -> Expr:
             if isinstance(part, TensorType):
                 return next(leaves)
-            raise VerifyError(Diagnostic(f"a primitive function returns tensors, and this one a {part}", call.span))
+            raise VerifyError(
+                Diagnostic(f"a primitive function returns tensors, but this one returns a {part}", call.span)
+            )
 
         result: Expr = fold_tuple(ty, leaf, Tuple)
         return result
@@ -154,7 +157,7 @@ class _Allocation:
         return tensor
 
     def _dynamic(self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]) -> list[Expr]:
-        """Call the shape function, then allocate what it asks for."""
+        """Call the shape function, then allocate the results with the sizes it returns."""
         rows, sizes = self._with_shape(call, primitive, types, bindings)
         device = primitive.virtual_device
         return [
@@ -223,7 +226,7 @@ class _Allocation:
         if cached is not None:
             return cached
         result = self.shape_names[var.name_hint] = GlobalVar(f"shape_func_{var.name_hint}")
-        copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in a text
+        copy = fresh_copy(primitive)  # functions that share nodes cannot be told apart in text
         assert isinstance(copy, Function)
         on_host: Function = copy if copy.virtual_device is None else copy.with_fields(virtual_device=None)
         self.shape_functions[result] = on_host.with_attr("ShapeFunction", "data" if by_data else "shape")
@@ -241,9 +244,9 @@ class _Allocation:
 
 
 def _with_tuples(function: Function) -> Function:
-    """Return a function whose calls of kernels hold their tuples, which other passes may have bound to variables.
+    """Return a function whose calls of kernels hold their tuples directly, where passes have bound them to variables.
 
-    So each tensor is read where its kernel is called, and stays alive until then.
+    So each tensor is read at the call of its kernel, and stays alive until then.
     """
     order = post_order(function)
     invokes = [n for n in order if is_call_of(n, "vm.invoke_tvm_op")]
@@ -260,7 +263,7 @@ def _with_tuples(function: Function) -> Function:
 
 # ---------------------------------------------------------------- facts about types and primitives
 def reshaped_parameter(primitive: Function) -> int | None:
-    """The number of the parameter whose elements a function that only reshapes returns, None where it has none."""
+    """Return the index of the parameter that a reshape-only function reshapes, or None."""
     value = primitive.body
     while isinstance(value, Call) and value.args:
         value = value.args[0]
@@ -273,7 +276,7 @@ def needs_data(primitive: Function) -> bool:
 
 
 def itemsize(dtype: str) -> int:
-    """Return the bytes an element of a dtype takes."""
+    """Return the size of an element of a dtype in bytes."""
     if dtype == "bool":
         return 1
     digits = "".join(c for c in dtype.removeprefix("b") if c.isdigit())
@@ -285,7 +288,7 @@ def _integers(shape: Any) -> Constant:
 
 
 def _addressable(value: int) -> int:
-    """Return a size that 64 bits hold. Raises `LimitError` for a larger one, which no memory holds either."""
+    """Return a size that fits in 64 bits. Raises `LimitError` for a larger one, which no memory holds."""
     if value >= 1 << 63:
         raise LimitError(f"a tensor needs {value:,} bytes or elements, more than any memory has")
     return value

@@ -1,4 +1,4 @@
-"""Say where each value is last needed.
+"""Mark the end of each value's lifetime.
 
 before:
     def @main(%x: Tensor[(2), float32], %c: bool) {
@@ -48,17 +48,16 @@ from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
 KILL = "memory.kill"
-Names = dict[Var, Var]  # variables that are bound to others, and those others
+Names = dict[Var, Var]  # variables that are aliases, and the variables they are bound to
 
 
 @standard_pass(opt_level=0, promise=EXACT)
 class ManifestLifetimes(FunctionPass):
-    """Put `memory.kill(%v)` after the binding in which a variable is used for the last time.
+    """Insert `memory.kill(%v)` after the binding that uses a variable for the last time.
 
-    The input is in A-normal form. Bindings of one variable to another disappear first. A variable that a branch or arm
-    is the last to use is killed there; the other branches keep it. What a chain of bindings ends in is never killed,
-    and neither is what is not used at all. Functions are left as they are when they say lifetimes already, or share
-    an expression.
+    The input is in A-normal form. Bindings of one variable to another disappear first. A variable last used in a branch
+    or arm is killed there; the other branches keep it. The result of a chain of bindings is never killed, nor is an
+    unused variable. Functions that already contain kills, or share an expression, are left as they are.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -74,7 +73,7 @@ class ManifestLifetimes(FunctionPass):
 
 
 def _rule_name(names: Names, let: Expr) -> str:
-    """Return the name of the rewrite of a binding: kills may be limited in number, not the aliases that disappear."""
+    """Return the name of the rewrite of a binding: instruments may limit the kills, not the removal of aliases."""
     return "" if isinstance(let, Let) and let.var in names else "last use"
 
 
@@ -95,10 +94,10 @@ def _with(kills: dict[Let, list[Var]], names: Names) -> Callable[[Expr, Expr], E
 
 
 def without_kills(function: Function) -> Function:
-    """Return a function that says nothing of lifetimes; the same object if it said nothing.
+    """Return a function without kills; the same object if it had none.
 
-    A rewrite may lengthen a life: what is killed after its last use is used again where a copy of it was simplified
-    away. A pass that rewrites the program computes the last uses again.
+    A rewrite may lengthen a lifetime: a simplified copy of a value may leave uses after its kill. Passes that rewrite
+    the program compute the last uses again.
     """
     if not any(type(n) is Op and n.name == KILL for n in post_order(function, enter=_enter)):
         return function
@@ -112,7 +111,7 @@ def _live_at_end(pre: Expr, post: Expr) -> Expr:
 
 
 def _aliases(nodes: list[Expr]) -> Names:
-    """Return what each variable stands for that is bound to another one; `nodes` are in post-order."""
+    """Return the variable that each alias stands for; `nodes` are in post-order."""
     names: Names = {}
     for let in reversed(nodes):  # outer bindings first
         if type(let) is Let and type(let.value) is Var:
@@ -125,17 +124,17 @@ def _enter(node: Expr) -> bool:
 
 
 class _Body:
-    """The variables of one function body, while the walk goes through it from its end: those needed later on."""
+    """The live variables of one function body, while the walk goes from its end to its start."""
 
     __slots__ = ("live", "log", "at")
 
     def __init__(self) -> None:
         self.live: set[Var] = set()
-        self.log: list[Var] = []  # `live` in the order of entry
-        self.at: Let | None = None  # the binding the walk is in, None where a chain ends
+        self.log: list[Var] = []  # the variables of `live` in the order in which they became live
+        self.at: Let | None = None  # the current binding, None at the end of a chain
 
     def enter(self, var: Var) -> bool:
-        """Note that a variable is needed; return whether it was not, further on."""
+        """Mark a variable as live; return whether it was not live before."""
         if var in self.live:
             return False
         self.live.add(var)
@@ -143,7 +142,7 @@ class _Body:
         return True
 
     def forget(self, mark: int) -> list[Var]:
-        """Return to what was needed when the log was `mark` long, and return the variables that go."""
+        """Return to the state when the log was `mark` long, and return the variables that are no longer live."""
         gone = self.log[mark:]
         del self.log[mark:]
         self.live.difference_update(gone)
@@ -151,12 +150,12 @@ class _Body:
 
 
 class _LastUses:
-    """Finds for each variable the bindings behind which it is dead, in one walk from the end of a function to its head.
+    """Finds the bindings after which each variable is dead, in one backward walk over a function.
 
-    `kills[binding]` are the variables that no way from the binding on needs. Ways part at branches and arms: each is
-    walked from what is needed behind all of them, the largest last, so that no variable moves more than a logarithm
-    of times. A variable that a nested function captures is needed where that function is made. Bindings of one
-    variable to another are passed over.
+    `kills[binding]` are the variables that are dead from the binding on. Control flow splits at branches and arms: each
+    alternative is walked from the variables live after all of them, the largest last, so that no variable moves more
+    than a logarithmic number of times. A variable captured by a nested function is used where that function is created.
+    Aliases are skipped.
     """
 
     def __init__(self, function: Function, names: Names) -> None:
@@ -180,7 +179,7 @@ class _LastUses:
 
     @cached_property
     def _sizes(self) -> dict[Expr, int]:
-        """How many nodes each expression is made of: asked for where ways part, which most functions do nowhere."""
+        """The number of nodes of each expression: needed only at branches, which most functions lack."""
         return _sizes(self._function)
 
     def _visit(self, node: Expr) -> None:
@@ -201,7 +200,7 @@ class _LastUses:
             self.kills[body.at].append(var)
 
     def _chain(self, expr: Expr, body: _Body) -> None:
-        """Walk a chain of bindings: its end first, then the values from the last to the first."""
+        """Walk a chain of bindings: its result first, then the values from the last to the first."""
         chain, end = let_chain(expr)
         lets = [let for let in chain if let.var not in self._names]
         body.at = None
@@ -209,7 +208,7 @@ class _LastUses:
         self._stack.append(end)
 
     def _values(self, lets: list[Let], body: _Body) -> None:
-        """Walk the values of bindings, which are taken away, up to one that holds others to walk before."""
+        """Pop bindings and walk their values, up to one that contains others to walk before."""
         others: list[Expr] = []
         while lets and not others:
             body.at = lets.pop()
@@ -227,7 +226,7 @@ class _LastUses:
         self._stack += others
 
     def _part(self, node: If | Match | Let) -> None:
-        """Walk the ways that part at a node, then what chooses among them."""
+        """Walk the alternatives of a node, then the condition that selects one."""
         body = self._bodies[self._owner[node]]
         ways, chosen_by = _ways(node)
         if len(ways) > 1:
@@ -242,7 +241,7 @@ class _LastUses:
             self._stack.append(partial(self._chain, ways[i], body))
 
 
-_OPENING = (If, Match, Let, Function)  # what has bindings of its own, or ways that part
+_OPENING = (If, Match, Let, Function)  # nodes with bindings of their own, or with alternatives
 
 
 def _ways(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
@@ -253,10 +252,10 @@ def _ways(node: If | Match | Let) -> tuple[list[Expr], list[Expr]]:
 
 
 def _owners(function: Function, names: Names) -> tuple[dict[Expr, Function], dict[Var, int]]:
-    """Return the innermost function around each variable and each node where ways part; and the variables in use.
+    """Return the innermost function around each variable and each branching node, and the variables in use.
 
-    They are numbered in the order of their first use. There are none in a function with shared expressions, where the
-    order of evaluation does not say itself.
+    Variables are numbered in the order of first use. There are none in a function with shared expressions, whose order
+    of evaluation is not explicit.
     """
     owner: dict[Expr, Function] = dict.fromkeys(function.params, function)
     used: dict[Var, int] = {}
@@ -291,7 +290,7 @@ def _owners(function: Function, names: Names) -> tuple[dict[Expr, Function], dic
 
 
 def _sizes(function: Function) -> dict[Expr, int]:
-    """Return how many nodes each expression of a function without shared ones is made of."""
+    """Return the number of nodes of each expression of a function without shared ones."""
     sizes: dict[Expr, int] = {}
     for node in post_order(function, enter=_enter):
         parts = CHILDREN[type(node)](node) if _enter(node) else ()

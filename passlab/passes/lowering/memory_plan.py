@@ -1,4 +1,4 @@
-"""Make one piece of memory of many.
+"""Merge allocations into one region of memory.
 
 before:
     extern type Storage
@@ -56,10 +56,10 @@ from passlab.transform.declare import EXACT, standard_pass
 class MemoryPlan(FunctionPass):
     """Replace the allocations of constant size in a chain of bindings by one for each dtype and device.
 
-    For use between ManifestAlloc and ManifestLifetimes. A tensor that lay in a storage of its own lies at an aligned
-    offset in the common one, which is allocated where the first of them was, so nothing is allocated in a branch that
-    is not taken. The whole region lives as long as any tensor in it. Allocations whose size is computed, and those used
-    by more than `memory.alloc_tensor` at constant offsets, stay as they are.
+    For use between ManifestAlloc and ManifestLifetimes. A tensor with a storage of its own gets an aligned offset in
+    the common one, which is allocated where the first storage was, so nothing is allocated in a branch that is not
+    taken. The whole region lives as long as any tensor in it. Allocations of computed size, and storages used by
+    anything but `memory.alloc_tensor` at constant offsets, stay as they are.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -82,11 +82,11 @@ class MemoryPlan(FunctionPass):
         return rewrite(func, rule, only=(Let, Call))
 
 
-_NAME = "allocations as one"  # of each region
+_NAME = "allocations as one"  # the name of the rewrite of each region
 
 
 class _Region:
-    """Allocations that become one: where each of them starts in it, in bytes."""
+    """Allocations merged into one, with the offset of each in bytes."""
 
     def __init__(self, number: int, lets: list[Let]) -> None:
         self.first = lets[0]
@@ -101,7 +101,7 @@ class _Region:
         self.var = Var(f"region_{number}", lets[0].var.type_annotation)
 
     def allocation(self) -> Expr:
-        """Return the call that allocates all of it."""
+        """Return the call that allocates the whole region."""
         assert is_op_call(self.first.value)
         attrs = self.first.value.attrs
         elements = -(-self.size // max(1, np.dtype(_NUMPY.get(attrs["dtype"], attrs["dtype"])).itemsize))
@@ -121,11 +121,11 @@ class _Region:
         return Call(call.op, args, call.attrs, call.type_args, call.span)
 
 
-_NUMPY = {"bool": "bool", "bfloat16": "uint16"}  # how wide dtypes are that NumPy does not know
+_NUMPY = {"bool": "bool", "bfloat16": "uint16"}  # NumPy dtypes of the same width as those that NumPy lacks
 
 
 def _number(call: Expr, index: int) -> int:
-    """Return the constant that stands as an argument of a call."""
+    """Return the number that is a constant argument of a call."""
     assert type(call) is Call
     constant = call.args[index]
     assert type(constant) is Constant
@@ -138,7 +138,7 @@ def _is_fixed(value: Expr) -> TypeGuard[OpCall]:
 
 
 def _regions(order: list[Expr]) -> list[_Region]:
-    """Return the regions of a function: for each chain of bindings, dtype and device, the storages to be joined."""
+    """Return the regions of a function: the storages to merge for each chain of bindings, dtype and device."""
     other_uses: set[Expr] = set()
     for node in order:
         if type(node) is Let:

@@ -1,4 +1,4 @@
-"""Write the device of each kernel into its function, and drop what said so before.
+"""Store the device of each kernel in its function, and drop the annotations that said so before.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -47,11 +47,11 @@ HOST = VirtualDevice()
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class PlaceKernels(ModulePass):
-    """Let each primitive function carry the device it runs on, so that later passes need not know of devices.
+    """Store in each primitive function the device it runs on, so that later passes need not know of devices.
 
-    The input is planned and fused (PlanDevices, then FuseOps). Kernels on the host stay as they are; constants that
-    are needed elsewhere stay in `on_device`, every other `on_device` goes, and so do the devices of functions that are
-    not kernels. A program that names no device is returned as it is.
+    The input is planned and fused (PlanDevices, then FuseOps). Kernels on the host stay as they are; constants that are
+    needed on another device stay in `on_device`. Every other `on_device` is removed, and so are the devices of
+    functions that are not kernels. A program without devices is returned as it is.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -65,7 +65,9 @@ class PlaceKernels(ModulePass):
 
 
 def _position(devices: Devices, name: str, function: Function) -> Function:
-    """Return a function whose kernels carry their devices; itself when all is on the host and nothing says so."""
+    """Return a function whose kernels hold their devices; itself if everything is on the host and nothing is
+    annotated.
+    """
     result: dict[Expr, Expr] = {}
     for node in devices.order[name]:
         output = _node(node, devices.device(node), result)
@@ -92,7 +94,7 @@ def _node(node: Expr, here: VirtualDevice, result: dict[Expr, Expr]) -> Expr:
 
 
 def _unpin(pin: Expr, result: dict[Expr, Expr]) -> Expr:
-    """Return what an `on_device` is about, but itself where it says on which device a constant is needed."""
+    """Return the operand of an `on_device`, or the `on_device` itself where it places a constant."""
     assert type(pin) is Call
     body = result.get(pin.args[0], pin.args[0])
     where = pin.attrs["virtual_device"] if pin.attrs is not None else None
@@ -100,12 +102,12 @@ def _unpin(pin: Expr, result: dict[Expr, Expr]) -> Expr:
 
 
 def _on(constant: Expr, where: VirtualDevice) -> Expr:
-    """Return a constant as needed on a device, wherever it comes from."""
+    """Return a constant on a device, replacing any earlier annotation."""
     return make("on_device", constant, virtual_device=where, constrain_result=True, constrain_body=False)
 
 
 def _call(call: Call, here: VirtualDevice) -> Expr:
-    """Return a kernel's call with its device in the kernel."""
+    """Return a call of a kernel with its device stored in the kernel."""
     kernel = call.op
     if type(kernel) is Function and kernel.is_primitive:
         return call if here == HOST else call.with_fields(op=kernel.with_fields(virtual_device=here))

@@ -1,4 +1,4 @@
-"""Say of every value on which device it lies, and copy where it changes.
+"""Annotate each value with its device, and insert copies between devices.
 
 before: config="cuda"
     def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
@@ -49,14 +49,14 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
 class PlanDevices(ModulePass):
-    """Record the device of each parameter and function, pin with `on_device` what lies elsewhere, add `device_copy`.
+    """Record the device of each parameter and function, wrap values elsewhere in `on_device`, insert `device_copy`.
 
-    An operator is computed where its inputs and its result lie. `on_device(%e, virtual_device=d)` computes `%e` on d
-    and copies it for each use that wants it elsewhere; so is a value that operators on two devices read, which lies
-    where the program reads it first. What nothing constrains goes to `config`: a `VirtualDevice`, a device, its name,
-    or None for the CPU; with None a program that names no device stays as it is. What `let` binds is always pinned,
-    but functions: they lie nowhere (Relay pins those that are chosen or computed). Raises `PassError` where a value
-    would have to be on two devices, `PassTypeError` for a `config` of another form.
+    An operator runs on the device of its inputs and its result. `on_device(%e, virtual_device=d)` computes `%e` on d
+    and copies it for each use on another device. A value that operators on two devices read is copied, too; it is
+    computed where the program reads it first. Values without a constraint go to `config`: a `VirtualDevice`, a device,
+    its name, or None for the CPU; with None a program that names no device stays as it is. Values bound by `let` are
+    always annotated, except functions, which have no device (Relay annotates functions that are selected or computed).
+    Raises `PassError` if a value would have to be on two devices, `PassTypeError` for a `config` of another type.
     """
 
     config: Any = None
@@ -76,13 +76,13 @@ class PlanDevices(ModulePass):
 
 
 def host_device(config: Any) -> VirtualDevice:
-    """Return the device of what is computed on the host: that of a configuration which names one, else the CPU."""
+    """Return the host device that a configuration names, else the CPU."""
     named = getattr(config, "host_virtual_device", None)
     return named if isinstance(named, VirtualDevice) else VirtualDevice()
 
 
 def default_device(config: Any) -> VirtualDevice:
-    """Return the device for what nothing constrains."""
+    """Return the device for values without a constraint."""
     named = getattr(config, "default_primitive_virtual_device", config)
     if isinstance(named, VirtualDevice):
         return named
@@ -103,7 +103,7 @@ def _unpin(expr: Expr) -> Expr:
 
 
 class _Placement:
-    """Writes the devices of one function into it, parts first."""
+    """Annotates one function with its devices, children first."""
 
     def __init__(self, devices: Devices) -> None:
         self.devices = devices
@@ -111,7 +111,7 @@ class _Placement:
         self.edges: dict[tuple[Expr, VirtualDevice, VirtualDevice | None], Expr] = {}
 
     def place(self, name: str, function: Function) -> Function:
-        """Return the function with all devices explicit; itself when they already are."""
+        """Return the function with all devices explicit; itself if they already are."""
         order = self.devices.order[name]
         params = {p for f in order if type(f) is Function for p in f.params}
         for node in order:
@@ -164,7 +164,7 @@ class _Placement:
         return node.with_fields(op=op, args=args if args != node.args else node.args)
 
     def _argument_device(self, node: Call, here: VirtualDevice) -> list[VirtualDevice]:
-        """Return where a call needs its arguments."""
+        """Return the devices on which a call needs its arguments."""
         op, devices = node.op, self.devices
         if type(op) is Op:
             if op.name in ("device_copy", "vm.shape_of", "shape_of"):
@@ -175,7 +175,7 @@ class _Placement:
         return [parts[i].result().device or here if parts else here for i in range(len(node.args))]
 
     def _to(self, part: Expr, device: VirtualDevice, here: VirtualDevice | None) -> Expr:
-        """Return a part as needed on a device by something that is on another, or on none."""
+        """Return a child on a device, for a user on that device, wrapped or copied where it is on another."""
         key = (part, device, here)
         cached = self.edges.get(key)
         if cached is None:
@@ -193,7 +193,7 @@ class _Placement:
         return result if device == here else self._pin(result, device, part)
 
     def _pin(self, expr: Expr, where: VirtualDevice, was: Expr) -> Expr:
-        """Return an expression pinned to a device: what was there before, if that says the same."""
+        """Return an expression wrapped in `on_device`; the previous wrapper if that says the same."""
         if type(expr) in (Var, GlobalVar, Function):
             return expr
         while _is_pin(was):
@@ -212,5 +212,5 @@ class _Placement:
 
     @staticmethod
     def _like(old: Any, new: VirtualDevice) -> Any:
-        """Return the old object where the new one equals it, so that nothing changes."""
+        """Return the old object if the new one equals it, so that nothing changes."""
         return old if old == new else new

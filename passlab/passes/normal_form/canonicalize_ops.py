@@ -1,4 +1,4 @@
-"""Write a bias as the addition it is.
+"""Rewrite `nn.bias_add` as an addition.
 
 before:
     def @main(%x: Tensor[(1, 4, 8, 8), float32], %b: Tensor[(4), float32]) { nn.bias_add(%x, %b) }
@@ -32,7 +32,7 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=3, required=("InferType",), promise=EXACT)
 class CanonicalizeOps(FunctionPass):
-    """Rewrite `nn.bias_add` as `expand_dims` and `add`, so that other passes need to know one form only."""
+    """Rewrite `nn.bias_add` as `expand_dims` and `add`, so that other passes handle only one form."""
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         def canonical(pre: Expr, post: Expr) -> Expr:

@@ -44,8 +44,8 @@ from passlab.transform.declare import EXACT, standard_pass
 class ToANormalForm(ModulePass):
     """Bind every constant, call, tuple, projection, branch and function literal by a `let`.
 
-    Each is bound in the innermost scope common to all its uses, in the order of first evaluation, so sharing becomes
-    visible. Operators, variables and global names stay where they are; primitive functions are bound whole and not
+    Each is bound in the innermost scope that contains all its uses, in the order of first evaluation, so sharing
+    becomes visible. Operators, variables and global names are not bound; primitive functions are bound whole and not
     entered; functions for other compilers are left alone. New variables are called `x_0`, `x_1`, ... in each function.
 
     As in Relay, a let that is not yet in this form leaves an alias of its result behind. A function that is in A-normal

@@ -1,4 +1,4 @@
-"""Bind what several blocks share, so that each block stands by itself.
+"""Bind expressions that several blocks share, so that each block is self-contained.
 
 before:
     def @main(%c: bool, %x: Tensor[(2), float32]) {
@@ -38,10 +38,10 @@ from passlab.transform.declare import EXACT, standard_pass
 class ToBasicBlockNormalForm(ModulePass):
     """Bind each expression that is used in several blocks (function bodies, branches, arms) by a `let` around all.
 
-    Everything else stays as it is, existing lets included: the lets of one block are one block. Where a let gives a
-    variable a second name before it is used, that name is used from there on, as in Relay. Relay misses an expression
-    whose first use stands in the outer of two blocks; here it is bound too, but for constants. Where something
-    that is bound has effects, all that has is bound, so that effects keep their order.
+    Everything else stays as it is, existing lets included: a chain of lets is one block. Where a let gives a bound
+    variable a second name, that name is used from there on, as in Relay. Relay misses an expression whose first use is
+    in the outer of two blocks; it is bound here unless it is a constant. If a bound expression has effects, all
+    expressions with effects are bound, so that effects keep their order.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:

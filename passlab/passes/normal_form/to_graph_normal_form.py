@@ -1,4 +1,4 @@
-"""Replace every `let` by sharing.
+"""Replace every `let` by a shared node.
 
 before:
     def @main(%x: Tensor[(2), float32]) {
@@ -28,7 +28,7 @@ from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-_NAME = "let as shared node"  # of each let that goes
+_NAME = "let as shared node"  # the name of the rewrite of each let that disappears
 
 
 @standard_pass(opt_level=1, promise=EXACT)

@@ -1,1 +1,1 @@
-"""Passes that change the dtypes a program computes in, quantization included."""
+"""Passes that change the dtypes of a computation, quantization included."""

@@ -1,4 +1,4 @@
-"""Compute on the integers of a quantized network, not on the numbers that they stand for.
+"""Compute a quantized network on its integers instead of the real numbers they represent.
 
 before:
     def @main(%x: Tensor[(2, 4), int8]) {
@@ -51,11 +51,12 @@ from passlab.transform.declare import standard_pass
 
 @standard_pass(opt_level=0, required=("InferType", "DivToMul"), promise=None)
 class FakeQuantizationToInteger(FunctionPass):
-    """Rewrite what lies between `qnn.dequantize` and `qnn.quantize` to work on integers.
+    """Rewrite the regions between `qnn.dequantize` and `qnn.quantize` to integer arithmetic.
 
-    Each operator in between needs a rule; a region without is left as it is, or with `hard_fail` is a `PassError`.
-    With `use_qat`, single operators whose arguments are all dequantized are rewritten too, and dequantized after.
-    `optional_qnn_ops` names operators whose rules, which lose more, may be used too (nn.softmax).
+    Each operator in between needs a rule; a region with an operator that has none is left as it is, or raises
+    `PassError` with `hard_fail`. With `use_qat`, single operators whose arguments are all dequantized are rewritten,
+    too, and their results dequantized. `optional_qnn_ops` names operators whose less exact rules may be used
+    (nn.softmax).
     """
 
     hard_fail: bool = False
@@ -79,7 +80,7 @@ class FakeQuantizationToInteger(FunctionPass):
         return RULES.get(name) or (OPTIONAL.get(name) if name in (self.optional_qnn_ops or ()) else None)
 
     def _region(self, post: Expr, types: NodeTypes) -> Expr:
-        """Return a quantized region on integers, or as it is."""
+        """Return the integer form of a quantized region, or the region itself."""
         if op_name(post) != "qnn.quantize":
             return post
         assert is_op_call(post)
@@ -91,7 +92,7 @@ class FakeQuantizationToInteger(FunctionPass):
         return self._on_integers(post, [*inside, post], region, types) or post
 
     def _alone(self, post: Expr, types: NodeTypes) -> Expr:
-        """Return a single call on integers, dequantized after; or as it is."""
+        """Return the integer form of a single call, dequantized afterwards, or the call itself."""
         if not is_op_call(post) or post.op.name not in ALONE:
             return post
         if any(op_name(a) != "qnn.dequantize" and type(a) is not Constant for a in post.args):
@@ -109,7 +110,7 @@ class FakeQuantizationToInteger(FunctionPass):
         return make("qnn.dequantize", result, params.scale, params.zero_point, out_dtype=dtype, axis=params.axis)
 
     def _on_integers(self, root: OpCall, order: Sequence[Expr], region: Region, types: NodeTypes) -> Expr | None:
-        """Return `root` on integers, None where that cannot be; `order` lists what it is made of, parts first."""
+        """Return the integer form of `root`, or None if there is none; `order` lists its nodes, children first."""
         result: dict[Expr, Expr] = {}
         try:
             for node in order:
@@ -119,7 +120,7 @@ class FakeQuantizationToInteger(FunctionPass):
         except PasslabError as error:
             if self.hard_fail:
                 raise PassError(
-                    Diagnostic(f"a region that ends in `{root.op}` cannot be done on integers: {error}", root.span)
+                    Diagnostic(f"the region that ends in `{root.op}` has no integer form: {error}", root.span)
                 ) from error
             return None
         return result.get(root, root)
@@ -136,7 +137,7 @@ class FakeQuantizationToInteger(FunctionPass):
             part = rebuild(node, new)
             whole = region.quantization.get(part.tuple_value)
             if not isinstance(whole, QuantParamsTuple):
-                raise NoIntegerFormError("a projection of what is not quantized")
+                raise NoIntegerFormError("a projection of a tuple that is not quantized")
             region.quantization[part] = whole.fields[node.index]
             return part
         if not is_op_call(node):
@@ -144,7 +145,7 @@ class FakeQuantizationToInteger(FunctionPass):
         if is_call_of(node, "qnn.dequantize"):
             params = _dequantize(node, types)
             if region.quantization.setdefault(node.args[0], params) != params:
-                raise NoIntegerFormError("a tensor is dequantized in two ways")
+                raise NoIntegerFormError("a tensor is dequantized in two different ways")
             return node.args[0]
         return self._call(node, new, region)
 
@@ -170,7 +171,7 @@ def _dequantize(call: OpCall, types: NodeTypes) -> QuantParams:
 
 
 def _dataflow(root: Expr) -> list[Expr] | None:
-    """Return what an expression is made of down to `qnn.dequantize`, parts first; None if that is not all dataflow."""
+    """Return the nodes of an expression down to `qnn.dequantize`, children first; None unless all are dataflow."""
     order = post_order(root, enter=lambda n: op_name(n) != "qnn.dequantize")
     kinds = (Call, Tuple, TupleGetItem, Constant, Op)
     if any(type(n) not in kinds or (type(n) is Call and type(n.op) is not Op) for n in order):

@@ -1,7 +1,8 @@
-"""What an integer tensor stands for: `scale * (integer - zero_point)`, and how operators work on such integers.
+"""Integer forms of operators. An integer tensor represents the numbers `scale * (integer - zero_point)`.
 
-`RULES` maps operator names to functions of (call on integers, region) that return the integer expression and what it
-stands for. They raise `NoIntegerFormError` where the operator, or this use of it, has none. Knows nothing of passes.
+`RULES` maps operator names to functions of (call on integers, region) that return the integer expression and its
+quantization parameters. They raise `NoIntegerFormError` for an operator, or a use of it, without an integer form. Knows
+nothing of passes.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from passlab.rewriting.node_types import NodeTypes
 
 
 class NoIntegerFormError(PasslabError):
-    """A call cannot be done on integers."""
+    """A call has no integer form."""
 
 
 @dataclass(frozen=True)
 class QuantParams:
-    """An integer tensor of `dtype` that stands for scale * (integer - zero_point), along `axis` if they are vectors."""
+    """An integer tensor of `dtype` that represents scale * (integer - zero_point), along `axis` if they are vectors."""
 
     scale: Expr
     zero_point: Expr
@@ -45,7 +46,9 @@ class QuantParamsTuple:
 
 
 class Region:
-    """What is known while one region is rewritten: what each expression stands for, and what its result must."""
+    """The state of the rewrite of one region: the quantization of each expression, and the one required of the
+    result.
+    """
 
     def __init__(self, result: QuantParams | None) -> None:
         self.result = result
@@ -53,14 +56,14 @@ class Region:
         self.types = NodeTypes()
 
     def of(self, expr: Expr) -> QuantParams:
-        """Return what an integer tensor stands for."""
+        """Return the quantization parameters of an integer tensor."""
         result = self.quantization.get(expr)
         if not isinstance(result, QuantParams):
             raise NoIntegerFormError("an argument is not quantized")
         return result
 
     def target(self) -> QuantParams:
-        """Return what the result of the region must stand for."""
+        """Return the quantization parameters that the result of the region must have."""
         if self.result is None:
             raise NoIntegerFormError("the scale of the result is not known")
         return self.result
@@ -78,9 +81,9 @@ Rule = Callable[[OpCall, Region], Done]
 
 
 def nearly_equal(a: Expr, b: Expr) -> bool:
-    """Whether two scales or zero points are the same, up to rounding if they are constant.
+    """Whether two scales or zero points are equal, up to rounding if they are constant.
 
-    A vector whose elements are all equal is the same as that number.
+    A vector whose elements are all equal counts as equal to that number.
     """
     a, b = fold(a), fold(b)
     if type(a) is Constant and type(b) is Constant:
@@ -90,7 +93,7 @@ def nearly_equal(a: Expr, b: Expr) -> bool:
 
 
 def _without_repeats(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the one number that all elements of an array are; the array itself where they differ."""
+    """Return the value that all elements of an array share, or the array itself if they differ."""
     flat = values.reshape(-1)
     return flat[:1].reshape(()) if flat.size and bool(np.all(flat == flat[0])) else values
 
@@ -111,7 +114,7 @@ def _identical(a: QuantParams, b: QuantParams) -> bool:
 
 
 def requantize(expr: Expr, source: QuantParams, want: QuantParams) -> Expr:
-    """Return integers that stand for the same numbers under another scale and zero point."""
+    """Return integers that represent the same numbers under another scale and zero point."""
     return make(
         "qnn.requantize",
         expr,
@@ -143,14 +146,14 @@ def _topk(call: OpCall, region: Region) -> Done:
 
 
 def _average(call: OpCall, region: Region) -> Done:
-    """Averages are taken of int32, in the scale of the argument."""
+    """Compute averages in int32, in the scale of the argument."""
     source = region.of(call.args[0])
     wide = call.with_fields(args=(make("cast", call.args[0], dtype="int32"),))
     return make("cast", wide, dtype=source.dtype), source
 
 
 def _pooled_wide(call: OpCall, region: Region) -> Done:
-    """Averages are taken of int32 in the scale of the result, so that only the result is rounded."""
+    """Compute averages in int32 in the scale of the result, so that only the result is rounded."""
     source, want = region.of(call.args[0]), region.target()
     wide = QuantParams(want.scale, want.zero_point, "int32", want.axis)
     same = _same(source, want)
@@ -159,7 +162,7 @@ def _pooled_wide(call: OpCall, region: Region) -> Done:
 
 
 def _pool(call: OpCall, region: Region) -> Done:
-    """Like `_pooled_wide`, in the dtype of the result: what operators that come after, such as convolutions, need."""
+    """Like `_pooled_wide`, but in the dtype of the result, which later operators such as convolutions need."""
     out, wide = _pooled_wide(call, region)
     want = region.target()
     if want.dtype == "int32":
@@ -179,7 +182,7 @@ def _bias_add(call: OpCall, region: Region) -> Done:
 
 
 def _product(call: OpCall, region: Region, op: str, axis: int, **attrs: Any) -> Done:
-    """A convolution or matrix product: int32, its scale the product of the scales, its zero point 0."""
+    """A convolution or matrix product in int32; its scale is the product of the scales, its zero point 0."""
     (x, w), (a, b) = call.args, (region.of(call.args[0]), region.of(call.args[1]))
     out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
     scale = fold(make("multiply", a.scale, b.scale))
@@ -247,7 +250,7 @@ def _clip(call: OpCall, region: Region) -> Done:
 
 
 def _nearest(value: float) -> int:
-    """Round to the nearest whole number, as quantizing does (Relay cuts off)."""
+    """Round to the nearest whole number, as quantizing does (Relay truncates)."""
     return math.floor(value + 0.5)
 
 
@@ -271,7 +274,7 @@ def _pad(call: OpCall, region: Region) -> Done:
 
 
 def _sides(call: OpCall, region: Region) -> tuple[Expr, Expr, QuantParams, QuantParams, QuantParams]:
-    """Return both operands of a binary call, what they stand for, and what the result shall stand for.
+    """Return both operands of a binary call, their quantization, and the quantization required of the result.
 
     A floating constant is quantized like the other operand.
     """
@@ -293,7 +296,7 @@ def _binary(op: str) -> Rule:
     def rule(call: OpCall, region: Region) -> Done:
         left, right, a, b, want = _sides(call, region)
         if op == "qnn.add" and a.dtype == "int32" and _same(a, b) and (a.axis == b.axis or _is_uniform(a)):
-            return make("add", left, right), a  # sums after a convolution, whose scale may be a vector
+            return make("add", left, right), a  # a sum after a convolution, whose scale may be a vector
         result = make(
             op,
             left,
@@ -328,8 +331,8 @@ def _unary(op: str) -> Rule:
     return rule
 
 
-# The integer form of each operator. With `use_qat` a single call of an operator of ALONE is computed on integers where
-# all its arguments are dequantized; the others only between `qnn.dequantize` and `qnn.quantize`.
+# The integer form of each operator. With `use_qat` a single call of an operator in ALONE is rewritten if all its
+# arguments are dequantized; the others only between `qnn.dequantize` and `qnn.quantize`.
 ALONE: dict[str, Rule] = {
     **dict.fromkeys(("nn.conv2d", "nn.conv2d_transpose"), _conv), "nn.dense": _dense, "nn.batch_matmul": _batch_matmul,
     "nn.bias_add": _bias_add, "nn.avg_pool2d": _pool, "nn.global_avg_pool2d": _pooled_wide, "split": _split,

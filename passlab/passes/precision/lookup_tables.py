@@ -1,6 +1,6 @@
-"""Functions of quantized tensors as lookup tables: one entry for each value of the input's dtype.
+"""Functions of quantized tensors as lookup tables, with one entry for each value of the input's dtype.
 
-`relay.qnn.op.canonicalizations` and `relay.qnn.op.legalizations` offer them to rewrites that users register.
+`relay.qnn.op.canonicalizations` and `relay.qnn.op.legalizations` export them for rewrites that users register.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def run_const_expr(expr: Expr) -> Array:
-    """Return the array that an expression without free variables computes."""
+    """Return the value of an expression without free variables as an array."""
     return np.asarray(Evaluator().evaluate(infer_expr(expr)))
 
 
@@ -37,11 +37,11 @@ def create_integer_lookup_table(
 ) -> Array:
     """Return the quantized results of a function of floats for all values of `in_dtype`, in the order of their bits.
 
-    Raises `PassValueError` for dtypes that are no integers of at most 16 bits.
+    Raises `PassValueError` unless `in_dtype` is an integer dtype of at most 16 bits.
     """
     for dtype in (in_dtype, out_dtype):
         if not np.issubdtype(np.dtype(dtype), np.integer) or np.iinfo(dtype).bits > 16:
-            what = "lookup tables are made of integers of at most 16 bits"
+            what = "lookup tables are indexed by integers of at most 16 bits"
             raise PassValueError(Diagnostic(what, found=dtype))
     bits = np.iinfo(in_dtype).bits
     patterns = Constant(np.arange(2**bits, dtype=f"uint{bits}").view(in_dtype))

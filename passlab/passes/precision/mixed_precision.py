@@ -1,8 +1,8 @@
-"""Rewriting a typed function so that it computes in a shorter floating-point type where its operators allow it.
+"""Rewriting a typed function to compute in a shorter floating-point type where its operators allow it.
 
-Each operator call is ALWAYS, FOLLOW or NEVER; FOLLOW goes along if all its floating arguments are short already, or are
-variables and constants, which may be cast. Casts are made once for each value, and never undone by a second cast. Knows
-nothing of passes; the pass decides about types and reports.
+Each operator call is ALWAYS, FOLLOW or NEVER short. A FOLLOW call becomes short if all its floating arguments are short
+already, or are variables and constants, which may be cast. Each value is cast once, and no cast is undone by a second
+one. Knows nothing of passes; the pass chooses types and reports.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class MixedPrecision:
         self.short = short
         self.types = NodeTypes()
         self.missing: dict[str, int] = {}
-        self._name = ""  # of the rewrite of the current node
+        self._name = ""  # the name of the rewrite of the current node
         self._casts: dict[tuple[Expr, str], Expr] = {}
         self._result: dict[Expr, Expr] = {}
 
     def convert(self, function: Function, keep_result: bool) -> Function:
-        """Return the function converted; with `keep_result` its result is cast back to the type it had."""
+        """Return the converted function; `keep_result` casts its result back to the original type."""
         order = post_order(function)
         binders: dict[Expr, list[Let]] = {}
         for node in order:
@@ -77,7 +77,7 @@ class MixedPrecision:
         return self._result.get(node, node)
 
     def _rebind(self, let: Let) -> None:
-        """Give a let variable the type that its value has now."""
+        """Give a let variable the current type of its value."""
         old, now = let.value.checked_type_, self.types.of(self._new(let.value))
         if now is not None and now is not old:
             self._result[let.var] = Var(let.var.name_hint, now, let.var.span, let.var.virtual_device)
@@ -100,9 +100,9 @@ class MixedPrecision:
         return rebuild(node, self._new)
 
     def _call(self, call: Call) -> Expr:
-        """A function, constructor or variable is called with arguments of the types it was written for.
+        """Call a function, constructor or variable with arguments of its original parameter types.
 
-        What it makes of them is of the type it was, unless it is a function literal, which may be converted.
+        The result keeps its type, unless the callee is a function literal, which may be converted.
         """
         args = tuple(self._original(a) for a in call.args)
         same = all(a is b for a, b in zip(args, call.args, strict=True))
@@ -129,14 +129,14 @@ class MixedPrecision:
         return Match(data, clauses, match.complete, match.span)
 
     def _alike(self, node: Expr, branches: Sequence[Expr]) -> list[Expr]:
-        """Return branches of one type: as they have become if that is one type, else each with the type it had."""
+        """Return branches of one type: their new types if they agree, else each cast back to its original type."""
         now = [self._new(b) for b in branches]
         if len({self.types.of(b) for b in now}) == 1:
             return now
         return [self._original(b) for b in branches]
 
     def _original(self, pre: Expr) -> Expr:
-        """Return what a node has become, with the type it had."""
+        """Return the new form of a node, cast to its original type."""
         want, now = pre.checked_type_, self._new(pre)
         return now if want is None or now is pre else self._to_type(now, want)
 
@@ -156,7 +156,7 @@ class MixedPrecision:
         return output if accumulate == result else self._to_dtype(output, self.types.of(output), result)
 
     def _may(self, args: list[Expr], call: Call, accumulate: str) -> bool:
-        """Whether a call may become a short one; asked only where that changes anything."""
+        """Whether a call may become short; computed only where that changes anything."""
         changes = self._short_attrs(call, accumulate) is not call.attrs
         changes = changes or any(self.types.of(a) is not _short_type(self.types.of(a), self.short) for a in args)
         return not changes or may_rewrite(self._name)
@@ -175,7 +175,7 @@ class MixedPrecision:
             kind, accumulate, result = own(call, self.short)
             return Precision(int(kind)), str(accumulate), str(result)
         kind = op.spec.precision
-        if kind is None:  # taken to follow
+        if kind is None:  # an unknown operator counts as FOLLOW
             self.missing[op.name] = self.missing.get(op.name, 0) + 1
             kind = Precision.FOLLOW
         if op.name == "clip" and self._bounds_overflow(call):
@@ -185,7 +185,7 @@ class MixedPrecision:
     def _bounds_overflow(self, call: Call) -> bool:
         dtype = array_dtype(self.short)
         if dtype.kind != "f":
-            return False  # bfloat16 reaches as far as float32
+            return False  # bfloat16 has the range of float32
         largest = float(np.finfo(dtype).max)
         attrs: Any = call.attrs
         return bool(abs(attrs.a_min) > largest or abs(attrs.a_max) > largest)
@@ -194,7 +194,7 @@ class MixedPrecision:
         attrs: Any = call.attrs
         own = call.checked_type_
         if attrs is None or (own is not None and not any(map(is_float_name, _dtypes(own)))):
-            return attrs  # what computes integers goes on with them: an empty dtype is that of the arguments
+            return attrs  # an integer operator stays integer: an empty dtype is that of the arguments
         kind = attrs.type_key.rpartition(".")[2]
         name = "dtype" if kind == "InitOpAttrs" else "out_dtype" if kind.startswith(_WITH_OUT_DTYPE) else ""
         if not name or name not in attrs or not (attrs[name] == "" or is_float_name(attrs[name])):
@@ -241,7 +241,7 @@ def _short_type(ty: Type | None, dtype: str) -> Type | None:
 
 
 def _rejoin(fields: list[Expr], values: tuple[Expr, ...]) -> Expr:
-    """Return a tuple of fields, or the tuple they were taken from if they are just its fields."""
+    """Return a tuple of fields, or the tuple whose projections they are."""
     whole = values[0]
     for i, field in enumerate(fields):
         own = field is whole.fields[i] if type(whole) is Tuple else _is_field(field, whole, i)

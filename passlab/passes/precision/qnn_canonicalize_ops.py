@@ -1,4 +1,4 @@
-"""Write quantized operators as the integer arithmetic that they stand for.
+"""Rewrite quantized operators as integer arithmetic.
 
 before:
     def @main(%x: Tensor[(4), int8]) -> Tensor[(4), float32] { qnn.dequantize(%x, 0.5f, 3, out_dtype="float32") }
@@ -35,12 +35,12 @@ from passlab.transform.declare import FINITE, standard_pass
 
 @standard_pass(opt_level=1, required=("InferType",), promise=FINITE)
 class QnnCanonicalizeOps(FunctionPass):
-    """Rewrite the operators `qnn.*`, but simulations, with operators on integers and floats: `relay.qnn.transform`.
+    """Rewrite the operators `qnn.*`, except simulations, as operators on integers and floats: `relay.qnn.transform`.
 
-    Products become products of 32-bit integers counted from their zero points, changes of scale fixed-point arithmetic
-    in 64 bits, functions of 8-bit data tables of 256 values. The results are those of the operators, bit for bit, but
-    for NaN. A call stays where a scale that has to be known is none. What is registered with
-    `relay.op.register_qnn_canonicalize` for an operator comes before what is known here.
+    Products become products of 32-bit integers minus their zero points, changes of scale become fixed-point arithmetic
+    in 64 bits, and functions of 8-bit data become tables of 256 values. The results are bit for bit those of the
+    operators, except for NaN. A call stays if a scale that must be known at compile time is not. Functions registered
+    with `relay.op.register_qnn_canonicalize` take precedence over the built-in rules.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

@@ -1,4 +1,4 @@
-"""Let a target replace quantized operators by what was registered for them.
+"""Let a target replace quantized operators by registered functions.
 
 keep:
     def @main(%x: Tensor[(4), int8]) -> Tensor[(4), float32] { qnn.dequantize(%x, 0.5f, 3, out_dtype="float32") }
@@ -19,10 +19,10 @@ from passlab.transform.declare import standard_pass
 
 @standard_pass(opt_level=1, required=("InferType",), promise=None)
 class QnnLegalize(FunctionPass):
-    """Put in the place of operators what is registered for them by `relay.op.register_qnn_legalize`.
+    """Replace operators by the results of functions registered with `relay.op.register_qnn_legalize`.
 
-    It is `relay.qnn.transform.Legalize()`. What is left of quantized operators is written as integer arithmetic by
-    `QnnCanonicalizeOps`.
+    This is `relay.qnn.transform.Legalize()`. `QnnCanonicalizeOps` rewrites the remaining quantized operators as integer
+    arithmetic.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

@@ -1,7 +1,8 @@
-"""Quantized operators as the integer arithmetic that they stand for, operation by operation as they are computed.
+"""Quantized operators as integer arithmetic, operation by operation.
 
-Each rule gets (attributes, arguments, types of the arguments and of the call) and returns an expression, or None where
-a scale that has to be known is none. The numbers are those of the operators themselves, but for NaN. Knows no passes.
+Each rule gets (attributes, arguments, types of the arguments and of the call) and returns an expression, or None if a
+scale that must be known at compile time is not. The results are those of the operators themselves, except for NaN.
+Knows no passes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _MIDDLE = (*_SMALL, "int16", "uint16", "int32", "uint32")
 
 
 class _Unknown(Exception):  # noqa: N818 - it says that a rule does not apply, not that something is wrong
-    """A scale that has to be known at compile time is computed at run time."""
+    """A scale that must be known at compile time is computed at run time."""
 
 
 def _rule(build: Callable[..., Expr | None]) -> Rule:
@@ -78,12 +79,13 @@ def _plus(name: str, data: Expr, term: Expr) -> Expr:
 
 
 def _saturate(data: Expr, at: str, dtype: str) -> Expr:
-    """Return whole numbers in dtype `at` as integers of `dtype`, those outside its range at its ends."""
+    """Return whole numbers of dtype `at` as integers of `dtype`, saturated."""
     if at == dtype:
         return data
     if dtype not in _MIDDLE:
         raise _Unknown
-    if at == "float32" and dtype not in (*_SMALL, "int16", "uint16"):  # which does not hold their ends
+    # float32 does not represent the ends of the other dtypes
+    if at == "float32" and dtype not in (*_SMALL, "int16", "uint16"):
         data = make("cast", data, dtype="float64")
     info = np.iinfo(dtype)
     return make("cast", make("clip", data, a_min=float(info.min), a_max=float(info.max)), dtype=dtype)
@@ -91,7 +93,7 @@ def _saturate(data: Expr, at: str, dtype: str) -> Expr:
 
 # ---------------------------------------------------------------- between numbers and integers
 def _real(data: Expr, ty: TensorType, scale: Typed, zero: Typed, axis: int) -> Expr:
-    """Return the numbers that a tensor stands for, in float32."""
+    """Return the real numbers that a tensor represents, in float32."""
     rank = len(ty.shape)
     moved = _plus("subtract", _cast(data, ty, "int32"), _along(zero, "int32", axis, rank))
     return make("multiply", make("cast", moved, dtype="float32"), _along(scale, "float32", axis, rank))
@@ -121,7 +123,7 @@ def _quantize(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr:
 
 # ---------------------------------------------------------------- from one scale to another
 def _rescale(data: Expr, ratio: Any, rounding: str = "UPWARD", compute: str = "int64") -> Expr:
-    """Return integers in int64 times known ratios of scales, rounded."""
+    """Return integers in int64 multiplied by known ratios of scales, rounded."""
     if compute != "int64":
         product = make("multiply", make("cast", data, dtype=compute), _number(ratio, compute))
         half: Expr = _number(0.5, compute)
@@ -223,7 +225,7 @@ def _output_channel(attrs: Any) -> int:
 
 # ---------------------------------------------------------------- functions of each number
 def _table(name: str) -> Rule:
-    """The rule for a function of each element of 8-bit data: its 256 values are computed now."""
+    """Return the rule of an elementwise function of 8-bit data: a table of its 256 values, computed now."""
 
     def build(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr | None:
         dtype = types[0].dtype

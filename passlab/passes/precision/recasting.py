@@ -1,4 +1,4 @@
-"""`recast`: some operators of a program computed in another dtype, by casts around each. Knows nothing of passes."""
+"""`recast` computes some operators of a program in another dtype, by casts around each. Knows nothing of passes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def recast(
 ) -> Any:
     """Return a program in which the calls of `ops` (default: nn.conv2d) take their arguments in `dtype`.
 
-    Those that have an `out_dtype` give that; each result is cast back to the type it had. `skip_layers` are the numbers
-    of calls to leave as they are, counted from 0 in the order in which the program computes them, negative ones from
-    the end. Numbers change as the dtype has it: this is for measuring, not for use (ToMixedPrecision is). Of a module
-    `main` is recast and the rest kept (Relay drops it). Raises `PassTypeError` for what is no program, `PassError` for
-    layers that are not there.
+    Calls with an `out_dtype` attribute return that dtype; each result is cast back to its original type. `skip_layers`
+    lists calls to leave as they are, counted from 0 in program order, negative ones from the end. The numerical results
+    change with the dtype: this is for measuring, not for use (ToMixedPrecision is). Of a module, `main` is recast and
+    the rest kept (Relay drops it). Raises `PassTypeError` if `expr` is not a program, `PassError` for layers that do
+    not exist.
     """
     main = expr["main"] if isinstance(expr, IRModule) else expr
     if not isinstance(main, Expr):
@@ -89,7 +89,7 @@ def _attrs(attrs: Any, out_dtype: str) -> Any:
 
 
 def _in_dtype(value: Expr, ty: Type, dtype: str) -> Expr:
-    """Return a tensor, or a tuple of tensors, cast where it is of another dtype."""
+    """Return a tensor, or a tuple of tensors, cast where it has another dtype."""
     if type(ty) is not TensorType and type(ty) is not TupleType:
         return value
     same = all(t.dtype == dtype for t in tensor_types(ty))
@@ -101,7 +101,7 @@ def _cast(value: Expr, ty: Type, dtype: str) -> Expr:
 
 
 def _back(expr: Expr, old: Type, now: Type | None) -> Expr:
-    """Return the result of a call cast to the type it had."""
+    """Return the result of a call cast to its original type."""
     current = old if now is None else now
 
     def leaf(values: tuple[Expr, ...], kinds: tuple[Type, ...]) -> Expr:

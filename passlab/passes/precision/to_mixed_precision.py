@@ -33,15 +33,15 @@ _log = logging.getLogger("passlab.ToMixedPrecision")
 
 @standard_pass(opt_level=0, promise=None)
 class ToMixedPrecision(FunctionPass):
-    """Cast to `mixed_precision_type` around operators that gain by it, and back around those that need the range.
+    """Cast to `mixed_precision_type` around operators that benefit, and back around those that need the range.
 
     Operators are ALWAYS short (convolutions, matrix products), NEVER (exp, softmax, sums), or FOLLOW their arguments.
-    `missing_op_mode` says what happens for operators without a rule, which follow their inputs: 0 an error, 1 a warning
-    in the log, 2 nothing. Functions that others call, that are stored or passed on, and with
-    `relay.ToMixedPrecision.keep_orig_output_dtype` all functions, keep the types of their results.
+    `missing_op_mode` chooses how to report operators without a rule, which follow their inputs: 0 an error, 1 a warning
+    in the log, 2 nothing. The result types are kept for functions that others call and for functions that are stored or
+    passed on; `relay.ToMixedPrecision.keep_orig_output_dtype` keeps them for all functions.
 
-    Where Relay casts to float32, arguments are cast to the type they had, so that float64 programs stay as exact as
-    they were; branches, references and data keep one type.
+    Where Relay casts to float32, arguments are cast back to their original type, so float64 programs keep their
+    precision; branches, references and data keep one type.
     """
 
     mixed_precision_type: str = "float16"

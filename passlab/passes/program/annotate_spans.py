@@ -1,4 +1,4 @@
-"""Give every node a place in the text of the program as it is now.
+"""Give every node a source location in the program's current text.
 
 before:
     def @main(%x: Tensor[(2), float32]) { exp(%x) }
@@ -25,9 +25,9 @@ NAME = "GeneratedSource"
 class AnnotateSpans(ModulePass):
     """Print the module and read it again as the source `GeneratedSource`.
 
-    Programs that were built or rewritten have no places, or those of an older text; after this, errors and debuggers
-    can point into the text of what there is. Attributes of the module stay. A module that was made from the very text
-    it prints is returned as it is. The result is typed if the module was.
+    Nodes of programs that were built or rewritten have no source location, or one in an older text; after this pass,
+    errors and debuggers can point into the current text. Attributes of the module stay. A module that was parsed from
+    exactly the text it prints is returned as it is. The result is typed if the module was.
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
@@ -44,7 +44,7 @@ class AnnotateSpans(ModulePass):
 
 
 def _note(old: Function, new: Function) -> None:
-    """Tell observers which node became which; only of the function where sharing is not what it was."""
+    """Tell observers which node replaces which, in functions whose sharing has changed."""
     olds, news = ([n for n in post_order(f) if type(n) is not Op] for f in (old, new))
     same = len(olds) == len(news) and all(type(a) is type(b) for a, b in zip(olds, news, strict=True))
     for before, after in zip(olds, news, strict=True) if same else [(old, new)]:
@@ -52,7 +52,7 @@ def _note(old: Function, new: Function) -> None:
 
 
 def _is_annotated(mod: IRModule, text: str) -> bool:
-    """Whether the module is the one read from this text under our name, all nodes in place."""
+    """Whether the module was parsed from this text under our source name, all source locations included."""
     source = mod.source
     if source is None or source.name != NAME or source.text != text:
         return False

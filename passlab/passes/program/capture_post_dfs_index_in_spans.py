@@ -1,4 +1,4 @@
-"""Number the nodes of each function, and keep the numbers where places in the text are kept.
+"""Number the nodes of each function, and store the numbers in their spans.
 
 before:
     def @main(%x: Tensor[(2), float32]) { exp(%x) }
@@ -26,9 +26,9 @@ SHARED = (Op, Constructor, GlobalVar)
 class CapturePostDfsIndexInSpans(FunctionPass):
     """Give every node the span `index:NUMBER:DOMINATOR`: its number in post-order and that of its post-dominator.
 
-    The post-dominator is the nearest node that everything made of a node goes into; it is -1 for the function itself.
-    Numbers name nodes in messages and tell what is inside what. Operators, constructors and global variables are
-    counted but, being shared by all functions, keep the place they have.
+    The post-dominator is the nearest node through which all uses of a node pass; it is -1 for the function itself.
+    Numbers identify nodes in messages, and show nesting. Operators, constructors and global variables are counted but,
+    being shared by all functions, keep their spans.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -47,7 +47,7 @@ class CapturePostDfsIndexInSpans(FunctionPass):
 
 
 def _post_dominators(order: list[Expr]) -> list[int]:
-    """Return the number of the post-dominator of each node, in time linear in nodes and edges (but for a logarithm)."""
+    """Return the index of the post-dominator of each node, in nearly linear time in nodes and edges."""
     number = {node: i for i, node in enumerate(order)}
     outputs: list[list[tuple[int, int]]] = [[] for _ in order]
     for i, node in enumerate(order):
@@ -58,7 +58,7 @@ def _post_dominators(order: list[Expr]) -> list[int]:
 
 
 def _parts(node: Expr) -> tuple[Expr, ...]:
-    """What a node is made of; the variables of a pattern belong to the arms that use them."""
+    """Return the children of a node; the variables of a pattern belong to the arms that use them."""
     if isinstance(node, Match):
         return (node.data, *(clause.rhs for clause in node.clauses))
     return CHILDREN[type(node)](node)

@@ -1,4 +1,4 @@
-"""Give the inputs of a program another batch size.
+"""Change the batch size of a program's inputs.
 
 before: data={"x": 0}, batch_size=4
     def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(3, 8), float32]) -> Tensor[(1, 3), float32] {
@@ -39,12 +39,12 @@ from passlab.transform.declare import standard_pass
 
 @standard_pass(opt_level=1, promise=None)
 class ChangeBatch(FunctionPass):
-    """Change the length of one axis of some parameters to `batch_size`; what follows from it is inferred again.
+    """Change the length of one axis of some parameters to `batch_size`, and infer all other types again.
 
-    `data` says which axis of each parameter counts the batch; parameters are given as variables or, unlike in Relay,
-    by name. Result types are taken back, and annotations of variables bound by a `let`; numbers in attributes, such as
-    the new shape of a `reshape`, and parameters of functions inside stay as they are, so that inference fails where
-    they count the batch. `PassValueError` for parameters that are no tensors or have no such axis.
+    `data` maps each parameter to the axis that counts the batch; parameters are variables or, unlike in Relay, names.
+    Result types and annotations of variables bound by a `let` are dropped and inferred. Numbers in attributes, such as
+    the new shape of a `reshape`, and the parameters of inner functions stay, so inference fails if they depend on the
+    batch size. Raises `PassValueError` for parameters that are not tensors or lack the axis.
     """
 
     data: Mapping[Var | str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Compute dense layers with weights that are mostly zero by sparse operators.
+"""Replace dense layers whose weights are mostly zero by sparse operators.
 
 before: weight_name=["w"], weight_shape=[[2, 1, 4, 2, 5]]
     def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(4, 8), float32]) { nn.relu(nn.dense(%x, %w)) }
@@ -33,10 +33,10 @@ from passlab.transform.declare import standard_pass
 class DenseToSparse(FunctionPass):
     """Replace `nn.dense(x, w)` by `nn.sparse_dense(x, w.data, w.indices, w.indptr)` with three new parameters.
 
-    `weight_name` lists the parameters w, `weight_shape` for each the five lengths of its parts in blocks: the three of
-    the data, those of indices and row pointers, as `relay.analysis.sparse_dense.process_params` gives them. The
-    parameters of the result are those still used, in order of use, then the new ones: give it its arrays by name. A
-    function that others call stays as it is, and so do layers whose result has another dtype than their data.
+    `weight_name` lists the parameters w, `weight_shape` the five lengths of the block-sparse form of each: three of the
+    data, then those of indices and row pointers, as `relay.analysis.sparse_dense.process_params` returns them. The
+    parameters of the result are those still used, in order of use, then the new ones: pass its arrays by name.
+    Functions that others call stay as they are, and so do layers whose result and data differ in dtype.
     """
 
     weight_name: Sequence[str] = ()

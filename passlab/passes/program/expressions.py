@@ -1,6 +1,6 @@
-"""The plain functions beside the passes, that work on one expression without a module.
+"""The plain functions beside the passes: they work on one expression, without a module.
 
-They are names of `passlab.transform`, under the names that Relay gives them.
+`passlab.transform` exports them, under Relay's names for them.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from passlab.transform.registry import get_pass
 
 
 def fold_constants(expr: Expr, mod: IRModule | None = None, fold_qnn: bool = False) -> Expr:
-    """Return `expr` with what is known computed, as by FoldConstant (`FoldConstantExpr`).
+    """Return `expr` with constants folded, as by FoldConstant (`FoldConstantExpr`).
 
-    `mod` is needed only to see that calls of its functions have no effects; they are not gone into.
+    `mod` is needed only to see that calls of its functions have no effects; the functions are not entered.
     """
     return fold(expr, fold_qnn, mod)
 
@@ -36,11 +36,12 @@ def in_a_normal_form(expr: Expr) -> Expr:
 
 
 def type_of(expr: Expr, mod: IRModule | None = None) -> Type:
-    """Return the type of `expr`, worked out from the types that its parts have (`InferTypeLocal`).
+    """Return the type of `expr`, inferred from the types of its parts (`InferTypeLocal`).
 
-    Parts that are typed are not looked into, so this costs one step on a node just made of typed ones; others are
-    inferred along. Constructors and global names without a type need `mod`. The type is kept on the node if all its
-    parts are typed (Relay keeps it in any case, and leaves untyped parts under a typed node). Raises as inference does.
+    Typed parts are not entered, so this takes one step for a node whose parts are all typed; untyped parts are
+    inferred, too. Constructors and global names without a type need `mod`. The type is stored on the node if all its
+    parts are typed (Relay stores it in any case, and leaves untyped parts under a typed node). Raises the errors of
+    type inference.
     """
     if expr._checked_type is not None:
         return expr._checked_type
@@ -55,7 +56,7 @@ def type_of(expr: Expr, mod: IRModule | None = None) -> Type:
 
 
 def _lacks_type_args(expr: Expr) -> bool:
-    """Whether inference would have to add type arguments to a node, beside its type."""
+    """Whether inference would have to add type arguments to a node, in addition to its type."""
     return type(expr) is Call and type(expr.op) is not Op and not expr.type_args and _is_generic(expr.op)
 
 
@@ -65,10 +66,10 @@ def _is_generic(callee: Expr) -> bool:
 
 
 def fresh_binders(expr: Expr) -> Expr:
-    """Return a copy of `expr` with variables and type parameters of its own, free ones excepted (`dedup`).
+    """Return a copy of `expr` with fresh binders; free variables and type parameters stay (`dedup`).
 
-    Raises `WellFormedError` unless each variable of `expr` is bound once and used in its scope only; that holds for the
-    copy, too.
+    Raises `WellFormedError` unless each variable of `expr` is bound once and used in its scope only; the copy has that
+    property, too.
     """
     check_well_formed(expr)
     return fresh_copy(expr)
@@ -77,8 +78,8 @@ def fresh_binders(expr: Expr) -> Expr:
 def fused_functions(mod: IRModule) -> dict[int, Function]:
     """Return the kernels that FuseOps(3) makes of a program, by structural hash, each once.
 
-    This is `relay.analysis.extract_fused_functions`; SimplifyInference is run first. Kernels that are fused already
-    stay as they are.
+    This is `relay.analysis.extract_fused_functions`; it runs SimplifyInference first. Existing kernels stay as they
+    are.
     """
     fused = get_pass("FuseOps", 3)(get_pass("SimplifyInference")(get_pass("InferType")(mod)))
     return extract_fused_functions(fused)

@@ -1,4 +1,4 @@
-"""One program for inputs of many sizes: versions for sizes that are known to come, and one for all others."""
+"""Dispatch on the sizes of inputs: static versions for expected sizes, and a dynamic one for all others."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from passlab.transform.declare import standard_pass
 
 @standard_pass(opt_level=0, promise=None)
 class FlexibleShapeDispatch(ModulePass):
-    """Let some inputs of `main` have any length along `axis`: `main` picks a version of itself at run time.
+    """Let some inputs of `main` have any length along `axis`: `main` selects a version of itself at run time.
 
-    For each length in `buckets` there is a version with static shapes (`main_16`), for others one with a dynamic shape
-    (`main_any`). With `auto_pad` inputs are padded with `pad_value` up to the next bucket, and what came of padding is
-    cut off the result. `input_indices` are the places of the inputs, which must all have the same length along `axis`;
-    `affects_output` says whether the results have that length along `axis` too. The result is typed. Raises
-    `PassValueError` for buckets that are no lengths, and for inputs and results that are no tensors.
+    For each length in `buckets` there is a version with static shapes (`main_16`), and one with a dynamic shape
+    (`main_any`) for all others. With `auto_pad`, inputs are padded with `pad_value` to the next bucket, and the results
+    are cut to the original length. `input_indices` are the positions of these inputs, which must all have the same
+    length along `axis`; `affects_output` says whether the results have that length along `axis`, too. The result is
+    typed. Raises `PassValueError` for buckets that are not positive lengths, and for inputs and results that are not
+    tensors.
     """
 
     axis: int = 0
@@ -62,7 +63,7 @@ class FlexibleShapeDispatch(ModulePass):
         return infer_module(mod)
 
     def _version(self, mod: IRModule, main: Function, length: int | Any, name: str) -> tuple[GlobalVar, list[Type]]:
-        """Add `main` for one length to the module; return its name and the types of its parameters."""
+        """Add a version of `main` for one length to the module; return its name and the types of its parameters."""
         types: dict[Var, Type] = {}
         for i in self.input_indices:
             param = main.params[i]
@@ -75,7 +76,7 @@ class FlexibleShapeDispatch(ModulePass):
     def _call(
         self, version: tuple[GlobalVar, list[Type]], params: list[Var], length: Expr, bucket: int, main: Function
     ) -> Expr:
-        """Return the call of a version on inputs that have, or are padded to, its length."""
+        """Return the call of a version on inputs that have its length, or are padded to it."""
         name, types = version
         args: list[Expr] = [*params]
         for i in self.input_indices:
@@ -87,7 +88,7 @@ class FlexibleShapeDispatch(ModulePass):
         return self._cut(call, main.ret_type, length) if self.auto_pad and self.affects_output else call
 
     def _pad(self, value: Expr, ty: TensorType, length: Expr, bucket: int) -> Expr:
-        """Return a value with as much behind its last element along `axis` as is missing to `bucket`."""
+        """Return a value padded at the end of `axis` to the length `bucket`."""
         after = np.zeros((len(ty.shape), 2), "int32")
         after[self.axis, 1] = 1
         widths = make("multiply", Constant(after), make("subtract", _number(bucket), length))
@@ -96,7 +97,7 @@ class FlexibleShapeDispatch(ModulePass):
         )
 
     def _cut(self, result: Expr, ty: Type | None, length: Expr) -> Expr:
-        """Return a result, or each part of a tuple, up to `length` along `axis`."""
+        """Return a result, or each field of a tuple, cut to `length` along `axis`."""
         rows = make("arange", _number(0), length, _number(1), dtype="int32")
         parts = ty.fields if isinstance(ty, TupleType) else (ty,)
         for part in parts:

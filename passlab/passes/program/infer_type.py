@@ -1,4 +1,4 @@
-"""Find the type of every expression, and fill in what was left to inference.
+"""Infer the type of every expression.
 
 before:
     def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {
@@ -26,7 +26,7 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=0, promise=EXACT)
 class InferType(ModulePass):
-    """Type every expression; annotate variables and functions that are not. A typed module is returned as it is."""
+    """Infer all types, and annotate variables and functions that lack them. A typed module is returned as it is."""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return infer_module(mod)

@@ -1,4 +1,4 @@
-"""Print the program between two passes, and leave it as it is.
+"""Print the program between two passes, without changing it.
 
 keep:
     def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }
@@ -21,7 +21,7 @@ _log = logging.getLogger("passlab.PrintIR")
 class PrintIR(ModulePass):
     """Log the module as Relay text under `header`, to standard error unless logging is set up otherwise.
 
-    With `show_meta_data` the text has all its constants. The logger is `passlab.PrintIR`, the level INFO.
+    `show_meta_data` includes all constants in the text. The logger is `passlab.PrintIR`, the level INFO.
     """
 
     header: str = ""
@@ -33,14 +33,14 @@ class PrintIR(ModulePass):
 
 
 class _StandardError(logging.Handler):
-    """Writes to whatever standard error is at the time: a notebook replaces it."""
+    """Writes to the current standard error: a notebook replaces it."""
 
     def emit(self, record: logging.LogRecord) -> None:
         sys.stderr.write(f"{record.getMessage()}\n")
 
 
 def _show(text: str) -> None:
-    """Log at INFO; without any logging set up the text goes to standard error, since printing is what was asked for."""
+    """Log at INFO; if logging is not configured, the text goes to standard error, since printing is the purpose."""
     if not _log.handlers and not logging.getLogger().handlers:
         _log.addHandler(_StandardError())
     if not _log.isEnabledFor(logging.INFO):

@@ -1,4 +1,4 @@
-"""Take weights as dense layers want them, instead of transposing them in every run.
+"""Transpose the weights of dense layers in advance instead of in every run.
 
 before: target_weight_name=["w"]
     def @main(%x: Tensor[(1, 8), float32], %w: Tensor[(8, 3), float32]) {
@@ -34,8 +34,8 @@ class SimplifyFCTranspose(FunctionPass):
     """Replace `nn.dense(x, transpose(w))` by `nn.dense(x, w.T)`, where `w.T` is a new parameter.
 
     `target_weight_name` lists the parameters w, as `relay.analysis.search_fc_transpose` finds them. The parameters of
-    the result are those still used, in order of use, then the new ones: give it its arrays by name, as
-    `relay.data_dep_optimization.simplify_fc_transpose` returns them. A function that others call stays as it is.
+    the result are those still used, in order of use, then the new ones: pass its arrays by name, as
+    `relay.data_dep_optimization.simplify_fc_transpose` returns them. Functions that others call stay as they are.
     """
 
     target_weight_name: Sequence[str] = ()

@@ -1,4 +1,4 @@
-"""Remove bindings that nothing needs.
+"""Remove unused bindings.
 
 before:
     def @main(%x: int32) { let %unused = add(%x, 1); let %y = add(%x, 2); multiply(%y, %y) }
@@ -34,9 +34,9 @@ from passlab.transform.declare import EXACT, standard_pass
 class DeadCodeElimination(ModulePass):
     """Remove let bindings that are unused and whose value neither reads nor changes state.
 
-    With `inline_once`, values that are used exactly once, and not inside a function that might run more often, take
-    the place of their variable. With `ignore_impurity` every value counts as pure. Parameters and global functions
-    stay. Relay gives up on calls nested more than 25 deep; here the depth does not matter.
+    With `inline_once`, a value that is used exactly once, and not inside a function that might run more often, replaces
+    its variable. With `ignore_impurity` every value counts as pure. Parameters and global functions stay. Relay gives
+    up on calls nested more than 25 deep; here any depth is handled.
     """
 
     inline_once: bool = False
@@ -44,7 +44,7 @@ class DeadCodeElimination(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         lets = {name: [n for n in post_order(f) if type(n) is Let] for name, f in mod.items()}
-        if not any(lets.values()):  # as in most networks, and then nothing need be known of them
+        if not any(lets.values()):  # the common case: without lets the uses need not be computed
             return mod
         if not self.ignore_impurity:
             mod = mod.with_functions({name: bind_shared_effects(mod[name], mod) for name, own in lets.items() if own})
@@ -65,7 +65,7 @@ class DeadCodeElimination(ModulePass):
             return LetAction.INLINE if used else LetAction.DROP
 
         actions: dict[Let, LetAction] = {}
-        needed: set[Expr] = set()  # by lets that stay although nothing uses them, since an instrument refused
+        needed: set[Expr] = set()  # by lets that are unused but stay, since an instrument refused their removal
         for let in lets:  # the inner ones first
             action = LetAction.KEEP if let.var in needed else choose(let)
             if action is LetAction.KEEP:
@@ -87,10 +87,10 @@ _NAMES = {LetAction.DROP: "unused let", LetAction.INLINE: "let used once"}
 
 
 def needed_uses(function: Function, pure: Callable[[Expr], bool]) -> dict[Var, int]:
-    """Return how often each let variable is used by what must be evaluated: 0, 1, or 2 for "more than once".
+    """Return how often each let variable is used by needed expressions: 0, 1, or 2 for "more than once".
 
-    The pure value of a variable counts only when the variable itself is used. A use inside a local function counts as
-    two, since that may run any number of times; so does a use inside an expression that is used twice.
+    Uses in the pure value of a variable count only if the variable itself is used. A use inside a local function counts
+    as two, since that may run any number of times; so does a use inside an expression that is used twice.
     """
     values: dict[Var, Expr] = {}
     level: dict[Var, int] = {}

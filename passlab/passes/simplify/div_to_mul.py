@@ -32,8 +32,8 @@ _FLOATS = frozenset({"float16", "float32", "float64"})
 class DivToMul(FunctionPass):
     """Replace division by a constant of float16, float32 or float64 by multiplication with its reciprocal.
 
-    Every element is looked at (Relay looks at the first and uses it for all): none may be zero, and all reciprocals
-    must be normal numbers. Integer division stays.
+    Every element is checked (Relay checks the first only): none may be zero, and all reciprocals must be normal
+    numbers. Integer division stays.
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

@@ -30,16 +30,15 @@ _CLOSED = ("Primitive", "Compiler", "Composite")
 
 @standard_pass(opt_level=3, required=("InferType",), promise=EXACT)
 class EliminateCommonSubexpr(FunctionPass):
-    """Let equal operator calls and projections be one node.
+    """Replace equal operator calls and projections by one node.
 
-    Two calls are equal when operator and attributes are, and their arguments are: the same node, equal scalar
-    constants, or tuples of equal fields. Calls of stateful operators and of those without arguments stay apart,
-    and so do the marks of regions for other compilers.
-    `fskip(expr)` may answer True to keep a call as it is.
+    Two calls are equal if their operators and attributes are, and if each argument is the same node, an equal scalar
+    constant, or a tuple of equal fields. Calls of stateful operators and calls without arguments are never merged, nor
+    are the marks of regions for other compilers. `fskip(expr)` returns True to keep a call as it is.
 
-    A use is only ever led to an expression in its own block or in one around it, never into another branch, arm or
+    A use is redirected only to an expression in its own block or an enclosing one, never into another branch, arm or
     function, so nothing is computed that was not computed before (Relay merges across branches). Functions that are
-    compiled as a whole (Primitive, Compiler, Composite) are closed to what is outside.
+    compiled as a whole (Primitive, Compiler, Composite) share nothing with the code outside.
     """
 
     fskip: Callable[[Expr], bool] | None = None
@@ -52,7 +51,7 @@ class EliminateCommonSubexpr(FunctionPass):
         return _merge(func, twins) if twins else func
 
 
-_NAME = "common subexpression"  # of each use that is led to an equal expression
+_NAME = "common subexpression"  # the name of the rewrite of each redirected use
 
 
 def _value_numbers(order: list[Expr], fskip: Callable[[Expr], bool] | None) -> tuple[dict[Expr, int], list[list[Expr]]]:
@@ -72,12 +71,12 @@ def _value_numbers(order: list[Expr], fskip: Callable[[Expr], bool] | None) -> t
 
 
 def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | None) -> Hashable:
-    """Return what equal nodes have in common, or None for a node that is equal only to itself."""
+    """Return the key that equal nodes share, or None for a node that is equal only to itself."""
     if type(node) is Call:
         op = node.op
         if type(op) is not Op or op.spec.stateful or not node.args or (fskip is not None and fskip(node)):
             return None
-        if op.name in (BEGIN, END):  # each use has a mark of its own, or regions would grow together
+        if op.name in (BEGIN, END):  # each use has its own mark, or regions would merge
             return None
         return (op, node.attrs, *[number[a] for a in node.args])
     if type(node) is TupleGetItem:
@@ -90,9 +89,9 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
 
 
 def _twins(scopes: Scopes, number: dict[Expr, int], members: list[list[Expr]]) -> dict[Expr, Expr]:
-    """Return for each node to be dropped the equal node that stands for it, in its own scope or one around it.
+    """Return for each node to be dropped an equal node in its own scope or an enclosing one.
 
-    One walk over the tree of scopes with a table of what is at hand, undone when a scope is left.
+    One walk over the tree of scopes with a table of available nodes, undone when a scope is left.
     """
     standing: dict[Scope, list[Expr]] = {}
     for several in members:
@@ -129,7 +128,7 @@ def _twins(scopes: Scopes, number: dict[Expr, int], members: list[list[Expr]]) -
 
 
 def _merge(root: ExprT, twins: dict[Expr, Expr]) -> ExprT:
-    """Return the program in which the twin of each node stands in its place. The twin may come later in the program."""
+    """Return the program with each node replaced by its twin. The twin may come later in the program."""
     result: dict[Expr, Expr] = {}
 
     def new(node: Expr) -> Expr:

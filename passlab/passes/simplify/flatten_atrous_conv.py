@@ -1,4 +1,4 @@
-"""Recognise a dilated convolution that is written with space_to_batch_nd and batch_to_space_nd.
+"""Recognise dilated convolutions written with space_to_batch_nd and batch_to_space_nd.
 
 before:
     def @main(%x: Tensor[(1, 5, 5, 4), float32], %w: Tensor[(3, 3, 4, 1), float32]) {
@@ -39,8 +39,8 @@ _ONES, _ZEROS = (1, 1), {(0, 0), (0, 0, 0, 0), (0,)}
 class FlattenAtrousConv(FunctionPass):
     """Replace space_to_batch_nd, conv2d (or qnn.conv2d), batch_to_space_nd by one dilated convolution.
 
-    The convolution must be plain in its spatial axes: NHWC data, strides and dilation 1, no padding of its own. What
-    space_to_batch_nd pads with must be what the convolution would pad with (0, or the zero point of the data).
+    The convolution must be plain in its spatial axes: NHWC data, strides and dilation 1, no padding. The padding value
+    of space_to_batch_nd must be that of the convolution (0, or the zero point of the data).
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

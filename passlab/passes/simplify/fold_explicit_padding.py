@@ -1,4 +1,4 @@
-"""Let convolutions and pooling do the padding before them.
+"""Merge explicit padding into convolutions and pooling.
 
 before:
     def @main(%x: Tensor[(1, 3, 10, 10), float32], %w: Tensor[(8, 3, 3, 3), float32]) {
@@ -72,12 +72,12 @@ _AVG = frozenset({"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"})
     opt_level=0, required=("InferType",), promise=NumericContract(finite_only=True), name=" FoldExplicitPadding"
 )
 class FoldExplicitPadding(FunctionPass):
-    """Merge `nn.pad` into the padding attribute of the convolution or pooling that is fed by it.
+    """Merge `nn.pad` into the padding attribute of the convolution or pooling that uses its result.
 
-    Only constant padding of spatial axes, with the value that the operator pads with itself: 0 for convolutions, the
-    zero point for `qnn.conv2d`, the lowest number for maximum pooling. An average over zeros that were padded counts
-    them, so that pooling must count its own padding too, or have none. Negative widths, which cut off, stay (Relay adds
-    them to the padding, which brings back what was cut).
+    Only constant padding of spatial axes is merged, with the value that the operator itself pads with: 0 for
+    convolutions, the zero point for `qnn.conv2d`, the lowest number for maximum pooling. An average counts the zeros of
+    `nn.pad`, so average pooling must also count its own padding, or have none. Negative widths, which crop, stay (Relay
+    adds them to the padding, which restores the cropped elements).
     """
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -124,7 +124,9 @@ def _neutral(call: Call, name: str, value: Any) -> bool:
 
 
 def _padding(widths: Sequence[Sequence[int]], attrs: Any) -> tuple[int, ...] | None:
-    """Return the padding of both, before all spatial axes and then after; None if other axes are padded, or any cut."""
+    """Return the merged padding, before all spatial axes and then after; None if other axes are padded, or any
+    cropped.
+    """
     layout = parse_layout(attrs.get("data_layout") or attrs.get("layout"))
     if layout is None or len(layout.parts) != len(widths):
         return None

@@ -1,4 +1,4 @@
-"""Keep only the global functions that are reachable.
+"""Remove global functions that are not reachable.
 
 before:
     def @main(%x: int32) -> int32 { @used(%x) }
@@ -25,9 +25,9 @@ from passlab.transform.declare import EXACT, standard_pass
 
 @standard_pass(opt_level=1, promise=EXACT)
 class RemoveUnusedFunctions(ModulePass):
-    """Remove global functions that none of `entry_functions` (["main"] if not given) reaches through global names.
+    """Remove global functions that `entry_functions` (default ["main"]) do not reach through global names.
 
-    Raises `DiagnosticError` when an entry does not exist.
+    Raises `DiagnosticError` if an entry does not exist.
     """
 
     entry_functions: Sequence[str] | None = None

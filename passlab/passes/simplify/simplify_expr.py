@@ -54,16 +54,16 @@ def rule_set() -> RuleSet:
 
 @standard_pass(opt_level=0, required=("InferType",), promise=NumericContract(8192, finite_only=True))
 class SimplifyExpr(FunctionPass):
-    """Apply the rules of `passlab.passes.simplify.rules.RULES` until none fits, in one walk from the leaves up.
+    """Apply the rules of `passlab.passes.simplify.rules.RULES` until none matches, in one walk from the leaves up.
 
-    Each rule says what it promises about numbers. Unlike Relay, casts are dropped only where no value is lost: not
-    from signed through unsigned types, and after a clip only for whole numbers. Sums of products are not factored
-    ((x + y) * (x + y) for x * x + 2 * x * y + y * y loses digits).
+    Each rule declares its numeric contract. Unlike in Relay, casts are dropped only if no value is lost: not from
+    signed through unsigned types, and after a clip only for whole numbers. Sums of products are not factored ((x + y) *
+    (x + y) for x * x + 2 * x * y + y * y loses digits).
     """
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules, for those who look into a run of this pass."""
+        """The rules, for tools that inspect a run of this pass."""
         return rule_set().rules
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:

@@ -1,4 +1,4 @@
-"""Write normalisations as the arithmetic that they are at inference time.
+"""Rewrite normalisations as the arithmetic that they do at inference time.
 
 before:
     def @main(%x: Tensor[(1, 2, 4, 4), float32], %gamma: Tensor[(2), float32], %beta: Tensor[(2), float32],
@@ -58,10 +58,10 @@ from passlab.transform.declare import Rounds, standard_pass
 
 @standard_pass(opt_level=0, required=("InferType",), promise=Rounds(4096))
 class SimplifyInference(FunctionPass):
-    """Unpack normalisation operators into primitive arithmetic.
+    """Expand normalisation operators into primitive arithmetic.
 
-    `nn.batch_norm` (of which only the first result is used) becomes a scale and a shift, `nn.dropout` its input and a
-    mask of ones (Relay leaves one whose results are not taken apart on the spot); `nn.layer_norm`, `nn.group_norm`,
+    `nn.batch_norm` becomes a scale and a shift if only its first result is used; `nn.dropout` becomes its input and a
+    mask of ones (Relay keeps it unless its results are projected directly); `nn.layer_norm`, `nn.group_norm`,
     `nn.instance_norm` and `nn.l2_normalize` become means, variances and elementwise arithmetic. Constants have the
     dtype of the data (Relay's l2_normalize uses float32). Calls on integers, whose steps would round, and calls whose
     arguments after the data have effects stay as they are.
@@ -72,13 +72,13 @@ class SimplifyInference(FunctionPass):
         return rewrite(func, rule, only=(Call, TupleGetItem), name="inference form")
 
 
-_WIDE = 4  # bytes of floats in which squares are summed up
+_WIDE = 4  # the dtypes, in bytes, in which squares are summed
 
 
 def _simplify(is_movable: Movability, pre: Expr, post: Expr) -> Expr:
     call = pre.tuple_value if type(pre) is TupleGetItem else pre
     if type(call) is not Call or not all(map(is_movable, call.args[1:])):
-        return post  # the new form computes what comes after the data in another order, or not at all
+        return post  # the new form evaluates the arguments after the data in another order, or not at all
     if type(post) is Call:
         rule = _CALLS.get(post.op.name) if type(post.op) is Op else None
         return post if rule is None else rule(post, _type(pre.args[0])) or post  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ def _simplify(is_movable: Movability, pre: Expr, post: Expr) -> Expr:
 
 
 def _type(expr: Expr) -> TensorType | None:
-    """Return the type of floating-point data; of integers, which would round at each step, None."""
+    """Return the type of floating-point data; None for integers, which would round at each step."""
     ty = expr.checked_type
     return ty if type(ty) is TensorType and is_float_name(ty.dtype) else None
 
@@ -127,7 +127,7 @@ def _standardize(data: Expr, ty: TensorType, axes: Sequence[int], epsilon: float
 
 
 def _widen(data: Expr, ty: TensorType) -> tuple[Expr, TensorType]:
-    """Return data whose squares are numbers of its dtype: those of float16 above 255 are none. Relay leaves it so."""
+    """Return data in a dtype that holds its squares: those of float16 above 255 overflow, which Relay ignores."""
     if array_dtype(ty.dtype).itemsize >= _WIDE:
         return data, ty
     return make("cast", data, dtype="float32"), TensorType(ty.shape, "float32")

@@ -1,4 +1,4 @@
-"""Concatenate many tensors in steps, for devices whose kernels take a limited number of arguments.
+"""Split large `concatenate` calls, for devices whose kernels take a limited number of arguments.
 
 before: max_function_args=4
     def @main(%a: Tensor[(2), int8], %b: Tensor[(3), int8], %c: Tensor[(4), int8], %d: Tensor[(5), int8]) {
@@ -35,10 +35,10 @@ from passlab.transform.declare import EXACT, standard_pass
 class SplitArgs(FunctionPass):
     """Split each `concatenate` of a tuple with more than `max_function_args` - 1 fields (one is for the result).
 
-    Groups of as many fields as fit are joined first, each behind `annotation.stop_fusion` so that FuseOps keeps it
-    apart; then the groups, in as many rounds as it takes (Relay makes one round, whatever comes of it). 0 turns the
-    pass off; `PassValueError` for other limits below 3, with which nothing can be joined. Relay also copies the
-    attributes of the module to its functions; they stay with the module here.
+    Groups of the largest allowed size are joined first, each followed by `annotation.stop_fusion` so that FuseOps keeps
+    it apart; then the groups themselves, in as many rounds as necessary (Relay makes one round, whatever the result). 0
+    turns the pass off; other limits below 3, with which nothing can be joined, raise `PassValueError`. Relay also
+    copies the attributes of the module to its functions; here they stay with the module.
     """
 
     max_function_args: int

@@ -1,4 +1,4 @@
-"""The rules of SimplifyExpr, by what they are about. `RULES` lists them in the order they are tried."""
+"""The rules of SimplifyExpr, grouped by topic. `RULES` lists them in the order they are tried."""
 
 from passlab.passes.simplify.rules.arithmetic import ARITHMETIC
 from passlab.passes.simplify.rules.casts import CASTS

@@ -20,7 +20,7 @@ _RESULT: dict[str, Any] = {"zeros": 0, "zeros_like": 0, "ones": 1, "ones_like": 
 
 
 def uniform_value(expr: Expr) -> Any:
-    """Return the one value that all elements of a tensor have, as far as its making tells, else None.
+    """Return the value that all elements of a tensor share, if that is known, else None.
 
     Known are scalar constants, and `zeros`, `ones`, `full` of a scalar constant and their `_like` forms.
     """
@@ -37,7 +37,9 @@ def uniform_value(expr: Expr) -> Any:
 
 
 def _neutral(value: int) -> Any:
-    """Return a condition: operand `n` is that number throughout, and without it the result has the same type."""
+    """Return a condition: all elements of operand `n` are that number, and the result has the type of the other
+    operand.
+    """
 
     def holds(match: Match) -> bool:
         return uniform_value(match["n"]) == value and match.type("x") is match.type("root") and match.pure("n")
@@ -50,7 +52,7 @@ def _scalar(value: Any, dtype: str) -> Constant:
 
 
 def _uniform_operand(match: Match) -> Expr | None:
-    """Put a scalar in place of an operand that is one value throughout, where the other gives the result its type."""
+    """Replace an operand with equal elements by a scalar, if the other operand determines the result type."""
     root = match["root"]
     for i, other in ((1, "x"), (0, "y")):
         operand, ty = root.args[i], match.tensor("root")
@@ -78,7 +80,7 @@ def _twice(match: Match) -> Expr | None:
 
 
 def _join(op: str, match: Match) -> Expr | None:
-    """Return the sum or product of the constants; None where it leaves the range in which rounding is small."""
+    """Return the sum or product of the constants; None if it leaves the range in which rounding is small."""
     c1, c2 = match["c1"], match["c2"]
     result = compute(make(op, c1, c2))
     if type(result) is not Constant or not is_float_name(result.tensor_type.dtype):
@@ -90,7 +92,7 @@ def _join(op: str, match: Match) -> Expr | None:
     return result if np.all(normal | exact) else None
 
 
-_CANCELS = 2048.0  # a sum so many times smaller than its parts has lost the digits that the rule is to keep
+_CANCELS = 2048.0  # a sum smaller than its parts by this factor has lost digits that the rule must keep
 
 
 def _cancel(c1: Any, c2: Any) -> bool:
@@ -102,9 +104,9 @@ def _cancel(c1: Any, c2: Any) -> bool:
 
 
 def _regroup(match: Match) -> Expr | None:
-    """Join the constants of two sums or two products, where that leaves the type of the result as it is.
+    """Join the constants of two sums or two products, if the result keeps its type.
 
-    Constants of floats that cancel stay apart: in `(x + 1e8) - 1e8` the first sum rounds x away.
+    Float constants that cancel are not joined: in `(x + 1e8) - 1e8` the first sum rounds x away.
     """
     if not _variable(match) or (match["root"].op.name == "add" and _cancel(match["c1"], match["c2"])):
         return None

@@ -1,4 +1,4 @@
-"""Rules about casts, and about clips, which tell in which range a value lies."""
+"""Rules about casts, and about clips, which bound the range of a value."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from passlab.transform.numeric_contract import FINITE
 
 
 def widens(source: str, target: str) -> bool:
-    """Whether every value of dtype `source` is a value of `target`, of the same kind or floating, and it is no bfloat.
+    """Whether every value of dtype `source` is a value of `target`, of the same kind or floating; never for bfloat.
 
-    Relay also counts signed to unsigned and int32 to float32 as widening; those lose values. It does not count
-    unsigned to signed, and nor does this.
+    Relay also counts signed to unsigned and int32 to float32 as widening, which lose values. Neither counts unsigned to
+    signed.
     """
     if source == target or "bfloat" in source + target or "float8" in source + target or "bool" in (source, target):
         return False
@@ -50,7 +50,7 @@ def _holds(dtype: str, low: float, high: float) -> bool:
 
 
 def is_whole(expr: Expr, match: Match) -> bool:
-    """Whether all elements are whole numbers (or not finite), as far as a few steps back tell."""
+    """Whether all elements are whole numbers (or not finite), as far as the last few operators show."""
     stack, steps = [expr], 0
     while stack:
         node = stack.pop()
@@ -75,9 +75,9 @@ def is_whole(expr: Expr, match: Match) -> bool:
 
 
 def _clip_keeps(match: Match) -> Expr | None:
-    """A cast of a clipped value to an integer type that holds the range, and on, does nothing to whole numbers.
+    """Drop the cast of a clipped value to an integer type that holds the range, when a second cast follows.
 
-    What is cast to integers at last may have been none: both ways cut off the fraction.
+    If the second cast is to integers, the value need not be whole: both forms truncate the fraction.
     """
     attrs, back = match.attrs("clip"), match.attrs("root").dtype
     ty = match.tensor("clip")
@@ -94,7 +94,9 @@ def _whole_bounds(attrs: Any) -> bool:
 
 
 def _clip_covers(match: Match) -> bool:
-    """Whether a clip lets every value of its type through. Quantized operators saturate through it, and keep it."""
+    """Whether a clip covers the whole range of its type. Quantized operators saturate through such a clip, and keep
+    it.
+    """
     ty, x = match.tensor("x"), match["x"]
     if ty is None or is_float_name(ty.dtype) or ty.dtype == "bool":
         return False

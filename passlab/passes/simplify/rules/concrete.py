@@ -1,4 +1,6 @@
-"""Rules that make "like that one" concrete: where shape and dtype are known, the other tensor is not needed."""
+"""Rules that replace "like" operators by explicit shapes: where shape and dtype are known, the model tensor is
+unused.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from passlab.rewriting.rules import Match, Rule
 
 
 def _static(match: Match) -> bool:
-    """Whether the shape is known and what it was taken from may go."""
+    """Whether the shape is known and the tensor that provided it may be dropped."""
     ty = match.tensor("root")
     return ty is not None and not ty.dynamic and match.pure("other")
 
@@ -33,7 +35,7 @@ def _made(op: str, **names: str) -> Any:
 
 
 def _nonzero(match: Match) -> bool:
-    """Whether the shape is known and has no 0, which reshape reads as "the dimension the data has there"."""
+    """Whether the shape is known and has no 0, which reshape reads as "copy this dimension"."""
     ty = match.tensor("root")
     return ty is not None and 0 not in ty.shape and _static(match)
 

@@ -18,19 +18,19 @@ Letters = list[str]
 
 def _reshape_again(match: Match) -> Expr | None:
     ty = match.tensor("root")
-    if ty is None or ty.dynamic or 0 in ty.shape:  # a 0 would mean "the dimension the data has there"
+    if ty is None or ty.dynamic or 0 in ty.shape:  # reshape would read a 0 as "copy this dimension"
         return None
     return make("reshape", match["x"], newshape=list(ty.shape))
 
 
 def _letters(layout: str) -> Letters | None:
-    """Return the parts of a layout in order, as texts."""
+    """Return the axes of a layout in order, as texts."""
     parsed = parse_layout(layout)
     return None if parsed is None else [f"{f}{letter.lower()}" if f else letter for letter, f in parsed.parts]
 
 
 def _permutation(call: OpCall, rank: int) -> list[int] | None:
-    """Return the axes of a transpose, or of a layout_transform that only permutes; None for what does more."""
+    """Return the axes of a transpose, or of a layout_transform that only permutes; None for other calls."""
     attrs: Any = call.attrs
     if call.op.name == "transpose":
         return [a % rank for a in attrs.axes] if attrs.axes else list(range(rank))[::-1]
@@ -45,7 +45,7 @@ def _move(x: Expr, axes: Sequence[int]) -> Expr:
 
 
 def _moves_composed(match: Match) -> Expr | None:
-    """Two moves are one; where a layout is split or joined, the other move is taken into the layout's name."""
+    """Merge two moves; where one splits or joins axes, the other is expressed in the name of its layout."""
     x, inner, outer = match["x"], match["inner"], match["root"]
     first, middle = match.tensor("x"), match.tensor("inner")
     if first is None or middle is None:

@@ -1,4 +1,4 @@
-"""Rules about where the largest or smallest element is: scaling by a positive number does not move it."""
+"""Rules about argmax, argmin and argsort: scaling by a positive number does not change the order of elements."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from passlab.rewriting.rules import Match, Rule
 
 
 def _positive_scale(match: Match) -> bool:
-    """One positive scale and one zero point for all elements: then order, and ties, are those of the quantized data.
+    """Whether all elements have one positive scale and one zero point: the quantized data then has the same order and
+    ties.
 
-    Only where neighbours stay apart: 8 bits go into any float, 16 into float32, and no product over- or underflows.
+    Requires that neighbours stay distinct: 8 bits fit any float, 16 fit float32, and no product over- or underflows.
     """
     scale, zero, data = match["scale"], match["zero"], match.tensor("x")
     constant = type(scale) is Constant and type(zero) is Constant and scale.data.size == 1 and zero.data.size == 1
