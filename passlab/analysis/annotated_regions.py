@@ -1,4 +1,4 @@
-"""The regions of an annotated expression, as Relay's Python shows them: `AnnotatedRegionSet(expr, begin, end)`."""
+"""The regions of an annotated expression, in the form of Relay's Python API: `AnnotatedRegionSet(expr, begin, end)`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passlab.ir.op import Op
 
 @dataclass(frozen=True, eq=False)
 class AnnotatedRegion:
-    """One region: its number, the compiler it is for, its nodes with the marks at its borders, and those marks."""
+    """One region: its number, its compiler, its nodes including the marks at its borders, and those marks."""
 
     id: int
     target: str
@@ -35,8 +35,8 @@ class AnnotatedRegion:
 class AnnotatedRegionSet:
     """The regions between `annotation.compiler_begin` and `annotation.compiler_end` in an expression.
 
-    `regions` lists them in the order in which they begin. Raises `NodeValueError` for other marks than those two, and
-    `PassError` where the marks make no regions.
+    `regions` lists them in the order of their first marks. Raises `NodeValueError` for marks other than those two, and
+    `PassError` if the marks do not form regions.
     """
 
     def __init__(self, expr: Expr, region_begin_op: Op | str = BEGIN, region_end_op: Op | str = END) -> None:
@@ -59,5 +59,5 @@ class AnnotatedRegionSet:
         return iter(self.regions)
 
     def get_region(self, expr: Expr) -> AnnotatedRegion | None:
-        """Return the region that an expression, or a mark, belongs to; None for what is in none."""
+        """Return the region of an expression or mark, or None if it is in none."""
         return self._of.get(expr)

@@ -1,4 +1,4 @@
-"""Basic blocks: whether each computation stands in the one block that uses it.
+"""Basic blocks: whether each computation is used in one block only.
 
 A block is the body of a function, a branch of an `if` or an arm of a `match`; a chain of lets is part of one block.
 A constant is no computation.
@@ -16,9 +16,9 @@ _ATOMS = (Var, GlobalVar, Op, Constructor, Constant)
 
 
 def check_basic_block_normal_form(root: Expr) -> bool:
-    """Tell whether no expression but names and constants is used in two blocks without a `let` before them.
+    """Whether no computation is used in two blocks without a `let` around both.
 
-    A free variable is no name for anything in the program, so it must not be used in two blocks either.
+    A free variable has no binding in the program, so it must not be used in two blocks either.
     """
     free = set(free_vars(root))
     block: dict[Expr, Scope] = {root: Scope(None, None)}

@@ -1,4 +1,4 @@
-"""Which global function refers to which, and how often."""
+"""The references between global functions, with their counts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NAMED: WeakKeyDictionary[IRModule, tuple[object, set[Function]]] = WeakKeyDicti
 
 
 def named_functions(mod: IRModule) -> set[Function]:
-    """Return the global functions of a module that it names somewhere: those that are called, passed on or stored.
+    """Return the global functions of a module that are named somewhere: called, passed on or stored.
 
-    The answer is kept while the module stays as it is, since function passes ask once for each function.
+    The result is cached while the module does not change, since function passes ask for it once for each function.
     """
     cached = _NAMED.get(mod)
-    if cached is None or cached[0] is not mod._functions:  # a module that is edited gets another table
+    if cached is None or cached[0] is not mod._functions:  # an edited module has another table
         names = {n.name_hint for _, f in mod.items() for n in post_order(f) if type(n) is GlobalVar}
         cached = _NAMED[mod] = mod._functions, {f for name, f in mod.items() if name in names}
     return cached[1]
@@ -30,7 +30,7 @@ class CallGraph:
 
     A function may be given by name or as a global variable. Every mention counts as a reference, called or not.
     `names[f]` lists the functions of the module that f refers to, in order of first use; `order` lists all functions,
-    each after those it refers to but for cycles; `recursive` holds those that can come back to themselves.
+    each after those it refers to, except in cycles; `recursive` holds the functions that can reach themselves.
     """
 
     def __init__(self, module: IRModule) -> None:
@@ -54,32 +54,32 @@ class CallGraph:
 
     def _known(self, function: str | GlobalVar) -> str:
         name = function.name_hint if isinstance(function, GlobalVar) else function
-        self.module.get_global_var(name)  # explains a name that is not there
+        self.module.get_global_var(name)  # raises the error that explains a missing name
         return name
 
     def callees(self, function: str | GlobalVar) -> dict[str, int]:
-        """The functions that a function refers to, with how often."""
+        """The functions that a function refers to, with the number of references."""
         return dict(self._references[self._known(function)])
 
     def callers(self, function: str | GlobalVar) -> dict[str, int]:
-        """The functions that refer to a function, with how often."""
+        """The functions that refer to a function, with the number of references."""
         name = self._known(function)
         return {caller: counts[name] for caller, counts in self._references.items() if counts[name]}
 
     def global_call_count(self, function: str | GlobalVar) -> int:
-        """How many references to global functions a function holds."""
+        """The number of references to global functions in a function."""
         return sum(self.callees(function).values())
 
     def ref_count(self, function: str | GlobalVar) -> int:
-        """How many references to a function there are."""
+        """The number of references to a function."""
         return self._mentions[self._known(function)]
 
     def is_recursive(self, function: str | GlobalVar) -> bool:
-        """Whether a function can come back to itself, directly or through others."""
+        """Whether a function can reach itself, directly or through others."""
         return self._known(function) in self.recursive
 
     def topological_order(self) -> list[str]:
-        """All functions, each after those it refers to; mutually recursive ones stand together."""
+        """All functions, each after those it refers to; mutually recursive ones are adjacent."""
         return list(self.order)
 
     def reachable(self, *entries: str | GlobalVar) -> set[str]:

@@ -1,4 +1,4 @@
-"""Counts of operators: in a module, in its quantized regions, along its longest path, and by who compiles them."""
+"""Counts of operators: in a module, in its quantized regions, along its longest path, and by compiler."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def list_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
 def list_fake_quantized_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
     """Return how often each operator is called inside fake-quantized regions.
 
-    Such a region is what lies between a `qnn.quantize` and the `qnn.dequantize`s it depends on, with constants but no
-    variables and no control flow in it. A call in two regions counts once.
+    Such a region consists of the operators between a `qnn.quantize` and the `qnn.dequantize`s it depends on, with
+    constants but no variables and no control flow. A call in two regions counts once.
     """
     inside: dict[Expr, None] = {}
     order = post_order(*_functions(mod))
@@ -49,7 +49,7 @@ def list_fake_quantized_op_freqs(mod: IRModule | Expr) -> dict[str, int]:
 
 
 def _closed(order: list[Expr]) -> dict[Expr, bool]:
-    """Tell for each node whether all it depends on, back to dequantizations, is operators on constants."""
+    """Return for each node whether it depends only on operators, constants and dequantizations."""
     closed: dict[Expr, bool] = {}
     for node in order:
         if isinstance(node, Constant) or is_call_of(node, "qnn.dequantize"):
@@ -62,7 +62,7 @@ def _closed(order: list[Expr]) -> dict[Expr, bool]:
 
 
 def _spread(root: Expr, inside: dict[Expr, None]) -> None:
-    """Add what `root` depends on, up to dequantizations and other quantizations, to `inside`."""
+    """Add the nodes that `root` depends on, up to dequantizations and other quantizations, to `inside`."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -85,10 +85,10 @@ def count_layers(expr: IRModule | Expr, valid_ops: Iterable[str | Op]) -> int:
 
 
 def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, int]]:
-    """Return for each operator call who compiles it: place -> (compiler, operator, number of the function).
+    """Return the compiler of each operator call: location -> (compiler, operator, number of the function).
 
-    The compiler is the function's `Compiler` attribute, "generic" without one; the place is where the call came
-    from, or its running number.
+    The compiler is the function's `Compiler` attribute, or "generic"; the location is the span of the call, or its
+    running number.
     """
     rows: dict[str, tuple[str, str, int]] = {}
     for number, (_, function) in enumerate(mod.items()):
@@ -101,7 +101,7 @@ def analyze_operations_distribution(mod: IRModule) -> dict[str, tuple[str, str, 
 
 
 def _regions(function: Function) -> list[tuple[Expr, str]]:
-    """Return the functions inside, innermost first, that name a compiler of their own, and the whole."""
+    """Return the inner functions, innermost first, that have a `Compiler`, and the whole function."""
     inner = [node for node in post_order(function) if isinstance(node, Function)]
     named = [(node, str(node.attrs["Compiler"])) for node in inner if node.attrs.get("Compiler")]
     return [*named, (function, "generic")]

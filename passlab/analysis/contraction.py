@@ -1,4 +1,4 @@
-"""Contracting the edges of an acyclic graph so that it stays acyclic: which parts of a program may become one.
+"""Contracting the edges of an acyclic graph so that it stays acyclic: decides which parts of a program may merge.
 
 The groups are kept in a topological order that is repaired locally after each contraction (Pearce and Kelly, "A dynamic
 topological sort algorithm for directed acyclic graphs", 2007). Knows numbers only, no programs.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-MOST_EDGES = 1000  # looked at before an edge is left as it is; keeps the whole linear
+MOST_EDGES = 1000  # examined before a contraction is given up; keeps the whole linear
 
 
 class Contraction:
     """Groups of nodes 0..n-1, which come in topological order; at first each node is a group.
 
-    `inputs[i]` are the nodes that node i needs, all of them less than i.
+    `inputs[i]` are the nodes that node i depends on, all of them less than i.
     """
 
     def __init__(self, inputs: Sequence[Sequence[int]]) -> None:
@@ -35,17 +35,17 @@ class Contraction:
         return node
 
     def place(self, node: int) -> int:
-        """Return where the group of a node stands in the topological order."""
+        """Return the position of a node's group in the topological order."""
         return self._place[self.find(node)]
 
     def inputs(self, node: int) -> list[int]:
-        """Return the groups that the group of a node needs."""
+        """Return the groups that the group of a node depends on."""
         return self._neighbours(self.find(node), self._inputs)
 
     def contract(self, first: int, second: int) -> bool:
-        """Make one group of the groups of two nodes, the second of which needs the first; whether that was done.
+        """Merge the groups of two nodes, the second of which depends on the first; return whether that was possible.
 
-        It is not where another group would need it and be needed by it, nor where finding that out takes too long.
+        It is refused if it would create a cycle through another group, and if finding that out takes too long.
         """
         a, b = self.find(first), self.find(second)
         if a == b:
@@ -77,7 +77,7 @@ class Contraction:
         return neighbours
 
     def _between(self, start: int, goal: int, table: list[list[int]], sign: int) -> list[int] | None:
-        """Return the groups on the way from `start` that stand before `goal`; None where one of them leads there."""
+        """Return the groups between `start` and `goal` in the order; None if one of them leads to `goal`."""
         limit = sign * self._place[goal]
         met: dict[int, None] = {}
         stack = [start]

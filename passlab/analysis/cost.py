@@ -1,4 +1,4 @@
-"""What operators cost by their types: multiply-accumulates, bytes read and written, parameters.
+"""The cost of operators by their types: multiply-accumulates, bytes read and written, parameters.
 
 Needs inferred types with known sizes; where they are missing the cost is None, and totals leave it out with a warning.
 """
@@ -21,8 +21,8 @@ from passlab.op.dtypes import array_dtype
 class OpCost:
     """The cost of one call. Counts are None where sizes are unknown.
 
-    `macs` are multiply-accumulates of convolutions and matrix products, 0 for other operators. `parameters` are the
-    elements of arguments that are constants.
+    `macs` are multiply-accumulates of convolutions and matrix products, 0 for other operators. `parameters` counts the
+    elements of constant arguments.
     """
 
     call: Call
@@ -53,7 +53,7 @@ def call_cost(call: Call) -> OpCost:
 
 
 def known_type(expr: Expr) -> Type | None:
-    """Return the type of an expression as far as it can be read off without inference."""
+    """Return the type of an expression as far as it is known without inference."""
     if expr.checked_type_ is not None:
         return expr.checked_type_
     if isinstance(expr, Constant):
@@ -62,7 +62,7 @@ def known_type(expr: Expr) -> Type | None:
 
 
 def type_bytes(ty: Type | None) -> int | None:
-    """Return the size of a value of a type in bytes; None when it is unknown or not made of tensors."""
+    """Return the size of a value of a type in bytes; None if it is unknown or contains more than tensors."""
     stack = [ty]
     total = 0
     while stack:
@@ -78,7 +78,7 @@ def type_bytes(ty: Type | None) -> int | None:
 
 # ---------------------------------------------------------------- multiply-accumulates
 def macs(call: Call) -> int | None:
-    """Return the multiply-accumulates of a call: 0 for an operator that has none, None where sizes are unknown."""
+    """Return the multiply-accumulates of a call: 0 for an operator that does none, None where sizes are unknown."""
     rule = _RULES.get(str(call.op))
     if rule is None:
         return 0

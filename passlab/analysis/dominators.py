@@ -1,9 +1,9 @@
-"""Post-dominators of a dataflow graph: for each node the nearest that every path from it to the outside goes through.
+"""Post-dominators of a dataflow graph: the nearest node on every path from a node to the outside.
 
-Nodes are numbers, in topological order (uses after definitions). Each edge carries a number, and each node learns the
-largest one on any path to its post-dominator, which is what operator fusion asks for. One pass over the graph from the
-last node back; common ancestors in the tree cost log(depth), through pointers far up (Myers, "An applicative
-random-access stack", 1983). Knows nothing of expressions.
+Nodes are numbers, in topological order (uses after definitions). Each edge has a number, and each node gets the largest
+one on any path to its post-dominator, which operator fusion needs. One pass over the graph from the last node back;
+common ancestors in the tree cost log(depth), through skip pointers (Myers, "An applicative random-access stack", 1983).
+Knows nothing of expressions.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ NONE = -1
 class PostDominators:
     """The post-dominator tree. `parent[n]` is the immediate post-dominator of node n, or `NONE`.
 
-    `relation[n]` is the largest edge number on the paths from n to `parent[n]`. A node that is `outside` (used by
-    something that is not in the graph) has no post-dominator.
+    `relation[n]` is the largest edge number on the paths from n to `parent[n]`. A node that is `outside` (it has a user
+    that is not in the graph) has no post-dominator.
     """
 
     def __init__(self, outputs: Sequence[Sequence[tuple[int, int]]], outside: Sequence[bool], worst: int) -> None:

@@ -28,10 +28,10 @@ def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
 
 
 def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
-    """Return the module that computes value number `expr_id` of `main`: what is printed as `%expr_id = ...`.
+    """Return the module that computes value number `expr_id` of `main`, printed as `%expr_id = ...`.
 
-    The result of `main` has the number behind the last, if it is a call, a tuple or a part of one. Types are not
-    inferred. Raises `DiagnosticError` when no value has that number.
+    The result of `main`, if it is a call, a tuple or a projection, has the number after the last. Types are not
+    inferred. Raises `DiagnosticError` if no value has that number.
     """
     main = mod["main"]
     printed = render(main)
@@ -46,7 +46,7 @@ def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
     return IRModule.from_expr(values[expr_id], others, mod.type_definitions)
 
 
-extract_intermdeiate_expr = extract_intermediate_expr  # the name Relay published
+extract_intermdeiate_expr = extract_intermediate_expr  # the misspelt name that Relay published
 
 
 def search_fc_transpose(expr: Expr) -> list[str]:

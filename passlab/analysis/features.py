@@ -1,4 +1,4 @@
-"""Which constructs of the language a program uses: what `detect_feature` answers, numbered as Relay numbers them."""
+"""The language constructs that a program uses: the result of `detect_feature`, numbered as in Relay."""
 
 # ruff: noqa: N815 - the names are Relay's
 from __future__ import annotations
@@ -29,7 +29,7 @@ from passlab.ir.walk import CHILDREN, post_order
 
 
 class Feature(IntEnum):
-    """A construct of the language. `fGraph` is a node, not a leaf, that is used twice; `fLetRec` local recursion."""
+    """A language construct. `fGraph` is an inner node with two uses; `fLetRec` is local recursion."""
 
     fVar = 0
     fGlobalVar = 1
@@ -73,7 +73,7 @@ _ATOMS = (Var, GlobalVar, Constant, Op, Constructor)
 def detect_feature(a: Any, b: Any = None) -> set[Feature]:
     """Return the features of an expression, of a module, or of both (in either order).
 
-    The bodies of primitive functions (fused kernels) are not looked into.
+    The bodies of primitive functions (fused kernels) are not visited.
     """
     roots: list[Expr] = []
     for part in (a, b):

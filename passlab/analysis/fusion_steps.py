@@ -1,6 +1,6 @@
-"""`WatchedFusion`: the same groups as `FusionGroups`, and why each node joined its post-dominator or did not.
+"""`WatchedFusion`: the same groups as `FusionGroups`, with the reason why each node joined its post-dominator or not.
 
-Fusion itself does not pay for it: what is watched is this class, which tells what its base decides. Used by views.
+A subclass records the decisions of its base class, so fusion itself does not pay for it. Used by views.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _KINDS = {
 
 
 class FusionStep(NamedTuple):
-    """A decision: `node` looks at `sink`, its immediate post-dominator. `joined` are the groups that became one.
+    """A decision: whether `node` joins `sink`, its immediate post-dominator. `joined` are the groups that merged.
 
-    Each pair of `joined` is (last node of a group, last node of the group that takes it in); none when it stays.
+    Each pair of `joined` is (last node of a group, last node of the group it joins); empty if the node stays alone.
     """
 
     phase: int
@@ -37,7 +37,7 @@ class FusionStep(NamedTuple):
 
 
 class WatchedFusion(FusionGroups):
-    """Groups that tell each decision."""
+    """Groups that record each decision."""
 
     def __init__(self, graph: FusionGraph, max_nodes: int, tell: Callable[[FusionStep], None]) -> None:
         self._tell = tell
@@ -72,7 +72,9 @@ class WatchedFusion(FusionGroups):
         super()._join(child, parent)
 
     def _facts(self, node: int, sink: int) -> str:
-        """What the decision rests on: the kinds of the node, of the edges on the way, and of the sink's group."""
+        """Describe the basis of the decision: the kinds of the node, of the edges on the way, and of the sink's
+        group.
+        """
         kinds = self._kind[node], self._tree.relation[node], self._kind[self.root(sink)]
         own, way, there = map(kind_name, kinds)
         return f"it is {own}, the edges on the way {way}, the group there {there}"
@@ -83,7 +85,7 @@ class WatchedFusion(FusionGroups):
 
 
 def kind_name(kind: int) -> str:
-    """Return the name of a fusion pattern, as sentences have it."""
+    """Return the name of a fusion pattern as used in sentences."""
     return _KINDS[OpPattern(kind)]
 
 

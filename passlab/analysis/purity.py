@@ -1,9 +1,9 @@
-"""Which expressions neither read nor change state, so that they may be dropped, moved or computed more than once.
+"""The purity of expressions: one that neither reads nor changes state may be dropped, moved or evaluated repeatedly.
 
-A function is a value: making one is pure, calling it may not be. So there are two questions, `evaluation` (is computing
-this pure?) and `call` (if it is a function: is calling it pure?). The answers are safe: functions that come out of
-tuples, references, data or parameters count as impure to call, and so do external functions. Needs types: what is not
-known to be first order counts as a function. Knows nothing of passes.
+A function is a value: creating one is pure, calling it may not be. So there are two questions, `evaluation` (is
+computing this pure?) and `call` (if it is a function: is calling it pure?). The answers are conservative: functions
+that come out of tuples, references, data or parameters count as impure to call, and so do external functions. Needs
+types: an expression not known to be first order counts as a function. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class ModulePurity:
 def module_purity(mod: IRModule) -> ModulePurity:
     """Return the purity of every node of a typed module.
 
-    Recursion is taken to be pure until something in the cycle is not: a greatest fixed point, reached by visiting a
-    function again when one that it calls turns out to be impure.
+    Recursion is assumed to be pure until something in the cycle is not: a greatest fixed point, reached by visiting a
+    function again when one of its callees turns out to be impure.
     """
     functions: dict[str, Purity] = {}
     nodes: dict[Expr, Purity] = {}
@@ -78,7 +78,7 @@ def module_purity(mod: IRModule) -> ModulePurity:
         callees[name] = list(dict.fromkeys(n.name_hint for n in orders[name] if type(n) is GlobalVar))
         for callee in callees[name]:
             callers.setdefault(callee, []).append(name)
-    waiting = deque(name for group in groups(callees) for name in group)  # callees first: only cycles are met again
+    waiting = deque(name for group in groups(callees) for name in group)  # callees first: only cycles are visited again
     queued = set(functions)
     while waiting:
         name = waiting.popleft()
@@ -96,9 +96,9 @@ def module_purity(mod: IRModule) -> ModulePurity:
 def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Purity]) -> None:
     """Fill `nodes` for one function.
 
-    A local function that calls itself is first taken to be pure. Where that was wrong the function is visited again
-    with the truth; where it is then wrong about another one, all that call themselves are taken to be impure, so that
-    three rounds are enough.
+    A recursive local function is first assumed to be pure. If that was wrong the function is visited again with its
+    real purity; if another assumption then proves wrong, all recursive functions are assumed to be impure, so three
+    rounds are enough.
     """
     values = {n.var: n.value for n in order if type(n) is Let}
     binders: dict[Expr, list[Var]] = {}
@@ -117,7 +117,7 @@ def _visit(order: list[Expr], functions: dict[str, Purity], nodes: dict[Expr, Pu
 
 
 def _recursive(order: list[Expr], values: dict[Var, Expr]) -> set[Var]:
-    """Return the let variables that are used before their value is complete: those bound to recursive functions."""
+    """Return the let variables that are used before their value is complete: those of recursive functions."""
     place = {node: i for i, node in enumerate(order)}
     result = set()
     for i, node in enumerate(order):
@@ -134,12 +134,12 @@ def _round(
     functions: dict[str, Purity],
     nodes: dict[Expr, Purity],
 ) -> set[Var]:
-    """Work out all nodes once; return the let variables whose value is impure to call."""
+    """Compute the purity of all nodes once; return the let variables whose value is impure to call."""
     impure = set()
     for node in order:
         if type(node) is not Var:
             nodes[node] = purity = _RULES[type(node)](node, nodes, functions)
-        elif node in binders:  # bound to another variable, whose facts are known here
+        elif node in binders:  # bound to another variable, whose purity is known here
             purity = nodes[values[node]]
         if node in binders:
             for var in binders[node]:
@@ -205,7 +205,7 @@ def _projection(node: TupleGetItem, nodes: Nodes, functions: Functions) -> Purit
 
 
 def _ref_create(node: RefCreate, nodes: Nodes, functions: Functions) -> Purity:
-    """A new cell is visible only through the reads and writes on it."""
+    """Creating a cell is invisible; only reads and writes of it are impure."""
     return Purity(nodes[node.value].evaluation, True)
 
 
@@ -236,10 +236,10 @@ _RULES: dict[type, Callable[[Any, Nodes, Functions], Purity]] = {
 
 
 class LocalPurity:
-    """Whether evaluating an expression is surely pure, asked of single expressions, as rewriting makes them.
+    """The purity of single expressions, conservatively, for rewriting.
 
-    Needs no types and no module, and so knows less: calls of global and local functions count as impure, those of
-    primitive functions as pure. Each node is looked at once. Kinds of nodes in `also` count as impure too.
+    Needs no types and no module, and therefore knows less: calls of global and local functions count as impure, those
+    of primitive functions as pure. Each node is visited once. Kinds of nodes in `also` count as impure too.
     """
 
     def __init__(self, also: tuple[type, ...] = ()) -> None:
@@ -247,7 +247,7 @@ class LocalPurity:
         self._impure = (RefRead, RefWrite, *also)
 
     def of(self, expr: Expr) -> bool:
-        """Return whether `expr` surely neither reads nor changes state."""
+        """Whether `expr` certainly neither reads nor changes state."""
         table = self._known
         if expr not in table:
             stack: list[Expr] = [expr]

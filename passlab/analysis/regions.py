@@ -1,7 +1,7 @@
-"""Regions: the parts of a program that other compilers take, as `compiler_begin` and `compiler_end` mark them.
+"""Regions: the parts of a program for other compilers, delimited by `compiler_begin` and `compiler_end`.
 
-The marks stand on edges: a value goes in through a begin and comes out through an end, and what lies between is one
-region. This module reads the marks; it knows no pass.
+The marks are on edges: a value enters through a begin and leaves through an end, and the nodes between form one region.
+This module reads the marks; it knows no pass.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from passlab.ir.op import Op, is_call_of
 from passlab.ir.walk import CHILDREN, post_order
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
-DEFAULT = "default"  # the compiler of what no other takes
-_MARKED = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)  # what can be in a region
+DEFAULT = "default"  # the compiler of nodes that no other compiler supports
+_MARKED = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)  # nodes that can be in a region
 
 
 def is_begin(expr: Expr) -> TypeGuard[Call]:
@@ -35,19 +35,19 @@ def compiler_of(mark: Call) -> str:
 
 
 def is_closed(expr: Expr) -> bool:
-    """Whether an expression is a function that is one operator to all who see it: a composite, a kernel."""
+    """Whether an expression is a function that counts as one operator: a composite or a kernel."""
     return type(expr) is Function and ("Composite" in expr.attrs or expr.is_primitive or expr.attrs.get("Compiler"))
 
 
 def enter(expr: Expr) -> bool:
-    """Whether regions may lie inside an expression; for `post_order`."""
+    """Whether an expression may contain regions; for `post_order`."""
     return not is_closed(expr)
 
 
 class Region:
     """One region: its compiler, its number, its nodes in post-order with the begins among them, and its ends.
 
-    As in Relay it has the number of the begin that opened it among all begins of the function, in post-order.
+    As in Relay its number is that of its first begin among all begins of the function, in post-order.
     """
 
     __slots__ = ("compiler", "number", "nodes", "ends")
@@ -65,9 +65,9 @@ class Region:
 
 
 class Regions:
-    """The regions of a function: `of[node]` is the region of a node, begins and ends included; `order` all its nodes.
+    """The regions of a function: `of[node]` is the region of a node, marks included; `order` lists all its nodes.
 
-    Raises `PassError` where marks of different compilers meet in one region.
+    Raises `PassError` if marks of different compilers meet in one region.
     """
 
     def __init__(self, root: Expr) -> None:
@@ -82,7 +82,7 @@ class Regions:
                 self._leave(node)
             elif type(node) in _MARKED:
                 self._gather(node)
-        # A region that was merged into another is gone: only those that own a node are left.
+        # Regions that were merged into others own no nodes any more.
         self.all = list(dict.fromkeys(self.of[n] for n in self.order if n in self.of))
 
     def _gather(self, node: Expr) -> None:
@@ -116,7 +116,7 @@ class Regions:
         region.nodes.append(node)
 
     def _merge(self, a: Region, b: Region, at: Expr) -> Region:
-        """Make one region of two, under the number of `a`; the smaller is moved into the larger."""
+        """Merge two regions under the number of `a`; the smaller is moved into the larger."""
         if a is b:
             return a
         if a.compiler != b.compiler:
@@ -130,10 +130,10 @@ class Regions:
         return large
 
     def parts_in_order(self, root: Expr) -> list[Expr | Region]:
-        """Return what the function is computed of, parts first, each region taken as one thing.
+        """Return the nodes of a function, operands first, with each region as one item.
 
-        Nodes of regions are left out, but for their ends. Raises `PassError` for a region that needs its own result,
-        and where a value leaves a region without a mark.
+        Nodes of regions are omitted, except their ends. Raises `PassError` if a region depends on its own result, or a
+        value leaves a region without a mark.
         """
         order: list[Expr | Region] = []
         open_: set[Expr | Region] = set()
@@ -157,7 +157,7 @@ class Regions:
         return order
 
     def parts(self, item: Expr | Region) -> Sequence[Expr | Region]:
-        """Return what an item is computed of, last first."""
+        """Return the operands of an item, last first."""
         if isinstance(item, Region):
             return [*self.inputs(item)][::-1]
         region = self.of.get(item)
@@ -169,7 +169,7 @@ class Regions:
         return [] if is_closed(item) else [*CHILDREN[type(item)](item)[::-1]]
 
     def inputs(self, region: Region) -> Iterator[Expr]:
-        """Return the expressions that a region computes with and that are not its own, each once, in order."""
+        """Return the inputs of a region, each once, in order."""
         met: set[Expr] = set()
         for node in sorted(region.nodes, key=self._number.__getitem__):
             parts = node.args if is_begin(node) else CHILDREN[type(node)](node)
@@ -188,7 +188,7 @@ def _mix(a: str, b: str, at: Expr) -> PassError:
 def _circular(part: Expr | Region) -> PassError:
     compiler = part.compiler if isinstance(part, Region) else "?"
     where = part.nodes[0].span if isinstance(part, Region) else part.span
-    what = f"a region for `{compiler}` needs its own result"
+    what = f"a region for `{compiler}` depends on its own result"
     return PassError(Diagnostic(what, where, hint="make two regions of it"))
 
 

@@ -1,7 +1,7 @@
-"""Whether functions that are marked as doing nothing but reshape do only that.
+"""Checks that functions marked as doing nothing but reshape contain only reshapes.
 
-`FuseOps` marks them by `relay.reshape_only`; memory planning then copies nothing, and compilers run no kernel. Nothing
-in the program itself shows that a mark is false: the reference evaluator does not look at it.
+`FuseOps` marks them by `relay.reshape_only`; memory planning then copies nothing, and compilers run no kernel. A false
+mark is visible nowhere else: the reference evaluator ignores it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MARK = "relay.reshape_only"
 
 
 def false_marks(mod: IRModule) -> list[Diagnostic]:
-    """Return the functions that are marked, and call an operator that does more. Linear in the nodes."""
+    """Return a diagnostic for each marked function that calls another operator. Linear in the nodes."""
     result: list[Diagnostic] = []
     for name, function in mod.items():
         for node in post_order(function):
@@ -29,7 +29,7 @@ def false_marks(mod: IRModule) -> list[Diagnostic]:
 
 
 def _more_than_reshapes(function: Function) -> Call | None:
-    """Return the first call on the way from the result to the input that is of another operator."""
+    """Return the first call on the way from the result to the input that is not a reshape."""
     node = function.body
     while isinstance(node, Call) and isinstance(node.op, Op):
         if not has_trait(node, Trait.RESHAPES):
@@ -39,7 +39,7 @@ def _more_than_reshapes(function: Function) -> Call | None:
 
 
 def false_mark_error(mod: IRModule) -> WellFormedError | None:
-    """Return the false marks of a module as an error, None where there are none."""
+    """Return the false marks of a module as an error, or None if there are none."""
     marks = false_marks(mod)
     return WellFormedError(*marks) if marks else None
 

@@ -1,4 +1,4 @@
-"""Which weights of dense layers are mostly zero, and their parts as sparse matrices in blocks."""
+"""Finds weights of dense layers that are mostly zero, and converts them to block-sparse matrices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passlab.ir.walk import post_order
 
 
 class SparseAnalysisResult(NamedTuple):
-    """The weights that are sparse enough, and for each the lengths of its parts: data (3), indices, row pointers."""
+    """The names of sparse weights, and for each the lengths of its parts: data (3), indices, row pointers."""
 
     weight_name: list[str]
     weight_shape: list[list[int]]
@@ -30,10 +30,10 @@ def search_dense_op_weight(expr: Expr) -> list[str]:
 def process_params(
     expr: Expr, params: MutableMapping[str, Any], block_size: tuple[int, int], sparsity_threshold: float
 ) -> SparseAnalysisResult:
-    """Replace the weights of dense layers in `params` of whose elements at least that part is zero by their blocks.
+    """Replace weights of dense layers in `params` by their blocks if at least the given fraction of elements is zero.
 
-    The array NAME becomes NAME.data (blocks, rows, columns), NAME.indices and NAME.indptr; weights that `params` does
-    not have stay. Raises `NodeValueError` for a weight that blocks of that size do not cover.
+    The array NAME becomes NAME.data (blocks, rows, columns), NAME.indices and NAME.indptr; weights missing in `params`
+    stay. Raises `NodeValueError` for a weight whose shape is not a multiple of the block size.
     """
     result = SparseAnalysisResult([], [])
     for name in search_dense_op_weight(expr):

@@ -1,10 +1,10 @@
-"""What each operator means, as plainly as NumPy or loops over elements can say it; nothing here uses a kernel.
+"""The meaning of each operator, in plain NumPy or loops over elements, independent of all kernels.
 
-`MEANING[name](attrs, *arrays)` is the result of the operator `name`. Floating-point inputs of every width arrive as
-float64 (but for operators in `KEEPS_WIDTH`), and the caller rounds the result to the type that the operator gives;
-integers and bools arrive as they are, and wrap. `Refused` is raised where the operator must refuse its values. The
-tests of operators hold kernels to these definitions on every dtype and edge; the executor `"definition"` runs programs
-by them.
+`MEANING[name](attrs, *arrays)` is the result of the operator `name`. Floating-point inputs of every width are passed as
+float64 (except for operators in `KEEPS_WIDTH`), and the caller rounds the result to the result type; integers and bools
+are passed as they are, and wrap. A definition raises `Refused` where the operator must reject its values. The tests of
+operators compare kernels with these definitions on every dtype and edge case; the executor `"definition"` runs programs
+with them.
 """
 
 from __future__ import annotations

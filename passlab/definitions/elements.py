@@ -13,7 +13,7 @@ from passlab.op.dtypes import array_dtype
 
 Meaning = Callable[..., Any]
 MEANING: dict[str, Meaning] = {}
-KEEPS_WIDTH: set[str] = set()  # operators whose floats arrive as they are, for a result that depends on their width
+KEEPS_WIDTH: set[str] = set()  # operators that get floats in their own width, since the result depends on it
 
 
 class Refused(Exception):
@@ -21,7 +21,7 @@ class Refused(Exception):
 
 
 def means(*names: str) -> Callable[[Meaning], Meaning]:
-    """Enter a definition under the names of the operators it defines."""
+    """Register a definition under the names of its operators."""
 
     def enter(function: Meaning) -> Meaning:
         for name in names:
@@ -38,7 +38,7 @@ def wide(x: Any) -> Any:
 
 
 def wrap(values: Any, dtype: Any) -> Any:
-    """Python integers of any size as the integers of a dtype that they wrap to."""
+    """Return Python integers of any size as integers of a dtype, wrapped."""
     kind = np.dtype(dtype)
     if kind.kind == "b":
         return np.asarray(values, object).astype(bool)
@@ -53,7 +53,7 @@ def is_int(x: Any) -> bool:
 
 
 def each(function: Callable[..., Any], *arrays: Any) -> Any:
-    """A function of Python integers, element by element, broadcast and wrap."""
+    """Turn a function of Python integers into one of arrays: elementwise, broadcast and wrapped."""
     spread = np.broadcast_arrays(*arrays)
     flat = [function(*(int(v) for v in values)) for values in zip(*(s.ravel() for s in spread), strict=True)]
     result = np.empty(spread[0].shape, object)
@@ -63,7 +63,7 @@ def each(function: Callable[..., Any], *arrays: Any) -> Any:
 
 # ---------------------------------------------------------------- one element at a time
 def nearest(x: Any) -> Any:
-    """The nearest whole numbers, halves away from zero."""
+    """Round to the nearest whole number, halves away from zero."""
     part, whole = np.modf(x)
     return np.where(np.abs(part) >= 0.5, whole + np.sign(x), whole)
 
@@ -124,7 +124,7 @@ for _name in (
 
 @means("clip")
 def clip(attrs: Any, x: Any) -> Any:
-    """Return what `clip` gives."""
+    """Define `clip`."""
     if is_int(x):
         info = np.iinfo(x.dtype) if x.dtype.kind != "b" else None
         ends = (0, 1) if info is None else (int(info.min), int(info.max))
@@ -190,7 +190,7 @@ _REAL: dict[str, Any] = {
 }
 for _name in _WHOLE:
     MEANING[_name] = lambda attrs, a, b, w=_WHOLE[_name], r=_REAL[_name]: each(w, a, b) if is_int(a) else r(a, b)
-# On bools arithmetic is that of truth: + is or, * is and, - is their difference (one and not the other way: xor).
+# Arithmetic on bools is logical: + is or, * is and, - is difference (`a and not b`), xor.
 _TRUTH: dict[str, Any] = {"add": np.logical_or, "multiply": np.logical_and, "subtract": np.logical_xor}
 for _name, _function in _TRUTH.items():
     MEANING[_name] = lambda attrs, a, b, t=_function, m=MEANING[_name]: (
@@ -231,7 +231,7 @@ MEANING["left_shift"], MEANING["right_shift"] = _shift(True), _shift(False)
 
 @means("where")
 def where(attrs: Any, c: Any, x: Any, y: Any) -> Any:
-    """Return what `where` gives."""
+    """Define `where`."""
     return np.where(c != 0, x, y)
 
 
@@ -248,7 +248,7 @@ def _as(x: Any, dtype: str) -> Any:
 
 
 def _cut(value: float, dtype: str) -> int:
-    """A float cut towards zero; 0 for what 64 bits cannot hold."""
+    """Truncate a float; 0 for values that 64 bits do not hold."""
     if not math.isfinite(value):
         return 0
     return int(value) if -(2**63) <= int(value) < (2**64 if dtype == "uint64" else 2**63) else 0
@@ -260,23 +260,23 @@ MEANING["cast_like"] = lambda attrs, x, like: _as(x, like.dtype.name)
 
 @means("reinterpret")
 def reinterpret(attrs: Any, x: Any) -> Any:
-    """Return what `reinterpret` gives."""
+    """Define `reinterpret`."""
     kind = array_dtype(attrs.dtype)
     return np.frombuffer(x.astype(_STORED.get(kind.name, x.dtype)).tobytes(), kind).reshape(x.shape)
 
 
-_STORED = {"int32": "float32"}  # the edge cases that arrive widened
+_STORED = {"int32": "float32"}  # the dtypes stored in edge cases that are passed widened
 
 
 @means("hardswish")
 def hardswish(attrs: Any, x: Any) -> Any:
-    """Return what `hardswish` gives."""
+    """Define `hardswish`."""
     return wide(x) * (np.minimum(np.maximum(wide(x) + 3, 0), 6) / 6)
 
 
 @means("fixed_point_multiply")
 def fixed_point(attrs: Any, x: Any) -> Any:
-    """Return what `fixed_point_multiply` gives."""
+    """Define `fixed_point_multiply`."""
 
     def one(v: int) -> int:
         shift_value = v << attrs.shift if attrs.shift > 0 else v
@@ -289,7 +289,7 @@ def fixed_point(attrs: Any, x: Any) -> Any:
 
 @means("fixed_point_multiply_per_axis")
 def fixed_point_per_axis(attrs: Any, x: Any, m: Any, left: Any, right: Any) -> Any:
-    """Return what `fixed_point_multiply_per_axis` gives."""
+    """Define `fixed_point_multiply_per_axis`."""
 
     def one(v: int, by: int, up: int, down: int) -> int:
         up, down = up * attrs.is_lshift_required, down * attrs.is_rshift_required
@@ -303,7 +303,7 @@ def fixed_point_per_axis(attrs: Any, x: Any, m: Any, left: Any, right: Any) -> A
 
 @means("relay.op.annotation.simulated_quantize")
 def simulated_quantize(attrs: Any, x: Any, scale: Any, low: Any, high: Any) -> Any:
-    """Return what `relay.op.annotation.simulated_quantize` gives."""
+    """Define `relay.op.annotation.simulated_quantize`."""
     return (
         np.minimum(
             np.maximum({"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, nearest)(wide(x) / scale), low), high
@@ -325,7 +325,7 @@ MEANING["dyn.full"] = lambda attrs, v, shape: np.full(shape, v)
 def _arange(attrs: Any, start: Any, stop: Any, step: Any) -> Any:
     bounds: tuple[Any, ...] = start, stop, step
     if not all(isinstance(attrs[name], Constant) for name in ("start", "stop", "step")) and abs(step) >= 1:
-        bounds = tuple(int(bound) for bound in bounds)  # what is known only at run time is counted in whole numbers
+        bounds = tuple(int(bound) for bound in bounds)  # a bound known only at run time is a whole number
     return start + step * np.arange(len(np.arange(*bounds)))
 
 
@@ -347,5 +347,5 @@ MEANING["dyn.one_hot"] = _one_hot
 
 @means("meshgrid")
 def meshgrid(attrs: Any, vectors: Any) -> Any:
-    """Return what `meshgrid` gives."""
+    """Define `meshgrid`."""
     return tuple(np.meshgrid(*vectors, indexing=attrs.indexing))

@@ -1,4 +1,4 @@
-"""What borders, blocks of pixels and operators on images mean, for small arrays; see `elements`."""
+"""Definitions of padding, blocks of pixels and image operators, for small arrays; see `elements`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MEANING["nn.mirror_pad"] = lambda attrs, x: np.pad(x, attrs.pad_width, attrs.mod
 
 @means("nn.dilate")
 def dilate(attrs: Any, x: Any) -> Any:
-    """Return what `nn.dilate` gives."""
+    """Define `nn.dilate`."""
     result = np.full(
         [max((n - 1) * s + 1, 0) for n, s in zip(x.shape, attrs.strides, strict=True)],
         np.asarray(attrs.dilation_value).astype(x.dtype),
@@ -41,7 +41,7 @@ def dilate(attrs: Any, x: Any) -> Any:
 
 @means("nn.fifo_buffer")
 def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Any:
-    """Return what `nn.fifo_buffer` gives."""
+    """Define `nn.fifo_buffer`."""
     both = np.concatenate((buffer, x), attrs.axis)
     length = both.shape[attrs.axis]
     return np.take(both, range(length - buffer.shape[attrs.axis], length), attrs.axis)
@@ -49,7 +49,7 @@ def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Any:
 
 @means("nn.depth_to_space")
 def depth_to_space(attrs: Any, x: Any) -> Any:
-    """Return what `nn.depth_to_space` gives."""
+    """Define `nn.depth_to_space`."""
     b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
     n, c, h, w = x.shape
     result = np.zeros((n, c // b**2, h * b, w * b), x.dtype)
@@ -62,7 +62,7 @@ def depth_to_space(attrs: Any, x: Any) -> Any:
 
 @means("nn.space_to_depth")
 def space_to_depth(attrs: Any, x: Any) -> Any:
-    """Return what `nn.space_to_depth` gives."""
+    """Define `nn.space_to_depth`."""
     b, x = attrs.block_size, _to(x, attrs.layout, "NCHW")
     result = np.zeros((x.shape[0], x.shape[1] * b**2, x.shape[2] // b, x.shape[3] // b), x.dtype)
     for k, i, j in np.ndindex(*x.shape[1:]):
@@ -72,7 +72,7 @@ def space_to_depth(attrs: Any, x: Any) -> Any:
 
 @means("nn.space_to_batch_nd")
 def space_to_batch_nd(attrs: Any, x: Any) -> Any:
-    """Return what `nn.space_to_batch_nd` gives."""
+    """Define `nn.space_to_batch_nd`."""
     blocks, rank = attrs.block_shape, len(attrs.block_shape)
     x = np.pad(
         x,
@@ -87,7 +87,7 @@ def space_to_batch_nd(attrs: Any, x: Any) -> Any:
 
 @means("nn.batch_to_space_nd")
 def batch_to_space_nd(attrs: Any, x: Any) -> Any:
-    """Return what `nn.batch_to_space_nd` gives."""
+    """Define `nn.batch_to_space_nd`."""
     blocks, rank = attrs.block_shape, len(attrs.block_shape)
     count = len(x) // math.prod(blocks)
     result = np.zeros(
@@ -141,7 +141,7 @@ MEANING["dyn.nn.upsampling"] = MEANING["dyn.nn.upsampling3d"] = lambda attrs, x,
 
 @means("image.crop_and_resize")
 def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
-    """Return what `image.crop_and_resize` gives."""
+    """Define `image.crop_and_resize`."""
     x = wide(_to(x, attrs.layout, "NCHW"))
     (oh, ow), (height, width) = attrs.crop_size, x.shape[2:]
     result = np.full((len(boxes), x.shape[1], oh, ow), attrs.extrapolation_value)
@@ -161,7 +161,7 @@ def crop_and_resize(attrs: Any, x: Any, boxes: Any, indices: Any) -> Any:
 
 @means("image.dilation2d")
 def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
-    """Return what `image.dilation2d` gives."""
+    """Define `image.dilation2d`."""
     x, w = _to(x, attrs.data_layout, "NCHW"), _to(w, attrs.kernel_layout, "IHW")
     sides, (sh, sw), (dh, dw) = _sides(attrs.padding, 2), attrs.strides, attrs.dilations
     reach = [(k - 1) * d + 1 for k, d in zip(w.shape[1:], (dh, dw), strict=True)]
@@ -181,7 +181,7 @@ def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
 
 @means("image.affine_grid")
 def affine_grid(attrs: Any, theta: Any) -> Any:
-    """Return what `image.affine_grid` gives."""
+    """Define `image.affine_grid`."""
     rows, columns = attrs.target_shape
     result = np.zeros((len(theta), 2, rows, columns))
     for i, j in np.ndindex(rows, columns):
@@ -191,7 +191,7 @@ def affine_grid(attrs: Any, theta: Any) -> Any:
 
 @means("image.grid_sample")
 def grid_sample(attrs: Any, x: Any, grid: Any) -> Any:
-    """Return what `image.grid_sample` gives."""
+    """Define `image.grid_sample`."""
     result = np.zeros((*x.shape[:2], *grid.shape[2:]))
     rank = x.ndim - 2
     for n, *at in np.ndindex(len(x), *grid.shape[2:]):

@@ -1,4 +1,4 @@
-"""What the operators of neural networks, images and quantized tensors mean, for small arrays; see `elements`."""
+"""Definitions of the operators of neural networks, for small arrays; see `elements`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _sides(padding: Any, rank: int) -> list[tuple[int, int]]:
 
 
 def _to(x: Any, layout: str, other: str) -> Any:
-    """X in another layout; parts split off an axis, such as 4c, are put back before, and split off after."""
+    """Return x in another layout; split axes, such as 4c, are joined first and split afterwards."""
     names = re.findall("[A-Za-z]", layout)
     for letter in [name for name in names if name.islower()]:
         source, target = names.index(letter), names.index(letter.upper()) + 1
@@ -50,7 +50,7 @@ def _number(x: Any) -> Any:
 
 # ---------------------------------------------------------------- convolutions
 def conv(x: Any, w: Any, attrs: Any) -> Any:
-    """X (N, C, *S), w (O, C / groups, *K), the padding result of zeros."""
+    """Convolve x (N, C, *S) with w (O, C / groups, *K), padded with zeros."""
     rank = x.ndim - 2
     strides, dilation = _spread(attrs.strides, rank), _spread(attrs.dilation, rank)
     x, w = np.pad(_number(x), [(0, 0), (0, 0), *_sides(attrs.padding, rank)]), _number(w)
@@ -105,7 +105,7 @@ for _rank in (1, 2, 3):
 
 @means("nn.conv2d_backward_weight")
 def conv2d_backward_weight(attrs: Any, g: Any, x: Any) -> Any:
-    """Return what `nn.conv2d_backward_weight` gives."""
+    """Define `nn.conv2d_backward_weight`."""
     kh, kw = attrs.kernel_size
     (sh, sw), (dh, dw) = attrs.strides, attrs.dilation
     g, x = _to(g, attrs.data_layout, "NCHW"), _to(x, attrs.kernel_layout, "NCHW")
@@ -121,7 +121,7 @@ def conv2d_backward_weight(attrs: Any, g: Any, x: Any) -> Any:
 
 @means("nn.deformable_conv2d")
 def deformable_conv2d(attrs: Any, x: Any, offset: Any, w: Any) -> Any:
-    """Return what `nn.deformable_conv2d` gives."""
+    """Define `nn.deformable_conv2d`."""
     x, offset = _to(x, attrs.data_layout, "NCHW"), _to(offset, attrs.data_layout, "NCHW")
     w = _to(w, attrs.kernel_layout, "OIHW")
     (kh, kw), each_in = w.shape[2:], w.shape[1]
@@ -139,7 +139,7 @@ def deformable_conv2d(attrs: Any, x: Any, offset: Any, w: Any) -> Any:
 
 @means("nn.correlation")
 def correlation(attrs: Any, x: Any, y: Any) -> Any:
-    """FlowNet's: for each place and displacement the mean over a window and the channels."""
+    """FlowNet's correlation: for each position and displacement the mean over a window and the channels."""
     pad = attrs.padding[0]
     x, y = (np.pad(wide(v), [(0, 0), (0, 0), (pad, pad), (pad, pad)]) for v in (x, y))
     half, far, step = (attrs.kernel_size - 1) // 2, attrs.max_displacement, attrs.stride2
@@ -158,18 +158,18 @@ def correlation(attrs: Any, x: Any, y: Any) -> Any:
 # ---------------------------------------------------------------- products
 @means("nn.dense")
 def dense(attrs: Any, x: Any, w: Any) -> Any:
-    """Return what `nn.dense` gives."""
+    """Define `nn.dense`."""
     return np.einsum("...k,uk->...u", _number(x), _number(w))
 
 
 @means("nn.contrib_dense_pack")
 def contrib_dense_pack(attrs: Any, x: Any, w: Any) -> Any:
-    """Return what `nn.contrib_dense_pack` gives."""
+    """Define `nn.contrib_dense_pack`."""
     return np.einsum("mk,uk->mu", _number(x), _number(_to(w, attrs.weight_layout, "NC")))
 
 
 def _digits(x: Any, count: int, ones: int = 1, zeros: int = 0) -> Any:
-    """The low binary digits of numbers, each worth `ones` or `zeros` times its power of two."""
+    """Return the low binary digits of numbers, each weighted with `ones` or `zeros` times its power of two."""
     plane_list = [np.where(np.mod(_number(x) // 2**at, 2) == 1, ones, zeros) * 2**at for at in range(count)]
     return np.sum(plane_list, 0)
 
@@ -180,13 +180,13 @@ def _weight(attrs: Any, w: Any) -> Any:
 
 @means("nn.bitserial_dense")
 def bitserial_dense(attrs: Any, x: Any, w: Any) -> Any:
-    """Return what `nn.bitserial_dense` gives."""
+    """Define `nn.bitserial_dense`."""
     return np.einsum("...k,uk->...u", _digits(x, attrs.data_bits), _weight(attrs, w))
 
 
 @means("nn.bitserial_conv2d")
 def bitserial_conv2d(attrs: Any, x: Any, w: Any) -> Any:
-    """Return what `nn.bitserial_conv2d` gives."""
+    """Define `nn.bitserial_conv2d`."""
     x, w = _to(x, attrs.data_layout, "NCHW"), _to(w, attrs.kernel_layout, "OIHW")
     plain = SimpleNamespace(strides=attrs.strides, padding=attrs.padding, dilation=(1, 1), groups=1)
     result = conv(_digits(x, attrs.activation_bits), _weight(attrs, w), plain)
@@ -195,7 +195,7 @@ def bitserial_conv2d(attrs: Any, x: Any, w: Any) -> Any:
 
 @means("nn.bitpack")
 def bitpack(attrs: Any, x: Any) -> Any:
-    """Return what `nn.bitpack` gives."""
+    """Define `nn.bitpack`."""
     width = np.dtype(attrs.pack_type).itemsize * 8
     planes = []
     for bit in range(attrs.bits):
@@ -207,14 +207,14 @@ def bitpack(attrs: Any, x: Any) -> Any:
 
 @means("nn.matmul", "nn.batch_matmul")
 def matmul(attrs: Any, a: Any, b: Any) -> Any:
-    """Return what `nn.matmul` and `nn.batch_matmul` give."""
+    """Define `nn.matmul` and `nn.batch_matmul`."""
     a, b = _number(a), _number(b)
     a, b = (a.swapaxes(-1, -2) if attrs.transpose_a else a), (b.swapaxes(-1, -2) if attrs.transpose_b else b)
     return np.einsum("...mk,...kn->...mn", a, b)
 
 
 def _csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
-    """A matrix in compressed rows, of elements or of blocks, written out."""
+    """Return a matrix in compressed sparse rows, of elements or blocks, as a dense one."""
     block = data.shape[1:] if data.ndim == 3 else (1, 1)
     result = np.zeros(((len(indptr) - 1) * block[0], columns), data.dtype)
     for row in range(len(indptr) - 1):
@@ -225,7 +225,7 @@ def _csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
 
 
 def _sparse_product(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
-    """A matrix in compressed rows times a matrix: what is not stored takes no part, whatever it would meet."""
+    """Multiply a matrix in compressed sparse rows by a dense one: elements that are not stored never meet a NaN."""
     block = data.shape[1:] if data.ndim == 3 else (1, 1)
     data, x = _number(data.reshape(-1, *block)), _number(x)
     result = np.zeros(((len(indptr) - 1) * block[0], x.shape[1]), np.result_type(x))
@@ -239,20 +239,20 @@ def _sparse_product(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
 
 @means("nn.sparse_dense", "nn.internal.sparse_dense_padded")
 def sparse_dense(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """Return what `nn.sparse_dense` and `nn.internal.sparse_dense_padded` give."""
+    """Define `nn.sparse_dense` and `nn.internal.sparse_dense_padded`."""
     product = _sparse_product(data, indices, indptr, x.T)
     return product if attrs.sparse_lhs else product.T
 
 
 @means("nn.sparse_add")
 def sparse_add(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """Return what `nn.sparse_add` gives."""
+    """Define `nn.sparse_add`."""
     return _number(x) + _csr(data, indices, indptr, x.shape[1])
 
 
 @means("nn.sparse_transpose")
 def sparse_transpose(attrs: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """Return what `nn.sparse_transpose` gives."""
+    """Define `nn.sparse_transpose`."""
     rows = [row for row in range(len(indptr) - 1) for _ in range(int(indptr[row]), int(indptr[row + 1]))]
     entries = sorted((int(c), r, n) for n, (r, c) in enumerate(zip(rows, indices, strict=True)))
     starts = [sum(c < row for c, _, _ in entries) for row in range(len(indptr))]
@@ -261,7 +261,7 @@ def sparse_transpose(attrs: Any, data: Any, indices: Any, indptr: Any) -> Any:
 
 @means("nn.sparse_conv2d")
 def sparse_conv2d(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """Return what `nn.sparse_conv2d` gives."""
+    """Define `nn.sparse_conv2d`."""
     x = _to(x, attrs.layout, "NHWC")
     n, h, w, _ = x.shape
     if attrs.kernel_size == (3, 3):
@@ -290,7 +290,7 @@ def _pool(attrs: Any, x: Any, mean: bool) -> Any:
             if all(0 <= v < x.shape[2 + d] for d, v in enumerate(spot)):
                 inside.append(x[(n, c, *spot)])
         if not mean:
-            least = [_least(x.dtype)] if len(inside) < math.prod(size) else []  # what stands in the padding
+            least = [_least(x.dtype)] if len(inside) < math.prod(size) else []  # the value of the padding
             most = np.max(np.array([*inside, *least], x.dtype))
             result[(n, c, *at)] = int(most) if is_int(x) else most
             continue
@@ -389,19 +389,19 @@ MEANING["nn.dropout"] = lambda attrs, x: (x, np.ones(x.shape))
 
 @means("nn.leaky_relu")
 def leaky_relu(attrs: Any, x: Any) -> Any:
-    """Return what `nn.leaky_relu` gives."""
+    """Define `nn.leaky_relu`."""
     return np.where(x > 0, x, x * np.asarray(attrs.alpha).astype(x.dtype))
 
 
 @means("nn.prelu")
 def prelu(attrs: Any, x: Any, alpha: Any) -> Any:
-    """Return what `nn.prelu` gives."""
+    """Define `nn.prelu`."""
     return np.where(x > 0, x, x * _along(alpha, attrs.axis, x.ndim))
 
 
 @means("nn.softmax", "nn.fast_softmax")
 def softmax(attrs: Any, x: Any) -> Any:
-    """Return what `nn.softmax` and `nn.fast_softmax` give."""
+    """Define `nn.softmax` and `nn.fast_softmax`."""
     x = wide(x)
     e = np.exp(x - x.max(attrs.axis, keepdims=True)) if x.size else x
     return e / e.sum(attrs.axis, keepdims=True)
@@ -409,7 +409,7 @@ def softmax(attrs: Any, x: Any) -> Any:
 
 @means("nn.log_softmax")
 def log_softmax(attrs: Any, x: Any) -> Any:
-    """Return what `nn.log_softmax` gives."""
+    """Define `nn.log_softmax`."""
     x = wide(x)
     moved = x - x.max(attrs.axis, keepdims=True) if x.size else x
     return moved - np.log(np.exp(moved).sum(attrs.axis, keepdims=True))
@@ -417,7 +417,7 @@ def log_softmax(attrs: Any, x: Any) -> Any:
 
 @means("nn.batch_norm")
 def batch_norm(attrs: Any, x: Any, gamma: Any, beta: Any, mean: Any, var: Any) -> Any:
-    """Return what `nn.batch_norm` gives."""
+    """Define `nn.batch_norm`."""
     g, b, m, v = (_along(wide(t), attrs.axis, x.ndim) for t in (gamma, beta, mean, var))
     result = (wide(x) - m) / np.sqrt(v + attrs.epsilon)
     return (result * g if attrs.scale else result) + (b if attrs.center else 0), mean, var
@@ -439,7 +439,7 @@ MEANING["nn.instance_norm"] = lambda attrs, x, g, b: _normal(
 
 @means("nn.group_norm")
 def group_norm(attrs: Any, x: Any, gamma: Any, beta: Any) -> Any:
-    """Return what `nn.group_norm` gives."""
+    """Define `nn.group_norm`."""
     x, axis = wide(x), attrs.axis % x.ndim
     lead = math.prod(x.shape[:axis])
     parts = x.reshape(lead, attrs.num_groups, math.prod(x.shape[axis:]) // attrs.num_groups)
@@ -451,13 +451,13 @@ def group_norm(attrs: Any, x: Any, gamma: Any, beta: Any) -> Any:
 
 @means("nn.l2_normalize")
 def l2_normalize(attrs: Any, x: Any) -> Any:
-    """Return what `nn.l2_normalize` gives."""
+    """Define `nn.l2_normalize`."""
     return wide(x) / np.sqrt(np.maximum((wide(x) ** 2).sum(attrs.axis, keepdims=True), attrs.eps))
 
 
 @means("nn.lrn")
 def lrn(attrs: Any, x: Any) -> Any:
-    """Return what `nn.lrn` gives."""
+    """Define `nn.lrn`."""
     x = wide(x)
     result, half = np.zeros(x.shape), attrs.size // 2
     for at in np.ndindex(*x.shape):
@@ -469,19 +469,19 @@ def lrn(attrs: Any, x: Any) -> Any:
 
 @means("nn.cross_entropy")
 def cross_entropy(attrs: Any, x: Any, y: Any) -> Any:
-    """Return what `nn.cross_entropy` gives."""
+    """Define `nn.cross_entropy`."""
     return -np.sum(wide(y) * np.log(wide(x))) / len(x)
 
 
 @means("nn.cross_entropy_with_logits")
 def cross_entropy_with_logits(attrs: Any, x: Any, y: Any) -> Any:
-    """Return what `nn.cross_entropy_with_logits` gives."""
+    """Define `nn.cross_entropy_with_logits`."""
     return -np.sum(wide(y) * wide(x)) / len(x)
 
 
 @means("nn.nll_loss")
 def nll_loss(attrs: Any, x: Any, targets: Any, weights: Any) -> Any:
-    """Return what `nn.nll_loss` gives."""
+    """Define `nn.nll_loss`."""
     losses, counted = np.zeros(targets.shape), np.zeros(targets.shape)
     for n, *at in np.ndindex(*targets.shape):
         target = int(targets[(n, *at)])

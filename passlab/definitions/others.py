@@ -1,4 +1,4 @@
-"""What quantized operators and those of vision mean, for small arrays; see `elements`."""
+"""Definitions of quantized operators and of vision operators, for small arrays; see `elements`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _real(q: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
 
 
 def _steps(x: Any, scale: Any, zero: Any, axis: int = -1) -> Any:
-    """Numbers as integers that are not yet held in a range; NaN counts as infinity."""
+    """Return numbers as quantized integers before clipping to a range; NaN counts as infinity."""
     fit: Any = (lambda v: _along(v, axis, x.ndim)) if np.ndim(scale) else wide
     return nearest(wide(x) / wide(fit(scale)) + (fit(zero) if np.ndim(zero) else wide(zero)))
 
@@ -69,21 +69,21 @@ _CODES = {1: "int8", 2: "uint8", 3: "int32"}
 
 @means("qnn.simulated_quantize")
 def simulated_quantize(attrs: Any, x: Any, code: Any, s: Any, z: Any) -> Any:
-    """Return what `qnn.simulated_quantize` gives."""
+    """Define `qnn.simulated_quantize`."""
     info = np.iinfo(_CODES.get(int(code), "int8"))
     return x if int(code) == 0 else np.clip(_steps(x, s, z, attrs.axis), info.min, info.max)
 
 
 @means("qnn.simulated_dequantize")
 def simulated_dequantize(attrs: Any, x: Any, code: Any, s: Any, z: Any) -> Any:
-    """Return what `qnn.simulated_dequantize` gives."""
+    """Define `qnn.simulated_dequantize`."""
     s, z = (_along(v, attrs.axis, x.ndim) if np.size(v) > 1 else v for v in (wide(s), wide(z)))
     return x if int(code) == 0 else (wide(x) - z) * s
 
 
 @means("qnn.avg_pool2d")
 def avg_pool2d(attrs: Any, q: Any, s: Any, z: Any, os: Any, oz: Any) -> Any:
-    """Return what `qnn.avg_pool2d` gives."""
+    """Define `qnn.avg_pool2d`."""
     return _held(_steps(_real(_pool(attrs, q.astype(np.int32), True), s, z), os, oz), q.dtype)
 
 
@@ -112,14 +112,14 @@ for _name in ("dense", "batch_matmul", "conv2d_transpose"):
 
 @means("qnn.conv2d")
 def conv2d(attrs: Any, q: Any, w: Any, zq: Any, zw: Any, sq: Any, sw: Any) -> Any:
-    """Return what `qnn.conv2d` gives."""
+    """Define `qnn.conv2d`."""
     return MEANING["nn.conv2d"](attrs, q.astype(np.int64) - int(zq), w.astype(np.int64) - int(zw))
 
 
 # ---------------------------------------------------------------- boxes
 @means("vision.get_valid_counts")
 def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
-    """Return what `vision.get_valid_counts` gives."""
+    """Define `vision.get_valid_counts`."""
     result, places, counts = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros(len(x), int)
     for n in range(len(x)):
         good = [
@@ -134,7 +134,7 @@ def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
 
 @means("vision.non_max_suppression")
 def non_max_suppression(attrs: Any, x: Any, counts: Any, indices: Any, limit: Any, threshold: Any) -> Any:
-    """Return what `vision.non_max_suppression` gives."""
+    """Define `vision.non_max_suppression`."""
     result, places, totals = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros((len(x), 1), int)
     for n in range(len(x)):
         first = attrs.coord_start
@@ -147,7 +147,7 @@ def non_max_suppression(attrs: Any, x: Any, counts: Any, indices: Any, limit: An
 
 @means("vision.all_class_non_max_suppression")
 def all_class(attrs: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, low: Any) -> Any:
-    """Return what `vision.all_class_non_max_suppression` gives."""
+    """Define `vision.all_class_non_max_suppression`."""
     rows = []
     for n, c in np.ndindex(*scores.shape[:2]):
         good = [i for i in range(boxes.shape[1]) if scores[n, c, i] > low]
@@ -162,7 +162,7 @@ def all_class(attrs: Any, boxes: Any, scores: Any, limit: Any, threshold: Any, l
 
 @means("vision.regular_non_max_suppression")
 def regular(attrs: Any, boxes: Any, scores: Any) -> Any:
-    """Return what `vision.regular_non_max_suppression` gives."""
+    """Define `vision.regular_non_max_suppression`."""
     count = attrs.max_detections
     result = (
         np.zeros((len(boxes), count, 4)),
@@ -190,7 +190,7 @@ def regular(attrs: Any, boxes: Any, scores: Any) -> Any:
 
 @means("vision.multibox_prior")
 def multibox_prior(attrs: Any, x: Any) -> Any:
-    """Return what `vision.multibox_prior` gives."""
+    """Define `vision.multibox_prior`."""
     height, width = x.shape[2:]
     steps = [s if s > 0 else 1 / n for s, n in zip(attrs.steps, (height, width), strict=True)]
     first = attrs.sizes[0]
@@ -205,7 +205,7 @@ def multibox_prior(attrs: Any, x: Any) -> Any:
 
 @means("vision.multibox_transform_loc")
 def multibox_transform_loc(attrs: Any, p: Any, loc: Any, anchor: Any) -> Any:
-    """Return what `vision.multibox_transform_loc` gives."""
+    """Define `vision.multibox_transform_loc`."""
     result, counts = np.full((len(p), p.shape[2], 6), -1.0), np.zeros(len(p), int)
     for n, a in np.ndindex(len(p), p.shape[2]):
         scores = p[n, 0 if attrs.keep_background else 1 :, a]
@@ -224,7 +224,7 @@ def multibox_transform_loc(attrs: Any, p: Any, loc: Any, anchor: Any) -> Any:
 
 @means("vision.proposal")
 def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
-    """Return what `vision.proposal` gives."""
+    """Define `vision.proposal`."""
     result = np.zeros((len(scores) * attrs.rpn_post_nms_top_n, 5))
     anchors, stride = [(s, r) for r in attrs.ratios for s in attrs.scales], attrs.feature_stride
     for n in range(len(scores)):
@@ -240,7 +240,7 @@ def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
             w, h = math.exp(dw) * width, math.exp(dh) * height
             ends = [info[n, 1] - 1, info[n, 0] - 1] * 2
             box = [cx - 0.5 * (w - 1), cy - 0.5 * (h - 1), cx + 0.5 * (w - 1), cy + 0.5 * (h - 1)]
-            if attrs.iou_loss:  # the four numbers move the corners
+            if attrs.iou_loss:  # the four numbers move the corners of the box
                 x0, y0 = middle + j * stride - 0.5 * (width - 1), middle + i * stride - 0.5 * (height - 1)
                 box = [x0 + dx, y0 + dy, x0 + width - 1 + dw, y0 + height - 1 + dh]
             box = [max(min(b, e), 0) for b, e in zip(box, ends, strict=True)]
@@ -261,7 +261,7 @@ def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
 
 @means("vision.roi_align")
 def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
-    """Return what `vision.roi_align` gives."""
+    """Define `vision.roi_align`."""
     x = _to(x, attrs.layout, "NCHW")
     ph, pw = attrs.pooled_size
     result = np.zeros((len(rois), x.shape[1], ph, pw))
@@ -281,7 +281,7 @@ def roi_align(attrs: Any, x: Any, rois: Any) -> Any:
 
 @means("vision.roi_pool")
 def roi_pool(attrs: Any, x: Any, rois: Any) -> Any:
-    """Return what `vision.roi_pool` gives."""
+    """Define `vision.roi_pool`."""
     x = _to(x, attrs.layout, "NCHW")
     ph, pw = attrs.pooled_size
     result = np.zeros((len(rois), x.shape[1], ph, pw), x.dtype)
@@ -302,7 +302,7 @@ def roi_pool(attrs: Any, x: Any, rois: Any) -> Any:
 
 @means("vision.yolo_reorg")
 def yolo_reorg(attrs: Any, x: Any) -> Any:
-    """Return what `vision.yolo_reorg` gives."""
+    """Define `vision.yolo_reorg`."""
     s, (n, c, h, w) = attrs.stride, x.shape
     flat, result = x.reshape(n, c * h * w), np.zeros_like(x)
     few = c // (s * s) if c >= s * s else 1

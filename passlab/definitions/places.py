@@ -1,4 +1,4 @@
-"""Numbers between pixels, and boxes: what several definitions need. See `elements`."""
+"""Positions between pixels, and boxes, shared by several definitions. See `elements`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def place(mode: str, i: int, length: int, count: int, start: float, end: float) -> float:
-    """Where new element i of `count` lies on an axis of `length` elements (ONNX, operator Resize)."""
+    """Return the source position of element i of `count` on an axis of `length` elements (ONNX, operator Resize)."""
     scale = length / count
     return {
         "half_pixel": (i + 0.5) * scale - 0.5,
@@ -24,7 +24,7 @@ def place(mode: str, i: int, length: int, count: int, start: float, end: float) 
 
 
 def cubic(t: float, a: float) -> float:
-    """Keys' kernel at distance t."""
+    """Keys' cubic kernel at distance t."""
     t = abs(t)
     if t <= 1:
         return (a + 2) * t**3 - (a + 3) * t**2 + 1
@@ -43,7 +43,7 @@ def resize_line(
     roi: Any = (0.0, 1.0),
     fill: Any = 0.0,
 ) -> Any:
-    """The last axis of x in another length, one element at a time."""
+    """Resize the last axis of x, one element at a time."""
     length, result = x.shape[-1], np.zeros((*x.shape[:-1], count))
     for i in range(count):
         at = place(mode, i, length, count, *roi)
@@ -72,7 +72,7 @@ def resize_line(
 
 
 def reflection(at: float, length: int, aligned: bool) -> float:
-    """A coordinate folded back at the borders, by walking."""
+    """Return a coordinate reflected at the borders, step by step."""
     low, high = (0.0, length - 1.0) if aligned else (-0.5, length - 0.5)
     if high <= low:
         return 0.0
@@ -82,14 +82,14 @@ def reflection(at: float, length: int, aligned: bool) -> float:
 
 
 def pixel(image: Any, spot: Any, mode: Any) -> Any:
-    """Return the values at a pixel, as the padding mode has them outside."""
+    """Return the values at a pixel; outside the image the padding mode decides."""
     if all(0 <= s < n for s, n in zip(spot, image.shape[1:], strict=True)):
         return image[(slice(None), *spot)]
     return np.zeros(len(image))
 
 
 def grid_value(image: Any, at: Any, method: Any, mode: Any, aligned: Any) -> Any:
-    """One sample of image (C, *S), by definition."""
+    """Sample an image (C, *S) at one position."""
     sizes = image.shape[1:]
     if method == "bicubic":
         total = np.zeros(len(image))
@@ -117,7 +117,7 @@ def grid_value(image: Any, at: Any, method: Any, mode: Any, aligned: Any) -> Any
 
 
 def iou(a: Any, b: Any, edge: Any = 0.0) -> Any:
-    """Return the area that two boxes share, as a part of the area of both."""
+    """Return the intersection of two boxes divided by their union."""
     a = (min(a[0], a[2]), min(a[1], a[3]), max(a[0], a[2]), max(a[1], a[3]))
     b = (min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3]))
     width = max(0.0, min(a[2], b[2]) - max(a[0], b[0]) + edge)
@@ -128,7 +128,7 @@ def iou(a: Any, b: Any, edge: Any = 0.0) -> Any:
 
 
 def survivors(rows: Any, limit: Any, threshold: Any, force: Any, top_k: Any) -> Any:
-    """The rows (class, score, box) that stay, best first, by definition."""
+    """Return the rows (class, score, box) that survive suppression, best first."""
     order = sorted(range(len(rows)), key=lambda i: -rows[i][1])[: top_k if top_k > 0 else None]
     best_rows: list[int] = []
     for i in order:
@@ -139,7 +139,7 @@ def survivors(rows: Any, limit: Any, threshold: Any, force: Any, top_k: Any) -> 
 
 
 def sample(image: Any, y: Any, x: Any) -> Any:
-    """Return the values of an image between its pixels, zero far outside."""
+    """Return the interpolated values of an image at a position, zero far outside."""
     height, width = image.shape[1:]
     if y < -1 or x < -1 or y > height or x > width:
         return np.zeros(len(image))
@@ -153,7 +153,7 @@ def sample(image: Any, y: Any, x: Any) -> Any:
 
 
 def bilinear(image: Any, y: Any, x: Any) -> Any:
-    """The value of image (H, W) at a place, zero outside; past the last row or column it is mixed with zeros."""
+    """Interpolate an image (H, W) at a position; zero outside, and mixed with zeros past the last row or column."""
     height, width = image.shape
     if not (0 <= y < height and 0 <= x < width):
         return 0.0

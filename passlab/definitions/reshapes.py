@@ -1,4 +1,4 @@
-"""What the operators mean that only give data another shape; see `elements`."""
+"""Definitions of the operators that only change the shape of data; see `elements`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passlab.definitions.elements import MEANING, means
 
 
 def _newshape(shape: Sequence[int], codes: Sequence[int], allowzero: bool) -> list[int]:
-    """Return the shape that codes of `reshape` mean for data of a shape, code by code; -1 is what is left."""
+    """Return the new shape that the codes of `reshape` stand for, code by code; -1 is the remaining size."""
     result: list[int] = []
     at = 0
     rest = list(codes)
@@ -33,7 +33,7 @@ def _newshape(shape: Sequence[int], codes: Sequence[int], allowzero: bool) -> li
 
 @means("reshape")
 def reshape(attrs: Any, x: Any) -> Any:
-    """Return what `reshape` gives."""
+    """Define `reshape`."""
     return x.reshape(_newshape(x.shape, attrs.newshape, attrs.allowzero))
 
 
@@ -43,13 +43,13 @@ MEANING["vm.reshape_tensor"] = lambda attrs, x, shape: x.reshape(shape)
 
 @means("contrib_reverse_reshape")
 def reverse_reshape(attrs: Any, x: Any) -> Any:
-    """Return what `contrib_reverse_reshape` gives: codes are read from the right."""
+    """Define `contrib_reverse_reshape`: codes are read from the right."""
     return x.reshape(_newshape(x.shape[::-1], attrs.newshape[::-1], attrs.allowzero)[::-1])
 
 
 @means("reshape_like")
 def reshape_like(attrs: Any, x: Any, like: Any) -> Any:
-    """Return what `reshape_like` gives: dimensions of one shape in the place of some of another."""
+    """Define `reshape_like`: dimensions of one shape in the place of some of another."""
     mine, theirs = slice(attrs.lhs_begin, attrs.lhs_end), slice(attrs.rhs_begin, attrs.rhs_end)
     shape = list(x.shape)
     shape[mine] = like.shape[theirs]
@@ -58,7 +58,7 @@ def reshape_like(attrs: Any, x: Any, like: Any) -> Any:
 
 @means("expand_dims")
 def expand_dims(attrs: Any, x: Any, *axis: Any) -> Any:
-    """Return what `expand_dims` gives: new dimensions, the first of which is at the place that is named."""
+    """Define `expand_dims`: new dimensions, the first of which is at the place that is named."""
     first = int(axis[0]) if axis else attrs.axis
     for _ in range(attrs.num_newaxis):
         x = np.expand_dims(x, first)

@@ -1,4 +1,4 @@
-"""What the operators mean that shape, reduce, pick, scatter, sort, multiply and transform; see `elements`."""
+"""Definitions of the operators that reshape, reduce, gather, scatter, sort, multiply and transform; see `elements`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEANING["stack"] = lambda attrs, parts: np.stack(parts, attrs.axis)
 
 @means("layout_transform")
 def layout_transform(attrs: Any, x: Any) -> Any:
-    """Return what `layout_transform` gives."""
+    """Define `layout_transform`."""
     plain = attrs.src_layout
     if attrs.dst_layout == "NCHW2c":
         n, c, h, w = x.shape
@@ -30,13 +30,13 @@ def layout_transform(attrs: Any, x: Any) -> Any:
 
 @means("split")
 def split(attrs: Any, x: Any) -> Any:
-    """Return what `split` gives."""
+    """Define `split`."""
     return tuple(np.split(x, list(v) if isinstance(v := attrs.indices_or_sections, tuple) else v, attrs.axis))
 
 
 @means("reverse_sequence")
 def reverse_sequence(attrs: Any, x: Any, lengths: Any) -> Any:
-    """Return what `reverse_sequence` gives."""
+    """Define `reverse_sequence`."""
     result = x.copy()
     for at in np.ndindex(*x.shape):
         length = min(int(lengths[at[attrs.batch_axis]]), x.shape[attrs.seq_axis])
@@ -68,7 +68,7 @@ MEANING["dyn.strided_slice"] = lambda attrs, x, b, e, s: x[_cut(x, b, e, s, attr
 
 @means("strided_set")
 def strided_set(attrs: Any, x: Any, v: Any, begin: Any, end: Any, strides: Any) -> Any:
-    """Return what `strided_set` gives."""
+    """Define `strided_set`."""
     result = x.copy()
     result[_cut(x, begin, end, strides, None)] = v
     return result
@@ -76,7 +76,7 @@ def strided_set(attrs: Any, x: Any, v: Any, begin: Any, end: Any, strides: Any) 
 
 @means("slice_like")
 def slice_like(attrs: Any, x: Any, y: Any) -> Any:
-    """Return what `slice_like` gives."""
+    """Define `slice_like`."""
     axes = [a % x.ndim for a in attrs.axes] if attrs.axes else range(y.ndim)
     return x[tuple(slice(0, y.shape[d]) if d in axes else slice(None) for d in range(x.ndim))]
 
@@ -100,7 +100,7 @@ MEANING["collapse_sum_to"] = lambda attrs, x, shape: _collapse(x, [int(n) for n 
 
 @means("sliding_window")
 def sliding_window(attrs: Any, x: Any) -> Any:
-    """Return what `sliding_window` gives."""
+    """Define `sliding_window`."""
     axis = attrs.axis % x.ndim
     view = np.lib.stride_tricks.sliding_window_view(
         x, attrs.window_shape, tuple(range(axis, axis + len(attrs.window_shape)))
@@ -110,7 +110,7 @@ def sliding_window(attrs: Any, x: Any) -> Any:
 
 @means("trilu")
 def trilu(attrs: Any, x: Any, k: Any) -> Any:
-    """Return what `trilu` gives."""
+    """Define `trilu`."""
     result = x.copy()
     for at in np.ndindex(*x.shape):
         above = at[-1] - at[-2]
@@ -121,7 +121,7 @@ def trilu(attrs: Any, x: Any, k: Any) -> Any:
 
 @means("matrix_set_diag")
 def matrix_set_diag(attrs: Any, x: Any, d: Any) -> Any:
-    """Return what `matrix_set_diag` gives."""
+    """Define `matrix_set_diag`."""
     result, (rows, columns) = x.copy(), x.shape[-2:]
     for k in range(attrs.k1, attrs.k2 + 1):
         row = d if attrs.k1 == attrs.k2 else d[..., attrs.k2 - k, :]
@@ -153,7 +153,7 @@ MEANING["any"] = _reduce_axes(np.any)
 
 @means("mean")
 def mean(attrs: Any, x: Any) -> Any:
-    """Return what `mean` gives."""
+    """Define `mean`."""
     axes = _axes(attrs, x.ndim)
     if not is_int(x):
         return np.mean(x, axis=axes, keepdims=attrs.keepdims)
@@ -163,7 +163,7 @@ def mean(attrs: Any, x: Any) -> Any:
 
 @means("variance")
 def variance(attrs: Any, x: Any, center: Any) -> Any:
-    """Return what `variance` gives."""
+    """Define `variance`."""
     axes = _axes(attrs, x.ndim)
     count = math.prod(x.shape[d] for d in axes) - attrs.unbiased
     if is_int(x):
@@ -223,7 +223,7 @@ MEANING["cumsum"], MEANING["cumprod"] = _scan(np.add, 0), _scan(np.multiply, 1)
 # ---------------------------------------------------------------- indices
 @means("take")
 def take(attrs: Any, x: Any, i: Any) -> Any:
-    """Return what `take` gives."""
+    """Define `take`."""
     flat = x.ravel() if attrs.axis is None else x
     axis = 0 if attrs.axis is None else attrs.axis % x.ndim
     size = flat.shape[axis]
@@ -236,13 +236,13 @@ def take(attrs: Any, x: Any, i: Any) -> Any:
 
 
 def take_one(x: Any, places: Any, axis: int) -> Any:
-    """Return the elements at some places along an axis."""
+    """Return the elements at some indices along an axis."""
     return x[(slice(None),) * axis + (places,)]
 
 
 @means("gather")
 def gather(attrs: Any, x: Any, i: Any) -> Any:
-    """Return what `gather` gives."""
+    """Define `gather`."""
     result = np.empty(i.shape, x.dtype)
     for at in np.ndindex(*i.shape):
         source = list(at)
@@ -253,7 +253,7 @@ def gather(attrs: Any, x: Any, i: Any) -> Any:
 
 @means("gather_nd")
 def gather_nd(attrs: Any, x: Any, i: Any) -> Any:
-    """Return what `gather_nd` gives."""
+    """Define `gather_nd`."""
     if attrs.batch_dims:
         return np.stack([x[b][tuple(i[:, b])] for b in range(len(x))])
     return x[tuple(i)] if len(i) else np.broadcast_to(x, (*i.shape[1:], *x.shape))
@@ -276,7 +276,7 @@ def _combine(old: Any, new: Any, how: str) -> Any:
 
 @means("scatter", "scatter_elements")
 def scatter_elements(attrs: Any, x: Any, i: Any, u: Any) -> Any:
-    """Return what `scatter` and `scatter_elements` give."""
+    """Define `scatter` and `scatter_elements`."""
     result = x.copy()
     for at in np.ndindex(*i.shape):
         to = list(at)
@@ -287,7 +287,7 @@ def scatter_elements(attrs: Any, x: Any, i: Any, u: Any) -> Any:
 
 @means("scatter_nd")
 def scatter_nd(attrs: Any, x: Any, i: Any, u: Any) -> Any:
-    """Return what `scatter_nd` gives."""
+    """Define `scatter_nd`."""
     result = x.copy()
     for at in np.ndindex(*i.shape[1:]):
         to = tuple(int(v) for v in i[(slice(None), *at)])
@@ -297,7 +297,7 @@ def scatter_nd(attrs: Any, x: Any, i: Any, u: Any) -> Any:
 
 @means("sequence_mask")
 def sequence_mask(attrs: Any, x: Any, lengths: Any) -> Any:
-    """Return what `sequence_mask` gives."""
+    """Define `sequence_mask`."""
     result = x.copy()
     for at in np.ndindex(*x.shape):
         if at[attrs.axis] >= lengths[at[1 - attrs.axis]]:
@@ -319,7 +319,7 @@ MEANING["dyn.sparse_to_dense"] = lambda attrs, i, v, default, shape: _dense(i, v
 
 @means("sparse_reshape")
 def sparse_reshape(attrs: Any, i: Any, old: Any, new: Any) -> Any:
-    """Return what `sparse_reshape` gives."""
+    """Define `sparse_reshape`."""
     size = math.prod(int(n) for n in old)
     listing = math.prod(int(n) for n in new if n != -1)
     shape = [size // listing if n == -1 else int(n) for n in new]
@@ -329,7 +329,7 @@ def sparse_reshape(attrs: Any, i: Any, old: Any, new: Any) -> Any:
 
 @means("sparse_fill_empty_rows")
 def sparse_fill_empty_rows(attrs: Any, i: Any, v: Any, shape: Any, default: Any) -> Any:
-    """Return what `sparse_fill_empty_rows` gives."""
+    """Define `sparse_fill_empty_rows`."""
     rows: list[tuple[Any, Any]] = []
     empty = []
     for row in range(int(shape[0])):
@@ -359,13 +359,13 @@ def _orders(x: Any, axis: int, ascending: bool) -> Any:
 
 @means("argsort")
 def argsort(attrs: Any, x: Any) -> Any:
-    """Return what `argsort` gives."""
+    """Define `argsort`."""
     return np.moveaxis(_orders(x, attrs.axis, attrs.is_ascend)[0], -1, attrs.axis)
 
 
 @means("sort")
 def sort(attrs: Any, x: Any) -> Any:
-    """Return what `sort` gives."""
+    """Define `sort`."""
     places, moved = _orders(x, attrs.axis, attrs.is_ascend)
     return np.moveaxis(np.take_along_axis(moved, places, -1), -1, attrs.axis)
 
@@ -384,7 +384,7 @@ MEANING["dyn.topk"] = _topk
 
 @means("searchsorted")
 def searchsorted(attrs: Any, rows: Any, values: Any) -> Any:
-    """Return what `searchsorted` gives."""
+    """Define `searchsorted`."""
     result = np.zeros(values.shape, np.int64)
     for at in np.ndindex(*values.shape):
         row = rows if rows.ndim == 1 else rows[at[:-1]]
@@ -394,11 +394,11 @@ def searchsorted(attrs: Any, rows: Any, values: Any) -> Any:
 
 @means("unique")
 def unique(attrs: Any, x: Any) -> Any:
-    """Return what `unique` gives."""
+    """Define `unique`."""
     seen = list(dict.fromkeys(x.tolist()))
     values = sorted(seen) if attrs.sorted else seen
     all_ = x.tolist()
-    rest = [0] * (len(all_) - len(values))  # the results are as long as the data
+    rest = [0] * (len(all_) - len(values))  # the results are padded to the length of the data
     firsts = np.array([all_.index(v) for v in values] + rest)
     inverse = np.array([values.index(v) for v in all_])
     counts = np.array([all_.count(v) for v in values] + rest)
@@ -409,7 +409,7 @@ def unique(attrs: Any, x: Any) -> Any:
 # ---------------------------------------------------------------- products and transforms
 @means("einsum")
 def einsum(attrs: Any, parts: Any) -> Any:
-    """Return what `einsum` gives."""
+    """Define `einsum`."""
     if all(p.dtype.kind == "b" for p in parts):
         return np.einsum(attrs.equation, *(p.astype(np.int64) for p in parts)) != 0
     return np.einsum(attrs.equation, *parts)
@@ -423,7 +423,7 @@ def _fourier(x: Any, sign: int) -> Any:
 
 @means("dft")
 def dft(attrs: Any, re: Any, im: Any) -> Any:
-    """Return what `dft` gives."""
+    """Define `dft`."""
     result = _fourier(wide(re) + 1j * wide(im), 1 if attrs.inverse else -1)
     result = result / re.shape[-1] if attrs.inverse else result
     return result.real, result.imag
@@ -431,7 +431,7 @@ def dft(attrs: Any, re: Any, im: Any) -> Any:
 
 @means("stft")
 def stft(attrs: Any, x: Any, window: Any) -> Any:
-    """Return what `stft` gives."""
+    """Define `stft`."""
     rows = wide(x).reshape(-1, x.shape[-1])
     starts = range(0, x.shape[-1] - attrs.n_fft + 1, attrs.hop_length)
     width = min(attrs.win_length, len(window))

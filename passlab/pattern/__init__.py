@@ -1,6 +1,7 @@
-"""The dataflow pattern language: look for shapes of computation, rewrite them, move them into functions.
+"""The dataflow pattern language: search for patterns in programs, rewrite matches, move them into functions.
 
-`relay.dataflow_pattern` has the same names. Beyond Relay: `explain(pattern, expr)` tells why something does not match.
+`relay.dataflow_pattern` exports the same names. Beyond Relay: `explain(pattern, expr)` says why something does not
+match.
 """
 
 from passlab.pattern.explanation import Explanation, explain

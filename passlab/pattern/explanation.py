@@ -1,4 +1,4 @@
-"""Why a pattern does not match: the place where it came furthest, and the condition that failed there."""
+"""Explains why a pattern does not match: the furthest partial match, and the condition that failed there."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from passlab.pattern.program import Program, root_keys
 
 @dataclass(frozen=True)
 class Explanation:
-    """What `explain` found out; true in a condition when the pattern matches.
+    """The result of `explain`; it is true as a condition if the pattern matches.
 
-    `root` is the expression that matches or came nearest, None when nothing of the pattern was found. `matched` of
-    `total` parts of the pattern stood for something when `pattern` failed on `expr`, because of `reason`.
+    `root` is the expression that matches or comes nearest, None if nothing of the pattern occurs. `matched` of `total`
+    parts of the pattern had matched when `pattern` failed on `expr`, because of `reason`.
     """
 
     root: Expr | None
@@ -69,7 +69,7 @@ class Explanation:
 
 
 class _Furthest:
-    """Hears failures and keeps the one before which most of the pattern had matched."""
+    """Receives failures and keeps the one with the most matched parts."""
 
     def __init__(self) -> None:
         self.best = -1
@@ -82,7 +82,7 @@ class _Furthest:
 
 
 def explain(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Explanation:
-    """Return where in `expr` a pattern matches, or came nearest and why it failed there.
+    """Return where in `expr` a pattern matches, or the nearest partial match and why it failed.
 
     The result of the program is tried first, then every node inwards. Each costs one attempt at matching.
     """
@@ -100,7 +100,7 @@ def explain(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Expl
         best = Explanation(root, furthest.best, total, furthest.pattern, furthest.expr, why)
     if best is None or (best.matched == 0 and not isinstance(best.root, Call)):
         expected = ", ".join(sorted(_key(key) for key in root_keys(pattern) or ()))
-        return Explanation(None, 0, total, reason=f"there is no {expected or 'expression'} in the program")
+        return Explanation(None, 0, total, reason=f"the program contains no {expected or 'expression'}")
     return best
 
 
@@ -109,9 +109,9 @@ def _key(key: object) -> str:
 
 
 def _reason(matcher: Matcher, p: DFPattern, e: Expr) -> str:
-    """Return the condition of one pattern that an expression does not meet."""
+    """Return the condition of one pattern that an expression does not satisfy."""
     if p in matcher.found or any(p is q for q in matcher.found):
-        return "the pattern occurs twice and stands for another expression already"
+        return "the pattern occurs twice and has already matched another expression"
     if isinstance(p, ExprPattern):
         return f"expected {_name(p.expr)}, found {_name(e)}"
     if isinstance(p, VarPattern) and isinstance(e, Var):

@@ -1,8 +1,8 @@
-"""All places of a program where a pattern matches, as groups of nodes that do not overlap.
+"""All matches of a pattern in a program, as groups of nodes that do not overlap.
 
-Roots are tried from the result of the program inwards, so the outermost match wins. A group is refused when one of its
-inner nodes belongs to another group, or is used outside by something that does not itself flow into the group's root:
-it would have to be computed twice.
+Roots are tried from the result of the program inwards, so the outermost match wins. A group is rejected if an inner
+node belongs to another group, or has a user outside the group that does not flow into the group's root: the node would
+have to be evaluated twice.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from passlab.pattern.program import Program, root_keys
 
 @dataclass(frozen=True)
 class Group:
-    """One match: its `root`, what each pattern object stands for, its `inputs` in order, and the nodes `inside`.
+    """One match: its `root`, the expression of each pattern object, its `inputs` in order, and the nodes `inside`.
 
-    `number` counts the matches found before it, refused ones too.
+    `number` counts the matches found before it, rejected ones included.
     """
 
     root: Expr
@@ -66,7 +66,7 @@ def find_groups(pattern: DFPattern, program: Program, mod: IRModule | None = Non
 
 
 def pattern_parts(root: DFPattern) -> list[DFPattern]:
-    """Return every pattern object inside `root` once, parts before what is made of them."""
+    """Return every pattern object inside `root` once, sub-patterns first."""
     order: list[DFPattern] = []
     seen: set[DFPattern] = set()
     stack: list[tuple[DFPattern, bool]] = [(root, False)]
@@ -82,10 +82,10 @@ def pattern_parts(root: DFPattern) -> list[DFPattern]:
 
 
 def _inputs(parts: list[DFPattern], matches: Matches) -> dict[Expr, None]:
-    """Return what flows into a match: what the leaves of the pattern stand for, in order.
+    """Return the inputs of a match: the expressions matched by the leaves of the pattern, in order.
 
-    Operators, functions, constants asked for as such, and binders stay inside; so does what lies between the ends of a
-    dominator pattern and in the body of a function pattern.
+    Operators, functions, constants that the pattern asks for, and binders stay inside; so do the nodes between the ends
+    of a dominator pattern and the body of a function pattern.
     """
     inner = _inner(parts, matches)
     inputs: dict[Expr, None] = {}
@@ -119,7 +119,7 @@ def _inner(parts: list[DFPattern], matches: Matches) -> set[Expr]:
 
 
 def _embed(leaf: Expr, pattern: DFPattern) -> bool:
-    """Whether a leaf is a constant that the pattern asks for as a constant."""
+    """Whether a leaf is a constant that the pattern asks for."""
     if not isinstance(leaf, Constant):
         return False
     stack = [pattern]

@@ -1,12 +1,12 @@
-"""The dataflow pattern language: what to look for in a program, as values that are put together like programs.
+"""The dataflow pattern language: patterns are values, composed like the programs that they match.
 
     x, w = wildcard(), wildcard()
     conv = is_op("nn.conv2d")(x, w).has_attr({"strides": [1, 1]})
     biased = conv.optional(lambda c: is_op("nn.bias_add")(c, is_constant()))
     pattern = is_op("nn.relu")(biased) | is_op("clip")(biased)
 
-A pattern object that occurs twice must match one and the same expression; use a `wildcard()` for each independent
-input. Patterns are compared by identity. How they are matched is the matter of `matcher`.
+A pattern object that occurs twice must match the same expression; use a `wildcard()` for each independent input.
+Patterns are compared by identity. `matcher` implements the matching.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 
 class DFPattern:
-    """Base of all patterns. Operators build patterns: `p | q`, `p + q`, `-`, `*`, `/`, and `p(args...)` a call."""
+    """Base class of all patterns. Operators build patterns: `p | q`, `p + q`, `-`, `*`, `/`, and `p(args...)` a
+    call.
+    """
 
     __slots__ = ()
 
     def __call__(self, *args: DFPattern | None) -> CallPattern:
-        """A call whose callee matches this and whose arguments match `args`; `p(None)` takes any arguments."""
+        """Match a call whose callee matches this and whose arguments match `args`; `p(None)` accepts any arguments."""
         return CallPattern(self, None if len(args) == 1 and args[0] is None else [check_pattern(a) for a in args])
 
     def __or__(self, other: DFPattern) -> AltPattern:
@@ -50,31 +52,31 @@ class DFPattern:
         return is_op("divide")(self, other)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
-        """This pattern, on an operator, call or function with these attributes."""
+        """Match this pattern on an operator, call or function with these attributes."""
         return has_attr(attrs, self)
 
     def has_type(self, ttype: Type) -> TypePattern:
-        """This pattern, on an expression of a type."""
+        """Match this pattern on an expression of a type."""
         return has_type(ttype, self)
 
     def has_dtype(self, dtype: Any) -> DataTypePattern:
-        """This pattern, on a tensor of a dtype."""
+        """Match this pattern on a tensor of a dtype."""
         return has_dtype(dtype, self)
 
     def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
-        """This pattern, on a tensor of a shape."""
+        """Match this pattern on a tensor of a shape."""
         return has_shape(shape, self)
 
     def optional(self, option: Callable[[DFPattern], DFPattern]) -> AltPattern:
-        """`option(self)` where it matches, else this pattern alone."""
+        """Match `option(self)` or, where that fails, this pattern alone."""
         return AltPattern(option(self), self)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
-        """This pattern as the child of `parent`, with `path` in between (anything, if not given)."""
+        """Match this pattern as the child of `parent`, with `path` in between (by default anything)."""
         return DominatorPattern(parent, wildcard() if path is None else path, self)
 
     def match(self, expr: Expr) -> bool:
-        """Tell whether an expression matches."""
+        """Whether an expression matches."""
         from passlab.pattern.matcher import match
 
         return match(self, expr)
@@ -94,7 +96,7 @@ class DFPattern:
         return explain(self, expr, mod)
 
     def parts(self) -> tuple[DFPattern, ...]:
-        """The patterns this one is made of, in the order they are matched."""
+        """The sub-patterns of this pattern, in the order they are matched."""
         return ()
 
     def __repr__(self) -> str:
@@ -106,7 +108,7 @@ class DFPattern:
 def check_pattern(value: Any) -> DFPattern:
     """Return `value` if it is a pattern. Raises `PassTypeError` otherwise."""
     if not isinstance(value, DFPattern):
-        raise PassTypeError(f"a pattern is needed, not {type(value).__name__}; `is_expr` makes one of an expression")
+        raise PassTypeError(f"expected a pattern, not {type(value).__name__}; `is_expr` turns an expression into one")
     return value
 
 
@@ -120,7 +122,7 @@ class ExprPattern(DFPattern):
 
 
 class VarPattern(DFPattern):
-    """A variable, of that name if one is given."""
+    """A variable, with that name if one is given."""
 
     __slots__ = ("name",)
 
@@ -135,7 +137,7 @@ class ConstantPattern(DFPattern):
 
 
 class WildcardPattern(DFPattern):
-    """Anything; after `redirect_to`, what that pattern matches."""
+    """Any expression; after `redirect_to`, one that matches the other pattern."""
 
     __slots__ = ("target",)
     target: DFPattern | None
@@ -144,7 +146,7 @@ class WildcardPattern(DFPattern):
         self.target = None
 
     def redirect_to(self, pat: DFPattern) -> None:
-        """Stand for `pat` from now on, which may contain this very wildcard: patterns that repeat."""
+        """Match `pat` from now on, which may contain this wildcard itself: for repeating patterns."""
         self.target = check_pattern(pat)
 
     def parts(self) -> tuple[DFPattern, ...]:
@@ -152,7 +154,7 @@ class WildcardPattern(DFPattern):
 
 
 class CallPattern(DFPattern):
-    """A call: its callee and arguments; `args=None` takes any arguments."""
+    """A call: its callee and arguments; `args=None` accepts any arguments."""
 
     __slots__ = ("args", "op")
 
@@ -206,7 +208,7 @@ class LetPattern(DFPattern):
 
 
 class TuplePattern(DFPattern):
-    """A tuple; `fields=None` takes any number of any fields."""
+    """A tuple; `fields=None` accepts any number of any fields."""
 
     __slots__ = ("fields",)
 
@@ -218,7 +220,7 @@ class TuplePattern(DFPattern):
 
 
 class TupleGetItemPattern(DFPattern):
-    """Element `index` of a tuple; -1 is any."""
+    """Element `index` of a tuple; -1 is any element."""
 
     __slots__ = ("index", "tuple")
 
@@ -231,7 +233,7 @@ class TupleGetItemPattern(DFPattern):
 
 
 class AltPattern(DFPattern):
-    """What `left` matches, else what `right` matches."""
+    """An expression that `left` matches, or else `right`."""
 
     __slots__ = ("left", "right")
 
@@ -243,7 +245,7 @@ class AltPattern(DFPattern):
 
 
 class NarrowedPattern(DFPattern):
-    """A pattern under one more condition."""
+    """A pattern with one more condition."""
 
     __slots__ = ("pattern",)
 
@@ -255,7 +257,7 @@ class NarrowedPattern(DFPattern):
 
 
 class AttrPattern(NarrowedPattern):
-    """What `pattern` matches, with these attributes: facts of an operator, or attributes of a call or function."""
+    """A match of `pattern` with these attributes: those of an operator, or of a call or function."""
 
     __slots__ = ("attrs",)
 
@@ -265,7 +267,7 @@ class AttrPattern(NarrowedPattern):
 
 
 class TypePattern(NarrowedPattern):
-    """What `pattern` matches, of a type."""
+    """A match of `pattern` with a type."""
 
     __slots__ = ("type",)
 
@@ -277,7 +279,7 @@ class TypePattern(NarrowedPattern):
 
 
 class DataTypePattern(NarrowedPattern):
-    """What `pattern` matches, a tensor of a dtype."""
+    """A match of `pattern` that is a tensor of a dtype."""
 
     __slots__ = ("dtype",)
 
@@ -287,7 +289,7 @@ class DataTypePattern(NarrowedPattern):
 
 
 class ShapePattern(NarrowedPattern):
-    """What `pattern` matches, a tensor of a shape."""
+    """A match of `pattern` that is a tensor of a shape."""
 
     __slots__ = ("shape",)
 
@@ -297,9 +299,9 @@ class ShapePattern(NarrowedPattern):
 
 
 class DominatorPattern(DFPattern):
-    """`child`, all of whose inputs come, over any number of expressions matching `path`, from one match of `parent`.
+    """A match of `child` whose inputs all come, through any number of matches of `path`, from one match of `parent`.
 
-    Nothing between `parent` and `child` may be used elsewhere.
+    Expressions between `parent` and `child` must not be used elsewhere.
     """
 
     __slots__ = ("child", "parent", "path")
@@ -318,7 +320,7 @@ def wildcard() -> WildcardPattern:
 
 
 def is_var(name: str = "") -> VarPattern:
-    """Match a variable, of that name if one is given."""
+    """Match a variable, with that name if one is given."""
     return VarPattern(name)
 
 
@@ -330,7 +332,7 @@ def is_constant() -> ConstantPattern:
 def is_expr(expr: Expr) -> ExprPattern:
     """Match one expression, up to structural equality."""
     if not isinstance(expr, Expr):
-        raise PassTypeError(f"an expression is needed, not {type(expr).__name__}")
+        raise PassTypeError(f"expected an expression, not {type(expr).__name__}")
     return ExprPattern(expr)
 
 
@@ -360,27 +362,27 @@ def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
 
 
 def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
-    """Match what `pattern` (anything, if not given) matches, of a type."""
+    """Match `pattern` (by default anything) on an expression of a type."""
     return TypePattern(pattern or wildcard(), ttype)
 
 
 def has_dtype(dtype: Any, pattern: DFPattern | None = None) -> DataTypePattern:
-    """Match what `pattern` (anything, if not given) matches, a tensor of a dtype."""
+    """Match `pattern` (by default anything) on a tensor of a dtype."""
     return DataTypePattern(pattern or wildcard(), dtype)
 
 
 def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> ShapePattern:
-    """Match what `pattern` (anything, if not given) matches, a tensor of a shape."""
+    """Match `pattern` (by default anything) on a tensor of a shape."""
     return ShapePattern(pattern or wildcard(), shape)
 
 
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
-    """Match what `pattern` (anything, if not given) matches, with these attributes."""
+    """Match `pattern` (by default anything) with these attributes."""
     return AttrPattern(pattern or wildcard(), attrs)
 
 
 def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> DominatorPattern:
-    """Match `child`, all of whose inputs come over `path` from one match of `parent`."""
+    """Match `child` whose inputs all come through `path` from one match of `parent`."""
     return DominatorPattern(parent, path, child)
 
 

@@ -1,7 +1,7 @@
-"""Matching a pattern against an expression: which expression each pattern object stands for.
+"""Matching a pattern against an expression: finds the expression of each pattern object.
 
-A pattern object met again must stand for the expression it first stood for. What was noted on the way to a failure is
-taken back. Between a parent and a child of a dominator pattern the path pattern may stand for many expressions.
+A pattern object that occurs again must match the same expression. Failures are backtracked: the assignments made on the
+way are undone. Between parent and child of a dominator pattern, the path pattern may match many expressions.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ Matches = dict[DFPattern, list[Expr]]
 
 
 class Tracer(Protocol):
-    """What listens to failures."""
+    """Receives failures."""
 
     def note_failure(self, pattern: DFPattern, expr: Expr, matched: int) -> None:
-        """Hear that `pattern` did not match `expr` when `matched` patterns stood for something."""
+        """Record that `pattern` failed on `expr` after `matched` patterns had matched."""
 
 
 class Matcher:
-    """Matches patterns in one program. After `match`, `found` holds what each pattern object stands for."""
+    """Matches patterns in one program. After `match`, `found` maps each pattern object to its expression."""
 
     def __init__(self, program: Program, mod: IRModule | None = None, tracer: Tracer | None = None) -> None:
         self.program = program
@@ -64,14 +64,14 @@ class Matcher:
         self._types: dict[Expr, Type | None] = {}
 
     def match(self, pattern: DFPattern, expr: Expr) -> bool:
-        """Tell whether an expression of the program matches."""
+        """Whether an expression of the program matches."""
         self.found = {}
         self._noted = []
         self._once = True
         return self.visit(pattern, expr)
 
     def visit(self, pattern: DFPattern, expr: Expr) -> bool:
-        """Match a part, noting what it stands for."""
+        """Match a sub-pattern and record its expression."""
         if self._once and pattern in self.found:
             if self.found[pattern][0] is expr:
                 return True
@@ -104,7 +104,7 @@ class Matcher:
         return False
 
     def forget(self, mark: int) -> None:
-        """Take back what was noted after `mark`."""
+        """Undo the assignments made after `mark`."""
         noted, matches = self._noted, self.found
         while len(noted) > mark:
             pattern = noted.pop()
@@ -114,7 +114,7 @@ class Matcher:
                 del matches[pattern]
 
     def type_of(self, expr: Expr) -> Type | None:
-        """Return the type of an expression, inferred if need be; None when it has none."""
+        """Return the type of an expression, inferred if necessary; None if it has none."""
         if expr.checked_type_ is not None:
             return expr.checked_type_
         if isinstance(expr, Constant):
@@ -128,7 +128,7 @@ class Matcher:
 
     # ------------------------------------------------------------ dominators
     def dominates(self, p: DominatorPattern, expr: Expr) -> bool:
-        """Match the child at `expr`, then the ways up to the parent, then that the parent is used nowhere else."""
+        """Match the child at `expr`, then the paths up to the parent, then check that the parent has no other users."""
         if not self.visit(p.child, expr):
             return False
         reached = self._paths(p, expr)
@@ -136,9 +136,9 @@ class Matcher:
         return reached and self.program.is_dominated(self.found[p.parent][0], expr)
 
     def _paths(self, p: DominatorPattern, child: Expr) -> bool:
-        """Follow all inputs up to the parent. An expression the parent is a direct input of needs no other input.
+        """Follow all inputs up to the parent. An expression with the parent as a direct input needs no other input.
 
-        But to the child no path may lead from a second parent.
+        No path from a second parent may lead to the child.
         """
         stack, seen = [child], {child}
         while stack:
@@ -157,7 +157,7 @@ class Matcher:
         return p.parent in self.found
 
     def _second_parent(self, p: DominatorPattern, exprs: list[Expr]) -> bool:
-        """Tell whether a path leads to one of these expressions from another match of the parent than the one found."""
+        """Whether a path leads to one of these expressions from a second match of the parent."""
         (parent, *_), other = self.found[p.parent], Matcher(self.program, self.mod)
         stack, seen = [e for e in exprs if e is not parent and other.match(p.path, e)], set[Expr]()
         while stack:
@@ -253,7 +253,7 @@ def _attr(m: Matcher, p: AttrPattern, e: Expr) -> bool:
 
 
 def attribute_matches(expr: Expr, name: str, expected: Any) -> bool:
-    """Tell whether an operator, call or function has an attribute of a value; numbers compare by value."""
+    """Whether an operator, call or function has an attribute with a value; numbers compare by value."""
     if isinstance(expr, Op):
         has = expr.get_attr(name)
         return has is not None and _same(has, expected)
@@ -302,11 +302,11 @@ _RULES: dict[type, Callable[[Matcher, Any, Expr], bool]] = {
 
 
 def match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> bool:
-    """Tell whether an expression matches a pattern."""
+    """Whether an expression matches a pattern."""
     return Matcher(Program(expr), mod).match(check_pattern(pattern), expr)
 
 
 def find_match(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Matches | None:
-    """Return what each pattern object stands for when an expression matches, None when it does not."""
+    """Return the expression of each pattern object if an expression matches, else None."""
     matcher = Matcher(Program(expr), mod)
     return matcher.found if matcher.match(check_pattern(pattern), expr) else None

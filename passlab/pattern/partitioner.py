@@ -1,4 +1,4 @@
-"""Moving each match of a pattern into a function of its own, which is called in its place."""
+"""Moving each match of a pattern into a function, and calling the function instead."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def partition(
     """Return `expr` with each match that `check` accepts replaced by a call of a new function.
 
     The function has the match's inputs as parameters, named `FunctionVar_<match>_<input>`, the attribute
-    `PartitionedFromPattern` that spells what is in it, and `attrs`. Returns the same object when nothing matched.
+    `PartitionedFromPattern` that lists the names of its operators, and `attrs`. Returns the same object if nothing
+    matched.
     """
     if isinstance(check_pattern(pattern), FunctionPattern):
         warnings.warn("a function that is not called is not partitioned: match its call", stacklevel=2)
@@ -49,7 +50,7 @@ def _function(group: Group, attrs: Mapping[str, Any]) -> Function:
 
 
 def partition_name(group: Group) -> str:
-    """Return what is in a group, inputs first: the names of its operators and other nodes, each followed by `_`."""
+    """Return the names of the operators and other nodes in a group, inputs first, each followed by `_`."""
     return "".join(filter(None, map(_word, group.inside)))
 
 

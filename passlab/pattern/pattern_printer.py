@@ -1,4 +1,4 @@
-"""Patterns as text, written as the calls that make them: `is_op("add")(*, is_constant())`."""
+"""Patterns as text, written as the calls that create them: `is_op("add")(*, is_constant())`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from passlab.pattern.language import (
 )
 
 _Part = DFPattern | str
-_LIMIT = 2_000  # characters, after which a text is cut
+_LIMIT = 2_000  # characters; longer texts are cut
 
 
 def pattern_text(root: DFPattern) -> str:
-    """Return a pattern as text; a wildcard that stands for a pattern around it is written `...`."""
+    """Return a pattern as text; a wildcard redirected to an enclosing pattern is written `...`."""
     out: list[str] = []
     size = 0
     opened: set[DFPattern] = set()
@@ -57,7 +57,7 @@ def _commas(patterns: tuple[DFPattern, ...] | None) -> list[_Part]:
 
 
 def _spread(p: DFPattern) -> list[_Part]:
-    """Return one pattern as text and the patterns inside it."""
+    """Return one pattern as a list of texts and the patterns inside it."""
     if isinstance(p, WildcardPattern):
         return ["*"]
     if isinstance(p, ExprPattern):

@@ -1,7 +1,7 @@
-"""A program as patterns look at it: its nodes in order, found by operator or kind, who uses them, what dominates them.
+"""Indexes of a program for matching: its nodes in order, by operator or kind, their users and post-dominators.
 
-Everything is worked out when first asked for and is linear in the program, so that a pattern costs in proportion to
-the nodes its root may match, not to the whole program.
+Each index is computed on first use, in linear time, so that a pattern costs in proportion to the possible roots, not to
+the whole program.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class Program:
 
     @cached_property
     def place(self) -> dict[Expr, int]:
-        """The number of every node in `order`."""
+        """The index of every node in `order`."""
         return {node: i for i, node in enumerate(self.order)}
 
     @cached_property
     def _found(self) -> dict[Any, list[int]]:
-        """The numbers of nodes by class, and of calls of an operator by operator."""
+        """The indices of nodes by class, and of calls by operator."""
         result: dict[Any, list[int]] = {}
         for i, node in enumerate(self.order):
             kind = type(node)
@@ -87,13 +87,15 @@ class Program:
 
     @cached_property
     def partitioned(self) -> set[Expr]:
-        """Functions that an earlier partition made, and everything inside them."""
+        """Functions created by an earlier partition, and everything inside them."""
         results = [n for n in self.order if isinstance(n, Function) and PARTITIONED in n.attrs]
         return set(post_order(*results))
 
     @cached_property
     def _intervals(self) -> tuple[list[int], list[int]]:
-        """For every number the interval of a depth-first walk of the post-dominator tree: ancestors' enclose it."""
+        """The interval of each node in a depth-first walk of the post-dominator tree: an ancestor's interval encloses
+        it.
+        """
         place, size = self.place, len(self.order)
         edges = [[(place[user], 0) for user in self.users.get(node, ())] for node in self.order]
         parent = PostDominators(edges, [False] * size, 0).parent
@@ -115,14 +117,14 @@ class Program:
         return first, last
 
     def is_dominated(self, node: Expr, by: Expr) -> bool:
-        """Tell whether every way from `node` to the result of the program leads through `by`."""
+        """Whether every path from `node` to the result of the program leads through `by`."""
         first, last = self._intervals
         i, j = self.place.get(node), self.place.get(by)
         return i is not None and j is not None and first[j] <= first[i] and last[i] <= last[j]
 
 
 def root_keys(pattern: DFPattern) -> frozenset[Any] | None:
-    """Return what the root of a match may be: node classes, and operators for calls of them; None for anything."""
+    """Return the possible roots of a match: node classes, and operators for calls of them; None for any node."""
     keys: set[Any] = set()
     stack, seen = [pattern], {pattern}
     while stack:
@@ -144,7 +146,7 @@ def root_keys(pattern: DFPattern) -> frozenset[Any] | None:
 
 
 def _operators(callee: DFPattern) -> set[Any] | None:
-    """Return the operators a callee pattern may match, None when it may match anything."""
+    """Return the operators that a callee pattern may match, None for any callee."""
     result: set[Any] = set()
     stack, seen = [callee], {callee}
     while stack:
@@ -160,14 +162,14 @@ def _operators(callee: DFPattern) -> set[Any] | None:
 
 
 def pattern_operator(pattern: DFPattern) -> str:
-    """Return the name of the operator that a call pattern names outright, or ""."""
+    """Return the name of the operator that a call pattern names directly, or ""."""
     if isinstance(pattern, CallPattern) and isinstance(pattern.op, ExprPattern) and isinstance(pattern.op.expr, Op):
         return pattern.op.expr.name
     return ""
 
 
 def _rearrange(p: CallPattern) -> set[Any]:
-    """Return the operator of the algebraic form that also matches: (a * b) / c as a * (b / c) and back."""
+    """Return the operator of the algebraically equal form that is tried too: (a * b) / c as a * (b / c), and back."""
     name, args = pattern_operator(p), p.args or ()
     if name == "divide" and args and pattern_operator(args[0]) == "multiply":
         return {Op.get("multiply")}

@@ -1,7 +1,8 @@
-"""Rewriting a program wherever patterns match, until nothing changes.
+"""Rewriting all matches of patterns in a program, until nothing changes.
 
-Each round gives every callback, in order, all places where its pattern matches now. A callback costs in proportion to
-the nodes its pattern's root may match; only one that changes something makes the program be rebuilt and looked at anew.
+Each round applies every callback, in order, to all current matches of its pattern. A callback costs in proportion to
+the possible roots of its pattern; only a callback that changes something causes the program to be rebuilt and indexed
+again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ MOST_ROUNDS = 100
 
 
 class DFPatternCallback:
-    """A rewrite: `pattern` says where, `callback` what.
+    """A rewrite: `pattern` selects expressions, `callback` replaces them.
 
         class AddZero(DFPatternCallback):
             def __init__(self):
@@ -34,8 +35,8 @@ class DFPatternCallback:
             def callback(self, pre, post, node_map):
                 return node_map[self.x][0]
 
-    With `require_type` types are inferred before matching; with `rewrite_once` the callback is retired after the first
-    round in which it changed something.
+    With `require_type`, types are inferred before matching; with `rewrite_once`, the callback is retired after the
+    first round in which it changed something.
     """
 
     pattern: DFPattern | None = None
@@ -47,10 +48,10 @@ class DFPatternCallback:
         self.rewrite_once = rewrite_once
 
     def callback(self, pre: Expr, post: Expr, node_map: dict[DFPattern, list[Expr]]) -> Expr:
-        """Return what to put in the place of a match.
+        """Return the replacement of a match.
 
-        `pre` is the matched expression, `post` the same with its inputs rewritten; `node_map` gives for each pattern
-        object the rewritten expressions it stands for.
+        `pre` is the matched expression, `post` the same with its inputs rewritten; `node_map` maps each pattern object
+        to its rewritten expressions.
         """
         raise NotImplementedError(f"{type(self).__name__} has no method `callback`")
 
@@ -62,9 +63,9 @@ class DFPatternCallback:
 def rewrite(
     callbacks: DFPatternCallback | Iterable[DFPatternCallback], expr: Expr, mod: IRModule | None = None
 ) -> Expr:
-    """Return `expr` rewritten by callbacks until nothing changes; the same object when nothing matched.
+    """Return `expr` rewritten by callbacks until nothing changes; the same object if nothing matched.
 
-    `mod` holds the global functions that types need. Raises `PassError` when 100 rounds did not settle it.
+    `mod` holds the global functions that types need. Raises `PassError` if 100 rounds are not enough.
     """
     active = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
     for callback in active:
@@ -88,7 +89,7 @@ def rewrite(
 
 
 class _State:
-    """The program between callbacks: as it is, what is known of it, and whether its types are inferred."""
+    """The program between callbacks: its current form, its indexes, and whether its types are inferred."""
 
     def __init__(self, expr: Expr, mod: IRModule | None) -> None:
         self.expr = expr
@@ -98,7 +99,7 @@ class _State:
         self._typed: Expr | None = None
 
     def apply(self, callback: DFPatternCallback) -> bool:
-        """Rewrite all places where the pattern matches now; tell whether that changed anything."""
+        """Rewrite all current matches of the pattern; return whether that changed anything."""
         if callback.require_type and self._typed is not self.expr:
             self._set(infer_expr(self.expr, self.mod))
             self._typed = self.expr

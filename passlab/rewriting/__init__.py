@@ -1,1 +1,1 @@
-"""The kit that passes are made of: rules, let binding, constant values, node typing. It imports no pass."""
+"""The kit that passes are built from: rules, let binding, constant values, node typing. It imports no pass."""

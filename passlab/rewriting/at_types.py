@@ -1,4 +1,4 @@
-"""Specialize generic functions that are passed as arguments to the types at which they are used.
+"""Specialize generic functions passed as arguments to the types at which they are used.
 
     @twice(@same, %x)   becomes   @twice(fn (%x: T) -> T { @same(%x) }, %x)
 
@@ -22,12 +22,12 @@ from passlab.rewriting.fresh_copy import fresh_copy
 def at_types(function: Function, mod: IRModule) -> Function:
     """Return a typed function without type parameters, typed, with no generic functions among its arguments.
 
-    What is generic elsewhere (returned, in tuples, in data) stays.
+    Generic functions elsewhere (returned, in tuples, in data) stay.
     """
     while any(_is_generic(e) for call in post_order(function) if type(call) is Call for e in (call.op, *call.args)):
         wrapped = _wrap(function, _bound_generics(function))
         result = _copy_of(wrapped if wrapped is function else infer_expr(wrapped, mod))
-        if result is function:  # only global functions, and such as call themselves, are left
+        if result is function:  # only global and recursive functions are left
             return function
         function = infer_expr(result, mod)  # type: ignore[assignment]
     return function
@@ -41,7 +41,7 @@ def _is_generic(expr: Expr) -> bool:
 
 
 def _bound_generics(function: Function) -> dict[Expr, Expr]:
-    """Return the generic functions, not recursive, that variables are bound to."""
+    """Return the non-recursive generic functions bound to variables."""
     result: dict[Expr, Expr] = {}
     for node in post_order(function):
         if type(node) is Let and _is_generic(node.value) and node.var not in free_vars(node.value):
@@ -53,7 +53,9 @@ def _bound_generics(function: Function) -> dict[Expr, Expr]:
 
 
 def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
-    """Put `fn (%x: T) { %f(%x) }` for each generic argument %f, and what variables are bound to for them."""
+    """Wrap each generic argument %f in `fn (%x: T) { %f(%x) }`, and replace variables by the functions bound to
+    them.
+    """
 
     def wanted(call: Call) -> tuple[Type, ...]:
         ty: Any = call.op.checked_type_
@@ -80,7 +82,7 @@ def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
 
 
 def _copy_of(function: Expr) -> Expr:
-    """Put a copy for its types where a generic function literal is called."""
+    """Replace each called generic function literal by a copy for the types of the call."""
 
     def visit(pre: Expr, post: Expr) -> Expr:
         assert isinstance(pre, Call)

@@ -1,4 +1,4 @@
-"""Putting the body of a function literal in the place of its call. Knows nothing of passes."""
+"""Replacing calls of function literals by the bodies of the functions. Knows nothing of passes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from passlab.rewriting.let_binding import bind_shared_effects
 def beta_reduced(function: Function, mod: IRModule | None = None) -> Function:
     """Return the function with every call of a function literal replaced by the body; itself if there is none.
 
-    A literal with one call and no other use is emptied in place; each other call gets a copy of the literal. Arguments
-    that may read or change state are bound by lets, which take the names of the parameters; `mod` tells whether
-    there is any state.
+    A literal with one call and no other use is moved; each other call gets a copy of its body. Arguments that may read
+    or change state are bound by lets, which keep the names of the parameters; `mod` shows whether the program has
+    state.
     """
     if not _calls(function):
         return function
@@ -34,7 +34,7 @@ def _applies(node: Expr) -> bool:
 
 
 def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], is_movable: Movability) -> Function:
-    """Work through the program with arguments before the functions they go to."""
+    """Rewrite the program, arguments before the functions they are passed to."""
     uses: dict[Expr, int] = {}
     for node in post_order(func):
         for kid in CHILDREN[type(node)](node):
@@ -50,7 +50,7 @@ def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], is_movable:
     stack: list[tuple[Expr, str]] = [(func, "visit")]
     while stack:
         node, step = stack.pop()
-        if step == "bind" and type(node) is Function:  # the arguments are done: the parameters stand for them
+        if step == "bind" and type(node) is Function:  # the arguments are done: they replace the parameters
             call = once[node]
             args = zip(node.params, call.args, strict=True)
             result.update({param: new(arg) for param, arg in args if is_movable(arg)})
@@ -90,5 +90,5 @@ def _reduce_node(
 
 
 def _outside(func: Function, literal: Expr, new: Callable[[Expr], Expr]) -> set[Expr]:
-    """Return the nodes of a function that are used outside of what has become a literal, as they are now."""
+    """Return the current form of the nodes of a function that are also used outside its literal."""
     return {new(node) for node in post_order(func, enter=lambda n: new(n) is not literal)}

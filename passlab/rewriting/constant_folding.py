@@ -1,4 +1,4 @@
-"""Constant folding of expressions: the engine of the pass FoldConstant, for passes that need a value in between."""
+"""Constant folding of expressions: the engine of FoldConstant, also used by passes that need a folded value."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ SHAPES = frozenset({"shape_of", "vm.shape_of", "ndarray_size"})
 
 
 def fold(expr: ExprT, fold_qnn: bool = False, mod: IRModule | None = None) -> ExprT:
-    """Return an expression with what is known computed; the same object when nothing is.
+    """Return an expression with constants folded; the same object if there is nothing to fold.
 
     Operator calls on constants are evaluated, lets of constants removed, branches on constants taken, projections of
-    tuple literals resolved, shapes of tensors of static type read off. Primitive functions are not entered. A constant
-    is one wherever `on_device` says it lies; it keeps that annotation. What has effects is not dropped; `mod` tells
-    whether there are any.
+    tuple literals resolved, and shapes of tensors of static type folded. Primitive functions are not entered. An
+    `on_device` around a constant is kept. Expressions with effects are not dropped; `mod` shows whether there are any.
     """
     order = post_order(expr, enter=_enter)
     if not any(map(_starts_folding, order)):
@@ -68,13 +67,13 @@ def _taken(node: If, cond: bool, ty: Type | None) -> Expr:
 
 
 def _field(post: TupleGetItem, whole: Tuple, is_movable: Movability) -> Expr:
-    """Return the field that a tuple literal has there, unless computing another one of its fields has effects."""
+    """Return the projected field of a tuple literal, unless evaluating another field has effects."""
     others = (f for i, f in enumerate(whole.fields) if i != post.index)
     return whole.fields[post.index] if all(map(is_movable, others)) else post
 
 
 def from_type(pre: Expr, post: Call, is_movable: Movability) -> Expr | None:
-    """Return the shape or size that a static input type tells, in the dtype that the operator was asked for."""
+    """Return the shape or size of an input of static type, in the dtype that the operator returns."""
     if type(post.op) is not Op or post.op.name not in SHAPES or type(pre) is not Call:
         return None
     ty = pre.args[0].checked_type_
@@ -83,7 +82,7 @@ def from_type(pre: Expr, post: Call, is_movable: Movability) -> Expr | None:
 
 
 def shape_constant(call: OpCall, ty: TensorType) -> Constant:
-    """Return what `shape_of` or `ndarray_size` gives for a tensor of static type."""
+    """Return the result of `shape_of` or `ndarray_size` for a tensor of static type."""
     attrs: Any = call.attrs
     shape = ty.concrete_shape
     size = call.op.name == "ndarray_size"

@@ -1,4 +1,4 @@
-"""Constants as values and back: what folding, and every pass that asks "is this known?", works with."""
+"""Conversion between constants and values, for constant folding and for passes that need known values."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def without_place(expr: Expr) -> Expr:
 
 
 def known_value(expr: Expr) -> Any:
-    """Return the array of a constant, the tuple of values of a tuple of constants; `UNKNOWN` for all else.
+    """Return the array of a constant, or the tuple of values of a tuple of constants; otherwise `UNKNOWN`.
 
-    Where a constant lies does not matter. Each distinct node is looked at once.
+    The device of a constant does not matter. Each distinct node is visited once.
     """
     expr = without_place(expr)
     if type(expr) is Constant:
@@ -59,9 +59,9 @@ def known_value(expr: Expr) -> Any:
     return values[expr]
 
 
-# recurses: the result of one kernel: an array, or a tuple of arrays
+# recurses: over the result of one kernel, an array or a tuple of arrays
 def as_constant(value: Any) -> Expr | None:
-    """Return a value as a constant or a tuple of constants, None when it is something else."""
+    """Return a value as a constant or a tuple of constants, or None if it is another kind of value."""
     if isinstance(value, np.ndarray):
         return Constant(value)
     if isinstance(value, tuple):
@@ -71,7 +71,7 @@ def as_constant(value: Any) -> Expr | None:
 
 
 def folded_call(call: Call, fold_qnn: bool = False) -> Expr | None:
-    """Return the value of an operator call whose arguments are all constant, or None when it is not to be computed."""
+    """Return the value of an operator call on constants, or None if it must not be folded."""
     if type(call.op) is not Op or not call.args:
         return None
     value = operator_value(call.op, call.attrs, [known_value(arg) for arg in call.args], fold_qnn)
@@ -79,10 +79,10 @@ def folded_call(call: Call, fold_qnn: bool = False) -> Expr | None:
 
 
 def operator_value(op: Op, attrs: Any, values: Sequence[Any], fold_qnn: bool = False) -> Any:
-    """Return what an operator makes of known values, or `UNKNOWN` when that is not to be computed.
+    """Return the result of an operator on known values, or `UNKNOWN` if it must not be folded.
 
-    Stateful operators, operators without arguments (`zeros` is shorter than its value) and those that are only
-    notes to the compiler are left alone; so is one whose kernel refuses its arguments, which then fails when run.
+    Not folded are stateful operators, operators without arguments (`zeros` is shorter than its value), compiler
+    annotations, and operators whose kernel rejects its arguments, which then fail at run time.
     """
     spec = op.spec
     if not values or spec.stateful or spec.kernel is None or op.name in NOT_FOLDED:

@@ -1,4 +1,4 @@
-"""Bringing a vector that belongs to one axis of a tensor into a shape that broadcasts along that axis."""
+"""Reshaping a vector that belongs to one axis of a tensor so that it broadcasts along that axis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from passlab.op import make
 
 
 def expand_to_axis(vector: Expr, rank: int, axis: int) -> Expr:
-    """Return a vector of length shape[axis] with the dimensions of size 1 it needs to broadcast against `rank` axes."""
+    """Return a vector of length shape[axis], with dimensions of size 1 added to broadcast against `rank` axes."""
     after = rank - 1 - axis
     return make("expand_dims", vector, axis=1, num_newaxis=after) if after else vector

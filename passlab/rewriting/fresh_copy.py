@@ -1,4 +1,4 @@
-"""Copies of a piece of program with binders of their own, so that it may stand in several places of one program.
+"""Copies of expressions with fresh binders, so that one program may contain several of them.
 
 Knows nothing of passes or modules.
 """
@@ -26,9 +26,9 @@ def fresh_copy(
 ) -> ExprT:
     """Return `expr` with new objects for all variables and type parameters that it binds.
 
-    `replace` and `types` say what to put for free variables and type variables. What contains no binder and nothing to
-    replace stays the same object. With `shared`, a node that may have effects does so only if it is in `shared`: a copy
-    that is evaluated beside the original has effects of its own.
+    `replace` and `types` map free variables and type variables to their replacements. An expression without binders and
+    replacements stays the same object. With `shared`, a node that may have effects is not copied if it is in `shared`:
+    a copy that is evaluated in addition to the original repeats its effects.
     """
     order = post_order(expr)
     swap: Types = dict((types or {}).items())
@@ -70,13 +70,13 @@ def fresh_copy(
 
 
 def another(node: ExprT) -> ExprT:
-    """Return a new node with the same parts."""
+    """Return a new node with the same children."""
     kind: Any = type(node)
     return kind(**{name: getattr(node, name) for name in node.field_names}, span=node.span)  # type: ignore[no-any-return]
 
 
 def _may_have_effects(node: Expr) -> bool:
-    """Whether evaluating the node itself may read, change or make state."""
+    """Whether evaluating the node itself may read, change or create state."""
     if type(node) is Call:
         return not isinstance(node.op, (Op, Constructor)) or (isinstance(node.op, Op) and node.op.spec.stateful)
     return type(node) in (RefCreate, RefRead, RefWrite)
@@ -104,10 +104,10 @@ def apply(
     movable: Sequence[bool] | None = None,
     shared: Container[Expr] = (),
 ) -> Expr:
-    """Return the body of a function with its parameters replaced, in a copy with binders and effects of its own.
+    """Return the body of a function with its parameters replaced, copied with fresh binders and its own effects.
 
-    `movable` says which arguments may be computed where the parameter stood; the others are bound by lets before.
-    `shared` are nodes of the body that are also used outside of the function, and so computed there.
+    `movable` marks the arguments that may be evaluated where the parameter is used; the others are bound by lets.
+    `shared` are nodes of the body that are also used, and so evaluated, outside the function.
     """
     types = dict(zip(function.type_params, type_args, strict=False))
     swap: Types = dict(types.items())

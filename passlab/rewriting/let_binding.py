@@ -1,8 +1,8 @@
-"""Binding expressions to variables where they belong: the engine of A-normal and basic-block normal form.
+"""Binding expressions to variables in the right scope: the engine of A-normal and basic-block normal form.
 
-A program is a graph; an expression that stands in several places is computed once. These forms say so with `let`: each
-chosen expression is bound in the innermost scope that encloses all its uses, in the order of first evaluation (a call's
-arguments, then its callee). Knows nothing of passes. Linear in nodes, but for common scopes: log(depth).
+A program is a graph; an expression with several uses is evaluated once. These forms express that with `let`: each
+selected expression is bound in the innermost scope that encloses all its uses, in the order of first evaluation (a
+call's arguments, then its callee). Knows nothing of passes. Linear in nodes, except for common scopes: log(depth).
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from passlab.ir.op import Op, find_op
 from passlab.ir.walk import CHILDREN, Scope, note_rewrite, post_order, rebuild
 
 ATOMS = (Var, GlobalVar, Op, Constructor)
-Bindings = list[Any]  # (variable, value) pairs, and lists of the same: bindings of a scope that was spliced in
+Bindings = list[Any]  # (variable, value) pairs, and nested lists of them: the bindings of a scope that was spliced in
 _NUMBERED = re.compile(r"x_(\d{1,9})\Z")
 
 
 def is_atom(expr: Expr) -> bool:
-    """Whether an expression has no parts and needs no binding: a variable, global name, operator or constructor."""
+    """Whether an expression has no children and needs no binding: a variable, global name, operator or constructor."""
     return type(expr) in ATOMS
 
 
 def bind_in_scopes(
     function: Function, is_bound: Callable[[Expr, Plan], bool], *, flatten: bool, on_devices: bool = False
 ) -> Function:
-    """Return `function` with each node for which `wanted(node, plan)` holds bound by a `let`; itself if none is.
+    """Return `function` with each node for which `is_bound(node, plan)` holds bound by a `let`; itself if none is.
 
-    Values of existing lets keep their variable; new variables are called `x_N`, counted from the first N not in use.
-    With `flatten`, lets that stand as values are spliced into the lets around them: all that a block binds stands in
-    the order of evaluation, also what is used both inside and outside of such a let. With `on_devices`, what is bound
-    is pinned by `on_device` to the device that an `on_device` around it fixes, else to that of the function around it.
+    Values of existing lets keep their variable; new variables are called `x_N`, counted from the first unused N. With
+    `flatten`, lets inside values are spliced into the enclosing lets: all bindings of a block are in the order of
+    evaluation, including expressions used both inside and outside of such a let. With `on_devices`, each bound value is
+    annotated by `on_device` with the device of an `on_device` around it, else with that of its function.
     """
     plan = Plan(function)
     filler = _Filler(plan, is_bound, flatten, on_devices)
@@ -47,10 +47,10 @@ def bind_in_scopes(
 
 
 def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[Expr], bool]) -> Function:
-    """Return `function` with each node for which `wanted(node)` holds bound by a `let`, and effects in their order.
+    """Return `function` with each node for which `is_bound(node)` holds bound by a `let`, and effects in order.
 
-    A let computes its value before all that stands in its body. So when one of those nodes has effects, everything
-    that has is bound, and the lets that stand as values are spliced into the lets around them.
+    A let evaluates its value before its body. So if one of those nodes has effects, all nodes with effects are bound,
+    and the lets inside values are spliced into the enclosing lets.
     """
     is_movable, order = Movability(mod), post_order(function.body)
     if all(not is_bound(node) or is_atom(node) or is_movable(node) for node in order):
@@ -69,9 +69,9 @@ def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[E
 
 
 def bind_shared_effects(function: Function, mod: IRModule) -> Function:
-    """Return a typed function with those nodes bound that have effects and stand in several blocks; itself if none do.
+    """Return a typed function with nodes bound that have effects and several blocks as users; itself if there are none.
 
-    For passes that move, copy or drop what is inside a function literal: it no longer holds what others hold too.
+    For passes that move, copy or drop the body of a function literal: it then shares no effects with code outside.
     """
     purity = LocalPurity(also=(RefCreate,))
     if all(purity.of(node) for node in post_order(function.body)):
@@ -85,7 +85,7 @@ def bind_shared_effects(function: Function, mod: IRModule) -> Function:
 
 
 def evaluation_children(expr: Expr) -> tuple[Expr, ...]:
-    """Return the parts of a node to compute, in the order they are computed: a call's arguments, then its callee.
+    """Return the operands of a node in the order they are evaluated: a call's arguments, then its callee.
 
     Binders are left out, and primitive functions are opaque.
     """
@@ -112,7 +112,7 @@ def pin(expr: Expr) -> Expr | None:
 def flat_lets(bindings: Bindings, body: Expr) -> Expr:
     """Return `body` under bindings that may hold lists of bindings, the first outermost."""
     stack: list[Any] = [*bindings]
-    while stack:  # from the last binding back
+    while stack:  # from the last binding to the first
         item = stack.pop()
         if type(item) is list:
             stack += item
@@ -128,9 +128,9 @@ def first_free_number(function: Function) -> int:
 
 
 class _Bound:
-    """A step of a plan that binds the variable of a let whose value was computed earlier.
+    """A step of a plan that binds the variable of a let whose value was evaluated earlier.
 
-    `renames`: the value is a variable that was not met before; from there on the let's variable replaces it.
+    `renames`: the value is a variable without a binding so far; from here on the let's variable replaces it.
     """
 
     __slots__ = ("let", "renames")
@@ -141,12 +141,12 @@ class _Bound:
 
 
 class Plan:
-    """How a function body is worked through.
+    """The order and scopes in which the nodes of a function body are bound.
 
-    `order` lists its nodes, parts first; `named` gives the variable that an existing let gives a node; `scope[node]`
-    is the innermost scope around all uses, `inner[node]` the scopes that the node opens; `crossing` holds the nodes
-    that are used in several blocks (a let opens a scope, but stays in its block). A constant, which costs nothing, is
-    one of them only if its first use stands in an inner block.
+    `order` lists the nodes, children first; `named` maps a node to the variable that an existing let gives it;
+    `scope[node]` is the innermost scope around all uses, `inner[node]` the scopes that the node opens; `crossing` holds
+    the nodes that several blocks use (a let opens a scope, but belongs to its block). A constant, which costs nothing,
+    is in it only if its first use is in an inner block.
     """
 
     def __init__(self, function: Function) -> None:
@@ -173,7 +173,7 @@ class Plan:
                 node, user = item
                 if user is not None:
                     self._meet(node, user, seen)
-                else:  # all its parts are done
+                else:  # all its children are done
                     self.order.append(node)
             elif kind is _Bound:
                 self.order.append(item)
@@ -199,7 +199,7 @@ class Plan:
             self._first_user[constant] = user
 
     def _spare_constants(self) -> None:
-        """Take the constants out of `crossing` whose first use stands in the block around all uses."""
+        """Remove constants from `crossing` whose first use is in the block around all uses."""
         for node in [n for n in self.crossing if type(n) is Constant and n in self._first_user]:
             user = self._first_user[node]
             first = next(where for child, where in self._scope_of(user, self.scope[user]) if child is node)
@@ -237,9 +237,10 @@ class Plan:
         return [(parts[0], scope), *zip(parts[1:], opened, strict=True)]
 
     def devices(self) -> dict[Expr, Any]:
-        """Return the device of each node that lies on one: what `on_device` fixes, or the function around it.
+        """Return the device of each node that has one, set by an `on_device` around it or by its function.
 
-        What `on_device` is about takes its parts along. A node with several users goes with the first.
+        The device of an `on_device` applies to the children of its operand, too. A node with several users has the
+        device of the first.
         """
         nodes = [n for n in reversed(self.order) if type(n) is not _Bound]
         own: dict[Expr, Any] = {
@@ -250,7 +251,7 @@ class Plan:
         if self.function.virtual_device is None and not own:
             return {}
         places: dict[Expr, Any] = {self.function.body: self.function.virtual_device}
-        for node in nodes:  # users before what they use, the first user last
+        for node in nodes:  # users before their operands, the first user last
             device = own.get(node, places.get(node))
             for part in (node.body,) if type(node) is Function else evaluation_children(node):
                 places[part] = device
@@ -258,14 +259,14 @@ class Plan:
 
 
 def _target(expr: Expr) -> Expr:
-    """Return what is computed by an expression that may be pinned to a device."""
+    """Return the expression inside any device annotation."""
     while (inner := pin(expr)) is not None:
         expr = inner
     return expr
 
 
 class _Filler:
-    """Works through a plan and fills the bindings of each scope."""
+    """Executes a plan: fills the bindings of each scope."""
 
     def __init__(self, plan: Plan, is_bound: Callable[[Expr, Plan], bool], flatten: bool, on_devices: bool) -> None:
         self.plan = plan
@@ -383,7 +384,7 @@ def in_normal_form(function: Function) -> bool:
 
 
 def _operates_on_atoms(value: Expr, tails: list[Expr]) -> bool:
-    """Whether the parts of a bound value are atoms; the scopes that it opens are added to `tails`."""
+    """Whether the operands of a bound value are atoms; the scopes that it opens are added to `tails`."""
     if type(value) is Constant:
         return True
     if type(value) is Function:

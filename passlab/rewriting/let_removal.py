@@ -1,6 +1,6 @@
-"""Taking lets out of a program: dropping the binding, or putting the value where the variable stood.
+"""Removing lets: dropping the binding, or replacing the variable by the value.
 
-The value is shared by all uses, as one node, so nothing is computed twice. Knows nothing of passes or modules.
+All uses share the value as one node, so nothing is evaluated twice. Knows nothing of passes or modules.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from passlab.ir.walk import CHILDREN, REBUILD, Places, may_rewrite, note_rewrite
 
 
 class LetAction(Enum):
-    """What becomes of a let: it stays, it goes with its value, or its value takes the place of its variable."""
+    """The action for a let: keep it, drop it with its value, or replace its variable by the value."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -30,19 +30,18 @@ def remove_lets(
     order: list[Expr] | None = None,
     let_name: Callable[[Let], str] | None = None,
 ) -> ExprT:
-    """Return `root` with lets removed as `choose(let, new value)` says; the same object when nothing changes.
+    """Return `root` with lets removed as `choose(let, new value)` decides; the same object if nothing changes.
 
-    `choose` is asked when the value has been rewritten and before the uses are. `rule(pre, post)` may replace any other
-    node meanwhile, under `name`, as in `walk.rewrite`. A value that uses its own variable, as recursive functions do,
-    is put in as `let f = value; f`. Values of lets that are dropped are rewritten all the same, to no effect.
-    `let_name(let)` is the name under which the removal of a let is reported.
-    `order` is the post-order of `root` under `enter`, for those who have it already.
+    `choose` is called after the value has been rewritten and before the uses are. `rule(pre, post)` may replace any
+    other node, under `name`, as in `walk.rewrite`. A value that uses its own variable, as a recursive function does, is
+    replaced by `let f = value; f`. Values of dropped lets are rewritten in vain. `let_name(let)` is the reported name
+    of the removal of a let. `order` is the post-order of `root` under `enter`, for callers that have it already.
     """
     changed: dict[Expr, Expr] = {}
     order = post_order(root, enter=enter) if order is None else order
     lets: dict[Expr, list[Let]] = {}
     for node in order:
-        if type(node) is Let:  # a variable as value was met where it was bound: what it became is known at the let
+        if type(node) is Let:  # for a variable as value, its own replacement is known when the let is visited
             lets.setdefault(node.var if type(node.value) is Var else node.value, []).append(node)
     pending = {let.var for several in lets.values() for let in several}
     removed: dict[Let, LetAction] = {}
@@ -90,5 +89,5 @@ def remove_lets(
 
 
 def _rebuild_let(let: Let, new: Callable[[Expr], Expr]) -> Expr:
-    """A let that stays keeps its variable, whatever stands for the uses."""
+    """Keep the variable of a let that stays, even where its uses are replaced."""
     return let.with_fields(value=new(let.value), body=new(let.body))

@@ -1,8 +1,8 @@
-"""The types of nodes that a pass has just made, before inference has seen them: each from its parts, in one step.
+"""The types of nodes that a pass has just created, each computed from the types of its operands in one step.
 
-Enough for rewriting typed programs: operators by their relation, functions by their annotations, all else by its
-parts; what cannot be told so (generic functions, data types, ...) is taken from inference or stays unknown. Knows
-nothing of passes.
+Enough for rewriting typed programs: operators by their relation, functions by their annotations, other nodes by their
+operands. Types that this cannot determine (of generic functions, data types, ...) come from inference or stay unknown.
+Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from passlab.ir.walk import CHILDREN
 
 
 class _Silent:
-    """A reporter for calls that are known to be well-typed: there is nothing left to refine."""
+    """A reporter for calls that are known to be well-typed: it ignores all reports."""
 
     def assign(self, index: int, ty: Type) -> None:
         return None
@@ -38,13 +38,13 @@ _SILENT = _Silent()
 
 
 class NodeTypes:
-    """The types of a program under rewriting. `of(expr)` is the type of a node, None when it cannot be told."""
+    """The types of a program under rewriting. `of(expr)` is the type of a node, None if it is unknown."""
 
     def __init__(self) -> None:
         self._known: dict[Expr, Type | None] = {}
 
     def of(self, expr: Expr) -> Type | None:
-        """Return the type of a node, working it out from its parts where inference has not."""
+        """Return the type of a node, computed from its operands if inference has not set it."""
         if expr._checked_type is not None:
             return expr._checked_type
         if expr in self._known:
@@ -64,7 +64,7 @@ class NodeTypes:
         return self._known[expr]
 
     def know(self, expr: Expr, ty: Type | None) -> None:
-        """Note the type of a new node that its creator knows."""
+        """Record the type of a new node that its creator knows."""
         self._known[expr] = ty
 
     def tensor(self, expr: Expr) -> TensorType | None:
@@ -73,7 +73,7 @@ class NodeTypes:
         return ty if type(ty) is TensorType else None
 
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
-        """Return the nodes whose types the type of `node` is made of."""
+        """Return the operands whose types determine the type of `node`."""
         kind = type(node)
         if type(node) is Call:
             return node.args if type(node.op) is Op else (node.op,)

@@ -1,4 +1,4 @@
-"""Give the parameters of a function their values, by name."""
+"""Binding the parameters of a function to values, by name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from passlab.ir.walk import substitute
 
 
 def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
-    """Return the module with constants for the parameters of `main` that `params` names.
+    """Return the module with the parameters of `main` that are in `params` replaced by constants.
 
-    Names that `main` does not have are ignored, as in Relay: one dictionary of weights serves several programs.
-    Raises `RunError` for an array that is not of the type declared for it, `RunTypeError` when `params` is no mapping.
+    Other names are ignored, as in Relay: one dictionary of weights serves several programs. Raises `RunError` for an
+    array that does not have the declared type, `RunTypeError` if `params` is not a mapping.
     """
     if params is not None and not isinstance(params, Mapping):
         raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
@@ -34,12 +34,12 @@ def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
 
 
 def _fitting(param: Var, value: Any) -> Any:
-    """Return a value, checked against the type that its parameter declares where that is a tensor."""
+    """Return a value, checked against the declared type of its parameter if that is a tensor."""
     return check_argument(param, value) if isinstance(param.type_annotation, TensorType) else value
 
 
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
-    """Return the function with constants for those of its parameters that `params` names, without inferring types.
+    """Return the function with those of its parameters that are in `params` replaced by constants, without inference.
 
     Further names are ignored, as in Relay; the function itself is returned when none is its own.
     Raises `RunValueError` for a name that two parameters share, `NodeTypeError` for what is not a function.

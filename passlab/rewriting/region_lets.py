@@ -1,7 +1,7 @@
-"""Removing the lets that hide the marks of regions for other compilers.
+"""Removing lets that hide the marks of regions for other compilers.
 
-Marks on the arguments and results of operators say where values enter and leave a region; a variable bound to a mark
-hides it. Normal forms, partial evaluation and others bind everything, so the lets around marks are taken out again.
+Marks on the arguments and results of operators show where values enter and leave a region; a variable bound to a mark
+hides it. Normal forms, partial evaluation and other passes bind every node, so the lets around marks are removed again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from passlab.rewriting.let_removal import LetAction, remove_lets
 
 
 def without_marks(func: Function, compiler: str | None = None) -> Function:
-    """Return a function without the marks for a compiler, or for any."""
+    """Return a function without the marks for a compiler, or without any marks."""
 
     def rule(pre: Expr, post: Expr) -> Expr:
         assert isinstance(post, Call)
@@ -26,9 +26,9 @@ def without_marks(func: Function, compiler: str | None = None) -> Function:
 
 
 def without_region_lets(function: Function, mod: IRModule) -> Function:
-    """Return a function in which no let binds a mark, or an operator in a region, that may be computed elsewhere.
+    """Return a function in which no let binds a mark, or a movable operator in a region.
 
-    Effects, whose order the lets keep, are marked for no compiler: such marks go.
+    Effects keep their order only inside lets, so they are marked for no compiler: such marks are removed.
     """
     if not any(type(part) in (Var, Let) for part in _leaving(post_order(function, enter=enter))):
         return function
@@ -51,5 +51,5 @@ def without_region_lets(function: Function, mod: IRModule) -> Function:
 
 
 def _leaving(order: list[Expr]) -> set[Expr]:
-    """Return what is marked to leave a region."""
+    """Return the values that end marks take out of a region."""
     return {node.args[0] for node in order if is_end(node) and isinstance(node, Call)}

@@ -1,4 +1,4 @@
-"""The same function for parameters of other shapes: the types that were inferred inside are left to be inferred again.
+"""Changing the shapes of a function's parameters: the types inferred inside are dropped, to be inferred again.
 
 Knows nothing of passes or modules.
 """
@@ -15,10 +15,10 @@ from passlab.ir.walk import post_order, rewrite
 
 
 def with_param_types(func: Function, types: Mapping[Var, Type]) -> Function:
-    """Return the function with other types for some of its parameters; itself where all types are the same.
+    """Return the function with other types for some of its parameters; itself if all types are equal.
 
-    What follows from the old types is taken back: result types, also of functions inside, type arguments of calls and
-    annotations of variables that a `let` binds. Parameters of functions inside keep theirs.
+    Types that follow from the old ones are dropped: result types, also of inner functions, type arguments of calls and
+    annotations of variables bound by `let`. Parameters of inner functions keep theirs.
     """
     changed = {p: types[p] for p in func.params if p in types and types[p] != p.type_annotation}
     if not changed:
@@ -44,7 +44,7 @@ def _without_types(pre: Expr, post: Expr) -> Expr:
 def resize(ty: Type | None, axis: int, length: int | Any, what: str) -> TensorType:
     """Return a tensor type with another length along an axis; `what` names the value in errors.
 
-    Raises `PassValueError` for what is no tensor and for an axis that it does not have.
+    Raises `PassValueError` if `ty` is not a tensor type or does not have the axis.
     """
     if not isinstance(ty, TensorType):
         actual = "no type" if ty is None else type_text(ty)

@@ -1,11 +1,11 @@
-"""Rewrite rules as data: a pattern, a condition, a result, and a numeric promise.
+"""Rewrite rules as data: a pattern, a condition, a result, and a numeric contract.
 
     Rule("cast to own type", "cast(x)", "x", when=lambda m: m.type("x") is m.type("root"))
 
-A pattern is written like an expression. Operators are named, `a|b` stands for either; names beginning with c stand for
-constants, all other names for anything; a name that occurs twice must be the same node both times. `label:op(...)`
-names a call inside the pattern; the whole is `root`. Operands of commutative operators fit either way round.
-Results are written the same way, or computed by a function of the match. Knows nothing of passes.
+A pattern is written like an expression. Operators are named, and `a|b` matches either; a name beginning with c matches
+a constant, any other name anything; a repeated name must match the same node each time. `label:op(...)` names a call
+inside the pattern; the whole is `root`. Operands of commutative operators match in either order. Results are written
+the same way, or computed by a function of the match. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOKEN = re.compile(r"\s*([A-Za-z_][\w.|]*|[(),:])")
 
 
 class Term(NamedTuple):
-    """A call in a pattern: the operators it may be of, its arguments (terms or names), its label."""
+    """A call in a pattern: the names of its possible operators, its arguments (terms or names), its label."""
 
     ops: tuple[str, ...]
     args: tuple[Any, ...]
@@ -39,36 +39,36 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True)
 class Match:
-    """How a pattern fits: the node of each name and label, and the types and purity of nodes."""
+    """A match of a pattern: the node of each name and label, and the types and purity of nodes."""
 
     nodes: dict[str, Any]
     types: NodeTypes
     purity: LocalPurity
 
     def __getitem__(self, name: str) -> Any:
-        """The node that a name or label stands for."""
+        """Return the node that a name or label matched."""
         return self.nodes[name]
 
     def type(self, name: str) -> Type | None:
-        """The type of that node."""
+        """Return the type of that node."""
         return self.types.of(self.nodes[name])
 
     def tensor(self, name: str) -> TensorType | None:
-        """The type of that node, if it is a tensor."""
+        """Return the type of that node if it is a tensor."""
         return self.types.tensor(self.nodes[name])
 
     def attrs(self, label: str) -> Any:
-        """The attributes of that call."""
+        """Return the attributes of that call."""
         return self.nodes[label].attrs
 
     def pure(self, name: str) -> bool:
-        """Whether that node may be dropped: evaluating it surely neither reads nor changes state."""
+        """Whether that node may be dropped: evaluating it certainly neither reads nor changes state."""
         return self.purity.of(self.nodes[name])
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """How near a rule came to a call that it left: `matched` of `total` calls and names of the pattern fitted."""
+    """How close a rule came to a call that it does not match: `matched` of `total` calls and names of the pattern."""
 
     rule: Rule
     matched: int
@@ -77,7 +77,7 @@ class NearMiss:
 
     @property
     def share(self) -> float:
-        """The part of the pattern that fitted."""
+        """The matched fraction of the pattern."""
         return self.matched / self.total
 
     def __str__(self) -> str:
@@ -86,9 +86,9 @@ class NearMiss:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rewrite. `when` may refuse a match; `result` is a pattern over the same names, or computes the new node.
+    """One rewrite. `when` may reject a match; `result` is a pattern over the same names, or computes the new node.
 
-    A function may answer None to refuse. `promise` says what happens to numbers.
+    A result function may also return None to reject the match. `promise` is the numeric contract of the rewrite.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Rule:
         object.__setattr__(self, "terms", tuple(_variants(_parse_text(self.pattern))))
 
     def apply(self, call: Call, types: NodeTypes, purity: LocalPurity) -> Expr | None:
-        """Return what stands for `call`, or None where the rule does not fit."""
+        """Return the replacement of `call`, or None if the rule does not match."""
         for term in self.terms:
             nodes = _fits(term, call)
             if nodes is None:
@@ -116,7 +116,7 @@ class Rule:
         return None
 
     def miss(self, call: Call, types: NodeTypes, purity: LocalPurity) -> NearMiss | None:
-        """Return why the rule leaves a call as it is, None where it fits."""
+        """Return why the rule leaves a call as it is, or None if it applies."""
         nearest = NearMiss(self, -1, 1, "")
         for term in self.terms:
             nodes = _fits(term, call)
@@ -130,7 +130,7 @@ class Rule:
             if self.when is not None and not self.when(match):
                 nearest = NearMiss(self, size, size + 1, "its condition does not hold")
             elif callable(self.result) and self.result(match) is None:
-                nearest = NearMiss(self, size, size + 1, "it finds no result that is right")
+                nearest = NearMiss(self, size, size + 1, "it has no correct result here")
             else:
                 return None
         return nearest
@@ -169,8 +169,10 @@ def _parse_text(text: str) -> Any:
     return done
 
 
-def _variants(term: Any) -> Iterable[Any]:  # recurses: as deep as the pattern of a rule
-    """Return a term with the operands of its commutative calls in either order. Patterns nest two or three deep."""
+def _variants(term: Any) -> Iterable[Any]:  # recurses: no deeper than the pattern of a rule
+    """Return all forms of a term, with the operands of commutative calls in either order. Patterns nest two or three
+    deep.
+    """
     if isinstance(term, str):
         return [term]
     choices = list(itertools.product(*[_variants(a) for a in term.args]))
@@ -201,7 +203,7 @@ def _fits(term: Term, call: Call) -> dict[str, Any] | None:
 
 
 def _size(term: Any) -> int:
-    """How many calls and names a pattern has."""
+    """Return the number of calls and names in a pattern."""
     stack, count = [term], 0
     while stack:
         part = stack.pop()
@@ -211,7 +213,7 @@ def _size(term: Any) -> int:
 
 
 def _nearness(term: Term, call: Call) -> tuple[int, int, str]:
-    """Return how many parts of a pattern fit, how many it has, and why the first part that does not, does not."""
+    """Return how many parts of a pattern match, how many it has, and why the first other part does not match."""
     nodes: dict[str, Expr] = {}
     stack: list[tuple[Any, Expr]] = [(term, call)]
     matched, reason = 0, ""
@@ -227,7 +229,7 @@ def _nearness(term: Term, call: Call) -> tuple[int, int, str]:
 
 
 def _problem(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
-    """Why a part of a pattern does not fit a node; "" where it does."""
+    """Return why a part of a pattern does not match a node, "" if it does."""
     if type(part) is str:
         if nodes.setdefault(part, node) is not node:
             return f"{part} stands for two different values"
@@ -239,20 +241,20 @@ def _problem(part: Any, node: Expr, nodes: dict[str, Expr]) -> str:
     return "" if len(node.args) == len(part.args) else f"{name} has {len(node.args)} arguments here"
 
 
-def _built(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: as deep as the result of a rule
+def _built(term: Any, nodes: dict[str, Any]) -> Expr:  # recurses: no deeper than the result of a rule
     if isinstance(term, str):
         return nodes[term]  # type: ignore[no-any-return]
     return compute(make(term.ops[0], *[_built(a, nodes) for a in term.args]))
 
 
 def compute(call: Expr) -> Expr:
-    """Return a call, or its value when all its arguments are constant."""
+    """Return a call, or its value if all its arguments are constant."""
     return (folded_call(call) if type(call) is Call else None) or call
 
 
 # ---------------------------------------------------------------- applying
 class RuleSet:
-    """Rules by the operator they start at. Passes over a program are linear in its nodes and the rewrites made."""
+    """Rules indexed by the operator they start at. A pass over a program is linear in its nodes and rewrites."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
@@ -262,16 +264,17 @@ class RuleSet:
                 self._by_op.setdefault(op, []).append(rule)
 
     def simplify(self, root: ExprT) -> ExprT:
-        """Return the program with rules applied until none fits, from the leaves up; the same object if none does.
+        """Return the program with rules applied until none matches, from the leaves up; the same object if none does.
 
-        What a rule makes is looked at again, its new parts first. Rules are meant to end; should they go round in
-        circles, rewriting stops after some hundred rewrites for each node.
+        The result of a rule is simplified again, its new children first. Rules are meant to terminate; if they do not,
+        rewriting stops after some hundred rewrites for each node.
         """
         types, purity = NodeTypes(), LocalPurity()
         final: dict[Expr, Expr] = {}
-        used: dict[Expr, str] = {}  # the rule that replaced a node
+        used: dict[Expr, str] = {}  # the name of the rule that replaced each node
         left = 1000
-        stack: list[tuple[Expr, Expr | None]] = [(root, None)]  # (node, what it became; itself once its parts are done)
+        # (node, its replacement; itself once its children are done)
+        stack: list[tuple[Expr, Expr | None]] = [(root, None)]
 
         def new(node: Expr) -> Expr:
             return final.get(node, node)
@@ -289,7 +292,7 @@ class RuleSet:
                 else:
                     final[node] = node
                 continue
-            if became is not node:  # a rule made something, and that is settled now
+            if became is not node:  # a rule replaced the node, and the replacement is done
                 final[node] = settled = final[became]
                 set_span(settled, node.span)
                 note_rewrite(node, settled, used[node])
@@ -307,7 +310,7 @@ class RuleSet:
         return result_of(root, final)
 
     def _once(self, call: Call, types: NodeTypes, purity: LocalPurity) -> tuple[Expr, str] | None:
-        """Return what the first rule that fits makes of a call, and the name of the rule, or None."""
+        """Return the result and the name of the first rule that applies to a call, or None."""
         if type(call.op) is Op:
             for rule in self._by_op.get(call.op.name, ()):
                 result = rule.apply(call, types, purity)

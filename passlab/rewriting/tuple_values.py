@@ -1,4 +1,4 @@
-"""Working on values of tuple types part by part: tensors at the leaves, tuples put together again. Knows no passes."""
+"""Operations on values of tuple types, field by field: tensors at the leaves, tuples built again. Knows no passes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def fieldwise(
     join: Callable[[list[Expr], Values], Expr] = lambda fields, values: Tuple(fields),
     part: Callable[[Expr, int], Expr] = field_of,
 ) -> Expr:
-    """Return what `leaf(values, types)` makes of the parts of some values of like tuple types, joined to a tuple again.
+    """Apply `leaf(values, types)` to the corresponding tensors of several values; return the results as a tuple again.
 
-    The values (and types) are taken apart together, as long as the first type is a tuple; `part` takes a field,
-    `join(fields, values)` puts fields together, given the values they were made from.
+    The values (and types) are decomposed together while the first type is a tuple; `part` projects a field,
+    `join(fields, values)` builds the tuple from the new fields and the original values.
     """
     results: list[Expr] = []
     stack: list[tuple[Any, ...]] = [("visit", tuple(values), tuple(types))]

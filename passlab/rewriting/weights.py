@@ -1,4 +1,4 @@
-"""Weights in another form: operators that use a parameter get new parameters in its place.
+"""Changing the form of weights: calls that use a parameter get new parameters instead.
 
 Knows nothing of passes. The arrays of the parameters are rewritten separately, by `relay.data_dep_optimization`.
 """
@@ -15,9 +15,9 @@ Rule = Callable[[Call, Call], tuple[Expr, Sequence[Var]] | None]
 
 
 def with_weights(func: Function, rule: Rule, name: str) -> Function:
-    """Return the function with some of its calls replaced; itself where the rule finds none.
+    """Return the function with the calls replaced for which the rule returns a replacement; itself if there are none.
 
-    `rule(pre, post)` returns what to put for a call, and the new variables in it. As in Relay the parameters of the
+    `rule(pre, post)` returns the replacement of a call, and the new variables in it. As in Relay, the parameters of the
     result are those of the old that are still used, in order of use, and then the new ones.
     """
     added: dict[Var, None] = {}

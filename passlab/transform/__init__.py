@@ -1,6 +1,6 @@
-"""The pass manager: what a pass is, how passes are put together, under which context they run.
+"""The pass manager: passes, pipelines, and the contexts in which they run.
 
-Every standard pass is also a name of this package, loaded when first used: `transform.FoldConstant()`. So are the plain
+Every standard pass is also exported by this package, loaded on first use: `transform.FoldConstant()`. So are the plain
 functions beside the passes, such as `transform.gradient`.
 """
 

@@ -1,8 +1,8 @@
-"""What a pass is: `Pass`, and the two kinds that do work, `ModulePass` and `FunctionPass`.
+"""`Pass`, and the two kinds of passes that do work: `ModulePass` and `FunctionPass`.
 
-`pass_(mod)` runs a pass under the current context, through the instruments, and returns a module: the same object when
-nothing changed. The input is never changed, even by passes that edit the module they get: they get a snapshot.
-Pipelines are in `sequential`, decorators in `decorators`, standard passes are declared with `declare`.
+`pass_(mod)` runs a pass under the current context, through the instruments, and returns a module: the same object if
+nothing changed. The input never changes, even by passes that edit their module: they get a snapshot. `sequential` has
+pipelines, `decorators` the decorators, and `declare` declares standard passes.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from passlab.transform.pass_info import PassInfo
 
 
 class PassRun:
-    """One run of a pass: what it started from, under which context, inside which other run.
+    """One run of a pass: the module it starts from, its context, and the enclosing run.
 
-    `partial` is the module it had reached when it failed, `diagnostics` where it reports findings. While a pipeline
-    runs the passes that one of its passes requires, `requiring` is that pass. `seconds` is the wall time of the work.
-    `over` says that it has ended, in whatever way.
+    `partial` is the module it had reached when it failed, `diagnostics` collects its findings. While a pipeline runs
+    the passes that one of its passes requires, `requiring` is that pass. `seconds` is the wall time of the work. `over`
+    is true once the run has ended, normally or not.
     """
 
     __slots__ = ("pass_", "context", "module", "parent", "partial", "diagnostics", "requiring", "seconds", "over")
@@ -48,7 +48,7 @@ class PassRun:
         self.over = False
 
     def path(self) -> str:
-        """Return the names of the passes around this one and its own, outermost first: `sequential > FuseOps`."""
+        """Return the names of the enclosing passes and its own, outermost first: `sequential > FuseOps`."""
         names: list[str] = []
         run: PassRun | None = self
         while run is not None:
@@ -58,31 +58,32 @@ class PassRun:
 
 
 def current_run() -> PassRun | None:
-    """Return the innermost run of a pass in this thread or task, or None when no pass runs."""
+    """Return the innermost run of a pass in this thread or task, or None if no pass runs."""
     return _current_run.get()
 
 
 class Pass:
     """A module-to-module transformation with a name and a level. Call it with a module to run it.
 
-    `promise` says what it does to numbers (None: nothing is promised).
+    `promise` is its numeric contract (None: no guarantee).
     """
 
-    kind: ClassVar[str] = ""  # the word for it in tables of passes
+    kind: ClassVar[str] = ""  # the kind of pass, as shown in tables
     info: PassInfo
     promise: NumericContract | None = None
-    factory_name: ClassVar[str | None] = None  # the name a standard pass is made by, where `info.name` may differ
+    # the name under which `get_pass` creates a standard pass, where `info.name` differs
+    factory_name: ClassVar[str | None] = None
     trusted: ClassVar[bool] = False  # whether the pass is tested to keep programs well-formed
 
     @property
     def contract(self) -> NumericContract | None:
-        """What the pass guarantees about numbers; None when it guarantees nothing."""
+        """The pass's guarantee about numerical results; None if there is none."""
         return self.promise
 
     def __call__(self, mod: Any) -> IRModule:
         """Run the pass on a module under the current context and return the resulting module.
 
-        Raises what the pass or an instrument raises, and `PassTypeError` when `mod` or the result is no module.
+        Raises the errors of the pass and of instruments, and `PassTypeError` if `mod` or the result is not a module.
         """
         if not isinstance(mod, IRModule):
             hint = "wrap it: `IRModule.from_expr(...)`" if hasattr(mod, "checked_type_") else None
@@ -96,7 +97,7 @@ class Pass:
             )
         run = PassRun(self, PassContext.current(), mod, _current_run.get())
         try:
-            # What is set in a copy of the context variables goes with it: an interrupt cannot leave a run current.
+            # The run is set in a copy of the context variables: an interrupt cannot leave it current.
             with building():
                 return copy_context().run(self._start, run)
         finally:
@@ -107,7 +108,7 @@ class Pass:
         return run.context._conduct(run, lambda: self._body(run))
 
     def _body(self, run: PassRun) -> IRModule:
-        """Do the work between the hooks: watched by recorders, and checked when `testing.immutable_module` is set."""
+        """Do the work between the hooks: observed by recorders, and checked if `testing.immutable_module` is set."""
         observers = run.context._of_instruments("rewrite_observer", run)
         permits = run.context._of_instruments("rewrite_permit", run)
         watch = bool(run.context.config.get("testing.immutable_module"))
@@ -135,20 +136,21 @@ class Pass:
         raise NotImplementedError(f"{type(self).__name__} cannot run: derive from ModulePass or FunctionPass")
 
     def _with_types(self, mod: IRModule) -> IRModule:
-        """Return the module to work on: with types, for a pass that requires `InferType` and is called by itself.
+        """Return the module to work on, with types inferred if the pass requires `InferType` and is called by itself.
 
-        No instrument sees this: a pipeline has run what its passes require, and finds nothing to do here.
+        Instruments do not see this inference: in a pipeline the required passes have run, and there is nothing to do
+        here.
         """
         if "InferType" not in self.info.required or all(f.checked_type_ is not None for _, f in mod.items()):
             return mod
         return infer_module(mod)
 
     def options(self) -> dict[str, Any]:
-        """Return the options this pass was made with, by name; those left at their default are not listed."""
+        """Return the options of this pass by name; those with their default value are omitted."""
         return {}
 
     def as_text(self) -> str:
-        """Return the pass in the pipeline language, as in `FuseOps(fuse_opt_level=2)`."""
+        """Return the pass in the pipeline language, such as `FuseOps(fuse_opt_level=2)`."""
         options = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
         name = self.factory_name or self.info.name
         return f"{name}({options})" if options else name
@@ -171,11 +173,11 @@ def _to_all(observers: list[Any]) -> Any:
 def _by_all(permits: list[Any]) -> Any:
     if len(permits) < 2:
         return permits[0] if permits else None
-    return lambda rule: sum(not permit(rule) for permit in permits) == 0  # every one is asked, as with `should_run`
+    return lambda rule: sum(not permit(rule) for permit in permits) == 0  # all permits are called, as with `should_run`
 
 
 def _add_note(error: BaseException, run: PassRun) -> None:
-    """Say in a foreign error's traceback which pass it came from; Python 3.10 has no notes."""
+    """Add the name of the pass to the traceback of a foreign error; Python 3.10 has no notes."""
     add_note = getattr(error, "add_note", None)
     if add_note is not None and not getattr(error, "__notes__", None):
         add_note(f"raised in the pass {run.path()}")
@@ -184,7 +186,7 @@ def _add_note(error: BaseException, run: PassRun) -> None:
 class ModulePass(Pass):
     """A pass over a whole module. Subclasses write `transform_module(mod, ctx)`, which returns a module.
 
-    It may return the module it got, edit it, or return another one. What it got is a snapshot.
+    It may return its argument, edit it, or return another module. Its argument is a snapshot.
     """
 
     kind: ClassVar[str] = "module"
@@ -224,9 +226,8 @@ class FunctionPass(Pass):
     """A pass over each optimizable function, one at a time.
 
     Subclasses write `transform_function(func, mod, ctx)`, which returns a function. Every function is transformed
-    against a snapshot of the module as it was before the pass: functions can be replaced, not added or removed.
-    Afterwards types are inferred, by `InferType` as a complete pass that
-    instruments see.
+    against a snapshot of the module before the pass: functions can be replaced, not added or removed. Afterwards types
+    are inferred, by `InferType` as a complete pass that instruments see.
     """
 
     kind: ClassVar[str] = "function"
@@ -244,7 +245,8 @@ class FunctionPass(Pass):
         run.diagnostics = DiagnosticContext(run.module)
         start = self._with_types(run.module)
         start_module = start.snapshot()
-        seen = start_module if self.trusted else start.snapshot()  # what a user's pass adds to it is not in the result
+        # additions of a user's pass to its argument are not part of the result
+        seen = start_module if self.trusted else start.snapshot()
         changes: dict[str, Function] = {}
         try:
             for name, function in start.items():
@@ -295,7 +297,7 @@ def _wrong_result(pass_: Pass, expected: str, actual: Any, where: str = "") -> P
     kind = "module" if isinstance(pass_, ModulePass) else "function"
     return PassTypeError(
         Diagnostic(
-            f"the {kind} pass `{pass_.info.name}` gave a wrong result{where}",
+            f"the {kind} pass `{pass_.info.name}` returned a wrong result{where}",
             expected=expected,
             found=type(actual).__name__,
             hint=hint,

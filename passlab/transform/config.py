@@ -1,8 +1,8 @@
-"""The options a pass context may carry: each is registered once with its type, default and meaning.
+"""The options of pass contexts: each is registered once with its type, default and meaning.
 
     register_config_option("my.pass.max_depth", int, 256, "Deepest nesting that MyPass rewrites.")
 
-Booleans and integers share one type, as in Relay. This module knows options, not who reads them.
+Booleans and integers share one type, as in Relay. This module knows options, not the passes that read them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ConfigOption:
         return _TYPE_KEYS.get(self.type, self.type.__name__)
 
     def convert(self, value: Any) -> Any:
-        """Return a value in its stored form. Raises `ConfigError` when it is None or of another type."""
+        """Return a value in its stored form. Raises `ConfigError` if it is None or has another type."""
         if value is None:
             raise ConfigError(Diagnostic(f"{self.key} is None", hint="leave the option out to get its default"))
         if self.type in (bool, int) and isinstance(value, (bool, int, np.bool_, np.integer)):
@@ -82,7 +82,9 @@ _options: dict[str, ConfigOption] = {}
 
 
 def register_config_option(key: str, type: type, default: Any = None, doc: str = "") -> ConfigOption:  # noqa: A002
-    """Register an option. Raises `ConfigError` when the key is taken by a different one; the same again is no error."""
+    """Register an option. Raises `ConfigError` if the key has a different option; registering the same again is
+    allowed.
+    """
     option = ConfigOption(key, type, default, doc)
     if _options.setdefault(key, option) != option:
         raise ConfigError(
@@ -94,7 +96,7 @@ def register_config_option(key: str, type: type, default: Any = None, doc: str =
 
 
 def find_option(key: str) -> ConfigOption:
-    """Return a registered option. Raises `ConfigError` with the nearest keys."""
+    """Return a registered option. Raises `ConfigError`, which suggests similar keys."""
     if key in _options:
         return _options[key]
     if key.startswith("relay.ext.") and key.endswith(".options"):  # one per external compiler, named by its user
@@ -105,7 +107,7 @@ def find_option(key: str) -> ConfigOption:
 
 
 def checked_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a config with every value checked and in its stored form. Raises `ConfigError`."""
+    """Return a config with every value checked and converted to its stored form. Raises `ConfigError`."""
     if not config:
         return {}
     if not isinstance(config, Mapping):
@@ -120,16 +122,16 @@ def list_options() -> list[ConfigOption]:
 
 _ACCEPTED = "Accepted so that existing programs run unchanged; has no effect here."
 for _key, _type, _default, _doc in [
-    ("relay.fallback_device_type", int, 1, "The device of expressions that no annotation places."),
-    ("relay.FuseOps.max_depth", int, 256, "The most operators FuseOps puts into one function."),
-    ("relay.FuseOps.link_params", bool, False, "Whether FuseOps keeps constants inside the functions it makes."),
+    ("relay.fallback_device_type", int, 1, "The device of expressions without a device annotation."),
+    ("relay.FuseOps.max_depth", int, 256, "The largest number of operators that FuseOps puts into one function."),
+    ("relay.FuseOps.link_params", bool, False, "Whether FuseOps keeps constants inside the functions it creates."),
     ("relay.ToMixedPrecision.keep_orig_output_dtype", bool, False, "Whether ToMixedPrecision casts results back."),
     ("relay.remove_standalone_reshapes.enable", bool, True, "Whether ahead-of-time code drops reshapes on their own."),
     ("relay.backend.use_auto_scheduler", bool, False, _ACCEPTED),
     ("relay.backend.use_meta_schedule", bool, False, _ACCEPTED),
     ("relay.backend.use_meta_schedule_dispatch", int, 0, _ACCEPTED),
     ("relay.backend.tir_converter", str, "default", _ACCEPTED),
-    ("relay.frontend.fill_span", bool, False, "Whether importers give nodes the place of their layer."),
+    ("relay.frontend.fill_span", bool, False, "Whether importers store layer names in the spans of nodes."),
     ("relay.collage.tvm_max_depth", int, 4, _ACCEPTED),
     ("relay.collage.byoc_max_depth", int, 3, _ACCEPTED),
     ("relay.collage.byoc_fusion_style", list, [], _ACCEPTED),

@@ -1,4 +1,4 @@
-"""`PassContext`: under which options passes run, and which instruments watch them.
+"""`PassContext`: the options under which passes run, and the instruments that watch them.
 
 The contexts entered with `with` form a stack of the thread, or of the asyncio task; the innermost alone counts. Each
 thread also owns a default context, in force outside of any `with`. The order in which instruments are called, and what
@@ -29,12 +29,13 @@ _log = logging.getLogger("passlab.transform")
 
 
 class Instrument(Protocol):
-    """What the pass manager calls on an instrument. `passlab.instrument.PassInstrument` is the base class.
+    """The methods of an instrument that the pass manager calls. `passlab.instrument.PassInstrument` is the base class.
 
-    Three more methods are called where an instrument has them: `pass_skipped(run, reason)` when a pass does not run;
-    `rewrite_observer(run)`, whose result is called as `observer(old, new, rule)` for each node that the pass replaces;
-    `rewrite_permit(run)`, whose result is called as `permit(rule)` before each rewrite by a named rule, and refuses it
-    by returning False. Both may return None. `run` is the `PassRun`: the pass, the context, the module it starts from.
+    Three more methods are optional: `pass_skipped(run, reason)` is called when a pass does not run;
+    `rewrite_observer(run)` returns a function that is called as `observer(old, new, rule)` for each node that the pass
+    replaces; `rewrite_permit(run)` returns a function that is called as `permit(rule)` before each rewrite by a named
+    rule, and refuses it by returning False. Both may return None. `run` is the `PassRun`: the pass, the context, the
+    module it starts from.
     """
 
     def enter_pass_ctx(self) -> None: ...
@@ -51,7 +52,7 @@ _HOOKS = ("enter_pass_ctx", "exit_pass_ctx", "should_run", "run_before_pass", "r
 class PassContext:
     """The optimization level, required and disabled passes, instruments and options under which passes run.
 
-    Raises `PassTypeError` for arguments of the wrong type and `ConfigError` for options that do not exist or fit.
+    Raises `PassTypeError` for arguments of the wrong type and `ConfigError` for unknown options and unsuitable values.
     A context may be entered several times, also nested in itself.
     """
 
@@ -85,7 +86,7 @@ class PassContext:
 
     @property
     def entered(self) -> bool:
-        """Whether this context stands on the stack of this thread or task; a default context never does."""
+        """Whether this context is on the stack of this thread or task; a default context never is."""
         return any(context is self for context in _stack.get())
 
     def __enter__(self) -> PassContext:
@@ -103,7 +104,7 @@ class PassContext:
             _stack.set(stack[:-1])
             self._exit_instruments()
         finally:
-            _stack.set(stack[:-1])  # again, in case an interrupt came before the first time
+            _stack.set(stack[:-1])  # again, in case an interrupt prevented the first time
 
     @contextmanager
     def derived(
@@ -115,10 +116,10 @@ class PassContext:
         instruments: Iterable[Any] | None = None,
         config: Mapping[str, Any] | None = None,
     ) -> Iterator[PassContext]:
-        """Enter a context that starts from this one, with another level, more passes, options and instruments.
+        """Enter a context derived from this one, with another level, more passes, options and instruments.
 
-        The instruments of this context see the passes inside, but are neither entered nor left a second time; those
-        in `instruments` come after them, and are. Raises as `PassContext` does.
+        The instruments of this context see the passes inside, but are neither entered nor left again; those in
+        `instruments` come after them and are. Raises the errors of `PassContext`.
         """
         inner = PassContext(
             self.opt_level if opt_level is None else opt_level,
@@ -135,7 +136,9 @@ class PassContext:
 
     # ------------------------------------------------------------ options
     def get_config(self, key: str, default: Any = None) -> Any:
-        """Return the value of an option: as set here, else `default`, else as registered. Raises `ConfigError`."""
+        """Return the value of an option: its value here, else `default`, else its registered default. Raises
+        `ConfigError`.
+        """
         option = find_option(key)
         if key in self.config:
             return option.convert(self.config[key])
@@ -148,7 +151,7 @@ class PassContext:
 
     @property
     def diag_ctx(self) -> DiagnosticContext | None:
-        """Where the pass that runs now reports its findings; None while none runs, unless one was set."""
+        """The diagnostic context of the running pass; None while none runs, unless one was set."""
         return _running_diagnostics(self) or self._diag_ctx
 
     @diag_ctx.setter
@@ -157,7 +160,7 @@ class PassContext:
 
     # ------------------------------------------------------------ which passes run
     def pass_enabled(self, info: PassInfo) -> bool:
-        """Whether a `Sequential` runs a pass: not if disabled; if required; else from its opt_level on."""
+        """Whether a `Sequential` runs a pass: never if disabled, always if required, else from its opt_level on."""
         return self.why_disabled(info) is None
 
     def why_disabled(self, info: PassInfo) -> str | None:
@@ -177,7 +180,7 @@ class PassContext:
         self._enter_instruments(_stack.get(), _stack.get())
 
     def _enter_instruments(self, inside: tuple[PassContext, ...], outside: tuple[PassContext, ...]) -> None:
-        """Enter all instruments, then make `inside` the stack; when one raises leave them, and the stack `outside`."""
+        """Enter all instruments, then make `inside` the stack; if one raises, leave them and restore `outside`."""
         entered: list[Any] = []
         try:
             for instrument in self._own_instruments():
@@ -205,7 +208,7 @@ class PassContext:
             raise
 
     def _allows(self, mod: IRModule, info: PassInfo) -> str | None:
-        """Ask every instrument whether a pass should run; return who refuses, or None. Required passes always run."""
+        """Call `should_run` of every instrument; return the first that refuses, or None. Required passes always run."""
         if info.name in self.required_pass:
             return None
         refusing: list[str] = []
@@ -215,7 +218,7 @@ class PassContext:
                 name = _instrument_name(instrument)
                 raise PassTypeError(
                     Diagnostic(
-                        f"`should_run` of the instrument {name} gave no answer for the pass `{info.name}`",
+                        f"`should_run` of the instrument {name} returned None for the pass `{info.name}`",
                         expected="bool",
                         found="None",
                         hint="does it end without a `return`?",
@@ -228,7 +231,7 @@ class PassContext:
     def _conduct(self, run: PassRun, body: Callable[[], IRModule]) -> IRModule:
         """Run the body of a pass between the instruments' hooks.
 
-        An instrument whose `run_before_pass` came to its end gets exactly one of `run_after_pass` and `pass_failed`.
+        An instrument whose `run_before_pass` returned gets exactly one of `run_after_pass` and `pass_failed`.
         """
         mod, info = run.module, run.pass_.info
         refused = self._allows(mod, info)
@@ -251,14 +254,14 @@ class PassContext:
         return result
 
     def _skipped(self, run: PassRun, reason: str) -> None:
-        """Tell the recorders among the instruments of a pass that does not run."""
+        """Report a pass that does not run to the recorders among the instruments."""
         for instrument in self.instruments:
             note = getattr(instrument, "pass_skipped", None)
             if note is not None:
                 note(run, reason)
 
     def _of_instruments(self, method: str, run: PassRun) -> list[Any]:
-        """Return what the instruments that have `method` answer for a run, None left out."""
+        """Call `method` of the instruments that have it; return the results other than None."""
         makers = (getattr(instrument, method, None) for instrument in self.instruments)
         return [observer for make in makers if make is not None and (observer := make(run)) is not None]
 
@@ -299,7 +302,7 @@ def _shown_list(names: Iterable[str]) -> str:
 
 
 def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
-    """Return instruments as a list. Raises `PassTypeError` for what is not a list of instruments."""
+    """Return instruments as a list. Raises `PassTypeError` if they are not a list of instruments."""
     if instruments is None:
         return []
     if isinstance(instruments, (str, bytes)) or not isinstance(instruments, Iterable):
@@ -325,9 +328,9 @@ def _checked_instruments(instruments: Iterable[Any] | None) -> list[Any]:
 
 
 def _all_without_raising(hooks: Iterable[tuple[Callable[[], None], str]]) -> None:
-    """Call hooks while an error is on its way, which must not be lost to an error of a hook.
+    """Call hooks while an error propagates, which an error of a hook must not replace.
 
-    An interrupt in one of them is raised in its place, but only when all have been called.
+    An interrupt in one of them is raised in its place, but only after all have been called.
     """
     interrupt: BaseException | None = None
     for hook, name in hooks:

@@ -1,4 +1,4 @@
-"""How a standard pass is declared: one class, one decorator, its options as documented fields.
+"""Declaration of a standard pass: one class, one decorator, its options as documented fields.
 
     @standard_pass(opt_level=2, required=("InferType",), promise=EXACT)
     class FoldConstant(FunctionPass):
@@ -44,9 +44,9 @@ P = TypeVar("P", bound=type[Pass])
 def standard_pass(
     *, opt_level: int, required: Sequence[str] = (), promise: NumericContract | None = EXACT, name: str | None = None
 ) -> Callable[[P], P]:
-    """Declare a pass class: its level, the passes it requires, its promise and its name (the class's, if not given).
+    """Declare a pass class: its level, required passes, numeric contract and name (by default the class's).
 
-    Raises `PassTypeError` for what is not a pass class.
+    Raises `PassTypeError` if the decorated object is not a pass class.
     """
 
     def declare(cls: P) -> P:
@@ -82,7 +82,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _checked_init(cls: Any) -> Any:
-    """Return an `__init__` that refuses unknown, missing and ill-typed options with an error that names them."""
+    """Return an `__init__` that rejects unknown, missing and ill-typed options with an error that names them."""
     plain = cls.__init__
     title = cls.__name__
     names = [field.name for field in dataclasses.fields(cls)]
@@ -134,7 +134,9 @@ _SIMPLE = (bool, int, float, str)
 
 
 def _convert(title: str, name: str, hint: Any, value: Any) -> Any:
-    """Check a value against a simple annotation (bool, int, float, str, and unions of these with None); others pass."""
+    """Check a value against a simple annotation (bool, int, float, str, and unions of these with None); accept
+    others.
+    """
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         value = value.item()
     union = typing.get_origin(hint) in (typing.Union, types.UnionType)

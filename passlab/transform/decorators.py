@@ -1,9 +1,9 @@
-"""`module_pass` and `function_pass`: a pass from a Python function or class.
+"""`module_pass` and `function_pass` turn a Python function or class into a pass.
 
     @transform.function_pass(opt_level=1)
     def my_pass(func, mod, ctx): ...
 
-A decorated function becomes a pass; a decorated class becomes a class of passes whose instances wrap one of the user's.
+A decorated function becomes a pass; a decorated class becomes a class of passes, each wrapping a user object.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from passlab.transform.pass_info import PassInfo
 
 
 class _FunctionMade(Pass):
-    """The part common to passes made from functions: they keep the function and look like it."""
+    """The common part of passes created from functions: they keep the function and its metadata."""
 
     def __init__(self, pass_func: Callable[..., Any], info: PassInfo, promise: NumericContract | None) -> None:
         self._pass_func = pass_func
@@ -39,7 +39,7 @@ class _FunctionMade(Pass):
 
 
 class _ModuleFunction(_FunctionMade, ModulePass):
-    """A module pass made from a function (mod, ctx) -> mod."""
+    """A module pass created from a function (mod, ctx) -> mod."""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         result: IRModule = self._pass_func(mod, ctx)
@@ -47,7 +47,7 @@ class _ModuleFunction(_FunctionMade, ModulePass):
 
 
 class _FunctionFunction(_FunctionMade, FunctionPass):
-    """A function pass made from a function (func, mod, ctx) -> func."""
+    """A function pass created from a function (func, mod, ctx) -> func."""
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         result: Function = self._pass_func(func, mod, ctx)
@@ -62,10 +62,10 @@ def module_pass(
     *,
     promise: NumericContract | None = None,
 ) -> Any:
-    """Make a module pass of a function (mod, ctx) -> mod, or of a class with `transform_module`.
+    """Create a module pass from a function (mod, ctx) -> mod, or from a class with `transform_module`.
 
     A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises `PassValueError` without
-    `opt_level`, `PassTypeError` for `required` that is no list and for what cannot be called.
+    `opt_level`, `PassTypeError` if `required` is not a list or `pass_func` is not callable.
     """
     return _decorate(
         "module", "transform_module", ModulePass, _ModuleFunction, pass_func, opt_level, name, required, promise
@@ -80,9 +80,9 @@ def function_pass(
     *,
     promise: NumericContract | None = None,
 ) -> Any:
-    """Make a function pass of a function (func, mod, ctx) -> func, or of a class with `transform_function`.
+    """Create a function pass from a function (func, mod, ctx) -> func, or from a class with `transform_function`.
 
-    A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises as `module_pass` does.
+    A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises the errors of `module_pass`.
     """
     return _decorate(
         "function", "transform_function", FunctionPass, _FunctionFunction, pass_func, opt_level, name, required, promise
@@ -127,10 +127,10 @@ _PARAMETERS = {"module": ("mod", "ctx"), "function": ("func", "mod", "ctx")}
 
 
 def _check_parameters(kind: str, target: Any) -> None:
-    """Refuse what cannot be called as passes of a kind are, where that can be told beforehand."""
+    """Reject callables whose parameters do not fit the kind of pass, where the signature is known."""
     try:
         signature = inspect.signature(target)
-    except (TypeError, ValueError):  # what is written in C may have none
+    except (TypeError, ValueError):  # callables written in C may have no signature
         return
     try:
         signature.bind(*_PARAMETERS[kind])
@@ -146,7 +146,7 @@ def _class_of_passes(
 ) -> type[Pass]:
     """Return a subclass of `base` whose instances wrap an instance of the user's class.
 
-    Raises `PassTypeError` for a class without the method that does the work.
+    Raises `PassTypeError` for a class without that method.
     """
     if not callable(getattr(user_class, method, None)):
         methods = [name for name in dir(user_class) if not name.startswith("_")]

@@ -1,9 +1,9 @@
-"""`DiagnosticContext`: where a pass reports findings about the module it works on.
+"""`DiagnosticContext`: the findings that a pass reports about its module.
 
     ctx.diag_ctx.emit(Diagnostic("this convolution has no weight", call.span))
 
-The findings are judged when the pass has ended: one error makes the pass raise, warnings are logged. This module does
-not know passes.
+Findings are evaluated after the pass has run: any error makes the pass raise, warnings are logged. This module does not
+know passes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a pass promises about the numbers of the program it rewrites. Validation holds each pass to its promise.
+"""Numeric contracts: how far a pass may change numerical results. Validation checks each pass against its contract.
 
-`EXACT`: the results are the same, bit for bit. `Rounds(ulps)`: each result is within so many units in the last place of
+`EXACT`: the results are the same, bit for bit. `Rounds(ulps)`: each result is within `ulps` units in the last place of
 the result type. `FINITE`: the same where no overflow, NaN or negative zero is involved. This module computes nothing.
 """
 
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 class NumericContract:
     """At most `ulps` units in the last place off; with `finite_only`, only where every value is finite and not -0.
 
-    Later operators may enlarge an error. Of a pass that rounds, they enlarge that of ordinary rounding, a few units for
-    each operator; of one that `approximates` operators, they enlarge errors of `ulps`.
+    Later operators may amplify an error: that of ordinary rounding, a few units for each operator, for a pass that
+    rounds; errors of `ulps` for a pass that `approximates` operators.
     """
 
     ulps: float = 0.0
@@ -24,11 +24,11 @@ class NumericContract:
 
     @property
     def exact(self) -> bool:
-        """Whether this is the promise of identical bits."""
+        """Whether this is the contract of identical bits."""
         return self.ulps == 0 and not self.finite_only
 
     def then(self, other: NumericContract) -> NumericContract:
-        """Return the promise of a pass with this promise followed by one with the other."""
+        """Return the contract of a pass with this contract followed by one with the other."""
         approximates = self.approximates or other.approximates
         return NumericContract(self.ulps + other.ulps, self.finite_only or other.finite_only, approximates)
 
@@ -41,18 +41,18 @@ class NumericContract:
     __repr__ = __str__
 
 
-Promise = NumericContract  # the name of earlier versions
+Promise = NumericContract  # the name in earlier versions
 EXACT = NumericContract()
 FINITE = NumericContract(finite_only=True)
 
 
 def Rounds(ulps: float) -> NumericContract:  # noqa: N802 - reads as a value beside EXACT and FINITE
-    """The promise of results within `ulps` units in the last place."""
+    """The contract of results within `ulps` units in the last place."""
     return NumericContract(ulps=float(ulps))
 
 
 def combine(promises: Iterable[NumericContract | None]) -> NumericContract | None:
-    """Return the promise of passes run one after the other, or None when one of them promises nothing."""
+    """Return the contract of passes run one after the other, or None if one of them has none."""
     total = EXACT
     for promise in promises:
         if promise is None:

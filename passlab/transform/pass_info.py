@@ -1,4 +1,4 @@
-"""`PassInfo`: what the pass manager knows of a pass without running it. It knows nothing of programs."""
+"""`PassInfo`: the name, level and requirements of a pass. It knows nothing of programs."""
 
 from __future__ import annotations
 

@@ -43,10 +43,10 @@ _PIPELINE_OPTIONS = ("name", "opt_level", "required")
 
 
 def parse_pipeline(text: str, passes: Mapping[str, Any] | None = None, source_name: str = "pipeline") -> Sequential:
-    """Return the pipeline a text describes; a text that is one `Sequential(...)` gives that one.
+    """Return the pipeline that a text describes; a text that is one `Sequential(...)` is that pipeline.
 
-    `passes` maps further names to passes or classes of passes. Raises `ParseError` for what is not the language and
-    `PassError` for unknown passes and wrong options, both located in the text.
+    `passes` maps further names to passes or classes of passes. Raises `ParseError` for syntax errors and `PassError`
+    for unknown passes and wrong options, both located in the text.
     """
     items = _Parser(text, passes, source_name).pipeline()
     if len(items) == 1 and type(items[0]) is Sequential:
@@ -55,7 +55,9 @@ def parse_pipeline(text: str, passes: Mapping[str, Any] | None = None, source_na
 
 
 def pass_from_text(text: str, source_name: str = "pipeline") -> Pass:
-    """Return the one pass a text such as "FuseOps(fuse_opt_level=2)" describes. Raises as `parse_pipeline` does."""
+    """Return the one pass that a text such as "FuseOps(fuse_opt_level=2)" describes. Raises as `parse_pipeline`
+    does.
+    """
     items = _Parser(text, None, source_name).pipeline()
     if len(items) != 1:
         raise ParseError(Diagnostic(f"{source_name}: one pass is expected", found=repr(text)))
@@ -63,9 +65,9 @@ def pass_from_text(text: str, source_name: str = "pipeline") -> Pass:
 
 
 def context_names(names: Iterable[str], pipeline: Pass) -> list[str]:
-    """Return names that a person typed as those by which a `PassContext` disables and requires passes.
+    """Return names that a user typed as the names by which a `PassContext` disables and requires passes.
 
-    A pass may be called by either of its names. Raises `PassError` for a name that neither the table nor the pipeline
+    A pass has two names, and either is accepted. Raises `PassError` for a name that neither the table nor the pipeline
     has: in a context it would have no effect.
     """
     own: set[str] = set()
@@ -85,7 +87,7 @@ def _context_name(name: str, own: set[str]) -> str:
     return info.name if isinstance(info, PassInfo) else name
 
 
-# recurses: lists of passes, as deep as the caller typed them
+# recurses: lists of passes, as deep as the caller nested them
 def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
     """Return a pass, a text of the pipeline language, or a list of these as one pass."""
     if isinstance(value, Pass):
@@ -96,11 +98,11 @@ def as_pass(value: Any, passes: Mapping[str, Any] | None = None) -> Pass:
         nested = (list, tuple)
         members = [_member(v, passes) if isinstance(v, str) else v for v in value]
         return Sequential([as_pass(v, passes) if isinstance(v, nested) else v for v in members])
-    return Sequential([value])  # refuses what is not a pass, and says what would be
+    return Sequential([value])  # raises an error with the valid types if `value` is not a pass
 
 
 def _member(text: str, passes: Mapping[str, Any] | None) -> Pass:
-    """Return a text that stands in a list: one with one pass is that pass, not a pipeline of one."""
+    """Return an element of a list as a pass: a text with one pass is that pass, not a pipeline of one."""
     items = _Parser(text, passes, "pipeline").pipeline()
     return items[0] if len(items) == 1 else Sequential(items)
 
@@ -110,7 +112,7 @@ def _makes_passes(value: Any) -> bool:
 
 
 class _Parser:
-    """One reading of one text. `tokens` are (kind, text, start), ending in ("end", "", length)."""
+    """Parses one text. `tokens` are (kind, text, start), ending in ("end", "", length)."""
 
     def __init__(self, text: str, passes: Mapping[str, Any] | None, source_name: str) -> None:
         limits.check("text_bytes", len(text), "the pipeline")
@@ -164,7 +166,7 @@ class _Parser:
         return False
 
     def open(self) -> str:
-        """Step over an opening bracket and return the one that closes it."""
+        """Consume an opening bracket and return the matching closing one."""
         self.depth += 1
         limits.check("pipeline_nesting", self.depth, "the nesting of the pipeline")
         closing = _CLOSING[self.tokens[self.at][1]]
@@ -214,7 +216,7 @@ class _Parser:
             self.close(closing)
         if isinstance(factory, Pass):
             if positional or named:
-                raise self.error(f"`{name}` is made already and takes no options", start, start + len(name))
+                raise self.error(f"`{name}` is a finished pass and takes no options", start, start + len(name))
             return factory
         try:
             pass_ = factory(*positional, **named)
@@ -229,7 +231,7 @@ class _Parser:
         return pass_
 
     def factory(self, name: str, start: int) -> Any:
-        """Return the pass, or what makes it. A name given by the caller must be a pass or a class of passes."""
+        """Return the pass, or its factory. A name that the caller passes in must be a pass or a class of passes."""
         result = self.passes.get(name)
         if _makes_passes(result):
             return result
@@ -252,7 +254,7 @@ class _Parser:
         raise unknown_pass(name, [*(n for n, v in self.passes.items() if _makes_passes(v)), "Sequential"], span)
 
     def sequential(self, start: int) -> Sequential:
-        """Read what follows the name `Sequential`: passes, or one list of them, then options of the pipeline."""
+        """Read the arguments of `Sequential`: passes, or one list of them, then options of the pipeline."""
         if not self.next_is("("):
             return Sequential()
         closing = self.open()
@@ -279,7 +281,7 @@ class _Parser:
             raise self.locate_error(error, start, places) from None
 
     def locate_error(self, error: PasslabError, start: int, places: dict[str, Span]) -> PasslabError:
-        """Return an error from making a pass with the place of the option it names, or else of the whole item."""
+        """Return an error from creating a pass, located at the option it names, or else at the whole item."""
         whole = self.span(start, self.tokens[self.at - 1][2] + len(self.tokens[self.at - 1][1]))
 
         def place(finding: Diagnostic) -> Diagnostic:
@@ -292,7 +294,7 @@ class _Parser:
 
     # ------------------------------------------------------------ options
     def arguments(self, positional: list[Any] | None, named: dict[str, Any], places: dict[str, Span]) -> None:
-        """Read `value` and `key=value` up to a closing bracket; `positional` is None where only keys may stand."""
+        """Read `value` and `key=value` up to a closing bracket; `positional` is None where only keys are allowed."""
         while not self.next_is(")"):
             kind, text, start = self.tokens[self.at]
             if kind == "name" and self.tokens[self.at + 1][1] == "=":

@@ -1,10 +1,10 @@
-"""Functions that users register for an operator, under the attributes that passes ask it for.
+"""Functions that users register for an operator, under the attributes that passes look up.
 
     @relay.op.register_legalize("nn.dense")
     def dense(attrs, args, types): ...
 
-Registered again, a function replaces the one before, so that a notebook cell may run twice; one of a lower `level` does
-not replace one of a higher. This module knows the names of attributes, not who asks for them.
+Registering again replaces the previous function, so that a notebook cell may run twice; a function of lower `level`
+does not replace one of higher. This module knows the names of attributes, not the passes that use them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.ir.op import Op, register_op_attr
 
 @dataclass(frozen=True)
 class InferCorrectLayoutOutput:
-    """What a function of `register_infer_correct_layout` answers: layouts of a call, by name, and its attributes."""
+    """The result of a function of `register_infer_correct_layout`: layouts of a call, by name, and its attributes."""
 
     input_layouts: Sequence[str]
     output_layouts: Sequence[str]
@@ -26,7 +26,7 @@ class InferCorrectLayoutOutput:
 
 
 def unregister_op_attr(op_name: str, attr_key: str) -> None:
-    """Take an attribute of an operator away again, whatever its level."""
+    """Remove an attribute of an operator, whatever its level."""
     Op.get(op_name).reset_attr(attr_key)
 
 
@@ -42,22 +42,22 @@ def _registers(attr_key: str, name: str, doc: str) -> Callable[..., Any]:
 register_legalize = _registers(
     "FTVMLegalize",
     "register_legalize",
-    "Register what Legalize puts in the place of calls: func(attrs, args, types) -> expression or None.",
+    "Register how Legalize replaces calls: func(attrs, args, types) -> expression or None.",
 )
 register_qnn_legalize = _registers(
     "FTVMQnnLegalize",
     "register_qnn_legalize",
-    "Register what qnn Legalize puts in the place of calls: func(attrs, args, types) -> expression or None.",
+    "Register how qnn Legalize replaces calls: func(attrs, args, types) -> expression or None.",
 )
 register_qnn_canonicalize = _registers(
     "FTVMQnnCanonicalize",
     "register_qnn_canonicalize",
-    "Register what qnn CanonicalizeOps puts in the place of calls: func(attrs, args, types) -> expression or None.",
+    "Register how qnn CanonicalizeOps replaces calls: func(attrs, args, types) -> expression or None.",
 )
 register_alter_op_layout = _registers(
     "FTVMAlterOpLayout",
     "register_alter_op_layout",
-    "Register what AlterOpLayout puts in the place of calls: func(attrs, args, types, out_type) -> call or None.",
+    "Register how AlterOpLayout replaces calls: func(attrs, args, types, out_type) -> call or None.",
 )
 register_convert_op_layout = _registers(
     "FTVMConvertOpLayout",
@@ -67,7 +67,7 @@ register_convert_op_layout = _registers(
 register_mixed_precision_conversion = _registers(
     "FTVMMixedPrecisionConversionType",
     "register_mixed_precision_conversion",
-    "Register what ToMixedPrecision does with calls: func(call, dtype) -> [category, accumulation, output dtype].",
+    "Register the precision of calls: func(call, dtype) -> [category, accumulation, output dtype].",
 )
 register_fake_quantization_to_integer = _registers(
     "FTVMFakeQuantizationToInteger",
@@ -83,7 +83,7 @@ register_gradient = _registers(
 register_infer_correct_layout = _registers(
     "FInferCorrectLayout",
     "register_infer_correct_layout",
-    "Register which layouts calls have: func(attrs, new_in_layouts, old_in_layouts, old_in_types) -> layouts or None.",
+    "Register the layouts of calls: func(attrs, new_in_layouts, old_in_layouts, old_in_types) -> layouts or None.",
 )
 
 REGISTERS = (

@@ -1,6 +1,7 @@
-"""Passes by name: the standard ones, loaded when first asked for, and those that users register.
+"""Passes by name: the standard ones, loaded on first use, and those that users register.
 
-The standard passes stand above the manager, so their table is reached through `lazy.late` and never imported.
+The standard passes are above the manager in the layers, so their table is reached through `lazy.late` and never
+imported.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from passlab.table import Table
 from passlab.transform.base import Pass
 from passlab.transform.pass_info import PassInfo
 
-_registered: dict[str, Any] = {}  # a pass, or what makes one
+_registered: dict[str, Any] = {}  # passes, or factories of passes
 
 
 def standard_passes() -> dict[str, str]:
@@ -32,10 +33,10 @@ def aliases() -> dict[str, str]:
 
 
 def register_pass(factory: Any, name: str | None = None) -> Any:
-    """Give a pass, or what makes one, a name for `get_pass`, for `required` and for pipelines written as text.
+    """Register a pass, or a factory of passes, under a name for `get_pass`, `required` and pipelines in text.
 
-    The name is that of the pass, if none is given. A name registered again is replaced, so that a notebook cell may run
-    twice; names of standard passes are refused with `PassError`. Returns `factory`, so it works as a decorator.
+    The default name is that of the pass. Registering a name again replaces the pass, so that a notebook cell may run
+    twice; names of standard passes are rejected with `PassError`. Returns `factory`, so it works as a decorator.
     """
     if not isinstance(factory, Pass) and not callable(factory):
         raise PassTypeError(Diagnostic("a pass, or what makes one, can be registered", found=repr(factory)))
@@ -47,19 +48,19 @@ def register_pass(factory: Any, name: str | None = None) -> Any:
 
 
 def unregister_pass(name: str) -> None:
-    """Take a registered name out again."""
+    """Remove a registered name."""
     _registered.pop(name, None)
 
 
 def pass_names() -> list[str]:
-    """Return the names of all passes that can be made, sorted."""
+    """Return the names of all available passes, sorted."""
     return sorted({*standard_passes(), *_registered})
 
 
 def find_factory(name: str) -> Callable[..., Any] | None:
-    """Return what makes the pass called `name`, by either of its names, or None.
+    """Return the factory of the pass called `name`, by either of its names, or None.
 
-    Relay's registry names (`relay._transform.FoldConstant`) are understood.
+    Relay's registry names (`relay._transform.FoldConstant`) are accepted.
     """
     if "transform." in name:
         name = name.rpartition("transform.")[2]
@@ -75,7 +76,7 @@ def find_factory(name: str) -> Callable[..., Any] | None:
 
 
 def get_factory(name: str) -> Callable[..., Any]:
-    """Return what makes the pass called `name`. Raises `PassError` with the nearest names."""
+    """Return the factory of the pass called `name`. Raises `PassError`, which suggests similar names."""
     factory = find_factory(name)
     if factory is None:
         raise unknown_pass(name)
@@ -83,19 +84,19 @@ def get_factory(name: str) -> Callable[..., Any]:
 
 
 def unknown_pass(name: str, candidates: Any = None, place: Any = None) -> PassError:
-    """Return the error for a name that no pass has."""
+    """Return the error for an unknown name."""
     names = [*pass_names(), *aliases(), *(candidates or ())]
     hint = did_you_mean(name, names) or "`transform.list_passes()` shows all passes"
     return PassError(Diagnostic(f"there is no pass `{name}`", place, hint=hint))
 
 
 def get_pass(name: str, /, *args: Any, **options: Any) -> Pass:
-    """Return a new pass by name, made with the options given. Raises `PassError` for an unknown name."""
+    """Return a new pass by name, with the options given. Raises `PassError` for an unknown name."""
     pass_ = get_factory(name)(*args, **options)
     if not isinstance(pass_, Pass):
         raise PassTypeError(
             Diagnostic(
-                f"what is registered as `{name}` did not return a pass", expected="Pass", found=type(pass_).__name__
+                f"the factory registered as `{name}` did not return a pass", expected="Pass", found=type(pass_).__name__
             )
         )
     return pass_
@@ -105,12 +106,12 @@ _COLUMNS = ("pass", "other name", "kind", "opt_level", "required", "options", "p
 
 
 def list_passes() -> Table:
-    """Return a table of all passes that can be made by name: the standard ones and those registered by users."""
+    """Return a table of all available passes: the standard ones and those that users registered."""
     return Table(_COLUMNS, (_row(name, _registered.get(name) or get_factory(name)) for name in pass_names()))
 
 
 def _row(name: str, pass_: Any) -> tuple[Any, ...]:
-    """Describe a pass, a class of passes, or a function that makes one (which says little before it is called)."""
+    """Describe a pass, a class of passes, or a factory (which says little before it is called)."""
     cls = pass_ if isinstance(pass_, type) else type(pass_)
     info = getattr(pass_, "info", None)
     info = info if isinstance(info, PassInfo) else None

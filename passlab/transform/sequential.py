@@ -1,4 +1,4 @@
-"""`Sequential`: passes run one after the other, each where the context enables it, after the passes it requires."""
+"""`Sequential` runs passes one after the other, each where the context enables it, after the passes it requires."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from passlab.transform.pass_info import PassInfo
 class Sequential(Pass):
     """A pipeline. It is a pass itself, so pipelines nest, and instruments see it around its passes.
 
-    Its own level and requirements matter only inside another pipeline. Raises `PassTypeError` for what is not a list
-    of passes. A declared pipeline overrides `make_passes` instead.
+    Its own level and requirements matter only inside another pipeline. A declared pipeline overrides `make_passes`
+    instead of taking `passes`. Raises `PassTypeError` if `passes` is not a list of passes.
     """
 
     kind: ClassVar[str] = "sequential"
@@ -53,11 +53,12 @@ class Sequential(Pass):
 
     @staticmethod
     def from_text(text: str, passes: Mapping[str, Any] | None = None, source_name: str = "pipeline") -> Sequential:
-        """Return the pipeline written in the pipeline language; `passes` adds names to those of the standard passes.
+        """Return the pipeline that a text in the pipeline language describes; `passes` adds names to the standard
+        passes.
 
         Raises `ParseError` or `PassError`, located in the text.
         """
-        from passlab.transform.pipeline import parse_pipeline  # the language stands on Sequential
+        from passlab.transform.pipeline import parse_pipeline  # that module imports Sequential
 
         return parse_pipeline(text, passes, source_name)
 
@@ -124,11 +125,11 @@ def _note_skipped(child: Pass, context: PassContext, mod: IRModule, parent: Pass
 
 
 def required_passes(child: Pass) -> list[Pass]:
-    """Return the passes a pass requires, made from their names. Raises `PassError` for unknown names and circles."""
+    """Return the passes a pass requires, created from their names. Raises `PassError` for unknown names and cycles."""
     names = child.info.required
     if not names:
         return []
-    from passlab.transform.pipeline import pass_from_text  # the language stands on Sequential
+    from passlab.transform.pipeline import pass_from_text  # that module imports Sequential
 
     required = [pass_from_text(name, f"the required passes of `{child.info.name}`") for name in names]
     _refuse_cycles(child, required)
@@ -136,7 +137,7 @@ def required_passes(child: Pass) -> list[Pass]:
 
 
 def _refuse_cycles(start: Pass, required: list[Pass]) -> None:
-    """Raise `PassError` when a pass requires itself, through whatever chain of required passes and pipelines."""
+    """Raise `PassError` if a pass requires itself, through any chain of required passes and pipelines."""
     from passlab.transform.pipeline import pass_from_text
 
     seen: set[str] = set()
@@ -146,7 +147,7 @@ def _refuse_cycles(start: Pass, required: list[Pass]) -> None:
         name = pass_.info.name
         path = (*path, name)
         if name == start.info.name:
-            raise PassError(Diagnostic(f"passes require each other in a circle: {' -> '.join(path)}"))
+            raise PassError(Diagnostic(f"passes require each other in a cycle: {' -> '.join(path)}"))
         if isinstance(pass_, Sequential):
             stack.extend((child, path) for child in pass_.passes)
         if name not in seen:
