@@ -1,7 +1,7 @@
-"""What an operator does along one axis at a time, as simpler operators: products with a matrix, and picks.
+"""Operations along one axis at a time, in simpler operators: products with a matrix, and selections.
 
-Resizing, adaptive means and sums over neighbours are products with a constant matrix; borders and windows pick elements
-at constant places. Gradients use these definitions. Knows expressions and arrays, not operators' attributes.
+Resizing, adaptive means and sums over neighbours are products with a constant matrix; borders and windows select
+elements at constant indices. Gradients use these definitions. Knows expressions and arrays, not operators' attributes.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ def number(value: Any, dtype: str) -> Constant:
 
 
 def indices(values: Any) -> Constant:
-    """Return whole numbers as a constant."""
+    """Return integers as a constant."""
     return Constant(np.asarray(values, np.int64))
 
 
 def moved_axis(data: Expr, rank: int, source: int, target: int) -> Expr:
-    """Return data with one axis moved to another place."""
+    """Return data with one axis moved to another position."""
     order = [axis for axis in range(rank) if axis != source]
     order.insert(target, source)
     return data if order == list(range(rank)) else call("transpose", data, axes=order)
 
 
 def through_matrix(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) -> Expr:
-    """Return data, of that rank and dtype, multiplied along `axis` by a matrix of (new size, old size)."""
+    """Return data of a given rank and dtype, multiplied along `axis` by a matrix of shape (new size, old size)."""
     last = moved_axis(data, rank, axis, rank - 1)
     if rank == 1:
         last = call("expand_dims", last, axis=0)
@@ -46,7 +46,7 @@ def through_matrix(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) ->
 
 
 def pick(data: Expr, axis: int, places: Any) -> Expr:
-    """Return the elements of data at constant places along `axis`."""
+    """Return the elements of data at constant indices along `axis`."""
     return call("take", data, indices(places), axis=axis)
 
 
@@ -56,7 +56,7 @@ def part(data: Expr, axis: int, start: int, stop: int, step: int = 1) -> Expr:
 
 
 def reshape_to(data: Expr, shape: Sequence[Any]) -> OpCall:
-    """Return data in another shape, which may have sizes of 0 and one of -1."""
+    """Return data in another shape, which may contain zeros and one -1."""
     return call("reshape", data, newshape=shape, allowzero=0 in shape)
 
 

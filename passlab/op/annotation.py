@@ -1,4 +1,4 @@
-"""Operators that compute nothing: marks that passes leave in programs and read again, and copies between devices."""
+"""Operators that compute nothing: annotations that passes insert and read, and copies between devices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from passlab.op.relations import identity, refuse, tensor
 
 
 def same_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """The result has the type of the input, whatever that is: a tensor, a tuple, a function."""
+    """The result has the type of the input, which may be a tensor, a tuple or a function."""
     return None if isinstance(types[0], IncompleteType) else types[0]
 
 
@@ -54,13 +54,11 @@ def _mark(name: str, doc: str, record: type[Attrs] | None = None, **facts: Any) 
     )(_keep)
 
 
-COMPILER = attrs(
-    "CompilerAttrs", text("compiler", doc="the name of the compiler that takes what lies between the marks")
-)
+COMPILER = attrs("CompilerAttrs", text("compiler", doc="the name of the compiler for the region"))
 
 compiler_begin = _mark(
     "annotation.compiler_begin",
-    "A value enters a region for another compiler.",
+    "Mark a value that enters a region for another compiler.",
     COMPILER,
     shapes="any value -> the same",
     source="Relay",
@@ -73,7 +71,7 @@ compiler_begin = _mark(
 )
 compiler_end = _mark(
     "annotation.compiler_end",
-    "A value leaves a region for another compiler.",
+    "Mark a value that leaves a region for another compiler.",
     COMPILER,
     shapes="any value -> the same",
     source="Relay",
@@ -86,29 +84,29 @@ compiler_end = _mark(
 )
 stop_fusion = _mark(
     "annotation.stop_fusion",
-    "A barrier: operators before and after it are not fused together.",
+    "Separate the operators before and after it: they are not fused together.",
     layout=layout_rules.elementwise,
 )
 checkpoint = _mark(
     "annotation.checkpoint",
-    "A value that is computed again in the backward pass instead of being kept.",
+    "Mark a value to be recomputed in the backward pass instead of being kept.",
     layout=layout_rules.elementwise,
 )
-bitpack_start = _mark("annotation.bitpack_start", "The start of a region whose tensors are packed into bits.")
-bitpack_end = _mark("annotation.bitpack_end", "The end of a region whose tensors are packed into bits.")
+bitpack_start = _mark("annotation.bitpack_start", "Mark the start of a region whose tensors are packed into bits.")
+bitpack_end = _mark("annotation.bitpack_end", "Mark the end of a region whose tensors are packed into bits.")
 with_funcid = _mark(
     "annotation.with_funcid",
-    "A function that carries its identity for custom planning.",
+    "Attach an identity to a function, for custom planning.",
     inputs=("func",),
     shapes="a function -> the same",
     source="Relay",
-    edge_cases=(),  # no tensor goes in
+    edge_cases=(),  # the input is a function, not a tensor
     example="annotation.with_funcid(%f)",
 )
 cast_hint = _mark(
     "annotation.cast_hint",
-    "A hint that a tensor may be kept in a smaller dtype; its values do not change.",
-    attrs("CastHintAttrs", dtype("dtype", doc="the dtype that would do")),
+    "Hint that a tensor may be kept in a smaller dtype; its values do not change.",
+    attrs("CastHintAttrs", dtype("dtype", doc="the sufficient dtype")),
     shapes="S -> S",
     source="Relay",
     edge_cases=(
@@ -126,7 +124,7 @@ LISTENERS: dict[str, Callable[[Any], object]] = {}
 
 
 def listen(function: Callable[[Any], object]) -> str:
-    """Keep a function for `debug` operators under a name of its own, which is returned."""
+    """Register a function for `debug` operators and return its new name."""
     name = f"debugger_func{len(LISTENERS)}"
     LISTENERS[name] = function
     return name
@@ -135,7 +133,7 @@ def listen(function: Callable[[Any], object]) -> str:
 @operator(
     "debug",
     ("program",),
-    attrs=attrs("DebugAttrs", text("debug_func", "", doc="the name of the function that is shown the value")),
+    attrs=attrs("DebugAttrs", text("debug_func", "", doc="the name of the function that receives the value")),
     relation=same_type,
     pattern=OpPattern.OPAQUE,
     level=1,
@@ -151,7 +149,7 @@ def listen(function: Callable[[Any], object]) -> str:
     example="debug(%x)",
 )
 def debug(attrs: Attrs, program: Array) -> Any:
-    """The same value, shown to a Python function on its way. A name without a function of this process is passed by."""
+    """Pass a value to a Python function, and return it. A name without a function in this process is ignored."""
     if attrs.debug_func in LISTENERS:
         LISTENERS[attrs.debug_func](program)
     return program
@@ -159,8 +157,8 @@ def debug(attrs: Attrs, program: Array) -> Any:
 
 def _refuse_reference(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     refuse(
-        f"meta[{attrs.node_type_key}][{attrs.node_index}] still stands for an expression",
-        hint="parse the program with its metadata section, which puts the expression here",
+        f"meta[{attrs.node_type_key}][{attrs.node_index}] is a placeholder for an expression",
+        hint="parse the program with its metadata section, which contains the expression",
     )
 
 
@@ -169,7 +167,7 @@ def _refuse_reference(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     (),
     attrs=attrs(
         "MetaRefAttrs",
-        text("node_type_key", doc="the kind of the node, such as relay.Constant"),
+        text("node_type_key", doc="the kind of the node, for example relay.Constant"),
         integer("node_index", doc="its number in the metadata section"),
     ),
     relation=_refuse_reference,
@@ -180,27 +178,29 @@ def _refuse_reference(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     shapes="-> whatever it stands for",
     source="Relay's parser",
     example='parser.MetaRef(node_type_key="relay.Constant", node_index=0)',
-    no_gradient="it stands for another expression until the metadata is read",
+    no_gradient="it is a placeholder for another expression until the metadata is read",
 )
 def meta_reference(attrs: Attrs) -> Any:
-    """A place for a node of the metadata section, until the parser puts the node there; programs hold none."""
+    """A placeholder for a node of the metadata section, which the parser replaces; programs contain none."""
     raise RunError(Diagnostic("a reference into the metadata section has no value"))
 
 
 # ---------------------------------------------------------------- devices
 def place(where: Any) -> Any:
-    """A place as the attributes hold it: a device, or its name, is a virtual device without target or scope."""
+    """Return a device as attributes store it: a virtual device, without target or scope if `where` is a device or
+    name.
+    """
     where = device(where) if isinstance(where, str) else where
     return VirtualDevice(where) if isinstance(where, Device) else where
 
 
 on_device = _mark(
     "on_device",
-    "States on which device the body is computed and where its result lies.",
+    "Constrain the device on which the body is computed, or on which its result is stored.",
     attrs(
         "OnDeviceAttrs",
         anything("virtual_device", None, doc="the device, None for no constraint"),
-        boolean("constrain_result", False, doc="whether the result lies there"),
+        boolean("constrain_result", False, doc="whether the result is stored there"),
         boolean("constrain_body", True, doc="whether the body is computed there"),
     ),
     inputs=("body",),
@@ -224,8 +224,8 @@ on_device = _mark(
     ("data",),
     attrs=attrs(
         "DeviceCopyAttrs",
-        anything("src_virtual_device", doc="the device the tensor lies on", optional=True),
-        anything("dst_virtual_device", doc="the device it goes to", optional=True),
+        anything("src_virtual_device", doc="the device of the tensor", optional=True),
+        anything("dst_virtual_device", doc="the device of the copy", optional=True),
     ),
     relation=identity,
     pattern=OpPattern.OPAQUE,
@@ -257,8 +257,10 @@ def device_copy(attrs: Attrs, data: Array) -> Array:
 # ---------------------------------------------------------------- quantization
 SIMULATED = attrs(
     "SimulatedQuantizeAttrs",
-    integer("kind", doc="what is simulated: 1 an input, 2 a weight, 3 an activation; 0 leaves the data as it is"),
-    boolean("sign", True, doc="whether the simulated integers have a sign"),
+    integer(
+        "kind", doc="the simulated kind of tensor: 1 an input, 2 a weight, 3 an activation; 0 leaves the data as it is"
+    ),
+    boolean("sign", True, doc="whether the simulated integers are signed"),
     text("rounding", "round", doc="how values are rounded", choices=("round", "floor", "ceil", "stochastic_round")),
 )
 
@@ -292,7 +294,7 @@ def _simulated_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     no_gradient=QUANTIZED,
 )
 def simulated_quantize(attrs: Attrs, data: Array, dom_scale: Array, clip_min: Array, clip_max: Array) -> Array:
-    """What is left of the data after it was divided by `dom_scale`, rounded, clipped, and multiplied again."""
+    """Simulate quantization: divide the data by `dom_scale`, round, clip, and multiply by the scale again."""
     if attrs.kind == 0:
         return data
     rounding = {"floor": np.floor, "ceil": np.ceil}.get(attrs.rounding, half_away)

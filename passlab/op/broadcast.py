@@ -1,7 +1,7 @@
-"""Arithmetic, bits and logic on two tensors that broadcast against each other by NumPy's rule.
+"""Arithmetic, bitwise and logical operators on two tensors that broadcast by NumPy's rule.
 
-Integers wrap silently; dividing an integer by zero is a `RunError`. `divide`, `trunc_divide` and `trunc_mod` cut
-towards zero, `floor_divide` and `floor_mod` round down.
+Integers wrap silently; dividing an integer by zero raises `RunError`. `divide`, `trunc_divide` and `trunc_mod`
+truncate, `floor_divide` and `floor_mod` round down.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Kernel = Callable[..., Any]
 
 
 def binary_kernel(ufunc: Callable[..., Any], on_bool: Callable[..., Any] | None = None) -> Kernel:
-    """Return the kernel of a ufunc; `on_bool` computes on bools where the ufunc has no loop or another meaning."""
+    """Return the kernel of a ufunc; `on_bool` is used for bools, where the ufunc has no loop or another meaning."""
 
     def kernel(attrs: Attrs, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
         if on_bool is not None and lhs.dtype.kind == "b":
@@ -38,7 +38,7 @@ def binary_kernel(ufunc: Callable[..., Any], on_bool: Callable[..., Any] | None 
 
 
 def dividing_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., Any]) -> Kernel:
-    """Return the kernel of a division or remainder, which refuses to divide an integer by zero."""
+    """Return the kernel of a division or remainder, which rejects a division of an integer by zero."""
 
     def kernel(attrs: Attrs, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
         if lhs.dtype.kind not in "iub":
@@ -51,7 +51,7 @@ def dividing_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., An
 
 
 def refuse_zero(divisor: Array, count: int) -> None:
-    """Raise `RunError` when an integer divisor has a zero that something would be divided by."""
+    """Raise `RunError` if an integer divisor contains a zero and is used at all."""
     if count and not divisor.all():
         place = tuple(int(i) for i in np.argwhere(np.asarray(divisor) == 0)[0])
         where = f" at {list(place)}" if place else ""
@@ -63,7 +63,7 @@ def refuse_zero(divisor: Array, count: int) -> None:
 
 
 def truncated_quotient(lhs: Array, rhs: Array) -> Array:
-    """Return the quotient of integers cut towards zero; the smallest integer divided by -1 wraps to itself."""
+    """Return the truncated quotient of integers; the smallest integer divided by -1 wraps to itself."""
     result = as_array(np.floor_divide(lhs, rhs))
     if lhs.dtype.kind != "i":
         return result
@@ -76,7 +76,7 @@ def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Arr
 
 
 def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Any:
-    """Integer powers with negative exponents are cut to integers: only 1 and -1 have one other than 0."""
+    """Integer powers with negative exponents are truncated: only those of 1 and -1 are not 0."""
     if lhs.dtype.kind == "i" and np.any(rhs < 0):
         negative = rhs < 0
         refuse_zero(np.where(negative, lhs, 1), 1)
@@ -92,9 +92,9 @@ def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Any:
 
 # ---------------------------------------------------------------- gradients
 def both(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Callable[[OpCall, Expr], list[Expr]]:
-    """Make the gradient of a broadcasting operator from `formula(x, y, z, grad)`, z being the call itself.
+    """Return the gradient of a broadcasting operator from `formula(x, y, z, grad)`, where z is the call itself.
 
-    What was broadcast is summed up again.
+    The gradients are summed over the broadcast dimensions.
     """
 
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -106,12 +106,12 @@ def both(formula: Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]) -> Call
 
 
 def flat_in_both(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient of a step: zero in both inputs."""
+    """The gradient of a step function: zero for both inputs."""
     return [call("zeros_like", arg) for arg in orig.args]
 
 
 def _choose(condition: str) -> Callable[[OpCall, Expr], list[Expr]]:
-    """The gradient of maximum or minimum goes to the input that was chosen, to the first one where both are equal."""
+    """The gradient of maximum or minimum goes to the selected input, and to the first one if both are equal."""
 
     def formula(x: Expr, y: Expr, z: Expr, grad: Expr) -> tuple[Expr, Expr]:
         first, none = call(condition, x, y), call("zeros_like", grad)
@@ -121,7 +121,7 @@ def _choose(condition: str) -> Callable[[OpCall, Expr], list[Expr]]:
 
 
 def _remainder(quotient: str) -> Callable[[OpCall, Expr], list[Expr]]:
-    """The gradient of a remainder: the quotient is a step, and the divisor counts that often."""
+    """The gradient of a remainder: the quotient is a step function, and multiplies the gradient of the divisor."""
     return both(lambda x, y, z, grad: (grad, -(grad * call(quotient, x, y))))
 
 
@@ -170,7 +170,7 @@ multiply = binary(
 divide = binary(
     "divide",
     dividing_kernel(truncated_quotient, np.divide),
-    "The quotients of elements; those of integers are cut towards zero.",
+    "The quotients of elements; those of integers are truncated.",
     level=1,
     gradient=both(lambda x, y, z, grad: (grad / y, -(grad * z / y))),
     precision=Precision.FOLLOW,
@@ -186,7 +186,7 @@ floor_divide = binary(
 trunc_divide = binary(
     "trunc_divide",
     dividing_kernel(truncated_quotient, _float_trunc_divide),
-    "The quotients of elements, cut towards zero.",
+    "The quotients of elements, truncated.",
     level=1,
     gradient=flat_in_both,
 )
@@ -214,7 +214,7 @@ trunc_mod = binary(
 power = binary(
     "power",
     binary_kernel(_power),
-    "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is cut to an integer.",
+    "`lhs` raised to the power `rhs`; integers wrap, and 1 / n is truncated to an integer.",
     level=4,
     precision=Precision.NEVER,
     gradient=both(_power_grad),
@@ -223,7 +223,7 @@ power = binary(
 maximum = binary(
     "maximum",
     binary_kernel(np.maximum),
-    "The larger element of each pair; NaN when one is NaN.",
+    "The larger element of each pair; NaN if either is NaN.",
     level=4,
     gradient=_choose("greater_equal"),
     precision=Precision.FOLLOW,
@@ -232,7 +232,7 @@ maximum = binary(
 minimum = binary(
     "minimum",
     binary_kernel(np.minimum),
-    "The smaller element of each pair; NaN when one is NaN.",
+    "The smaller element of each pair; NaN if either is NaN.",
     level=4,
     gradient=_choose("less_equal"),
     precision=Precision.FOLLOW,
@@ -246,7 +246,9 @@ def broadcast_bits(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     for index in (0, 1):
         data = tensor(types, index)
         if data is not None and "float" in data.dtype:
-            refuse("bits are those of integers or bools", index, expected="an integer or bool dtype", found=data.dtype)
+            refuse(
+                "bitwise operators take integers or bools", index, expected="an integer or bool dtype", found=data.dtype
+            )
     return broadcast(types, attrs, reporter)
 
 
@@ -277,26 +279,26 @@ def _shift_bool_left(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
 bitwise_and = _bits(
     "bitwise_and",
     np.bitwise_and,
-    "The bits that both integers have.",
+    "The bitwise AND of two integers.",
     traits=Trait.COMMUTATIVE,
 )
 bitwise_or = _bits(
     "bitwise_or",
     np.bitwise_or,
-    "The bits that one of two integers has.",
+    "The bitwise OR of two integers.",
     traits=Trait.COMMUTATIVE,
 )
 bitwise_xor = _bits(
     "bitwise_xor",
     np.bitwise_xor,
-    "The bits that exactly one of two integers has.",
+    "The bitwise XOR of two integers.",
     traits=Trait.COMMUTATIVE,
 )
 left_shift = _bits(
-    "left_shift", np.left_shift, "`lhs` with its bits moved up by `rhs`; what moves out is lost.", _shift_bool_left
+    "left_shift", np.left_shift, "`lhs` shifted left by `rhs` bits; bits shifted out are lost.", _shift_bool_left
 )
 right_shift = _bits(
-    "right_shift", np.right_shift, "`lhs` with its bits moved down by `rhs`, keeping the sign.", _shift_bool_left
+    "right_shift", np.right_shift, "`lhs` shifted right by `rhs` bits, keeping the sign.", _shift_bool_left
 )
 
 
@@ -320,7 +322,7 @@ logical_and = _logical(
 logical_or = _logical(
     "logical_or",
     np.logical_or,
-    "Whether one of two elements is true, in their dtype.",
+    "Whether at least one of two elements is true, in their dtype.",
     traits=Trait.COMMUTATIVE,
 )
 logical_xor = _logical(

@@ -37,7 +37,7 @@ def _cast_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     warns=True,
     gradient=_cast_grad,
     shapes="S -> S",
-    source="NumPy's casts; what an integer type cannot hold wraps, NaN becomes 0",
+    source="NumPy's casts; integers that do not fit wrap, NaN becomes 0",
     edge_cases=(
         'cast(%x: (2, 3), dtype="int32")',
         'cast(%x: (), dtype="float64")',
@@ -50,9 +50,9 @@ def _cast_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     traits=Trait.KEEPS_WHOLE,
 )
 def cast(attrs: Attrs, data: Array) -> Array:
-    """Convert each element to another dtype: floats are cut towards zero, integers wrap, bool asks for not zero.
+    """Convert each element to another dtype: floats are truncated, integers wrap, and bools are true unless zero.
 
-    A float that the integer type cannot hold wraps around too; NaN and what does not fit 64 bits become 0.
+    A float that the integer type cannot hold wraps around, too; NaN and floats that do not fit 64 bits become 0.
     """
     return convert(data, array_dtype(attrs.dtype))
 
@@ -77,7 +77,7 @@ def _cast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     warns=True,
     gradient=_cast_like_grad,
     shapes="data S, dtype_like any shape -> S",
-    source="NumPy's casts; what an integer type cannot hold wraps, NaN becomes 0",
+    source="NumPy's casts; integers that do not fit wrap, NaN becomes 0",
     edge_cases=(
         "cast_like(%x: (2, 3), %y: () int64)",
         "cast_like(%x: (), %y: (2) float32)",
@@ -116,7 +116,7 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     level=3,
     out=False,
     shapes="S -> S",
-    precision=Precision.NEVER,  # its bits are those of the dtype that the program names
+    precision=Precision.NEVER,  # the program fixes the dtype whose bits are read
     source="ndarray.view",
     edge_cases=(
         'reinterpret(%x: (2, 3) float32, dtype="int32")',
@@ -125,11 +125,11 @@ def _reinterpret_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     ),
     example='reinterpret(%x, dtype="int32")',
     layout=layout_rules.elementwise,
-    no_gradient="it reads the bits of numbers as other numbers, which is no function with a slope",
+    no_gradient="it reads the bits of numbers as other numbers, which is not a differentiable function",
 )
 def reinterpret(attrs: Attrs, data: Array) -> Array:
     """Read the bits of each element as another dtype of the same size."""
     expected = array_dtype(attrs.dtype)
-    if expected.kind == "b":  # any bits other than 0 are true: a bool array must hold only 0 and 1
+    if expected.kind == "b":  # a bool array must hold only 0 and 1, and any other bits are true
         return data.astype(expected)
     return data.view(expected)

@@ -1,10 +1,10 @@
-"""Gradients by the chain rule, of operators that simpler operators define.
+"""Gradients by the chain rule, for operators defined in terms of simpler ones.
 
     @operator("nn.l2_normalize", ("data",), ..., gradient=by_definition(_defined))
 
-where `_defined(attrs, data)` is the same computation as a Relay expression of `data`. What the chain rule makes of it
-is a Relay program again, so gradients of gradients need nothing more. The definitions hold operators, constants and
-tuples, no functions; their types are those of the operators' relations. Knows nothing of type inference or passes.
+where `_defined(attrs, data)` is the same computation as a Relay expression of `data`. The chain rule turns it into a
+Relay program again, so gradients of gradients need nothing more. The definitions contain operators, constants and
+tuples, no functions; the operators' relations give their types. Knows nothing of type inference or passes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Gradient = Callable[[OpCall, Expr], list[Expr]]
 
 
 class _Known:
-    """The reporter for a relation whose inputs are all known: there is nothing to tell."""
+    """The reporter for a relation whose inputs are all known: it ignores all reports."""
 
     def assign(self, index: int, ty: Type) -> None:
         """Do nothing: the input has a type."""
 
 
 def infer_types(root: Expr) -> Expr:
-    """Give every node of an expression of operators, tuples and constants its type. Variables must have theirs.
+    """Set the type of every node of an expression of operators, tuples and constants. Variables must be typed.
 
-    Raises `RelationError` where an operator refuses its arguments.
+    Raises `RelationError` if an operator rejects its arguments.
     """
     for node in post_order(root):
         if node.checked_type_ is None and type(node) is not Op:
@@ -58,7 +58,7 @@ def _type_of(node: Expr) -> Type:
 
 
 def zeros_of(expr: Expr) -> Expr:
-    """Return zeros of the type of a typed expression, a tuple of them for a tuple."""
+    """Return zeros of the type of a typed expression, as a tuple if that is a tuple."""
     ty = expr.checked_type
     if isinstance(ty, TupleType):
         return Tuple([zeros_of_field(expr, i) for i in range(len(ty.fields))])
@@ -66,12 +66,12 @@ def zeros_of(expr: Expr) -> Expr:
 
 
 def zeros_of_field(expr: Expr, index: int) -> Expr:
-    """Return zeros of the type of a field, which is a tensor, of a typed tuple."""
+    """Return zeros of the type of a field of a typed tuple; the field is a tensor."""
     return call("zeros_like", field_of(expr, index))
 
 
 class _Slopes:
-    """The gradients of nodes as they come in: of the whole value, and of single fields of a tuple."""
+    """The gradients accumulated for nodes: for the whole value, and for single fields of a tuple."""
 
     def __init__(self) -> None:
         self._whole: dict[Expr, list[Expr]] = {}
@@ -86,7 +86,7 @@ class _Slopes:
         self._fields.setdefault(node, {}).setdefault(index, []).append(slope)
 
     def of(self, node: Expr) -> Expr | None:
-        """Return the sum of all that came in for a node, None when nothing did."""
+        """Return the sum of all gradients of a node, None if there are none."""
         whole, fields = self._whole.get(node, []), self._fields.get(node, {})
         ty = node.checked_type
         if not isinstance(ty, TupleType):
@@ -111,14 +111,15 @@ def _sum(terms: Sequence[Expr]) -> Expr:
 
 
 def _moves(ty: Type) -> bool:
-    """Whether a value of this type can move a little: a float, or a tuple that holds one."""
+    """Whether a value of this type is differentiable: a float, or a tuple that contains one."""
     return any(isinstance(part, TensorType) and is_float_name(part.dtype) for part in type_nodes(ty))
 
 
 def pullback(result: Expr, inputs: Sequence[Expr], grad: Expr) -> list[Expr]:
-    """Return the gradient by each of `inputs`, parts of the typed expression `result`, whose gradient is `grad`.
+    """Return the gradient with respect to each of `inputs`, sub-expressions of `result`, whose gradient is `grad`.
 
-    Inputs that the result does not depend on, and integers, have zeros. Linear in the size of the expression.
+    The gradients of integers, and of inputs that the result does not depend on, are zeros. Linear in the size of the
+    expression.
     """
     leaves = set(inputs)
     order = post_order(result, enter=lambda node: node not in leaves)
@@ -137,7 +138,7 @@ def pullback(result: Expr, inputs: Sequence[Expr], grad: Expr) -> list[Expr]:
 
 
 def _step_back(node: Expr, slope: Expr, moved: set[Expr], slopes: _Slopes) -> None:
-    """Hand the gradient of a node on to its parts."""
+    """Propagate the gradient of a node to its operands."""
     if isinstance(node, Tuple):
         for i, field in enumerate(node.fields):
             if field in moved:
@@ -153,9 +154,9 @@ def _step_back(node: Expr, slope: Expr, moved: set[Expr], slopes: _Slopes) -> No
 
 
 def by_definition(define: Callable[..., Expr]) -> Gradient:
-    """Make a gradient from what an operator means: `define(attrs, *inputs)` as an expression of simpler operators.
+    """Derive a gradient from a definition: `define(attrs, *inputs)` is the operator in terms of simpler ones.
 
-    The inputs it is given are typed variables. The definition is made anew for each call of the operator.
+    `define` gets typed variables as inputs. It is called for each call of the operator.
     """
 
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -177,7 +178,7 @@ def _leaf(name: str, ty: Type) -> Var:
 
 
 def flat(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient of what moves in steps, or not at all: zero for every input."""
+    """The gradient of a step function: zero for every input."""
     return [zeros_of(arg) for arg in orig.args]
 
 
@@ -195,7 +196,7 @@ def shape_of(expr: Expr) -> tuple[Any, ...]:
 
 
 def sizes_of(expr: Expr, what: str) -> tuple[int, ...]:
-    """Return the sizes of a typed tensor. Raises `RelationError` when one is not known: `what` needs them."""
+    """Return the sizes of a typed tensor. Raises `RelationError` if one is unknown: `what` needs them."""
     ty = expr.checked_type
     assert isinstance(ty, TensorType)
     if ty.dynamic:

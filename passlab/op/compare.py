@@ -1,4 +1,4 @@
-"""Comparisons of two tensors that broadcast, giving bools, and the choice between two tensors by such bools."""
+"""Comparisons of two tensors that broadcast, with bools as results, and the selection between two tensors by bools."""
 
 from __future__ import annotations
 
@@ -96,5 +96,5 @@ def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
 )
 def where(attrs: Attrs, condition: Array, x: Array, y: Array) -> Array:
-    """The element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast."""
+    """Select the element of `x` where `condition` is true (not zero), else that of `y`; all three broadcast."""
     return np.where(condition if condition.dtype.kind == "b" else condition != 0, x, y)

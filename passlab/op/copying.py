@@ -1,7 +1,7 @@
-"""Copies of arrays whose axes stand in another order in memory, square by square.
+"""Copies of arrays whose axes have another order in memory, square by square.
 
-Copied row by row, a turned array is read one element from each cache line, and the line is gone again before the next
-row asks for its neighbour. A square of the array is small enough to stay in cache until all of it has been used.
+Copied row by row, a transposed array is read one element per cache line, and the line is evicted before the next row
+reads its neighbour. A square of the array is small enough to stay in cache until all of it has been used.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 _SQUARE = 256  # elements along both axes
 _GAP = 16  # elements between the rows of a square: rows a power of two apart would share the same few cache lines
-_FEWEST = 192  # elements along both axes from which on there is something to gain
+_FEWEST = 192  # elements along both axes; smaller copies gain nothing
 _LARGE = 1 << 20  # bytes: smaller arrays stay in cache anyway
 
 
@@ -30,7 +30,7 @@ def copy_into(target: Any, source: Any) -> None:
 
 
 def _copy_turned(target: Any, source: Any, square: Any) -> None:
-    """Copy a matrix into the transpose of it, by way of a contiguous square."""
+    """Copy a matrix into its transpose, through a contiguous square."""
     rows, columns = source.shape
     for i, j in itertools.product(range(0, rows, _SQUARE), range(0, columns, _SQUARE)):
         part = source[i : i + _SQUARE, j : j + _SQUARE]
@@ -40,7 +40,7 @@ def _copy_turned(target: Any, source: Any, square: Any) -> None:
 
 
 def _turned_axis(target: Any, source: Any) -> int | None:
-    """Return the axis along which the source is contiguous, if it is long, and another one than the target's."""
+    """Return the axis along which the source is contiguous, if it is long and not that of the target."""
     if not isinstance(source, np.ndarray) or source.nbytes < _LARGE or source.shape != target.shape:
         return None
     if target.strides[-1] != target.itemsize or source.strides[-1] == source.itemsize:

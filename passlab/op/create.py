@@ -1,4 +1,4 @@
-"""Tensors made from nothing but attributes, from a single value, or in the likeness of another tensor."""
+"""Tensors created from attributes alone, from a single value, or with the shape of another tensor."""
 
 from __future__ import annotations
 
@@ -83,13 +83,13 @@ def _like(name: str, fill: Callable[[Array], Array], doc: str) -> Op:
     )(kernel)
 
 
-zeros_like = _like("zeros_like", np.zeros_like, "Zeros in the shape and dtype of a tensor.")
-ones_like = _like("ones_like", np.ones_like, "Ones in the shape and dtype of a tensor.")
+zeros_like = _like("zeros_like", np.zeros_like, "Zeros with the shape and dtype of a tensor.")
+ones_like = _like("ones_like", np.ones_like, "Ones with the shape and dtype of a tensor.")
 
 
 # ---------------------------------------------------------------- full
 def scalar(types: Sequence[Type], index: int, name: str) -> TensorType | None:
-    """Return input `index` as the type of a tensor of one element without dimensions, None while unknown."""
+    """Return the type of input `index`, a scalar tensor; None while it is unknown."""
     value = tensor(types, index, name)
     if value is not None and value.shape:
         refuse(f"{name} must be a scalar", index, expected="a tensor without dimensions", found=value)
@@ -166,5 +166,5 @@ def _full_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.elementwise,
 )
 def full_like(attrs: Attrs, data: Array, fill_value: Array) -> Array:
-    """A tensor in the shape and dtype of `data` filled with one value."""
+    """A tensor with the shape and dtype of `data`, filled with one value."""
     return np.full(data.shape, convert(fill_value, data.dtype))

@@ -48,7 +48,7 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         integers("crop_size", None, "height and width of the crops"),
         text("layout", "NCHW", "layout of data and result"),
         text("method", "bilinear", "how elements are mixed", choices=("bilinear", "nearest_neighbor")),
-        number("extrapolation_value", 0.0, "what stands for elements outside the image"),
+        number("extrapolation_value", 0.0, "the value of elements outside the image"),
         dtype("out_dtype", "", "dtype of the result"),
     ),
     relation=_crop_type,
@@ -75,14 +75,15 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     layout=layout_rules.OneLayout(ends=True),
 )
 def crop_and_resize(attrs: Attrs, data: Array, boxes: Array, box_indices: Array, *, out: Array | None = None) -> Any:
-    """Cut boxes (in units of the image's size) out of images and resize each."""
+    """Cut boxes (in units of the image's size) out of images, and resize each."""
     way = conversion(attrs.layout, "NHWC", "layout")
     images, kind = way.forward(data), result_dtype(attrs.out_dtype, data.dtype)
     sampling.check_batch("image.crop_and_resize", box_indices, len(images))
     height, width = attrs.crop_size
     crops = np.empty((len(boxes), height, width, images.shape[3]), kind)
     if 4 * crops[..., 0].size > images[..., 0].size:
-        images = np.ascontiguousarray(images)  # reading pixels whose channels lie together is several times faster
+        # reading pixels is several times faster when their channels are contiguous
+        images = np.ascontiguousarray(images)
     corners = boxes.astype(np.float32)
     rows = _crop_positions(corners[:, 0], corners[:, 2], images.shape[1], height)
     columns = _crop_positions(corners[:, 1], corners[:, 3], images.shape[2], width)
@@ -93,19 +94,19 @@ def crop_and_resize(attrs: Attrs, data: Array, boxes: Array, box_indices: Array,
     return finish(np.ascontiguousarray(way.backward(crops)), kind, out)
 
 
-_CROPPED_AT_ONCE = 1 << 22  # elements of crops that are made in one step, so that what lies between stays small
+_CROPPED_AT_ONCE = 1 << 22  # elements of crops computed in one step, so that intermediate arrays stay small
 
 
 def _crop_positions(start: Any, end: Any, length: int, count: int) -> Any:
-    """Return where the elements of each crop lie on one axis of the images: (boxes, count)."""
+    """Return the position of each crop's elements on one axis of the images: (boxes, count)."""
     reach, start, end = np.float32(length - 1), start[:, None], end[:, None]
-    if count == 1:  # the one element lies in the middle
+    if count == 1:  # the one element is in the middle
         return np.float32(0.5) * (start + end) * reach
     return start * reach + (end - start) * reach / np.float32(count - 1) * np.arange(count, dtype=np.float32)
 
 
 def _crop(images: Any, indices: Any, rows: Any, columns: Any, attrs: Attrs) -> Any:
-    """Return crops (boxes, height, width, channels) of images of that layout, read at `rows` and `columns`."""
+    """Return crops (boxes, height, width, channels) of images of the same layout, read at `rows` and `columns`."""
     scheme = Scheme(
         "linear" if attrs.method == "bilinear" else attrs.method,
         "tf_crop_and_resize",

@@ -1,4 +1,4 @@
-"""How an operator is declared: once, in one block, which every package of passlab reads.
+"""The declaration of an operator: one block, which every package of passlab reads.
 
     @operator(
         "nn.relu", ("data",), relation=identity, pattern=OpPattern.ELEMWISE, level=1,
@@ -8,8 +8,8 @@
         '''Replace negative elements by zero.'''
         return np.maximum(data, data.dtype.type(0), out=out)
 
-The decorated function is the operator's meaning in NumPy, its docstring the operator's documentation. The name in the
-module becomes the `Op`.
+The decorated function defines the operator in NumPy; its docstring documents the operator. The decorated name becomes
+the `Op`.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def operator(
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare the operator `name`; the decorated function is its NumPy kernel `kernel(attrs, *arrays, out=None)`.
 
-    `results` is the number of results when it returns a tuple (or a function of the attributes giving it, or None for
-    no tuple); `out=False` says that the kernel itself takes no `out`, and a copy is made into it; `warns` that NumPy
-    may warn inside it, of overflow or NaN, which is then silenced. `python` is Relay's Python signature, where the
-    attributes do not say it. `facts` are the other fields of `OpSpec`.
+    `results` is the number of results of a tuple (or a function of the attributes that returns it, or None if there is
+    no tuple). `out=False` says that the kernel takes no `out`, so that its result is copied; `warns` that NumPy may
+    warn inside it, of overflow or NaN, and is silenced. `python` is Relay's Python signature, where the attributes do
+    not determine it. `facts` are the other fields of `OpSpec`.
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:
@@ -86,7 +86,7 @@ def operator(
 
 
 def documentation(spec: OpSpec, what: str) -> str:
-    """Return what `help` shows of an operator: what it does, its attributes and shapes, its source, and an example."""
+    """Return the help text of an operator: its effect, its attributes and shapes, its source, and an example."""
     schema = spec.attrs.schema if spec.attrs is not None else ()
     listed = "\n".join(f"  {field.name}: {field.doc} ({field.kind})" for field in schema if field.doc)
     attributes = f"Attributes:\n{listed}\n" if listed else ""
@@ -94,7 +94,7 @@ def documentation(spec: OpSpec, what: str) -> str:
 
 
 def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the kernel with NumPy's floating-point warnings off: NaN and infinity are values here, not accidents."""
+    """Return the kernel with NumPy's floating-point warnings off: NaN and infinity are ordinary values here."""
 
     def run(attrs: Attrs, *arrays: Any, out: Array | None = None) -> Any:
         with np.errstate(all="ignore"):
@@ -104,7 +104,7 @@ def quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a kernel that makes its own arrays the `out` parameter. NumPy scalars become arrays."""
+    """Add the parameter `out` to a kernel that allocates its results. NumPy scalars become arrays."""
 
     def run(attrs: Attrs, *arrays: Any, out: Array | None = None) -> Any:
         result = kernel(attrs, *arrays)
@@ -125,11 +125,11 @@ def deliver(result: Any, out: Any) -> Any:
     return out
 
 
-# recurses: lists of expressions in one Python call, as deep as its author typed them
+# recurses: lists of expressions in one Python call, nested as its author typed them
 def as_expr(value: Any) -> Expr:
     """Return a Python value as an expression: an expression, a wrapped tuple, or a list of expressions as a tuple.
 
-    Raises `NodeTypeError` for anything else.
+    Raises `NodeTypeError` for other values.
     """
     if isinstance(value, Expr):
         return value
@@ -141,12 +141,12 @@ def as_expr(value: Any) -> Expr:
 
 
 def field_of(value: Expr, index: int) -> Expr:
-    """Return one field of a tuple-valued expression, the expression itself where the tuple is written out."""
+    """Return one field of a tuple-valued expression; the field itself if the expression is a tuple literal."""
     return value.fields[index] if isinstance(value, Tuple) else TupleGetItem(value, index)
 
 
 def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
-    """Return the call of an operator on expressions with attributes by name. Raises `AttrsError` for wrong names."""
+    """Return a call of an operator with attributes by name. Raises `AttrsError` for wrong names."""
     spec = op.spec
     if spec.attrs is None:
         if values:
@@ -158,15 +158,15 @@ def make_call(op: Op, args: Sequence[Any], values: dict[str, Any]) -> OpCall:
 
 
 def call(name: str, *args: Any, **attrs: Any) -> OpCall:
-    """Return the call of the operator `name` on `args` with attributes by name."""
+    """Return a call of the operator `name` on `args` with attributes by name."""
     return make_call(Op.get(name), args, attrs)
 
 
 class Dynamic:
-    """The operator that takes over where a caller gives an expression for an attribute: it has it as an input.
+    """The operator to use if an attribute is given as an expression: it takes that attribute as an input.
 
-    `constants` are the dtypes of the constants that plain values become beside an expression, and `names` the
-    parameters behind inputs of another name.
+    `constants` are the dtypes of the constants that plain values become, and `names` the parameters of inputs with
+    another name.
     """
 
     def __init__(self, name: str, names: Mapping[str, str] | None = None, **constants: str) -> None:
@@ -175,9 +175,9 @@ class Dynamic:
         self._constants = constants
 
     def call(self, values: dict[str, Any], inputs: Sequence[str]) -> Any:
-        """Return the call for parameters by name, None where no attribute is an expression.
+        """Return the call for parameters by name, None if no attribute is an expression.
 
-        `inputs` are those of the operator without expressions.
+        `inputs` are the inputs of the operator that takes attributes.
         """
         spec = Op.get(self.name).spec
         added = {name: values[self._names.get(name, name)] for name in spec.inputs if name not in inputs}
@@ -191,7 +191,7 @@ class Dynamic:
 
 
 def constant(dtype: str | None = None) -> Callable[[Any], Expr]:
-    """Return what makes a number or a list a constant and leaves expressions: for a Python signature.
+    """Return a converter of numbers and lists to constants, for a Python signature; it leaves expressions as they are.
 
     Without a dtype the constant has 32 bits where Python has 64, as in Relay.
     """
@@ -209,24 +209,24 @@ _NARROW = {np.dtype("int64"): np.dtype("int32"), np.dtype("float64"): np.dtype("
 
 
 def known_list(value: Any) -> Any:
-    """Return the numbers of a constant, or of one number, as a list: for a Python signature."""
+    """Return the numbers of a constant, or a single number, as a list; for a Python signature."""
     if isinstance(value, Constant):
         return tuple(value.data.reshape(-1).tolist())
     return value if isinstance(value, Expr) or value is None or hasattr(value, "__iter__") else (value,)
 
 
 def known_integer(value: Any) -> Any:
-    """Return the number of a constant: for a Python signature."""
+    """Return the value of a scalar constant; for a Python signature."""
     return int(value.data) if isinstance(value, Constant) else value
 
 
 class Python:
     """Relay's Python signature of an operator, where it differs from inputs and attributes in declared order.
 
-    `signature` is written as in Python: `"data, axis=-1, is_sorted=True"`. `convert` gives by parameter the function
-    from what a caller may write to the attribute's value (such as one number for all axes), `names` the attribute or
-    input behind a parameter of another name (several names take the parts of the value), `fixed` attributes that are
-    no parameters, and `dynamic` the operator for attributes that only the run computes.
+    `signature` is written as in Python: `"data, axis=-1, is_sorted=True"`. `convert` maps parameters to functions that
+    convert the caller's value to the attribute's value (such as one number for all axes). `names` maps parameters to
+    the attribute or input of another name (several names receive the elements of the value). `fixed` are attributes
+    without parameters, and `dynamic` is the operator for attributes known only at run time.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class Python:
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """The signature as Python knows it."""
+        """The signature as an object of `inspect`."""
         function = ast.parse(f"def f({self._text}): 0").body[0]
         assert isinstance(function, ast.FunctionDef)
         names = [arg.arg for arg in function.args.args]
@@ -261,8 +261,8 @@ class Python:
 class OpBuilder:
     """The Python function of an operator: its inputs, then its attributes in declared order with their defaults.
 
-    An attribute with the name of an input stands for that input in a related operator (as `reshape` and `dyn.reshape`
-    share a record); it is no parameter and is left empty. `python` gives another signature.
+    An attribute with the name of an input replaces that input in a related operator (`reshape` and `dyn.reshape` share
+    a record); it is no parameter and is left empty. `python` gives another signature.
     """
 
     def __init__(self, spec: OpSpec, results: int | Callable[[Any], int | None], python: Python | None = None) -> None:
@@ -287,7 +287,7 @@ class OpBuilder:
 
     @cached_property
     def _empty(self) -> dict[str, Any]:
-        """The attributes that an input stands for, where their record has no default for them."""
+        """The attributes replaced by inputs, where their record has no default for them."""
         schema = self._spec.attrs.schema if self._spec.attrs else ()
         shared = [f for f in schema if f.name in self._spec.inputs]
         needed = [f for f in shared if f.default is REQUIRED and f.fallback is REQUIRED]
@@ -322,7 +322,7 @@ class OpBuilder:
         return {**values, **python.fixed}
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name. Raises `AttrsError` for a name that the operator does not know."""
+        """Return the arguments of a call by name. Raises `AttrsError` for a name that the operator does not have."""
         names = self.__signature__.parameters
         for name in kwargs:
             if name not in names:

@@ -1,6 +1,6 @@
-"""From Relay's dtype names to NumPy's dtypes, and the guard that stands before every allocation.
+"""NumPy's dtypes for Relay's dtype names, and the check before every allocation.
 
-bfloat16 and the 8-bit floats come from `ml_dtypes`, which is loaded when the first of them is met.
+bfloat16 and the 8-bit floats come from `ml_dtypes`, which is loaded on first use.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from passlab.errors import Diagnostic, MissingPackageError, RunError
 
 Array = npt.NDArray[Any]
 
-HALF_BYTES = frozenset({"int4", "uint4"})  # NumPy's functions may compute them as longer integers, or as floats
+HALF_BYTES = frozenset({"int4", "uint4"})  # NumPy's functions may compute them as wider integers, or as floats
 _EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4")
 _known: dict[str, np.dtype[Any]] = {}
 
 
 def array_dtype(name: str) -> np.dtype[Any]:
-    """Return NumPy's dtype of Relay's dtype `name`. Raises `RunError` for one that arrays cannot hold."""
+    """Return NumPy's dtype for Relay's dtype `name`. Raises `RunError` for one that arrays cannot hold."""
     try:
         return _known[name]
     except KeyError:
@@ -51,27 +51,27 @@ def _ml_dtypes(name: str) -> Any:
 
 
 def is_float(dtype: Any) -> bool:
-    """Tell whether a NumPy dtype is a floating-point one, `ml_dtypes`' included."""
+    """Whether a NumPy dtype is a floating-point one, including those of `ml_dtypes`."""
     return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name)
 
 
 def float_info(dtype: Any) -> Any:
-    """Return `max`, `eps`, `smallest_normal` and so on of a floating-point NumPy dtype, `ml_dtypes`' included."""
+    """Return `max`, `eps`, `smallest_normal` etc. of a floating-point NumPy dtype, including those of `ml_dtypes`."""
     return _ml_dtypes(str(dtype)).finfo(dtype)
 
 
 def integer_info(dtype: Any) -> Any:
-    """Return `min` and `max` of an integer NumPy dtype, `ml_dtypes`' included."""
+    """Return `min` and `max` of an integer NumPy dtype, including those of `ml_dtypes`."""
     return _ml_dtypes(str(dtype)).iinfo(dtype)
 
 
 def is_float_name(dtype: str) -> bool:
-    """Tell whether a Relay dtype name is a floating-point one."""
+    """Whether a Relay dtype name is a floating-point one."""
     return "float" in dtype
 
 
 def guard_size(shape: Sequence[int], dtype: np.dtype[Any], what: str) -> None:
-    """Raise `LimitError` before an array of this shape would break the caps on elements or bytes."""
+    """Raise `LimitError` if an array of this shape would exceed the caps on elements or bytes."""
     count = math.prod(shape)
     limits.check("elements", count, f"the result of {what}")
     limits.check("tensor_bytes", count * dtype.itemsize, f"the result of {what}")
@@ -83,16 +83,16 @@ def as_array(value: Any) -> Array:
 
 
 def filled_array(shape: Sequence[int], dtype: np.dtype[Any], value: Any, what: str) -> Array:
-    """Return an array of `shape` filled with `value`. Raises `LimitError` when it would be too large."""
+    """Return an array of `shape` filled with `value`. Raises `LimitError` if it would be too large."""
     guard_size(shape, dtype, what)
     return np.full(tuple(shape), value, dtype)
 
 
 def convert(data: Array, dtype: np.dtype[Any]) -> Array:
-    """Return an array in another dtype, by one rule that depends neither on the machine nor on the array's size.
+    """Return an array in another dtype; the rule depends neither on the machine nor on the array's size.
 
-    Floats become integers by cutting towards zero; what the integer type cannot hold wraps around, as integers do, and
-    NaN and what does not fit 64 bits become 0. Anything but 0 is true. The array itself where it has the dtype already.
+    Floats become integers by truncation; values that the integer type cannot hold wrap around, and NaN and values that
+    do not fit 64 bits become 0. Values other than 0 are true. Returns the array itself if it has the dtype already.
     """
     if dtype.kind in "iu" or "int" in dtype.name:
         if is_float(data.dtype):
@@ -101,9 +101,10 @@ def convert(data: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _cut(data: Array, dtype: np.dtype[Any]) -> Array:
-    """Return floats as integers. C leaves open what becomes of NaN and of floats beyond the range; `convert` does not.
+    """Return floats as integers. C leaves the conversion of NaN and of floats out of range undefined; `convert` does
+    not.
 
-    NumPy gives the lowest value for all of these, so whatever is not the lowest value is right already.
+    NumPy converts all of these to the lowest value, so every other result is already right.
     """
     floats = data if data.dtype.itemsize >= 4 else data.astype(np.float32)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -124,8 +125,8 @@ def _cut(data: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def half_away(data: Array, out: Array | None = None) -> Any:
-    """Return the whole numbers nearest to floats, halves away from zero; exact, which adding a half first is not."""
+    """Return the whole numbers nearest to floats, halves away from zero; exact, unlike adding a half first."""
     whole = np.trunc(data)
-    with np.errstate(invalid="ignore"):  # infinity less itself
+    with np.errstate(invalid="ignore"):  # infinity minus itself
         far = (np.abs(data - whole) >= 0.5).astype(data.dtype)
     return np.add(whole, np.copysign(far, data), out=out)

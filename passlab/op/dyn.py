@@ -1,7 +1,7 @@
-"""Operators whose shape is an input instead of an attribute. The size of the result is known when they run.
+"""Operators whose shape is an input instead of an attribute. The size of the result is known at run time.
 
-Each shares its record of attributes, and its kernel's work, with the operator of the same name without `dyn`; those
-attributes that became inputs are left empty.
+Each shares its attribute record and its computation with the operator of the same name without `dyn`; the attributes
+that became inputs are left empty.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from passlab.op.spread import TILE, check_broadcast, sum_back, tile_to
 
 
 def shape_length(types: Sequence[Type], index: int, name: str, *, floats: bool = False) -> int | None:
-    """Return how many entries input `index` has, None while unknown. Raises `RelationError` when it is no vector.
+    """Return the length of the vector `index`, None while it is unknown. Raises `RelationError` if it is not a vector.
 
-    Its entries are integers; with `floats` they may be whole numbers of any dtype.
+    Its elements are integers; with `floats` they may be whole numbers of any dtype.
     """
     ty = tensor(types, index, name) if floats else index_tensor(types, index, name)
     if ty is None:
@@ -49,7 +49,7 @@ def shape_length(types: Sequence[Type], index: int, name: str, *, floats: bool =
 
 
 def _sizes(vector: Array) -> tuple[int, ...]:
-    """The entries of a shape that was computed. Raises `RunError` for negative ones."""
+    """Return the elements of a computed shape. Raises `RunError` for negative ones."""
     result = tuple(vector.reshape(-1).tolist())
     if any(size < 0 for size in result):
         raise RunError(Diagnostic("a shape has no negative sizes", found=str(list(result))))
@@ -88,8 +88,8 @@ def _flat(orig: OpCall, grad: Expr) -> list[Expr]:
     return [call("zeros_like", arg) for arg in orig.args]
 
 
-zeros = _init("dyn.zeros", 0, "A tensor of zeros of the shape that a vector holds.")
-ones = _init("dyn.ones", 1, "A tensor of ones of the shape that a vector holds.")
+zeros = _init("dyn.zeros", 0, "A tensor of zeros with the shape that a vector holds.")
+ones = _init("dyn.ones", 1, "A tensor of ones with the shape that a vector holds.")
 
 
 def _full_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -116,7 +116,7 @@ def _full_shape(attrs: Attrs, fill_value: Array, shape: Array) -> Type:
     precision=Precision.FOLLOW,
 )  # fmt: skip
 def full(attrs: Attrs, fill_value: Array, shape: Array) -> Array:
-    """A tensor filled with one value, of the shape that a vector holds."""
+    """A tensor filled with one value, with the shape that a vector holds."""
     expected = array_dtype(attrs.dtype) if attrs.dtype else fill_value.dtype
     return filled_array(_sizes(shape), expected, fill_value.astype(expected), "dyn.full")
 
@@ -126,7 +126,7 @@ Rule = Callable[[Shape, Sequence[int], Any], Shape]
 
 
 def _entries(vector: Array, name: str) -> list[int]:
-    """The entries of a vector as integers. Raises `RunError` for one that is not whole."""
+    """Return the elements of a vector as integers. Raises `RunError` for one that is not whole."""
     if vector.dtype.kind in "iu":
         return vector.reshape(-1).tolist()
     entries = vector.reshape(-1).astype(np.float64)
@@ -139,7 +139,7 @@ def _data_and_vector(
     name: str, vector: str, record: Any, rule: Rule, work: Callable[[Any, Array, tuple[int, ...]], Array],
     rank: Callable[[int, int, Any], int], doc: str, floats: bool = False, **facts: Any,
 ) -> Op:  # fmt: skip
-    """Declare an operator on data and a vector: `rule` gives the shape at run time, `rank` its length before."""
+    """Declare an operator on data and a vector: `rule` computes the shape at run time, `rank` its length before."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, length = tensor(types, 0, "data"), shape_length(types, 1, vector, floats=floats)
@@ -171,7 +171,7 @@ def _reshape_to(attrs: Attrs, data: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _with_zero(formula: Callable[[OpCall, Expr], list[Expr]]) -> Callable[[OpCall, Expr], list[Expr]]:
-    """Give a gradient of the data the zero gradient of the vector."""
+    """Extend a gradient of the data by a zero gradient of the vector."""
     return lambda orig, grad: [*formula(orig, grad), call("zeros_like", orig.args[1])]
 
 
@@ -212,7 +212,7 @@ def _broadcast_shape(shape: Shape, values: Sequence[int], attrs: Attrs) -> Shape
 broadcast_to = _data_and_vector(
     "dyn.broadcast_to", "shape", INIT, _broadcast_shape, lambda attrs, data,
     shape: np.array(np.broadcast_to(data, shape)),
-    lambda rank, length, attrs: length, "Say the elements again up to the shape that a vector holds.",
+    lambda rank, length, attrs: length, "Repeat the elements up to the shape that a vector holds.",
     precision=Precision.FOLLOW, pattern=OpPattern.BROADCAST, level=4, gradient=_with_zero(sum_back),
     shapes="data (...), shape (rank) -> shape",
     source="np.broadcast_to",
@@ -240,9 +240,9 @@ def _expand(shape: Shape, values: Sequence[int], attrs: Attrs) -> Shape:
 
 expand_dims = _data_and_vector(
     "dyn.expand_dims", "axis",
-    attrs("DynExpandDimsAttrs", integer("num_newaxis", 1, doc="how many dimensions to put in")),
+    attrs("DynExpandDimsAttrs", integer("num_newaxis", 1, doc="the number of new dimensions")),
     _expand, _reshape_to, _more_dimensions,
-    "Put dimensions of size 1 in at a place that a scalar holds.", pattern=OpPattern.INJECTIVE, level=3,
+    "Insert dimensions of size 1 at the index that a scalar holds.", pattern=OpPattern.INJECTIVE, level=3,
     gradient=_with_zero(reshape_back),
     shapes="data (...), axis () -> (..., 1, ...)",
     source="np.expand_dims",
@@ -348,7 +348,7 @@ def _topk_shape(attrs: Attrs, data: Array, k: Array) -> Type:
     example='dyn.topk(%x, %k, k=None, dtype="int32")',
 )  # fmt: skip
 def topk(attrs: Attrs, data: Array, k: Array) -> Any:
-    """The k largest elements along one dimension in sorted order, with their positions; k is a scalar tensor."""
+    """The k largest elements along one dimension in sorted order, with their indices; k is a scalar tensor."""
     return topk_arrays(data, attrs, int(k.item()))
 
 
@@ -369,7 +369,7 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
     "dyn.one_hot", ("indices", "on_value", "off_value", "depth"), attrs=ONE_HOT, relation=_one_hot_type,
     shape_function=_one_hot_result, pattern=OpPattern.OUT_ELEMWISE_FUSABLE, level=10, out=False, warns=True,
     gradient=dyn_gradients.one_hot,
-    shapes="indices S, on_value, off_value, depth () -> S with depth put in at axis",
+    shapes="indices S, on_value, off_value, depth () -> S with depth inserted at axis",
     source="a row of the identity matrix for each index",
     edge_cases=(
         'dyn.one_hot(%i: (2, 2) int32 = [[0, 1], [5, -1]], %v: (), %w: (), %d: () int32 = 3, depth=0, dtype="T")',
@@ -378,7 +378,9 @@ def _one_hot_result(attrs: Attrs, indices: Array, on_value: Array, off_value: Ar
     example='dyn.one_hot(%i, %v, %v, %k, depth=0, dtype="float32")',
 )  # fmt: skip
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array, depth: Array) -> Array:
-    """A vector for each index, `on_value` at the index and `off_value` elsewhere; their size is a scalar tensor."""
+    """A vector for each index, with `on_value` at the index and `off_value` elsewhere; a scalar tensor gives its
+    length.
+    """
     expected = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
     return one_hot_array(indices, on_value, off_value, attrs.axis, int(depth.item()), expected)
 
@@ -414,5 +416,5 @@ def _dense_shape(attrs: Attrs, indices: Array, values: Array, default: Array, ou
 def sparse_to_dense(
     attrs: Attrs, sparse_indices: Array, sparse_values: Array, default_value: Array, output_shape: Array
 ) -> Array:
-    """A tensor, of the shape that a vector holds, that is `default_value` everywhere but at the sparse indices."""
+    """A tensor with the shape that a vector holds, with `default_value` everywhere except at the sparse indices."""
     return dense_of(sparse_indices, sparse_values, default_value, _sizes(output_shape))

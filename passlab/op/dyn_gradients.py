@@ -1,4 +1,4 @@
-"""Gradients of operators whose shape is an input. Shapes are found when the gradient runs."""
+"""Gradients of operators whose shape is an input. Shapes are computed when the gradient runs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from passlab.op.slice import FOREVER
 
 
 def _wide(vector: Expr, more: int = 0) -> Expr:
-    """A vector of 64 bits, with ones in front."""
+    """A vector of 64-bit integers, with ones in front."""
     result = call("cast", vector, dtype="int64")
     return call("concatenate", Tuple([indices([1] * more), result]), axis=0) if more else result
 
 
 def full(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The value gets the sum of all gradients."""
+    """The gradient of the value is the sum of all gradients."""
     value, shape = orig.args
     return [call("cast_like", call("sum", grad), value), call("zeros_like", shape)]
 
 
 def tile(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The sum over all times an element was said."""
+    """The gradient summed over all copies of an element."""
     data, reps = orig.args
     rank, counts = len(shape_of(orig)), shape_of(reps)[0] if shape_of(reps) else 1
     sizes = _wide(call("shape_of", data, dtype="int64"), rank - len(shape_of(data)))
@@ -40,7 +40,7 @@ def tile(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def strided_slice(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient, written into zeros where the slice was taken."""
+    """The gradient, written into zeros at the positions of the slice."""
     attrs, (data, begin, end, strides) = attrs_of(orig), orig.args
     if attrs.axes is not None:
         refuse("dyn.strided_slice has no gradient for chosen axes", hint="give bounds for all dimensions")
@@ -60,7 +60,7 @@ def _at_least(a: Expr, b: Expr) -> Expr:
 
 
 def topk(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The chosen elements take the gradients of the values."""
+    """The selected elements receive the gradients of the values."""
     attrs, (data, k) = attrs_of(orig), orig.args
     zeros, none = call("zeros_like", data), call("zeros_like", k)
     if attrs.ret_type == "indices":
@@ -72,7 +72,7 @@ def topk(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The value that is on has the gradients of the places where it is, the value that is off those of the others."""
+    """`on_value` receives the gradients at the indices, `off_value` those of the other elements."""
     attrs, (places, on, off, depth) = attrs_of(orig), orig.args
     one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))
     chosen = call("dyn.one_hot", places, one, zero, depth, depth=0, axis=attrs.axis, dtype="bool")
@@ -83,7 +83,7 @@ def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def pad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient inside the border: a border of the same widths, taken away. The border's value gets the rest."""
+    """The gradient without the border; the border's value receives the rest."""
     attrs, (data, widths, value) = attrs_of(orig), orig.args
     if attrs.pad_mode != "constant":
         refuse("dyn.nn.pad has a gradient for constant borders", found=attrs.pad_mode)

@@ -60,6 +60,6 @@ def _resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) -> Type:
 )
 def resize2d(attrs: Attrs, data: Array, size: Array, roi: Array, *, out: Array | None = None) -> Any:
     """`image.resize2d` with size and region as inputs."""
-    _resize_shape(attrs, data, size, roi)  # refuses a bad size
+    _resize_shape(attrs, data, size, roi)  # raises for a bad size
     region = roi.tolist() if roi.size == 4 else None
     return resize(2, attrs, data, [int(n) for n in size.tolist()], region, out)

@@ -1,15 +1,15 @@
-"""The edge cases of operators as data: calls in Relay text whose variables say their types and values.
+"""The edge cases of operators as data: calls in Relay text whose variables state their types and values.
 
     "take(%x: (2, 3), %i: (2) int32 = [0, 7], axis=-1)"
 
-is a legal use of `take`. A variable stands with its shape where it is first met; without a dtype it takes each dtype
-that the operator accepts in turn, and a `T` in the call (`dtype="T"`) stands for that dtype too. A variable with a
-value has it always, one without is filled by the test that runs the case, also with NaN, infinities, -0 and the
-ends of the dtype.
+is a legal use of `take`. The first use of a variable states its shape; without a dtype it is tried with each dtype that
+the operator accepts, and a `T` in the call (`dtype="T"`) is replaced by that dtype, too. A variable with a value always
+has that value; the test that runs the case fills the others, also with NaN, infinities, -0 and the extreme values of
+the dtype.
 
-Every declaration lists its edge cases (empty, scalar, negative axis, broadcasting, every layout, each way its
-attributes turn the algorithm). Operators on one element at a time, and those on two tensors that broadcast, share a
-list that is made here.
+Every declaration lists its edge cases (empty, scalar, negative axis, broadcasting, every layout, each effect of its
+attributes on the algorithm). Operators on single elements, and those on two tensors that broadcast, share a list that
+is defined here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _VARIABLE = re.compile(r"%(\w+): \(([\d, ]*)\)(?: (\w+))?(?: = (\[[\[\]\d,. -]*\
 
 @dataclass(frozen=True)
 class Variable:
-    """A free variable of an edge case; `value` is None where it may be anything of its type."""
+    """A free variable of an edge case; `value` is None if it may have any value of its type."""
 
     name: str
     shape: tuple[int, ...]
@@ -39,19 +39,19 @@ class Variable:
 
 @dataclass(frozen=True)
 class Program:
-    """An edge case for one dtype: a whole Relay program, and what its parameters stand for."""
+    """An edge case for one dtype: a whole Relay program, and the variables of its parameters."""
 
     source: str
     variables: tuple[Variable, ...]
 
 
 def is_swept(edge: str) -> bool:
-    """Tell whether an edge case is meant for every dtype in turn."""
+    """Whether an edge case is meant for every dtype in turn."""
     return '"T"' in edge or any(dtype in ("", "T") for _, _, dtype, _ in _VARIABLE.findall(edge))
 
 
 def program(edge: str, dtype: str = "float32") -> Program:
-    """Return an edge case as a program whose unsaid dtypes are `dtype`."""
+    """Return an edge case as a program whose unstated dtypes are `dtype`."""
     variables: list[Variable] = []
 
     def bare(match: re.Match[str]) -> str:
@@ -67,7 +67,7 @@ def program(edge: str, dtype: str = "float32") -> Program:
 
 
 def on_one(name: str) -> tuple[str, ...]:
-    """The edge cases of an operator on each element of one tensor."""
+    """The edge cases of an operator on single elements of one tensor."""
     return (f"{name}(%x: (2, 3))", f"{name}(%x: ())", f"{name}(%x: (0, 3))", f"{name}(%x: (7))")
 
 
@@ -82,7 +82,7 @@ def on_two(name: str) -> tuple[str, ...]:
     )
 
 
-# What is known of a declaration by its relation alone: what it does to shapes, and its edge cases.
+# Shapes and edge cases that follow from the relation of a declaration alone.
 _FAMILIES: dict[Relation, tuple[str, Callable[[str], tuple[str, ...]]]] = {
     identity: ("S -> S", on_one),
     broadcast: ("two tensors, which broadcast to S -> S", on_two),
@@ -91,7 +91,7 @@ _FAMILIES: dict[Relation, tuple[str, Callable[[str], tuple[str, ...]]]] = {
 
 
 def family(name: str, inputs: Sequence[str], relation: Relation) -> tuple[str, tuple[str, ...]]:
-    """Return the shapes and the edge cases that an operator has by its relation, empty where that says nothing."""
+    """Return the shapes and edge cases of an operator that follow from its relation, empty if none do."""
     shapes, cases = _FAMILIES.get(relation, ("", None))
     if cases is None or len(inputs) != (1 if relation is identity else 2):
         return "", ()

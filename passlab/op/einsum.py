@@ -23,7 +23,7 @@ _DOTS = "..."
 
 
 def _terms(equation: str, count: int) -> tuple[list[str], str | None]:
-    """Return the subscripts of each input and those of the result (None when they are left out)."""
+    """Return the subscripts of each input and those of the result (None if they are omitted)."""
     inputs, arrow, output = equation.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) != count:
@@ -31,7 +31,7 @@ def _terms(equation: str, count: int) -> tuple[list[str], str | None]:
     for term in [*terms, output]:
         letters = term.replace(_DOTS, "", 1)
         if letters and not (letters.isascii() and letters.isalpha()):
-            refuse("a term of the equation is made of letters and at most one `...`", 0, found=term)
+            refuse("a term of the equation consists of letters and at most one `...`", 0, found=term)
     if arrow and len(set(output.replace(_DOTS, ""))) != len(output.replace(_DOTS, "")):
         refuse("the result names a dimension twice", 0, found=output)
     return terms, output if arrow else None
@@ -45,9 +45,9 @@ def _assign(sizes: dict[str, Dim], letter: str, dim: Dim) -> None:
 
 
 def einsum_shape(equation: str, shapes: Sequence[Sequence[Dim]]) -> tuple[Dim, ...]:
-    """Return the shape of the result of an equation. Raises `RelationError` when it does not fit the shapes.
+    """Return the shape of the result of an equation. Raises `RelationError` if it does not fit the shapes.
 
-    The dimensions that `...` stands for are named by their number from the end.
+    The dimensions of `...` are named by their index from the end.
     """
     terms, output = _terms(equation, len(shapes))
     sizes: dict[str, Dim] = {}
@@ -83,7 +83,7 @@ def _einsum_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 
 
 def _spelled_out(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
-    """Return the terms and the result of an equation with a letter for each dimension that `...` stands for."""
+    """Return the terms and the result of an equation with a letter for each dimension of `...`."""
     terms, output = _terms(equation, len(ranks))
     if output is None:
         once = Counter("".join(terms).replace(".", ""))
@@ -98,9 +98,9 @@ def _spelled_out(equation: str, ranks: Sequence[int]) -> tuple[list[str], str]:
 
 
 def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """For each tensor, the equation with the gradient in its place; what only it has is said again along.
+    """For each tensor, the equation with the gradient in its place; dimensions that only the tensor has are broadcast.
 
-    A dimension that a tensor names twice is its diagonal: the gradient is zero beside it.
+    A dimension that a tensor names twice is its diagonal: the gradient is zero outside it.
     """
     fields, attrs = orig.args[0], orig.attrs
     assert attrs is not None
@@ -124,7 +124,7 @@ def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _distinct(term: str, ty: TensorType, used: str) -> tuple[str, list[tuple[str, Expr]]]:
-    """Return a term with a new letter for each that it has again, and the identity that ties the two."""
+    """Return a term with a new letter for each repeated one, and the identity matrices that tie the two."""
     result = ""
     ties: list[tuple[str, Expr]] = []
     fresh = iter([c for c in ascii_letters if c not in used])
@@ -148,7 +148,7 @@ def _fit(
     index: int,
     like: Expr,
 ) -> Expr:
-    """A gradient summed up along what its tensor has once and others more often, and said again the other way round."""
+    """Sum a gradient over broadcast dimensions, and broadcast it over dimensions that only its tensor has."""
     sizes = [(c, d) for t, ty in zip(terms, types, strict=True) for c, d in zip(t, ty.shape, strict=True)]
     own = list(zip(term, types[index].shape, strict=True))
     more = [at for at, (c, d) in enumerate(own) if any(d != size for other, size in sizes if other == c)]
@@ -184,17 +184,18 @@ def _fit(
 def einsum(attrs: Attrs, data: tuple[Array, ...]) -> Array:
     """Sums of products of tensors along named dimensions."""
     dtype = data[0].dtype
-    parts = [part.astype(np.float32) for part in data] if dtype.kind == "V" else data  # NumPy's takes no bfloat16
+    # NumPy's einsum does not take bfloat16
+    parts = [part.astype(np.float32) for part in data] if dtype.kind == "V" else data
     terms, _ = _spelled_out(attrs.equation, [part.ndim for part in data])
     sizes = {c: size for term, part in zip(terms, data, strict=True) for c, size in zip(term, part.shape, strict=True)}
     work = math.prod(sizes.values())
-    if len(data) > 2 and work > _AT_ONCE:  # two tensors at a time: the sums of sums are far fewer
+    if len(data) > 2 and work > _AT_ONCE:  # two tensors at a time: sums of sums take far fewer steps
         path, _ = np.einsum_path(attrs.equation, *parts, optimize="greedy")
         return as_array(np.einsum(attrs.equation, *parts, optimize=path)).astype(dtype, copy=False)
     limits.check("operations", work, "einsum")
-    by_blas = len(data) == 2 and work > _PRODUCT and dtype.kind == "f"  # a product of matrices where it is one
+    by_blas = len(data) == 2 and work > _PRODUCT and dtype.kind == "f"  # a product of matrices, if it is one
     return as_array(np.einsum(attrs.equation, *parts, optimize=by_blas)).astype(dtype, copy=False)
 
 
-_PRODUCT = 1 << 15  # multiplications from which on looking for a product of matrices costs less than it saves
+_PRODUCT = 1 << 15  # multiplications; below, looking for a matrix product costs more than it saves
 _AT_ONCE = 1 << 28  # products that NumPy's loop over all dimensions may take

@@ -1,7 +1,7 @@
-"""Operators on each element by itself that keep shape and dtype.
+"""Elementwise operators that keep shape and dtype.
 
-Functions of calculus (exp, sin, ...) take floating-point data; bfloat16 is computed in float32. On integers, which
-Relay's types allow, they are computed in float64 and cut back to the integer type.
+Functions of calculus (exp, sin, ...) take floating-point data; bfloat16 is computed in float32. Relay's types also
+allow integers: these are computed in float64 and truncated.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 
 
 def constant_like(value: float, like: Expr) -> Constant:
-    """Return `value`, cut to an integer where need be, as a scalar of the dtype of a typed expression.
+    """Return `value`, truncated if necessary, as a scalar of the dtype of a typed expression.
 
-    Before inference that is float32.
+    Before inference the dtype is float32.
     """
     ty = like.checked_type_
     return Constant(np.asarray(value).astype(array_dtype(ty.dtype if isinstance(ty, TensorType) else "float32")))
 
 
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype in which a function of calculus is computed on data that NumPy has no own loop for."""
+    """The dtype in which a function of calculus is computed for dtypes without a loop in NumPy."""
     return F32 if is_float(dtype) else F64
 
 
@@ -90,9 +90,9 @@ def _rsqrt(data: Array, out: Array | None = None) -> Array:
     return np.reciprocal(np.sqrt(data, out=out), out=out)
 
 
-# erf(x) is tanh(x * R(x * x)): NumPy's tanh is vectorised, SciPy's erf takes an element after the other, seven times as
-# long. R is fitted to atanh(erf(x)) / x on [0, 4] so that the error of the result is least; beyond, single precision
-# knows only 1. With all roundings the result is within 4 units in the last place, and never beyond 1.
+# erf(x) is tanh(x * R(x * x)): NumPy's tanh is vectorised, while SciPy's erf takes one element at a time, which is
+# seven times slower. R is fitted to atanh(erf(x)) / x on [0, 4] so that the error of the result is least; beyond,
+# single precision only has 1. With all roundings the result is within 4 units in the last place, and never beyond 1.
 _ERF_R = (
     5.4215845e-09, 2.7575835e-08, -4.7945960e-06, 8.4596512e-05, -6.1483804e-04, -1.9528846e-04, 0.10276987, 1.1283792,
 )  # fmt: skip
@@ -103,7 +103,7 @@ _ERF_BLOCK = 1 << 15  # elements: three blocks fit the second-level cache
 def _erf(data: Array, out: Array | None = None) -> Array:
     if data.dtype == np.float32:
         return _single_erf(data, np.empty_like(data) if out is None else out)
-    from scipy.special import erf  # loaded here because it costs more than everything else together
+    from scipy.special import erf  # imported here because it takes longer than all of passlab's other imports
 
     return erf(data, out=out)
 
@@ -136,7 +136,7 @@ def _erf_block(data: Array, out: Array, square: Array) -> Array:
 
 # ---------------------------------------------------------------- gradients
 def _grad(formula: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
-    """Make the gradient of an operator on one input from `formula(x, y, grad)`, y being the call itself."""
+    """Return the gradient of an operator on one input from `formula(x, y, grad)`, where y is the call itself."""
 
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         return [formula(orig.args[0], orig, grad)]
@@ -178,7 +178,7 @@ def _abs_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
     return call("where", call("less", x, _zero(x)), -ones * grad, ones * grad)
 
 
-FLAT = _grad(lambda x, y, grad: _zero(x))  # the gradient of steps: zero wherever it exists
+FLAT = _grad(lambda x, y, grad: _zero(x))  # the gradient of step functions: zero wherever it exists
 
 # ---------------------------------------------------------------- declarations
 exp = calculus(
@@ -320,7 +320,7 @@ ceil = elementwise(
 trunc = elementwise(
     "trunc",
     _rounding_kernel(np.trunc),
-    "Each element cut to an integer, towards zero.",
+    "Each element truncated to an integer.",
     level=3,
     gradient=FLAT,
     traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
@@ -328,7 +328,7 @@ trunc = elementwise(
 round_ = elementwise(
     "round",
     _rounding_kernel(half_away),
-    "The integer nearest to each element; halves go away from zero.",
+    "The integer nearest to each element; halves are rounded away from zero.",
     level=3,
     gradient=FLAT,
     traits=Trait.IN_PLACE | Trait.MAKES_WHOLE,
@@ -358,7 +358,7 @@ def _copy_kernel(attrs: Attrs, data: Array) -> Array:
 negative = elementwise(
     "negative",
     _negative_kernel,
-    "Each element negated; the smallest integer stays itself.",
+    "Each element negated; the smallest integer wraps to itself.",
     level=3,
     gradient=_grad(lambda x, y, grad: -grad),
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
@@ -366,7 +366,7 @@ negative = elementwise(
 abs_ = elementwise(
     "abs",
     _abs_kernel,
-    "The absolute value of each element; that of the smallest integer is itself.",
+    "The absolute value of each element; the smallest integer wraps to itself.",
     level=3,
     gradient=_grad(_abs_grad),
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
@@ -382,7 +382,7 @@ sign = elementwise(
 copy = elementwise(
     "copy",
     _copy_kernel,
-    "The same tensor, in memory of its own.",
+    "A copy of the tensor.",
     level=3,
     out=False,
     gradient=_grad(lambda x, y, grad: grad),
@@ -404,7 +404,7 @@ def _clip_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _bound(value: float, dtype: np.dtype[Any]) -> Any:
-    """A bound of `clip` in the dtype of the data: cut to an integer, and held in range, where it is one of integers."""
+    """A bound of `clip` in the dtype of the data: truncated and saturated if that is an integer dtype."""
     if is_float(dtype):
         return dtype.type(value)
     info = np.iinfo(dtype) if dtype.kind != "b" else None
@@ -438,7 +438,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE,
 )
 def clip(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
-    """Limit each element to [a_min, a_max]; NaN stays NaN, and where the bounds cross, a_max wins."""
+    """Clip each element to [a_min, a_max]; NaN stays NaN, and if the bounds cross, a_max wins."""
     low, high = _bound(attrs.a_min, data.dtype), _bound(attrs.a_max, data.dtype)
     return as_array(np.minimum(np.maximum(data, low, out=out), high, out=out))
 
@@ -450,7 +450,7 @@ def _hardswish(data: Array, out: Array | None = None) -> Array:
 
 
 def _hardswish_grad(x: Expr, y: Expr, grad: Expr) -> Expr:
-    """X * r(x) / 6 with r the ramp from -3 to 3, which rises by one where it is between its ends."""
+    """The derivative of x * r(x) / 6, where r ramps from 0 to 6 between -3 and 3, with slope 1."""
     shifted = x + constant_like(3, x)
     ramp = call("clip", shifted, a_min=0.0, a_max=6.0)
     rising = call("where", call("equal", ramp, shifted), x, _zero(x))
@@ -471,21 +471,21 @@ hardswish = calculus(
 fast_exp = calculus(
     "fast_exp",
     np.exp,
-    "The exponential, where speed may cost digits (here it costs none).",
+    "The exponential, where accuracy may be traded for speed (here it is exact).",
     gradient=_grad(lambda x, y, grad: grad * call("fast_exp", x)),
     precision=Precision.FOLLOW,
 )
 fast_tanh = calculus(
     "fast_tanh",
     np.tanh,
-    "The hyperbolic tangent, where speed may cost digits (here it costs none).",
+    "The hyperbolic tangent, where accuracy may be traded for speed (here it is exact).",
     gradient=_grad(lambda x, y, grad: grad * _one_minus_square(y)),
     precision=Precision.FOLLOW,
 )
 fast_erf = calculus(
     "fast_erf",
     _erf,
-    "The error function, where speed may cost digits (here it costs none).",
+    "The error function, where accuracy may be traded for speed (here it is exact).",
     widen_half=True,
     gradient=_grad(_erf_grad),
     precision=Precision.FOLLOW,

@@ -1,7 +1,7 @@
-"""The kinds of attributes an operator may declare: each makes a `Field` that checks and normalises its values.
+"""The kinds of attributes of operators: each creates a `Field` that checks and normalises its values.
 
-Sequences are stored as tuples, dtypes by name; `None` is refused unless the default is None or `optional` is set. An
-optional field without a default is always printed, and is None when left out; with a default, None means that.
+Sequences are stored as tuples, dtypes by name; `None` is rejected unless the default is None or `optional` is set. An
+optional field without a default is always printed, and is None if omitted; with a default, None means the default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.ir.types import SizeVar
 
 
 def attrs(type_name: str, *fields: Field) -> type[Attrs]:
-    """Make the attribute record `relay.attrs.<type_name>`."""
+    """Create the attribute record `relay.attrs.<type_name>`."""
     return attrs_class(f"relay.attrs.{type_name}", fields)
 
 
@@ -94,7 +94,7 @@ def boolean(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
 def text(
     name: str, default: Any = REQUIRED, doc: str = "", *, choices: tuple[str, ...] = (), optional: bool = False
 ) -> Field:
-    """A string, one of `choices` when they are given."""
+    """A string, one of `choices` if they are given."""
 
     def convert(value: Any) -> str:
         result = _str(value)
@@ -106,7 +106,7 @@ def text(
 
 
 def dtype(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
-    """A dtype by name. The default "" stands for Relay's "void": the operator picks its own."""
+    """A dtype by name. The default "" stands for Relay's "void": the operator chooses its own."""
 
     def convert(value: Any) -> str:
         if value is None or (isinstance(value, str) and value in ("", "void")):
@@ -123,7 +123,7 @@ def dtype(name: str, default: Any = REQUIRED, doc: str = "") -> Field:
 def integers(
     name: str, default: Any = REQUIRED, doc: str = "", *, optional: bool = False, scalar_ok: bool = False
 ) -> Field:
-    """A list of whole numbers; with `scalar_ok` one number stands for a list of one."""
+    """A list of whole numbers; with `scalar_ok` one number means a list of one."""
     many = _tuple(_int)
 
     def convert(value: Any) -> tuple[int, ...]:

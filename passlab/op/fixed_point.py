@@ -1,6 +1,6 @@
-"""Multiplication of integers by numbers that are not whole, in integers only: the arithmetic of quantized programs.
+"""Multiplication of integers by fixed-point numbers: the arithmetic of quantized programs.
 
-A multiplier is a number in [0.5, 1) in units of 2^-31 together with a power of two. Halves round up.
+A multiplier is a number in [0.5, 1) in units of 2^-31, together with a power of two. Halves round up.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     ("data", "fp_multiplier", "left_shift", "right_shift"),
     attrs=attrs(
         "FixedPointMultiplyPerAxisAttrs",
-        boolean("is_lshift_required", False, doc="whether some left shift is not 0"),
-        boolean("is_rshift_required", False, doc="whether some right shift is not 0"),
+        boolean("is_lshift_required", False, doc="whether any left shift is nonzero"),
+        boolean("is_rshift_required", False, doc="whether any right shift is nonzero"),
         integers("axes", doc="the dimensions of data along which multiplier and shifts vary"),
     ),
     relation=_per_axis_type,
@@ -119,7 +119,7 @@ def _per_axis_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
 def fixed_point_multiply_per_axis(
     attrs: Attrs, data: Array, fp_multiplier: Array, left_shift: Array, right_shift: Array
 ) -> Array:
-    """`data * 2^left_shift * fp_multiplier * 2^-31 * 2^-right_shift`, rounded, each channel with factors of its own."""
+    """`data * 2^left_shift * fp_multiplier * 2^-31 * 2^-right_shift`, rounded, with factors for each channel."""
     axes = [axis % data.ndim for axis in attrs.axes]
     order = np.argsort(axes)
 

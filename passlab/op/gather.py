@@ -1,7 +1,7 @@
-"""Operators that pick elements by index: take, gather, gather_nd, adv_index, one_hot, argwhere, unravel_index.
+"""Operators that select elements by index: take, gather, gather_nd, adv_index, one_hot, argwhere, unravel_index.
 
-A negative index counts from the end. An index outside a dimension is a `RunError`, unless the mode of `take` says to
-clip or to wrap it.
+A negative index counts from the end. An index outside a dimension raises `RunError`, unless the mode of `take` clips or
+wraps it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from passlab.op.relations import broadcast_shape, join_dim, normal_axis, refuse,
 
 
 def index_tensor(types: Sequence[Type], index: int, name: str = "indices") -> TensorType | None:
-    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is not one."""
+    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` if it is not one."""
     ty = tensor(types, index, name)
     if ty is not None and "int" not in ty.dtype:
         refuse(f"{name} must be integers", index, expected="an integer dtype", found=ty.dtype)
@@ -74,11 +74,11 @@ def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     attrs=attrs(
         "TakeAttrs",
         integer("batch_dims", 0, doc="leading dimensions that data and indices share"),
-        integer("axis", None, doc="the dimension to pick along, None for all elements in order"),
+        integer("axis", None, doc="the dimension to select along, None for all elements in order"),
         text(
             "mode",
             "clip",
-            doc='what an index outside does: "clip" it, "wrap" it, or "fast": the caller guarantees that there is none',
+            doc='indices out of range: "clip" them, "wrap" them, or "fast": the caller guarantees that there are none',
             choices=("clip", "wrap", "fast"),
         ),
     ),
@@ -101,10 +101,10 @@ def _take_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     precision=Precision.FOLLOW,
 )
 def take(attrs: Attrs, data: Array, indices: Array) -> Array:
-    """Pick elements or slices along one dimension. In mode "clip" negative indices mean 0."""
+    """Select elements or slices along one dimension. In mode "clip" negative indices mean 0."""
     extent = data.size if attrs.axis is None else data.shape[attrs.axis]
     if extent == 0 and indices.size:
-        raise RunError(Diagnostic("take: there is no element to pick from"))
+        raise RunError(Diagnostic("take: there is no element to select from"))
     if attrs.mode == "fast":
         indices = checked_indices(indices, extent, "take")
     elif attrs.mode == "clip":
@@ -141,7 +141,7 @@ def _gather_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 
 
 def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array, ...]:
-    """Return the index arrays of the places that `indices` names along `axis`; elsewhere each place is its own."""
+    """Return index arrays that use `indices` along `axis` and the element's own index along the other axes."""
     grid: list[Array] = list(np.indices(indices.shape, sparse=True))
     grid[axis] = checked_indices(indices, extent, what)
     return tuple(grid)
@@ -167,7 +167,7 @@ def axis_grid(indices: Array, axis: int, extent: int, what: str) -> tuple[Array,
     example="gather(%x, %i, axis=0)",
 )
 def gather(attrs: Attrs, data: Array, indices: Array) -> Array:
-    """For each place of `indices`, the element of `data` there, with the index along `axis` replaced."""
+    """For each position in `indices`, the element of `data` there, with the index along `axis` replaced."""
     axis = attrs.axis % data.ndim
     return data[axis_grid(indices, axis, data.shape[axis], "gather")]
 
@@ -178,7 +178,7 @@ def _gather_nd_shape(data: Shape, indices: Shape, attrs: Attrs) -> Shape:
         refuse("indices must have at least one dimension", 1)
     depth = indices[0] if type(indices[0]) is int else attrs.index_rank
     if depth is None:
-        refuse("how many dimensions an index has is not known", 1, found=list(indices), hint="give `index_rank`")
+        refuse("the number of dimensions of an index is not known", 1, found=list(indices), hint="give `index_rank`")
     batch = attrs.batch_dims
     if batch < 0 or batch + depth > len(data) or batch > len(indices) - 1:
         refuse(f"indices of {depth} parts do not fit data of {len(data)} dimensions", 1, found=f"batch_dims={batch}")
@@ -218,7 +218,7 @@ def _gather_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     example="gather_nd(%x, %n)",
 )
 def gather_nd(attrs: Attrs, data: Array, indices: Array) -> Array:
-    """Pick elements or slices by indices of several dimensions: `indices[:, ...]` is one index into `data`."""
+    """Select elements or slices by multi-dimensional indices: `indices[:, ...]` is one index into `data`."""
     batch = attrs.batch_dims
     parts = [checked_indices(part, data.shape[batch + at], "gather_nd") for at, part in enumerate(indices)]
     grid: list[Array] = list(np.indices(indices.shape[1 : 1 + batch], sparse=True))
@@ -265,7 +265,7 @@ def _adv_index_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     example="adv_index((%x, %i, %i))",
 )
 def adv_index(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
-    """NumPy's advanced indexing: the first field at the indices that the others give in its first dimensions."""
+    """NumPy's advanced indexing: the first field at the indices that the others give for its first dimensions."""
     data, *indices = inputs
     return as_array(data[tuple(checked_indices(part, data.shape[at], "adv_index") for at, part in enumerate(indices))])
 
@@ -274,7 +274,7 @@ def adv_index(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
 ONE_HOT = attrs(
     "OneHotAttrs",
     integer("depth", 1, doc="the size of the new dimension"),
-    integer("axis", -1, doc="where the new dimension goes, -1 for the end"),
+    integer("axis", -1, doc="the index of the new dimension, -1 for the end"),
     dtype("dtype", "", doc="the dtype of the result"),
 )
 
@@ -288,7 +288,7 @@ def one_hot_shape(indices: Shape, axis: int, depth: Any) -> Shape:
 def one_hot_array(
     indices: Array, on_value: Array, off_value: Array, axis: int, depth: int, dtype: np.dtype[Any]
 ) -> Array:
-    """Return `on_value` where the place along the new dimension is the index, `off_value` elsewhere."""
+    """Return `on_value` where the position along the new dimension equals the index, `off_value` elsewhere."""
     guard_size((indices.size, depth), dtype, "one_hot")
     at = indices.ndim if axis == -1 else axis % (indices.ndim + 1)
     places = np.arange(depth).reshape((depth,) + (1,) * (indices.ndim - at))
@@ -317,7 +317,7 @@ def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     warns=True,
     python=Python("indices, on_value, off_value, depth, axis, dtype", dynamic=Dynamic("dyn.one_hot")),
     gradient=gather_gradients.one_hot,
-    shapes="indices S, on_value, off_value () -> S with depth put in at axis",
+    shapes="indices S, on_value, off_value () -> S with depth inserted at axis",
     source="a row of the identity matrix for each index",
     edge_cases=(
         'one_hot(%i: (2, 2) int32 = [[0, 1], [5, -1]], %v: (), %w: (), depth=3, dtype="T")',
@@ -327,7 +327,9 @@ def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     example='one_hot(%i, %v, %v, depth=3, dtype="float32")',
 )
 def one_hot(attrs: Attrs, indices: Array, on_value: Array, off_value: Array) -> Array:
-    """A vector for each index, `on_value` at the index and `off_value` elsewhere (everywhere for an index outside)."""
+    """A vector for each index, `on_value` at the index and `off_value` elsewhere (everywhere for an index out of
+    range).
+    """
     expected = array_dtype(attrs.dtype) if attrs.dtype else on_value.dtype
     return one_hot_array(indices, on_value, off_value, attrs.axis, attrs.depth, expected)
 
@@ -362,7 +364,7 @@ def _argwhere_shape(attrs: Attrs, condition: Array) -> Type:
     example="argwhere(%c)",
 )
 def argwhere(attrs: Attrs, condition: Array) -> Array:
-    """The indices of the elements that are not zero, one row for each, in order."""
+    """The indices of the nonzero elements, one row for each, in order."""
     return np.argwhere(condition).astype(np.int32)
 
 
@@ -397,6 +399,6 @@ def _unravel_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     example="unravel_index(%i, %shape)",
 )
 def unravel_index(attrs: Attrs, data: Array, shape: Array) -> Array:
-    """The indices, in a tensor of `shape`, of the elements that stand at `data` when they are counted in order."""
+    """The multi-dimensional indices, in a tensor of `shape`, of the elements with the flat indices `data`."""
     flat = checked_indices(data, math.prod(shape.tolist()), "unravel_index")
     return np.array(np.unravel_index(flat, tuple(shape.tolist()))).astype(data.dtype).reshape((shape.size, *data.shape))

@@ -1,4 +1,4 @@
-"""Gradients of picking elements by index: what was picked is added up where it came from."""
+"""Gradients of operators that select elements by index: the gradients are added up at the selected elements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passlab.op.relations import broadcast_shape, normal_axis, product
 
 
 def take(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient added up, in zeros, where elements were taken."""
+    """The gradient, added into zeros at the selected elements."""
     data, indices = orig.args
     attrs = attrs_of(orig)
     if attrs["batch_dims"] and attrs["axis"] is not None:
@@ -39,10 +39,10 @@ def take(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _inside(indices: Expr, extent: Dim, mode: str) -> Expr:
-    """The indices that elements were really taken at."""
+    """The effective indices of the selected elements."""
     if mode == "fast":
         return indices
-    if not isinstance(extent, int):  # its end is not known: only the beginning can be held
+    if not isinstance(extent, int):  # the size is unknown: only the lower bound can be clipped
         return call("maximum", indices, call("zeros_like", indices)) if mode == "clip" else indices
     kind = array_dtype(dtype_of(indices))
     if mode == "wrap":
@@ -52,12 +52,12 @@ def _inside(indices: Expr, extent: Dim, mode: str) -> Expr:
 
 
 def _number(shape: Sequence[int], axis: int) -> Constant:
-    """The places along one dimension of a shape, for each element of it."""
+    """The index along one dimension of a shape, for each of its elements."""
     return Constant(np.broadcast_to(np.indices(shape, np.int64, sparse=True)[axis], shape))
 
 
 def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
-    """The elements of each sample of a batch, as those at indices that begin with the number of the sample."""
+    """Batched selection, as selection by indices that begin with the number of the sample."""
     shape, used = sizes_of(data, "take"), sizes_of(indices, "take")
     axis, batch = normal_axis(attrs.axis, len(shape)), attrs.batch_dims % len(used)
     rank, more = len(shape), len(used) - batch
@@ -65,7 +65,7 @@ def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
     lead = [_number(used, at) for at in range(batch)]
     order = [*range(batch), axis, *(at for at in range(batch, rank) if at != axis)]
     result = call("gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*lead, places]), axis=0))
-    between = axis - batch  # the dimensions between the batch and the axis come before the places again
+    between = axis - batch  # the dimensions between the batch and the axis precede the indices again
     back = [*range(batch), *range(batch + more, batch + more + between), *range(batch, batch + more)]
     return call("transpose", result, axes=[*back, *range(len(back), rank + more - 1)])
 
@@ -83,7 +83,7 @@ def _from_front(rank: int, axis: int) -> list[int]:
 
 
 def gather(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient added up, in zeros, where elements were taken."""
+    """The gradient, added into zeros at the selected elements."""
     data, indices = orig.args
     summed = call(
         "scatter_elements", call("zeros_like", data), indices, grad, axis=attrs_of(orig)["axis"], reduction="add"
@@ -92,7 +92,7 @@ def gather(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient added up, in zeros, at the indices, before which the number of the sample stands."""
+    """The gradient, added into zeros at the indices, prefixed with the number of the sample."""
     data, indices = orig.args
     batch, places = attrs_of(orig)["batch_dims"], indices
     if batch:
@@ -103,7 +103,7 @@ def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _index_by(attrs: Attrs, inputs: Expr) -> Expr:
-    """The elements at multi-dimensional indices, whose parts broadcast."""
+    """The elements at multi-dimensional indices whose parts broadcast."""
     ty = inputs.checked_type
     assert isinstance(ty, TupleType)
     types = [field for field in ty.fields if isinstance(field, TensorType)]
@@ -119,7 +119,7 @@ adv_index = by_definition(_index_by)
 
 
 def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The value that is on has the gradients of the places where it is, the value that is off those of the others."""
+    """`on_value` receives the gradients at the indices, `off_value` those of the other elements."""
     indices, on, off = orig.args
     attrs = attrs_of(orig)
     one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))

@@ -39,14 +39,14 @@ def _resize_attrs(rank: int) -> type[Attrs]:
     return attrs(
         f"Resize{rank}DAttrs",
         dims("size", None, "size of the result along the spatial axes"),
-        numbers("roi", None, "region that is resized (all starts, then all ends), for tf_crop_and_resize"),
+        numbers("roi", None, "region to resize (all starts, then all ends), for tf_crop_and_resize"),
         text("layout", DATA_LAYOUTS[rank], "layout of data and result"),
         text("method", "linear", "how elements are mixed", choices=METHODS),
         text("coordinate_transformation_mode", "half_pixel", "where new elements lie", choices=COORDINATES),
         text("rounding_method", "round", "which element is nearest", choices=ROUNDINGS),
         number("cubic_alpha", -0.5, "coefficient of the cubic"),
-        integer("cubic_exclude", 0, "whether the cubic leaves out what lies beyond the border"),
-        number("extrapolation_value", 0.0, "what stands for elements outside the data, for tf_crop_and_resize"),
+        integer("cubic_exclude", 0, "whether cubic interpolation ignores pixels beyond the border"),
+        number("extrapolation_value", 0.0, "the value of elements outside the data, for tf_crop_and_resize"),
         dtype("out_dtype", "", "dtype of the result"),
     )
 
@@ -79,7 +79,7 @@ def check_resize(name: str, length: Dim, size: Dim) -> None:
 
 
 def scheme_of(attrs: Attrs) -> Scheme:
-    """Return how a resize operator finds and mixes elements."""
+    """Return the interpolation scheme of a resize operator."""
     mode, rounding = attrs.coordinate_transformation_mode, attrs.rounding_method
     return Scheme(attrs.method, mode, rounding, attrs.cubic_alpha, bool(attrs.cubic_exclude), attrs.extrapolation_value)
 
@@ -182,7 +182,7 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
         "Dilation2DAttrs",
         integers("strides", (1, 1), "steps of the window"),
         integers("padding", (0, 0), "zeros around the data"),
-        integers("dilations", (1, 1), "distance of the taps of the window"),
+        integers("dilations", (1, 1), "distance between the taps of the window"),
         text("data_layout", "NCHW", "layout of data and result"),
         text("kernel_layout", "IHW", "layout of the weight"),
         dtype("out_dtype", "", "dtype of the result"),
@@ -260,7 +260,7 @@ def _affine_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     example="image.affine_grid(%theta, target_shape=[8, 8])",
 )
 def affine_grid(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """The places (x, y) in -1..1 to which affine matrices map the corners-aligned pixels of an image."""
+    """The positions (x, y) in -1..1 to which affine matrices map the corner-aligned pixels of an image."""
     height, width = attrs.target_shape
     kind = data.dtype if is_float(data.dtype) else np.dtype(np.float64)
     y, x = (np.arange(n).astype(kind) * kind.type(2) / kind.type(n - 1) - 1 for n in (height, width))
@@ -284,7 +284,10 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
             refuse(f"image.grid_sample: {('data', 'grid')[i]} does not have the rank of {attrs.layout}", i, found=ty)
     if grid.shape[1] not in (rank, ANY):
         refuse(
-            "image.grid_sample: a place of the grid is one number for each spatial axis", 1, expected=rank, found=grid
+            "image.grid_sample: a position of the grid has one number for each spatial axis",
+            1,
+            expected=rank,
+            found=grid,
         )
     if join_dim(data.shape[0], grid.shape[0]) is None:
         refuse("image.grid_sample: data and grid have different batch sizes", 1, expected=data.shape[0], found=grid)
@@ -302,7 +305,7 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
         "GridSampleAttrs",
         text("method", "bilinear", "how pixels are mixed", choices=("bilinear", "nearest", "bicubic")),
         text("layout", "NCHW", "layout of the data", choices=tuple(_GRIDS)),
-        text("padding_mode", "zeros", "what lies beyond the border", choices=("zeros", "border", "reflection")),
+        text("padding_mode", "zeros", "the values beyond the border", choices=("zeros", "border", "reflection")),
         boolean("align_corners", True, "whether -1 and 1 are the centres of the outer pixels, or their edges"),
     ),
     relation=_grid_type,
@@ -324,7 +327,7 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     example="image.grid_sample(%x, %grid)",
 )
 def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = None) -> Any:
-    """Samples of images at places (x, y[, z]) in -1..1, as PyTorch's grid_sample takes them."""
+    """Samples of images at positions (x, y[, z]) in -1..1, as in PyTorch's grid_sample."""
     kind = data.dtype if data.dtype.itemsize >= 4 and data.dtype.kind == "f" else np.dtype("float32")
     result = np.empty((*data.shape[:2], *grid.shape[2:]), kind)
     lengths, aligned, mode = data.shape[2:], attrs.align_corners, attrs.padding_mode

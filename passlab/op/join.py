@@ -1,4 +1,4 @@
-"""Operators that join several tensors into one, or part one into several."""
+"""Operators that join several tensors, or split one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONCATENATE = attrs("ConcatenateAttrs", integer("axis", 0, doc="the dimension al
 
 
 def _one_kind(fields: list[TensorType]) -> None:
-    """Raise `RelationError` unless there is at least one tensor and all have one dtype and rank."""
+    """Raise `RelationError` unless there is at least one tensor and all have the same dtype and rank."""
     if not fields:
         refuse("there is nothing to join", 0, expected="a tuple of at least one tensor")
     for i, field in enumerate(fields):
@@ -41,7 +41,7 @@ def _one_kind(fields: list[TensorType]) -> None:
 
 
 def joined_dim(dims: Sequence[Dim], at: int) -> Dim:
-    """Return the one size that dimension `at` of all tensors has. Raises `RelationError` when they differ."""
+    """Return the size of dimension `at`, which all tensors share. Raises `RelationError` if they differ."""
     result = dims[0]
     for i, dim in enumerate(dims):
         both = join_dim(result, dim)
@@ -52,7 +52,7 @@ def joined_dim(dims: Sequence[Dim], at: int) -> Dim:
 
 
 def concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """Tensors of a tuple that agree but along one axis, joined along it."""
+    """Tensors of a tuple that agree except along one axis, joined along it."""
     fields = tensor_fields(types, 0)
     if fields is None:
         return None
@@ -63,13 +63,13 @@ def concatenate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     out: list[Dim] = []
     for at, dims in enumerate(zip(*shapes, strict=True)):
         one = total(dims) if at == axis else dims[0] if len(set(dims)) == 1 else joined_dim(dims, at)
-        # Relay trusts the sizes that some fields know only where the result is dynamic anyway.
+        # Relay trusts known sizes of some fields only where the result is dynamic anyway.
         out.append(one if at == axis or grows or ANY not in dims else ANY)
     return TensorType(tuple(out), fields[0].dtype)
 
 
 def tuple_parts(value: Expr) -> list[Expr]:
-    """Return the parts of a typed expression of tuple type, as typed expressions."""
+    """Return the fields of a typed tuple as typed expressions."""
     if isinstance(value, Tuple):
         return list(value.fields)
     ty = value.checked_type
@@ -82,7 +82,7 @@ def tuple_parts(value: Expr) -> list[Expr]:
 
 
 def _extent(part: Expr, axis: int) -> int:
-    """The size of a typed tensor along `axis`. Raises `RelationError` when it is not known."""
+    """The size of a typed tensor along `axis`. Raises `RelationError` if it is unknown."""
     ty = part.checked_type
     dim = ty.shape[axis] if isinstance(ty, TensorType) else None
     if type(dim) is not int:
@@ -120,7 +120,7 @@ def _concatenate_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
 )
 def concatenate(attrs: Attrs, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
-    """Join the tensors of a tuple along one dimension; all others must agree."""
+    """Join the tensors of a tuple along one dimension; the other dimensions must agree."""
     return np.concatenate(data, axis=attrs.axis, out=out)
 
 
@@ -151,7 +151,7 @@ def _stack_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     level=3,
     python=Python("data, axis"),
     gradient=_stack_grad,
-    shapes="n tensors S -> S with n put in at axis",
+    shapes="n tensors S -> S with n inserted at axis",
     source="np.stack",
     edge_cases=(
         "stack((%x: (2, 3), %y: (2, 3)), axis=-1)",
@@ -161,7 +161,7 @@ def _stack_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="stack((%x, %x), axis=0)",
 )
 def stack(attrs: Attrs, data: tuple[Array, ...], *, out: Array | None = None) -> Array:
-    """Put tensors of one shape side by side along a new dimension."""
+    """Join tensors of one shape along a new dimension."""
     return np.stack(data, axis=attrs.axis, out=out)
 
 
@@ -187,7 +187,7 @@ def _section_sizes(dim: Dim, sections: int | tuple[int, ...]) -> list[Dim]:
         return [dim // sections] * sections
     ends = [0, *sections]
     if any(a > b or b < 0 for a, b in pairwise(ends)):
-        refuse("indices_or_sections must not go down", 0, expected="an ascending list", found=list(sections))
+        refuse("indices_or_sections must not decrease", 0, expected="an ascending list", found=list(sections))
     if type(dim) is not int:
         return [*(b - a for a, b in pairwise(ends)), plus(dim, -ends[-1])]
     if ends[-1] > dim:
@@ -233,7 +233,7 @@ def _split_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
 )
 def split(attrs: Attrs, data: Array) -> tuple[Array, ...]:
-    """Part a tensor along one dimension; the result is a tuple."""
+    """Split a tensor along one dimension; the result is a tuple."""
     sections, axis = attrs.indices_or_sections, attrs.axis % data.ndim
     length = data.shape[axis]
     if isinstance(sections, int):
@@ -250,7 +250,7 @@ def _meshgrid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     if fields is None:
         return None
     if not fields:
-        refuse("there is nothing to make a grid of", 0, expected="a tuple of at least one tensor")
+        refuse("meshgrid needs at least one vector", 0, expected="a tuple of at least one tensor")
     for i, field in enumerate(fields):
         if field.dtype != fields[0].dtype:
             refuse(f"field {i} has another dtype than field 0", 0, expected=fields[0].dtype, found=field.dtype)
@@ -263,14 +263,14 @@ def _meshgrid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
 
 
 def _meshgrid_builder(data: Any, indexing: str = "ij") -> TupleWrapper:
-    """The coordinate grids of the vectors of `data`."""
+    """Return the coordinate grids of the vectors of `data`."""
     result = as_expr(data)
     count = len(result) if isinstance(result, Tuple) else len(tuple_parts(result))
     return TupleWrapper(call("meshgrid", result, indexing=indexing), count)
 
 
 def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Each vector takes the sum of its grid over the dimensions of the others."""
+    """Each vector receives the sum of its grid's gradient over the dimensions of the others."""
     ty, attrs = orig.args[0].checked_type, orig.attrs
     assert isinstance(ty, TupleType)
     assert attrs is not None

@@ -19,7 +19,7 @@ from passlab.op.relations import refuse, tensor
 
 
 def _ways(attrs: Attrs) -> tuple[Conversion, Conversion]:
-    """Return the ways from both layouts to the plain one with the same axes, in alphabetical order."""
+    """Return the conversions of both layouts to the plain one with the same axes, in alphabetical order."""
     source = parse_layout(attrs.src_layout)
     if source is None:
         refuse(f'"{attrs.src_layout}" is not a layout', hint='such as "NCHW" or "NCHW4c"')
@@ -46,7 +46,7 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     attrs=attrs(
         "LayoutTransformAttrs",
         text("src_layout", doc="the layout of the data, a letter for each axis"),
-        text("dst_layout", doc='the layout wanted; "4c" is a part of 4 split off axis C'),
+        text("dst_layout", doc='the new layout; "4c" is a part of 4 split off axis C'),
     ),
     relation=_layout_type,
     pattern=OpPattern.INJECTIVE,
@@ -65,6 +65,6 @@ def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     layout=layout_rules.laid_out,
 )
 def layout_transform(attrs: Attrs, data: Array) -> Array:
-    """Bring a tensor from one data layout into another."""
+    """Convert a tensor from one data layout to another."""
     there, back = _ways(attrs)
     return np.asarray(back.backward(there.forward(data)))

@@ -1,4 +1,4 @@
-"""What a rule of layouts sees of a program: for each tensor the layout it was written in and the one it is in now."""
+"""The view that layout rules have of a program: the original and the current layout of each tensor."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from passlab.op.layout_names import parse_layout
 
 
 class LayoutChange(NamedTuple):
-    """The layout that a tensor was written in and the one it is in now, by the same axis letters."""
+    """The original and the current layout of a tensor, with the same axis letters."""
 
     old: str
     new: str
 
     @property
     def whole(self) -> bool:
-        """Whether the axes are only in another order, none split."""
+        """Whether the axes are only permuted, none split."""
         return len(self.old) == len(self.new) and sorted(self.old) == sorted(self.new)
 
     def places(self, axis: int) -> list[int]:
-        """Return where an axis is now: several places for one that is split."""
+        """Return the current index of an axis: several indices for one that is split."""
         letter = self.old[axis]
         layout = parse_layout(self.new)
         return [i for i, part in enumerate(layout.parts) if part[0] == letter] if layout else []
 
     def with_letters(self, old: str) -> LayoutChange | None:
-        """Return the same with the letters of another name for the old layout; None if that has other axes."""
+        """Return the same change with the letters of another name for the old layout; None if that has other axes."""
         if self.old == old:
             return self
         if len(self.old) != len(old) or not self.old.isalpha() or not old.isalpha():
@@ -41,24 +41,24 @@ Result = tuple[Expr, "LayoutChange | list[LayoutChange | None] | None"]
 
 
 class Arguments(Protocol):
-    """What a rule sees of the program: arguments are named by the expressions that they were written as."""
+    """The view that a rule has of the program: the keys are the original arguments."""
 
     def change_of(self, expr: Expr) -> LayoutChange | None:
-        """Return how the layout of a tensor has changed, None where it is as it was written."""
+        """Return the change of a tensor's layout, or None if it has its original layout."""
 
     def now(self, expr: Expr) -> Expr:
-        """Return the tensor as it is now."""
+        """Return the current form of the tensor."""
 
     def plain(self, expr: Expr) -> Expr:
-        """Return the tensor as it was written."""
+        """Return the tensor in its original layout."""
 
     def in_layout(self, expr: Expr, change: LayoutChange) -> Expr | None:
-        """Return the tensor after a change of its layout, None where it cannot be brought there."""
+        """Return the tensor after a change of its layout, or None if it does not fit."""
 
 
 Rule = Callable[[OpCall, Arguments], Result | None]
 
 
 def drop_identity(change: LayoutChange) -> LayoutChange | None:
-    """Return a change, None where the old layout is the new one."""
+    """Return a change, or None if the old layout equals the new one."""
     return None if change.old == change.new else change

@@ -1,7 +1,7 @@
-"""Data layouts by name: "NCHW", "NHWC", "OIHW", packed ones such as "NCHW4c", and the way from one to another.
+"""Data layouts by name: "NCHW", "NHWC", "OIHW", packed ones such as "NCHW4c", and conversions between them.
 
-A capital letter is an axis; a number and a small letter is a part of that axis split off (`C` and `4c`: channel
-`C * 4 + c`). This file knows shapes and arrays, not operators.
+A capital letter is an axis; a number and a small letter is a part split off that axis (`C` and `4c`: channel `C * 4 +
+c`). This file knows shapes and arrays, not operators.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PART = re.compile(r"([A-Z])|([1-9]\d*)([a-z])")
 
 
 class LayoutName(str):
-    """The name of a layout as functions of users see it: a string, false where no layout is known."""
+    """The name of a layout for functions of users: a string, false if no layout is known."""
 
     __slots__ = ()
 
@@ -48,13 +48,13 @@ class Layout:
         return "".join(letter for letter, factor in self.parts if not factor)
 
     def factor(self, letter: str) -> int:
-        """The product of the parts split off axis `letter` (1 when it is whole)."""
+        """The product of the parts split off axis `letter` (1 if it is whole)."""
         return math.prod(f for part, f in self.parts if f and part == letter)
 
 
 @cache
 def parse_layout(name: str) -> Layout | None:
-    """Return the layout called `name`, None when the name is not one (unknown characters, an axis twice or missing)."""
+    """Return the layout called `name`, or None for an invalid name (unknown characters, an axis twice or missing)."""
     parts: list[tuple[str, int]] = []
     end = 0
     for match in _PART.finditer(name):
@@ -69,10 +69,10 @@ def parse_layout(name: str) -> Layout | None:
 
 @dataclass(frozen=True)
 class Conversion:
-    """The way from layout `source` to `target`, which has the same axes, all whole.
+    """The conversion from layout `source` to `target`, which has the same axes, all whole.
 
-    `order[i]` is the place in `source` of axis `i` of `target`; `same` tells that nothing moves, `packed` that
-    `source` has split axes.
+    `order[i]` is the index in `source` of axis `i` of `target`; `same` says that nothing moves, `packed` that `source`
+    has split axes.
     """
 
     source: Layout
@@ -95,7 +95,7 @@ class Conversion:
     def backward_shape(self, shape: Sequence[Dim]) -> Shape:
         """Return the shape in `source` of a tensor whose shape in `target` is `shape`.
 
-        Raises `RelationError` when a split axis is not a multiple of its factor.
+        Raises `RelationError` if a split axis is not a multiple of its factor.
         """
         if self.same:
             return tuple(shape)
@@ -152,7 +152,7 @@ def _times(a: Dim, b: Dim) -> Dim:
 
 @cache
 def find_conversion(source: str, target: str) -> Conversion | None:
-    """Return the way from layout `source` to the whole layout `target`, None when their axes differ."""
+    """Return the conversion from layout `source` to the whole layout `target`, or None if their axes differ."""
     layout = parse_layout(source)
     if layout is None or sorted(layout.axes) != sorted(target):
         return None
@@ -162,7 +162,7 @@ def find_conversion(source: str, target: str) -> Conversion | None:
 
 
 def conversion(source: str, target: str, what: str) -> Conversion:
-    """Return the way from layout `source` to `target`. Raises `RelationError` naming `what` when there is none."""
+    """Return the conversion from layout `source` to `target`. Raises `RelationError` naming `what` if there is none."""
     result = find_conversion(source, target)
     if result is None:
         raise RelationError(
@@ -177,7 +177,7 @@ def conversion(source: str, target: str, what: str) -> Conversion:
 
 
 def forward_shape(way: Conversion, shape: Sequence[Dim], what: str, argument: int) -> Shape:
-    """Return `way.forward_shape(shape)`. Raises `RelationError` when the rank or a split part does not fit."""
+    """Return `way.forward_shape(shape)`. Raises `RelationError` if the rank or a split part does not fit."""
     parts = way.source.parts
     if len(shape) != len(parts):
         raise RelationError(
@@ -202,7 +202,7 @@ def forward_shape(way: Conversion, shape: Sequence[Dim], what: str, argument: in
 
 @cache
 def spatial_axes(layout: str, rank: int, name: str) -> tuple[int, ...]:
-    """Return the places of the spatial axes in a layout. Raises `RelationError` when one is missing or split."""
+    """Return the indices of the spatial axes in a layout. Raises `RelationError` if one is missing or split."""
     parsed = parse_layout(layout)
     letters = SPATIAL[rank]
     if parsed is None or any(parsed.axes.count(a) != 1 or parsed.factor(a) != 1 for a in letters):
@@ -218,7 +218,7 @@ def spatial_axes(layout: str, rank: int, name: str) -> tuple[int, ...]:
 
 
 def layout_axes(layout: str, shape: Sequence[Any], rank: int, name: str) -> tuple[int, ...]:
-    """Return the spatial axes of data of `shape`. Raises `RelationError` when its rank is not that of the layout."""
+    """Return the spatial axes of data of `shape`. Raises `RelationError` if its rank is not that of the layout."""
     axes = spatial_axes(layout, rank, name)
     parsed = parse_layout(layout)
     if parsed is not None and len(parsed.parts) != len(shape):

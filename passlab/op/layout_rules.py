@@ -1,8 +1,8 @@
-"""How operators take data in another layout than the one they were written for: the rules that declarations name.
+"""Layout rules: how operators take data in another layout than the original one. Declarations name the rules.
 
-A rule gets a call as it was written and a view of its arguments as they are now. It answers with the call on them, and
-with the layout of its result (of each result, for several); or None, where the operator needs things as they were.
-This file knows calls and layouts by name, not passes.
+A rule gets the original call and a view of the current arguments. It returns the call on the current arguments, with
+the layout of its result (or of each result); or None, if the operator needs the original layout. This file knows calls
+and layouts by name, not passes.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ def _rank(expr: Expr) -> int:
 
 
 def _with(call: OpCall, layouts: Arguments, attrs: Any = None, data: Expr | None = None) -> OpCall:
-    """Return a call on its first argument as it is now, and the others as they were written."""
+    """Return a call on the current first argument and the original others."""
     first = layouts.now(call.args[0]) if data is None else data
     return _again(call, (first, *map(layouts.plain, call.args[1:])), call.attrs if attrs is None else attrs)
 
 
 def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
-    """Return a call with other arguments and attributes, the same object where they are the same."""
+    """Return a call with other arguments and attributes, the same object if they are the same."""
     args = call.args if args == call.args else args
     result: OpCall = call.with_fields(args=args, attrs=call.attrs if attrs == call.attrs else attrs)
     return result
@@ -44,12 +44,12 @@ def _again(call: OpCall, args: tuple[Expr, ...], attrs: Attrs) -> OpCall:
 
 # ---------------------------------------------------------------- one element at a time
 def elementwise(call: OpCall, layouts: Arguments) -> Result | None:
-    """The operator computes each element by itself."""
+    """An elementwise operator keeps any layout."""
     return _with(call, layouts), layouts.change_of(call.args[0])
 
 
 def broadcast(call: OpCall, layouts: Arguments) -> Result | None:
-    """All arguments are brought into the layout of the first one that is in another and has all axes."""
+    """Convert all arguments to the layout of the first one that has changed and has all axes."""
     rank = _rank(call)
     changes = (layouts.change_of(a) for a in call.args if _rank(a) == rank)
     expected = next((a for a in changes if a is not None), None)
@@ -90,9 +90,9 @@ def _blocked_alike(expr: Expr, result: Sequence[Any], target: LayoutChange) -> b
 
 
 def _split_as(shape: Sequence[Any], target: LayoutChange) -> str | None:
-    """Return the layout for a tensor to broadcast with one in `wanted.new`: axes of size 1 are split into parts of 1.
+    """Return the layout in which a tensor broadcasts with `target`: axes of size 1 are split into parts of 1.
 
-    None where an axis cannot be split.
+    None if an axis cannot be split.
     """
     layout = parse_layout(target.new)
     if layout is None or not target.old.isalpha():
@@ -107,7 +107,7 @@ def _split_as(shape: Sequence[Any], target: LayoutChange) -> str | None:
 
 
 def rescale(call: OpCall, layouts: Arguments) -> Result | None:
-    """A function of each element that is given scales: one for all elements, or it needs things as they were."""
+    """An elementwise function with scales keeps any layout if there is one scale for all elements."""
     return elementwise(call, layouts) if all(_single(a) for a in call.args[1:]) else None
 
 
@@ -117,7 +117,7 @@ def _single(expr: Expr) -> bool:
 
 
 def rescaled_pair(call: OpCall, layouts: Arguments) -> Result | None:
-    """As `broadcast` for the first two arguments; scales that vary along an axis vary along its new place."""
+    """As `broadcast` for the first two arguments; a scale that varies along an axis varies along its new index."""
     ranks = {_rank(a) for a in call.args[:2]}
     if (expected := next(filter(None, map(layouts.change_of, call.args[:2])), None)) is None or len(ranks) != 1:
         return None
@@ -133,13 +133,13 @@ def rescaled_pair(call: OpCall, layouts: Arguments) -> Result | None:
 
 
 def drop_axes(call: OpCall, layouts: Arguments) -> Result | None:
-    """Both results are laid out as the data."""
+    """Both results have the layout of the data."""
     return _with(call, layouts), [layouts.change_of(call.args[0])] * 2
 
 
 # ---------------------------------------------------------------- operators that name axes
 def along(results: int = 0) -> Rule:
-    """A rule for operators that name an axis of their first argument; of several results the first is alike."""
+    """Return a rule for operators with an axis attribute; of several results the first has the layout of the data."""
 
     def rule(call: OpCall, layouts: Arguments) -> Result | None:
         change = layouts.change_of(call.args[0])
@@ -154,13 +154,13 @@ def along(results: int = 0) -> Rule:
 
 
 def _one_place(change: LayoutChange, axis: Any, rank: int) -> int | None:
-    """Return where an axis is now, None for one that is split or not told."""
+    """Return the current index of an axis, or None if it is split or unknown."""
     places = change.places(axis % rank) if isinstance(axis, int) and -rank <= axis < rank else []
     return places[0] if len(places) == 1 else None
 
 
 def _blocks(change: LayoutChange, axis: int, rank: int) -> tuple[int, int] | None:
-    """Return where an axis is now, or the blocks of it, and how much a block holds; None where it is split twice."""
+    """Return the current index of an axis or of its blocks, and the block size; None if it is split twice."""
     places, layout = change.places(axis % rank) if -rank <= axis < rank else [], parse_layout(change.new)
     if layout is None or not 1 <= len(places) <= 2 or layout.parts[places[0]][1]:
         return None
@@ -168,13 +168,13 @@ def _blocks(change: LayoutChange, axis: int, rank: int) -> tuple[int, int] | Non
 
 
 def batch_first(call: OpCall, layouts: Arguments) -> Result | None:
-    """Normalization over all axes but the first and the one that is named."""
+    """Normalization over all axes except the first and the one that is named."""
     change = layouts.change_of(call.args[0])
     return along()(call, layouts) if change is not None and change.places(0) == [0] else None
 
 
 def behind_axis(call: OpCall, layouts: Arguments) -> Result | None:
-    """Normalization over the axes that stand behind the one that is named: they may move among themselves."""
+    """Normalization over the axes after the one that is named: they may be permuted among themselves."""
     change = layouts.change_of(call.args[0])
     if change is None:
         return None
@@ -196,7 +196,7 @@ def normalize(call: OpCall, layouts: Arguments) -> Result | None:
 
 
 def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
-    """Reductions take away the places of the axes they name; `variance` takes its mean in the layout of its data."""
+    """Reductions remove the axes they name; `variance` takes its mean in the layout of its data."""
     change, attrs = layouts.change_of(call.args[0]), call.attrs
     rank = _rank(call.args[0])
     axes = attrs.axis
@@ -207,7 +207,7 @@ def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
     picks = call.op.name in ("argmax", "argmin")
     order = [p for a in sorted(gone) for p in change.places(a)] if change is not None else []
     if change is None or (picks and (len(order) != len(gone) or order != sorted(order))):
-        return None  # places are counted in the order of the axes
+        return None  # the results are indices, which depend on the order of the axes
     letters = {change.old[a] for a in gone}
     named = set(range(rank)) - gone if attrs.exclude else gone
     places = sorted(p for a in named for p in change.places(a))
@@ -221,7 +221,7 @@ def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
 
 
 def _around(mean: Expr, shape: Sequence[Any], data: LayoutChange, layouts: Arguments) -> Expr | None:
-    """Return the mean of data as it goes with the data in its layout: as it is where it was computed of that."""
+    """Return the mean in the layout of the data: the current one if it was computed from the current data."""
     own = layouts.change_of(mean)
     if own is not None and own.old == data.old and _rank(mean) == len(shape):
         letters = {letter for letter, size in zip(data.old, _shape(mean), strict=True) if size == 1}
@@ -245,7 +245,7 @@ def _without(change: LayoutChange, letters: set[str]) -> LayoutChange:
 
 
 def squeeze_axes(call: OpCall, layouts: Arguments) -> Result | None:
-    """The axes taken away are those of the same letters."""
+    """Squeezing removes the axes with the same letters."""
     change, ty = layouts.change_of(call.args[0]), call.args[0].checked_type
     if change is None or not change.whole or not isinstance(ty, TensorType):
         return None
@@ -257,7 +257,7 @@ def squeeze_axes(call: OpCall, layouts: Arguments) -> Result | None:
 
 
 def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
-    """The result is as it was written, in one step from the data as it is now."""
+    """Return the result in its original layout, in one step from the current data."""
     change, axes = layouts.change_of(call.args[0]), call.attrs.axes
     if change is None or not change.whole:
         return None
@@ -270,7 +270,7 @@ def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
 
 
 def laid_out(call: OpCall, layouts: Arguments) -> Result | None:
-    """The result of `layout_transform`, too, is made in one step from the data as it is now."""
+    """Return the result of `layout_transform` in one step from the current data."""
     change, attrs = layouts.change_of(call.args[0]), call.attrs
     named = change.with_letters(attrs.src_layout) if change is not None else None
     if named is None:
@@ -281,7 +281,7 @@ def laid_out(call: OpCall, layouts: Arguments) -> Result | None:
 
 
 def join(call: OpCall, layouts: Arguments) -> Result | None:
-    """All parts are brought into the layout of the first one that is in another."""
+    """Convert all fields to the layout of the first one that has changed."""
     whole = call.args[0]
     if not isinstance(whole, Tuple) or not whole.fields:
         return None
@@ -296,7 +296,7 @@ def join(call: OpCall, layouts: Arguments) -> Result | None:
 
 
 def split(call: OpCall, layouts: Arguments) -> Result | None:
-    """All parts are laid out as the data. An axis in blocks is cut only between blocks."""
+    """All results have the layout of the data. An axis in blocks is cut only between blocks."""
     change, ty, attrs = layouts.change_of(call.args[0]), call.checked_type, call.attrs
     rank = _rank(call.args[0])
     place = None if change is None else _blocks(change, attrs.axis, rank)
@@ -314,7 +314,7 @@ def split(call: OpCall, layouts: Arguments) -> Result | None:
 
 # ---------------------------------------------------------------- operators with a value for each axis
 def permute(name: str) -> Rule:
-    """A rule for operators with a list of one entry for each axis, the attribute `name`."""
+    """Return a rule for operators whose attribute `name` is a list with one entry for each axis."""
 
     def rule(call: OpCall, layouts: Arguments) -> Result | None:
         change = layouts.change_of(call.args[0])
@@ -332,7 +332,7 @@ def permute(name: str) -> Rule:
 
 
 def slice_axes(call: OpCall, layouts: Arguments) -> Result | None:
-    """The axes that are cut are named where they are now, if they were; an axis in blocks is cut between blocks."""
+    """Sliced axes are named by their current index, if they are named; an axis in blocks is cut between blocks."""
     change, ty = layouts.change_of(call.args[0]), call.args[0].checked_type
     attrs: Any = call.attrs
     if change is None or len(call.args) != 1 or not isinstance(ty, TensorType) or ty.dynamic:
@@ -354,12 +354,12 @@ def slice_axes(call: OpCall, layouts: Arguments) -> Result | None:
 
 
 def _bounds(attrs: Attrs, dim: Any) -> list[tuple[Any, int]]:
-    """Return begin, end and strides, each with what it is where it is left out."""
+    """Return begin, end and strides, each with its default."""
     return [(attrs.begin, 0), (attrs.end, -1 if attrs.slice_mode == "size" else dim), (attrs.strides, 1)]
 
 
 def sliced_like(call: OpCall, layouts: Arguments) -> Result | None:
-    """Two tensors that have moved alike; the axes are named where they are now."""
+    """Two tensors with the same change of layout; the axes are named by their current index."""
     data, like = (layouts.change_of(a) for a in call.args)
     if data is None or data != like or not data.whole:
         return None
@@ -372,10 +372,10 @@ def sliced_like(call: OpCall, layouts: Arguments) -> Result | None:
 # ---------------------------------------------------------------- operators that name layouts
 @dataclass(frozen=True)
 class OneLayout:
-    """The rule of operators that name the layout of their data: they go on in the one that it is in, if they follow.
+    """The rule of operators with an attribute for the layout of their data: they adopt its current layout.
 
-    `split` tells that axes may be split there, `ends` that channels must stand next to the batch or last, and `still`
-    names axes that must stand where they stood.
+    `split` allows split axes, `ends` requires the channels next to the batch or last, and `still` names axes that must
+    not move.
     """
 
     split: bool = False
@@ -384,7 +384,7 @@ class OneLayout:
     follows: bool = True
 
     def __call__(self, call: OpCall, layouts: Arguments) -> Result | None:
-        """Return the call in the layout that its data is in, None where it has none for it."""
+        """Return the call in the current layout of its data, or None if the operator does not support it."""
         attrs: Any = call.attrs
         change = layouts.change_of(call.args[0])
         named = change.with_letters(attrs.layout) if change is not None else None
@@ -399,22 +399,22 @@ class OneLayout:
 
 @dataclass(frozen=True)
 class TwoLayouts:
-    """The rule of convolutions, which name layouts of data and weight: both are brought into those that they name.
+    """The rule of convolutions, whose attributes name layouts of data and weight: both are converted to those.
 
-    `weights` gives the layout of the weight that usually goes with one of the data; `images` is the number of
-    arguments in the layout of the data, which stand before the weight.
+    `weights` maps a layout of the data to the usual layout of the weight; `images` is the number of arguments in the
+    layout of the data, which precede the weight.
     """
 
     weights: Mapping[str, str]
     images: int = 1
 
     def __call__(self, call: OpCall, layouts: Arguments) -> Result | None:
-        """Return the call on its arguments in the layouts that it names."""
+        """Return the call with its arguments converted to the layouts that its attributes name."""
         return in_layouts(call, layouts, call.attrs)
 
 
 def in_layout(call: OpCall, layouts: Arguments, layout: str, names_result: bool = False) -> Result | None:
-    """Return a call of an operator that names one layout in another, with its data brought there."""
+    """Return a call of an operator with one layout attribute in another layout, with its data converted."""
     attrs: Any = call.attrs
     data = layouts.in_layout(call.args[0], LayoutChange(attrs.layout, layout))
     if data is None or getattr(attrs, "out_layout", "") not in ("", attrs.layout):
@@ -425,15 +425,15 @@ def in_layout(call: OpCall, layouts: Arguments, layout: str, names_result: bool 
 
 
 def in_layouts(call: OpCall, layouts: Arguments, new: Any) -> Result | None:
-    """Return a convolution with attributes that name other layouts, with its data and weight brought there."""
+    """Return a convolution with other layout attributes, with its data and weight converted."""
     return in_place(call, layouts, call, new, dict(enumerate(call.args)))
 
 
 def in_place(call: OpCall, changes: Arguments, new_call: OpCall, new: Any, origins: dict[int, Expr]) -> Result | None:
-    """Return the call `new_call` with the attributes `new`, in the place of one that names layouts, too.
+    """Return `new_call` with the attributes `new`, as replacement of a call that names layouts, too.
 
-    `origins` gives those of its arguments, by number, that are arguments of `call`: they are brought into the layouts
-    that are named. The others stand as they are. None where a tensor cannot be brought there, or `new_call` names none.
+    `origins` maps indices of its arguments to arguments of `call`: these are converted to the layouts that the
+    attributes name. The others stay as they are. None if a tensor cannot be converted, or `new_call` has no layouts.
     """
     layouts = _named_layouts(call, new)
     if layouts is None:
@@ -452,7 +452,7 @@ def in_place(call: OpCall, changes: Arguments, new_call: OpCall, new: Any, origi
 
 
 def _named_layouts(call: OpCall, new: Any) -> tuple[list[LayoutChange], LayoutChange] | None:
-    """Return how the arguments that come first, and the result, are laid out in `call` and with attributes `new`."""
+    """Return the layouts of the leading arguments and of the result, in `call` and with the attributes `new`."""
     old: Any = call.attrs
     if hasattr(old, "kernel_layout") and hasattr(new, "kernel_layout"):
         data = LayoutChange(old.data_layout, new.data_layout)

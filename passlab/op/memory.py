@@ -1,7 +1,7 @@
-"""The dialect of a program whose memory has been planned: storage, tensors in it, kernels called on them.
+"""The dialect of programs with planned memory: storage, tensors in storage, and calls of kernels on them.
 
-`memory.*` makes and frees memory, `vm.*` is what the virtual machine does with it, `call_lowered` calls a compiled
-function. The operators that only the virtual machine can carry out have no kernel.
+`memory.*` allocates and frees memory, `vm.*` are operations of the virtual machine, and `call_lowered` calls a compiled
+function. Operators that only the virtual machine executes have no kernel.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from passlab.op.shape import SHAPE_OF, shape_of_array, shape_of_type
 NOTHING = TupleType(())
 
 
-# The type of a piece of memory: the external type `Storage`.
+# The type of a block of memory: the external type `Storage`.
 STORAGE: Type = TypeCall(GlobalTypeVar("Storage"), ())
 
 
@@ -40,7 +40,7 @@ def _only_in_the_machine(attrs: Attrs, *values: Any, out: Array | None = None) -
 
 
 def _scalar_integer(types: Sequence[Type], index: int, name: str) -> bool:
-    """Check that input `index` is an integer without dimensions; whether it is known."""
+    """Check that input `index` is an integer scalar; return whether it is known."""
     ty = tensor(types, index, name)
     if ty is not None and (ty.shape or "int" not in ty.dtype):
         refuse(f"{name} must be an integer scalar", index, found=ty)
@@ -64,8 +64,8 @@ alloc_storage = operator(
     ("size", "shape", "alignment"),
     attrs=attrs(
         "AllocStorageAttrs",
-        dtype("dtype", "float32", doc="the dtype of the elements to be held"),
-        anything("virtual_device", doc="the device to hold them", optional=True),
+        dtype("dtype", "float32", doc="the dtype of the elements"),
+        anything("virtual_device", doc="the device of the memory", optional=True),
     ),
     relation=_alloc_storage_type,
     pattern=OpPattern.OPAQUE,
@@ -84,7 +84,7 @@ def _alloc_tensor_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     if isinstance(types[0], IncompleteType):
         return None
     if types[0] is not STORAGE:
-        refuse("storage must be a piece of memory", 0, expected=STORAGE, found=types[0])
+        refuse("storage must have the type Storage", 0, expected=STORAGE, found=types[0])
     if not _scalar_integer(types, 1, "offset") or not _shape_vector(types, 2):
         return None
     if isinstance(attrs.const_shape, Constant):
@@ -102,7 +102,9 @@ def _alloc_tensor_builder(
     assert_shape: Sequence[Dim] | None = None,
     const_shape: Constant | None = None,
 ) -> Call:
-    """A tensor in `storage`, `offset` bytes from its start. A `shape` that is a constant is the shape of the type."""
+    """Allocate a tensor in `storage`, `offset` bytes from its start. A constant `shape` becomes the shape of the
+    type.
+    """
     if const_shape is None and isinstance(shape, Constant):
         const_shape = shape
     values = {"dtype": dtype, "const_shape": const_shape, "assert_shape": assert_shape}
@@ -115,7 +117,7 @@ alloc_tensor = operator(
     attrs=attrs(
         "AllocTensorAttrs",
         dtype("dtype", "float32", doc="the dtype of the tensor"),
-        expression("const_shape", doc="its shape, where that is a constant", optional=True),
+        expression("const_shape", doc="its shape, if that is a constant", optional=True),
         dims("assert_shape", doc="its shape as far as it is known", optional=True),
     ),
     relation=_alloc_tensor_type,
@@ -123,7 +125,7 @@ alloc_tensor = operator(
     builder=_alloc_tensor_builder,
     non_computational=True,
     level=10,
-    doc="A tensor in a piece of memory, `offset` bytes from its start.",
+    doc="A tensor in a block of memory, `offset` bytes from its start.",
     shapes="a storage, offset (), shape (rank) -> shape",
     source="Relay's memory dialect",
     example="memory.alloc_tensor(%storage, %offset, %shape, const_shape=None, assert_shape=[2, 3])",
@@ -132,12 +134,12 @@ alloc_tensor = operator(
 
 
 def _gone(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """A statement: the result is the empty tuple."""
+    """The type of a statement: the empty tuple."""
     return NOTHING
 
 
 def _nothing_to_free(attrs: Attrs, value: Array, out: Array | None = None) -> tuple[()]:
-    """Outside the machine there are no registers to clear."""
+    """Do nothing: outside the machine there are no registers to clear."""
     return ()
 
 
@@ -149,7 +151,7 @@ kill = operator(
     stateful=True,
     non_computational=True,
     level=10,
-    doc="The end of a value's life: its memory may be used again.",
+    doc="End the lifetime of a value: its memory may be reused.",
     shapes="any value -> ()",
     source="Relay's memory dialect",
     example="memory.kill(%x)",
@@ -233,7 +235,7 @@ def _reshape_tensor_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="vm.reshape_tensor(%x, %shape, newshape=[3, 2])",
 )
 def reshape_tensor(attrs: Attrs, data: Array, shape: Array) -> Array:
-    """The same elements, in place, in the shape that a vector holds. Raises `RunError` when they do not fit."""
+    """Reinterpret a tensor in the shape that a vector holds, without a copy. Raises `RunError` if it does not fit."""
     sizes = shape.reshape(-1).tolist()
     if math.prod(sizes) != data.size or any(size < 0 for size in sizes):
         raise RunError(Diagnostic(f"{data.size} elements cannot be reshaped", found=f"the shape {sizes}"))

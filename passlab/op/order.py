@@ -1,4 +1,4 @@
-"""Operators that put the elements of a tensor in another order."""
+"""Operators that reorder the elements of a tensor."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _transpose_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     traits=Trait.MOVES,
 )
 def transpose(attrs: Attrs, data: Array) -> Array:
-    """Put the dimensions in another order."""
+    """Permute the dimensions."""
     return np.transpose(data, attrs.axes)
 
 
@@ -88,7 +88,7 @@ def _reverse_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 @operator(
     "reverse",
     ("data",),
-    attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to turn round (0 when None)")),
+    attrs=attrs("ReverseAttrs", integer("axis", None, doc="the dimension to reverse (0 if None)")),
     relation=_reverse_type,
     pattern=OpPattern.INJECTIVE,
     level=3,
@@ -107,7 +107,7 @@ def _reverse_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     traits=Trait.MOVES,
 )
 def reverse(attrs: Attrs, data: Array) -> Array:
-    """Turn the elements along one dimension round."""
+    """Reverse the elements along one dimension."""
     return np.flip(data, _axis_or_zero(attrs))
 
 
@@ -138,7 +138,7 @@ def _reverse_sequence_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ("data", "seq_lengths"),
     attrs=attrs(
         "ReverseSequenceAttrs",
-        integer("seq_axis", 1, doc="the dimension to turn round"),
+        integer("seq_axis", 1, doc="the dimension to reverse"),
         integer("batch_axis", 0, doc="the dimension of batches"),
     ),
     relation=_reverse_sequence_type,
@@ -156,13 +156,13 @@ def _reverse_sequence_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="reverse_sequence(%x, %lengths)",
 )
 def reverse_sequence(attrs: Attrs, data: Array, seq_lengths: Array) -> Array:
-    """Turn the first `seq_lengths[b]` elements of each batch b round along one dimension; longer lengths mean all."""
+    """Reverse the first `seq_lengths[b]` elements of each batch b along one dimension; longer lengths mean all."""
     extent = data.shape[attrs.seq_axis]
     lengths = np.minimum(seq_lengths, extent).astype(np.int64)[:, None]
     steps = np.arange(extent)[None, :]
     source = np.where(steps < lengths, lengths - 1 - steps, steps)  # (batches, extent)
     sequence, batch = attrs.seq_axis % data.ndim, attrs.batch_axis % data.ndim
-    if sequence == batch:  # each element is a sequence of its own: the diagonal
+    if sequence == batch:  # each element is a separate sequence: the diagonal
         return np.take(data, np.diagonal(source), axis=sequence)
     index = source if batch < sequence else source.T
     shape = [extent if at == sequence else data.shape[batch] if at == batch else 1 for at in range(data.ndim)]
@@ -195,7 +195,7 @@ def _permutation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     example="invert_permutation(%p)",
 )
 def invert_permutation(attrs: Attrs, data: Array) -> Array:
-    """The permutation that undoes a permutation of 0..n-1. Raises `RunError` when `data` is none."""
+    """The inverse of a permutation of 0..n-1. Raises `RunError` if `data` is not a permutation."""
     if not np.array_equal(np.sort(data), np.arange(data.size)):
         raise RunError(
             Diagnostic(

@@ -1,4 +1,4 @@
-"""Questions about each element by itself, and the negations of logic and bits."""
+"""Predicates on single elements, and logical and bitwise negation."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _logical_not_kernel(attrs: Attrs, data: Array, *, out: Array | None = None) 
 def _whole_numbers(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     data = tensor(types, 0, "data")
     if data is not None and "float" in data.dtype:
-        refuse("bits are those of integers or bools", 0, expected="an integer or bool dtype", found=data.dtype)
+        refuse("bitwise operators take integers or bools", 0, expected="an integer or bool dtype", found=data.dtype)
     return data
 
 
@@ -94,5 +94,5 @@ logical_not = elementwise(
     layout=layout_rules.elementwise,
 )
 def bitwise_not(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
-    """Each bit of each integer inverted."""
+    """The bitwise complement of each integer."""
     return as_array(np.invert(data, out=out))

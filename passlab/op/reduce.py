@@ -1,7 +1,8 @@
-"""Reductions: operators that make one element of all the elements along some dimensions.
+"""Reductions: operators that combine all elements along some dimensions.
 
-`axis` names the dimensions to reduce, None meaning all; `exclude` means all others; `keepdims` keeps them with size 1.
-The result has the dtype of the data (int32 for positions). A maximum over no elements is the lowest value of the dtype.
+`axis` lists the dimensions to reduce, None meaning all; `exclude` inverts the list; `keepdims` keeps reduced dimensions
+with size 1. The result has the dtype of the data (int32 for indices). A maximum over no elements is the lowest value of
+the dtype.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from passlab.op.fields import attrs, boolean, integers
 from passlab.op.relations import broadcast_shape, concrete, normal_axes, product, refuse, tensor
 
 _AXIS = integers("axis", None, doc="the dimensions to reduce, None for all", scalar_ok=True)
-_KEEPDIMS = boolean("keepdims", False, doc="whether reduced dimensions stay, with size 1")
-_EXCLUDE = boolean("exclude", False, doc="whether `axis` names the dimensions to keep instead")
+_KEEPDIMS = boolean("keepdims", False, doc="whether reduced dimensions are kept, with size 1")
+_EXCLUDE = boolean("exclude", False, doc="whether `axis` lists the dimensions to keep instead")
 REDUCE = attrs("ReduceAttrs", _AXIS, _KEEPDIMS, _EXCLUDE)
 ARG_REDUCE = attrs(
     "ArgReduceAttrs",
@@ -48,7 +49,7 @@ def reduced_axes(rank: int, attrs: Attrs) -> tuple[int, ...]:
 
 
 def reduced_shape(shape: Shape, attrs: Attrs) -> Shape:
-    """Return the shape that a reduction leaves."""
+    """Return the shape of the result of a reduction."""
     axes = reduced_axes(len(shape), attrs)
     if attrs.keepdims:
         return tuple([1 if at in axes else dim for at, dim in enumerate(shape)])
@@ -67,7 +68,7 @@ def _arg_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
 
 # ---------------------------------------------------------------- kernels
 def _lowest(dtype: np.dtype[Any]) -> Any:
-    """The value that no element of the dtype is below."""
+    """The lowest value of the dtype."""
     if is_float(dtype):
         return dtype.type(-math.inf)
     return dtype.type(False) if dtype.kind == "b" else np.iinfo(dtype).min
@@ -98,7 +99,7 @@ def _min(data: Array, **where: Any) -> Any:
 def _mean(data: Array, **where: Any) -> Any:
     count = math.prod(data.shape[at] for at in where["axis"])
     if is_float(data.dtype):
-        if count == 0:  # NumPy's mean says NaN too, with a warning that no error state silences
+        if count == 0:  # NumPy's mean also returns NaN, but with a warning that no error state silences
             return np.add.reduce(data, dtype=data.dtype, **where) * data.dtype.type(np.nan)
         return np.mean(data, **where) if data.dtype.kind == "f" else np.mean(data.astype(np.float32), **where)
     if count == 0:
@@ -126,7 +127,7 @@ def _kernel(function: Callable[..., Array]) -> Callable[..., Any]:
 
 # ---------------------------------------------------------------- gradients
 def _spread(value: Expr, orig: OpCall) -> Expr:
-    """Return a reduced value as large as the data again: reduced dimensions put back, then broadcast."""
+    """Return a reduced value broadcast to the shape of the data."""
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
     assert isinstance(ty, TensorType)
@@ -141,7 +142,7 @@ def _sum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _count(orig: OpCall) -> int:
-    """The number of elements that make one element of the result. Raises `RelationError` when it is not known."""
+    """The number of elements combined into each result. Raises `RelationError` if it is unknown."""
     ty = orig.args[0].checked_type
     assert isinstance(ty, TensorType)
     count = product(ty.shape[at] for at in reduced_axes(len(ty.shape), orig.attrs))
@@ -155,7 +156,7 @@ def _mean_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _extremum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient is shared among the elements that are the extremum."""
+    """The elements equal to the extremum share the gradient."""
     data = orig.args[0]
     hit = call("cast_like", call("equal", data, _spread(orig, orig)), data)
     attrs = orig.attrs
@@ -174,7 +175,7 @@ def _no_slope(orig: OpCall, grad: Expr) -> list[Expr]:
 
 # ---------------------------------------------------------------- declarations
 _SHAPES = "(..., n, ...) -> (..., ...), or (..., 1, ...) with keepdims"
-_HAS_NONE = ("sum", "prod", "all", "any")  # reductions of no elements that have a value
+_HAS_NONE = ("sum", "prod", "all", "any")  # reductions with a value for no elements
 
 
 def _edges(name: str) -> tuple[str, ...]:
@@ -212,19 +213,19 @@ sum_ = _reduction("sum", _sum, "The sums of elements; integers wrap.", precision
 mean = _reduction(
     "mean",
     _mean,
-    "The means of elements; of integers, cut to an integer.",
+    "The means of elements; those of integers are truncated.",
     precision=Precision.NEVER,
     gradient=_mean_grad,
 )
 prod = _reduction("prod", _prod, "The products of elements; integers wrap.", gradient=_prod_grad)
 max_ = _reduction(
-    "max", _max, "The largest elements; NaN when one is NaN.", gradient=_extremum_grad, precision=Precision.FOLLOW
+    "max", _max, "The largest elements; NaN if one is NaN.", gradient=_extremum_grad, precision=Precision.FOLLOW
 )
 min_ = _reduction(
-    "min", _min, "The smallest elements; NaN when one is NaN.", gradient=_extremum_grad, precision=Precision.FOLLOW
+    "min", _min, "The smallest elements; NaN if one is NaN.", gradient=_extremum_grad, precision=Precision.FOLLOW
 )
 all_ = _reduction("all", _all, "Whether all elements are true, in their dtype.", gradient=_no_slope)
-any_ = _reduction("any", _any, "Whether some element is true, in their dtype.", gradient=_no_slope)
+any_ = _reduction("any", _any, "Whether any element is true, in their dtype.", gradient=_no_slope)
 
 
 def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
@@ -235,7 +236,7 @@ def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:
             *(data.shape[at] for at in kept), -1 if data.size else math.prod(data.shape[at] for at in axes)
         )
         if rows.shape[-1] == 0 and rows[..., :0].shape[:-1] != (0,):
-            raise RunError(Diagnostic("the position of an extremum among no elements has no value"))
+            raise RunError(Diagnostic("the index of an extremum of no elements is undefined"))
         indices = (
             rows.shape[-1] - 1 - find(rows[..., ::-1], axis=-1) if attrs.select_last_index else find(rows, axis=-1)
         )
@@ -266,10 +267,10 @@ def _position(name: str, find: Callable[..., Any], doc: str) -> Op:
 
 
 argmax = _position(
-    "argmax", np.argmax, "The positions of the largest elements, counted along the reduced dimensions together."
+    "argmax", np.argmax, "The indices of the largest elements, counted along all reduced dimensions together."
 )
 argmin = _position(
-    "argmin", np.argmin, "The positions of the smallest elements, counted along the reduced dimensions together."
+    "argmin", np.argmin, "The indices of the smallest elements, counted along all reduced dimensions together."
 )
 
 
@@ -297,7 +298,7 @@ def _variance_builder(
     unbiased: bool = False,
     with_mean: Any = None,
 ) -> Call:
-    """The variances of elements around `with_mean`, or around their means."""
+    """Return the variances of elements around `with_mean`, or around their means."""
     center = with_mean if with_mean is not None else call("mean", data, axis=axis, keepdims=True, exclude=exclude)
     return call("variance", data, center, axis=axis, keepdims=keepdims, exclude=exclude, unbiased=unbiased)
 
@@ -338,12 +339,12 @@ def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="variance(%x, %m, axis=[1])",
 )
 def variance(attrs: Attrs, data: Array, mean: Array) -> Array:
-    """The mean square distances of elements from `mean`, which broadcasts against `data`."""
+    """The mean squared distances of elements from `mean`, which broadcasts against `data`."""
     axes = reduced_axes(data.ndim, attrs)
     dtype = data.dtype
-    if dtype.kind == "b":  # the square of what sets two truths apart is that it does
+    if dtype.kind == "b":  # for bools, the square of a difference is the difference itself
         data, mean = data.astype(np.int64), mean.astype(np.int64)
-    elif is_float(dtype) and dtype.itemsize < 4:  # neither the sum of squares nor the count need fit the dtype
+    elif is_float(dtype) and dtype.itemsize < 4:  # neither the sum of squares nor the count may fit the dtype
         data, mean = data.astype(np.float32), mean.astype(np.float32)
     off = data - mean
     count = _divisor(math.prod(data.shape[at] for at in axes), attrs)

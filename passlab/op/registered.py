@@ -1,4 +1,4 @@
-"""Operators that a user declares in Relay's way: registered by name, then described step by step.
+"""Operators that users declare in Relay's way: registered by name, then described step by step.
 
     relay.op.op.register("my_log", "The natural logarithm.")
     op = relay.op.get("my_log")
@@ -7,8 +7,8 @@
     op.add_type_rel("my_log", lambda types, attrs: types[0])
     op.add_kernel(lambda attrs, data: np.log(data))
 
-Such an operator is opaque and has no attributes' record: calls of it carry a `DictAttrs` or none. In one block the same
-is said by `relay.op.operator`, the way all operators of passlab are declared.
+Such an operator is opaque and has no attribute record: its calls have a `DictAttrs` or none. `relay.op.operator`
+declares the same in one block, as passlab declares its operators.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ RELATIONS: dict[str, Relation] = {"Identity": identity, "Broadcast": broadcast, 
 
 
 def register(op_name: str, describe: str = "") -> Op:
-    """Enter a new operator without inputs or type relation into the table, and return it.
+    """Register a new operator without inputs or type relation, and return it.
 
-    Registered again, an operator of the user's is replaced by an empty one, so that a notebook cell may run twice.
-    Raises `OpNotFoundError` for the name of an operator that passlab declares.
+    Registering a user's operator again replaces it by an empty one, so that a notebook cell may run twice. Raises
+    `OpNotFoundError` for the name of an operator that passlab declares.
     """
     op = find_op(op_name)
     if op is not None and not op.spec.registered:
@@ -41,7 +41,7 @@ def register(op_name: str, describe: str = "") -> Op:
 
 
 def named_relation(name: str, function: Callable[..., Type | None] | None) -> Relation:
-    """Return the relation that a user's function defines, or without one Relay's relation of that name."""
+    """Return the relation that a user's function defines, or by default Relay's relation of that name."""
     if function is not None:
         return _relation_of(function)
     if name not in RELATIONS:
@@ -57,7 +57,7 @@ def _relation_of(function: Callable[..., Type | None]) -> Relation:
         try:
             return function(list(types), attrs)
         except AssertionError as error:
-            raise RelationError(Diagnostic(f"the type relation refuses the call: {error}")) from error
+            raise RelationError(Diagnostic(f"the type relation rejects the call: {error}")) from error
 
     return relation
 
@@ -68,7 +68,7 @@ def _no_relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 
 
 def kernel_with_out(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the kernel of a user, which makes its own arrays, as one that can write its result into `out`."""
+    """Wrap a user's kernel, which allocates its results, so that it can write them into `out`."""
     return with_out(kernel)
 
 

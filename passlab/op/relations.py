@@ -1,6 +1,6 @@
-"""Type relations that many operators share. A relation gives the result type from the input types.
+"""Type relations that many operators share. A relation computes the result type from the input types.
 
-`types[i]` is an `IncompleteType` while an input is unknown; a relation then answers None ("not yet"), or refines the
+`types[i]` is an `IncompleteType` while an input is unknown; a relation then returns None ("not yet"), or refines the
 input through `reporter.assign`. Illegal uses raise `RelationError`, which inference turns into a located diagnostic.
 """
 
@@ -18,13 +18,13 @@ from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleT
 def refuse(
     message: str, argument: int | None = None, *, expected: object = None, found: object = None, hint: str | None = None
 ) -> NoReturn:
-    """Raise the `RelationError` that says why an operator cannot be used so; `argument` numbers the input at fault."""
+    """Raise the `RelationError` that explains an illegal use; `argument` is the index of the wrong input."""
     sides = [None if side is None else str(side) for side in (expected, found)]
     raise RelationError(Diagnostic(message, expected=sides[0], found=sides[1], hint=hint), argument)
 
 
 def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | None:
-    """Return input `index` as a tensor type, None when unknown. Raises `RelationError` when it is something else."""
+    """Return input `index` as a tensor type, None while unknown. Raises `RelationError` if it has another type."""
     ty = types[index]
     if type(ty) is TensorType:
         return ty
@@ -37,7 +37,7 @@ def tensor(types: Sequence[Type], index: int, name: str = "") -> TensorType | No
 def tensor_fields(types: Sequence[Type], index: int, name: str = "data") -> list[TensorType] | None:
     """Return input `index`, a tuple of tensors, as a list; None while any field is unknown.
 
-    Raises `RelationError` when the input is not a tuple or a field is not a tensor.
+    Raises `RelationError` if the input is not a tuple or a field is not a tensor.
     """
     ty = types[index]
     if isinstance(ty, IncompleteType):
@@ -55,7 +55,7 @@ def tensor_fields(types: Sequence[Type], index: int, name: str = "data") -> list
 
 
 def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """Return `axis` counted from 0. Raises `RelationError` when it is outside [-rank, rank)."""
+    """Return `axis` counted from 0. Raises `RelationError` if it is outside [-rank, rank)."""
     if not -rank <= axis < rank:
         refuse(
             f"{what} {axis} is outside the rank {rank}",
@@ -66,7 +66,7 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
 
 
 def normal_axes(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int, ...]:
-    """Return `axes` counted from 0, in their order. Raises `RelationError` for one outside the rank or given twice."""
+    """Return `axes` counted from 0, in their order. Raises `RelationError` for one outside the rank or repeated."""
     result = tuple([normal_axis(axis, rank, what) for axis in axes])
     if len(set(result)) != len(result):
         refuse(f"{what} names a dimension twice", 0, found=list(axes))
@@ -74,12 +74,12 @@ def normal_axes(axes: Iterable[int], rank: int, what: str = "axis") -> tuple[int
 
 
 def concrete(shape: Shape) -> tuple[int, ...]:
-    """Return a shape that was found at run time, where every dimension is a number, as such."""
+    """Return a shape computed at run time, where every dimension is a number."""
     return cast("tuple[int, ...]", shape)
 
 
 def product(dims: Iterable[Dim]) -> Dim:
-    """Return the product of dimensions, `?` as soon as one is not known (unless another is 0)."""
+    """Return the product of dimensions, `?` if one is unknown (unless another is 0)."""
     result: Any = 1
     for dim in sorted(dims, key=lambda d: type(d) is not int):
         result = 0 if result == 0 else dim * result
@@ -93,7 +93,7 @@ def times(dim: Dim, factor: int) -> Dim:
 
 
 def plus(dim: Dim, more: int) -> Dim:
-    """Return a dimension that is larger by a number, or smaller."""
+    """Return a dimension plus a number, which may be negative."""
     return total([dim, more])
 
 
@@ -104,7 +104,7 @@ def divide_counts(dim: Dim, parts: int) -> Dim:
 
 
 def total(dims: Iterable[Dim]) -> Dim:
-    """Return the sum of dimensions, `?` as soon as one is not known."""
+    """Return the sum of dimensions, `?` if one is unknown."""
     result: Any = 0
     for dim in dims:
         result = dim + result
@@ -112,7 +112,7 @@ def total(dims: Iterable[Dim]) -> Dim:
 
 
 def join_dim(a: Dim, b: Dim) -> Dim | None:
-    """Return the one dimension that `a` and `b` both are, None when they differ: a known size wins over `?`."""
+    """Return the dimension that `a` and `b` have in common, None if they differ: a known size wins over `?`."""
     if a is b or a == b or b is ANY or is_computed(b):
         return a
     return b if a is ANY or is_computed(a) else None
@@ -131,7 +131,7 @@ def same_dtype(a: TensorType, b: TensorType, index: int = 1) -> None:
 
 
 def broadcast_dim(a: Dim, b: Dim) -> Dim | None:
-    """Return the broadcast of two dimensions, None when they cannot be: 1 gives way, a known size wins over `?`."""
+    """Return the broadcast of two dimensions, None if they do not: 1 gives way, a known size wins over `?`."""
     if a is b or a == b:
         return a
     if a == 1:

@@ -1,4 +1,4 @@
-"""Operators that give the same elements, in the same order, another shape."""
+"""Operators that change the shape of a tensor, but not the order of its elements."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class _Reshaping:
         self.allowzero = allowzero
         self.out: list[Dim] = []
         self.used = 0  # dimensions of the old shape that codes have consumed
-        self.unknown: int | None = None  # where -1 stands in `out`
-        self.rest: list[Dim] = []  # old dimensions that `unknown` and the plain sizes must hold together
+        self.unknown: int | None = None  # the index of -1 in `out`
+        self.rest: list[Dim] = []  # the old dimensions whose elements `unknown` and the plain sizes contain
         self.sizes: list[Dim] = []  # those plain sizes
 
     def take(self, code: int) -> Dim:
@@ -57,7 +57,7 @@ class _Reshaping:
         self.out.append(ANY)
 
     def plain(self, dim: Dim) -> None:
-        """A size as it stands, or -1."""
+        """Append a size, or -1."""
         if self.used < len(self.shape):
             self.rest.append(self.take(0))
         if dim == -1:
@@ -67,7 +67,7 @@ class _Reshaping:
             self.sizes.append(dim)
 
     def split(self, position: int) -> None:
-        """Code -4: one old dimension is split into the next two of newshape; one may be -1."""
+        """Handle the code -4: one old dimension is split into the next two of newshape; one may be -1."""
         if position + 2 >= len(self.newshape):
             refuse("the code -4 of newshape needs two dimensions after it", 0, found=list(self.newshape))
         old, first, second = self.take(-4), self.newshape[position + 1], self.newshape[position + 2]
@@ -104,7 +104,7 @@ class _Reshaping:
         return tuple(self.out)
 
     def infer(self) -> None:
-        """Fill in the dimension of -1, from what codes have not consumed."""
+        """Infer the dimension of -1 from the dimensions that no code has consumed."""
         if self.unknown is None:
             return
         left = product([*self.rest, *self.shape[self.used :]])
@@ -130,9 +130,9 @@ def _quotient(whole: Dim, part: Dim) -> Dim:
 
 
 def infer_newshape(shape: Shape, newshape: Sequence[Dim], allowzero: bool = False, *, reverse: bool = False) -> Shape:
-    """Return the shape that `newshape`, with its codes, gives data of `shape`; `reverse` reads both from the right.
+    """Return the shape of data of `shape` reshaped by the codes `newshape`; `reverse` reads both from the right.
 
-    Raises `RelationError` when the codes do not fit or the number of elements would change.
+    Raises `RelationError` if the codes do not fit or the number of elements would change.
     """
     if reverse:
         shape, newshape = shape[::-1], newshape[::-1]
@@ -154,7 +154,7 @@ def _reshape_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
 
 
 def reshape_back(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient of an operator that keeps the elements in order: the gradient in the shape of the input."""
+    """The gradient, reshaped to the shape of the input."""
     return [call("reshape_like", grad, orig.args[0])]
 
 
@@ -263,7 +263,7 @@ def _reshape_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
         "ReshapeLikeAttrs",
         integer("lhs_begin", 0, doc="first dimension of `data` to replace"),
         integer("lhs_end", None, doc="dimension of `data` to stop before"),
-        integer("rhs_begin", 0, doc="first dimension of `shape_like` to put there"),
+        integer("rhs_begin", 0, doc="first dimension of `shape_like` to insert"),
         integer("rhs_end", None, doc="dimension of `shape_like` to stop before"),
     ),
     relation=_reshape_like_type,
@@ -292,7 +292,7 @@ def _expand_dims_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     return None if data is None else TensorType(_expand(data.shape, attrs), data.dtype)
 
 
-MOST_DIMENSIONS = 64  # what NumPy's arrays may have
+MOST_DIMENSIONS = 64  # NumPy's limit
 
 
 def _expand(shape: Shape, attrs: Attrs) -> Shape:
@@ -312,7 +312,7 @@ def _expand(shape: Shape, attrs: Attrs) -> Shape:
     ("data",),
     attrs=attrs(
         "ExpandDimsAttrs",
-        integer("axis", doc="where the new dimensions go; negative counts from the end of the result's place"),
+        integer("axis", doc="index of the new dimensions; negative counts from the end of the result"),
         integer("num_newaxis", 1, doc="how many"),
     ),
     relation=_expand_dims_type,
@@ -334,12 +334,12 @@ def _expand(shape: Shape, attrs: Attrs) -> Shape:
     traits=Trait.RESHAPES | Trait.MOVES,
 )
 def expand_dims(attrs: Attrs, data: Array) -> Array:
-    """Put dimensions of size 1 in at one place."""
+    """Insert dimensions of size 1."""
     return data.reshape(concrete(_expand(data.shape, attrs)))
 
 
 def squeeze_axes(shape: Shape, axis: Sequence[int] | None) -> Shape:
-    """Return `shape` without the dimensions of size 1 that `axis` names, or without any. Raises `RelationError`."""
+    """Return `shape` without the dimensions of size 1 in `axis`, by default all. Raises `RelationError`."""
     if axis is None:
         if any(type(dim) is not int for dim in shape):
             refuse("which dimensions are 1 is not known", 0, found=list(shape), hint="name them in `axis`")

@@ -21,9 +21,9 @@ from passlab.op.relations import normal_axis, product, tensor
 
 SCAN = attrs(
     "ScanopAttrs",
-    integer("axis", None, doc="the dimension to run along, None for all elements in order"),
-    dtype("dtype", "", doc="the dtype of the result, that of the data when left out"),
-    boolean("exclusive", False, doc="whether each element is left out of its own result"),
+    integer("axis", None, doc="the dimension to scan, None for all elements in order"),
+    dtype("dtype", "", doc="the dtype of the result, by default that of the data"),
+    boolean("exclusive", False, doc="whether each result excludes its own element"),
 )
 
 
@@ -37,7 +37,7 @@ def _scan_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return TensorType(data.shape, attrs.dtype or data.dtype)
 
 
-_LONG_ROW = 64  # elements: adding so many at a time is faster than one running sum after the other
+_LONG_ROW = 64  # elements: from this length on, adding whole rows is faster than separate running sums
 
 
 def _accumulate(ufunc: np.ufunc, data: Array, axis: int) -> Array:
@@ -52,7 +52,7 @@ def _accumulate(ufunc: np.ufunc, data: Array, axis: int) -> Array:
 
 
 def _running(ufunc: np.ufunc, start: int, attrs: Attrs, data: Array) -> Array:
-    """The kernel of a scan; an exclusive one starts with `start` and leaves the last element out."""
+    """The kernel of a scan; an exclusive one starts with `start` and omits the last element."""
     rows = data.reshape(-1) if attrs.axis is None else data
     axis = attrs.axis if attrs.axis is not None else 0
     rows = rows.astype(array_dtype(attrs.dtype) if attrs.dtype else data.dtype, copy=False)
@@ -91,7 +91,7 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
 
 
 def _cumsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Each element counts in all sums after it: a running sum from the other end."""
+    """Each element contributes to all sums after it: a running sum from the other end."""
     data, attrs = orig.args[0], orig.attrs
     assert attrs is not None
     axis = attrs["axis"] if attrs["axis"] is not None else 0
@@ -102,7 +102,7 @@ def _cumsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _cumprod_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Each element is a factor of all products after it; as for `prod`, none may be zero."""
+    """Each element is a factor of all later products; as for `prod`, none may be zero."""
     data, attrs = orig.args[0], orig.attrs
     assert attrs is not None
     axis = attrs["axis"] if attrs["axis"] is not None else 0

@@ -1,4 +1,4 @@
-"""Operators that write elements at indices. The data itself is not changed: the result is a changed copy."""
+"""Operators that write elements at indices. The data itself does not change: the result is a modified copy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
 
 
 def combine(target: Array, places: tuple[Array, ...], updates: Array, how: str) -> None:
-    """Write `updates` into `target` at index arrays, one after the other: replacing, or combined with what is there."""
+    """Write `updates` into `target` at index arrays, one after the other: replacing, or combined with the old value."""
     if how == "update":
         target[places] = updates
     elif how == "mean":
@@ -33,7 +33,7 @@ def combine(target: Array, places: tuple[Array, ...], updates: Array, how: str) 
 
 
 def _running_mean(target: Array, places: tuple[Array, ...], updates: Array) -> None:
-    """Each update is averaged with what stands there, so that the order counts."""
+    """Average each update with the current value, so that the order matters."""
     spots = [place.reshape(-1) for place in np.broadcast_arrays(*places)]
     values = updates.reshape(len(spots[0]), *target.shape[len(places) :])
     two = target.dtype.type(2)
@@ -58,7 +58,7 @@ def _scatter_elements_type(types: Sequence[Type], attrs: Attrs, reporter: Report
 
 
 def _covers(a: Shape, b: Shape) -> bool:
-    """Whether every place of a tensor of shape `b` is one of a tensor of shape `a`, as far as is known."""
+    """Whether a tensor of shape `a` covers all indices of a tensor of shape `b`, as far as is known."""
     return len(a) == len(b) and all(
         type(x) is not int or type(y) is not int or x >= y for x, y in zip(a, b, strict=True)
     )
@@ -79,7 +79,7 @@ def _scatter_elements_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     attrs=attrs(
         "ScatterElementsAttrs",
         integer("axis", 0, doc="the dimension that indices index"),
-        text("reduction", "update", doc="how an update meets what is there", choices=REDUCTIONS),
+        text("reduction", "update", doc="the combination of an update with the old value", choices=REDUCTIONS),
     ),
     relation=_scatter_elements_type,
     pattern=OpPattern.OPAQUE,
@@ -100,9 +100,9 @@ def _scatter_elements_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
 )
 def scatter_elements(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
-    """Write each update where its index along `axis` says; of two in one place the last wins, or they combine.
+    """Write each update at its index along `axis`; of several at one position the last wins, or they are combined.
 
-    Updates beyond the shape of `indices` have no index and are not used. Raises `RunError` when there are too few.
+    Updates outside the shape of `indices` have no index and are ignored. Raises `RunError` if there are too few.
     """
     return _scatter_into(data, indices, updates, attrs.axis % data.ndim, attrs.reduction)
 
@@ -144,7 +144,7 @@ def _scatter_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
 )
 def scatter(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
-    """Write each update where its index along `axis` says: the name `scatter_elements` had before TVM 0.9."""
+    """Write each update at its index along `axis`: the name of `scatter_elements` before TVM 0.9."""
     return _scatter_into(data, indices, updates, attrs.axis % data.ndim, "update")
 
 
@@ -173,7 +173,12 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     ("data", "indices", "updates"),
     attrs=attrs(
         "ScatterNDAttrs",
-        text("mode", "update", doc="how an update meets what is there", choices=("update", "add", "mul", "min", "max")),
+        text(
+            "mode",
+            "update",
+            doc="the combination of an update with the old value",
+            choices=("update", "add", "mul", "min", "max"),
+        ),
     ),
     relation=_scatter_nd_type,
     pattern=OpPattern.OPAQUE,
@@ -193,13 +198,13 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     precision=Precision.FOLLOW,
 )
 def scatter_nd(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
-    """Write elements or slices at indices of several dimensions: `indices[:, ...]` is one index into `data`."""
+    """Write elements or slices at multi-dimensional indices: `indices[:, ...]` is one index into `data`."""
     result = data.copy()
     places = tuple(checked_indices(part, data.shape[at], "scatter_nd") for at, part in enumerate(indices))
     if places:
         combine(result, places, updates, attrs.mode)
         return result
-    for update in updates.reshape(-1, *data.shape):  # an index of no parts names the whole of data
+    for update in updates.reshape(-1, *data.shape):  # an empty index selects all of data
         _whole(result, update, attrs.mode)
     return result
 
@@ -232,7 +237,7 @@ def _sparse_to_dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporte
 
 
 def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]) -> Array:
-    """Return the tensor that sparse indices (one row each) and values stand for."""
+    """Return the dense tensor of sparse indices (one row each) and values."""
     result = filled_array(shape, values.dtype, default.astype(values.dtype), "sparse_to_dense")
     rows = indices.reshape(-1, 1) if indices.ndim < 2 else indices
     if rows.shape[1] != len(shape):
@@ -266,7 +271,7 @@ def dense_of(indices: Array, values: Array, default: Array, shape: Sequence[int]
     example="sparse_to_dense(%i, %v3, %v, output_shape=[5])",
 )
 def sparse_to_dense(attrs: Attrs, sparse_indices: Array, sparse_values: Array, default_value: Array) -> Array:
-    """A tensor that is `default_value` everywhere but at the sparse indices."""
+    """A tensor with `default_value` everywhere except at the sparse indices."""
     return dense_of(sparse_indices, sparse_values, default_value, attrs.output_shape)
 
 
@@ -296,7 +301,7 @@ def _sequence_mask_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ("data", "valid_length"),
     attrs=attrs(
         "SequenceMaskAttrs",
-        number("mask_value", 0.0, doc="what stands beyond the end"),
+        number("mask_value", 0.0, doc="the value beyond the end"),
         integer("axis", 0, doc="the dimension of time"),
     ),
     relation=_sequence_mask_type,
@@ -339,7 +344,7 @@ def _set_diag_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
 
 
 def _right_sides(align: str) -> tuple[bool, ...]:
-    """Return whether short diagonals above the main one stand at the right, and whether those below it do."""
+    """Return whether short diagonals above the main one are aligned right, and whether those below it are."""
     sides = align.split("_")
     if len(sides) != 2 or any(side not in ("RIGHT", "LEFT") for side in sides):
         refuse("align must name two sides", expected="RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT or RIGHT_RIGHT", found=align)
@@ -353,8 +358,8 @@ def _right_sides(align: str) -> tuple[bool, ...]:
         "MatrixSetDiagAttrs",
         integer("k1", 0, doc="the lowest diagonal, negative below the main one"),
         integer("k2", 0, doc="the highest diagonal"),
-        boolean("super_diag_right_align", True, doc="whether short diagonals above the main one stand at the right"),
-        boolean("sub_diag_right_align", False, doc="whether short diagonals below the main one stand at the right"),
+        boolean("super_diag_right_align", True, doc="whether short diagonals above the main one are aligned right"),
+        boolean("sub_diag_right_align", False, doc="whether short diagonals below the main one are aligned right"),
     ),
     relation=_set_diag_type,
     pattern=OpPattern.INJECTIVE,

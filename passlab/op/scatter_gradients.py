@@ -1,4 +1,4 @@
-"""Gradients of writing at indices, for every way an update meets what is there."""
+"""Gradients of writing at indices, for every combination of an update with the old value."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Gather = Callable[[Expr], Expr]
 
 
 def _written(orig: OpCall, used: Expr, grad: Expr, how: str, scatter: Scatter, gather: Gather) -> tuple[Expr, Expr]:
-    """The gradients of the data and of the updates that are used.
+    """Return the gradients of the data and of the updates that are used.
 
-    `scatter(data, updates, how)` writes at the places of the operator, `gather(data)` reads there.
+    `scatter(data, updates, how)` writes at the positions of the operator, `gather(data)` reads there.
     """
     data = orig.args[0]
     if how == "add":
@@ -32,15 +32,15 @@ def _written(orig: OpCall, used: Expr, grad: Expr, how: str, scatter: Scatter, g
         others = scatter(call("ones_like", data), used, "mul")
         return grad * others, gather(grad * orig) / used
     if how not in ("min", "max"):
-        refuse(f'{orig.op} has no gradient where updates meet by "{how}"', hint="the mean depends on their order")
+        refuse(f'{orig.op} has no gradient if updates are combined by "{how}"', hint="the mean depends on their order")
     own = call("cast_like", call("equal", data, orig), data)
     there = call("cast_like", call("equal", used, gather(orig)), data)
     share = grad / scatter(own, there, "add")
-    return share * own, gather(share) * there  # those that are the extremum share it
+    return share * own, gather(share) * there  # the values equal to the extremum share the gradient
 
 
 def _of_the_last(data: Expr, used: Expr, grad: Expr, scatter: Scatter, gather: Gather) -> Expr:
-    """What stands in the result gets the gradient: of several updates in one place, the last."""
+    """The value in the result receives the gradient: of several updates at one position, the last."""
     shape = shape_of(used)
     if not all(isinstance(dim, int) for dim in shape):
         return gather(grad)
@@ -88,7 +88,7 @@ def scatter_nd(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def sparse_to_dense(orig: OpCall, grad: Expr) -> list[Expr]:
-    """What stands at the indices gets its gradient, the default the rest."""
+    """The values at the indices receive their gradients, the default value the rest."""
     rows, values = orig.args[:2]
     rank, sizes = len(shape_of(orig)), shape_of(rows)
     count = sizes[0] if sizes else 1
@@ -108,7 +108,7 @@ def sparse_to_dense(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def matrix_set_diag(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Zero for what was replaced; the diagonals for what stands there, read at constant places of each matrix."""
+    """Zero for replaced elements; for the diagonals, the gradient at their constant positions in each matrix."""
     attrs, (data, diagonal) = attrs_of(orig), orig.args
     shape, held = sizes_of(data, "matrix_set_diag"), sizes_of(diagonal, "matrix_set_diag")
     rows, columns = shape[-2:]

@@ -1,4 +1,4 @@
-"""Operators that answer questions about the shape of a tensor, and ranges, whose size is a question of values."""
+"""Operators that return the shape of a tensor, and ranges, whose size depends on values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from passlab.op.dtypes import Array, array_dtype, guard_size
 from passlab.op.fields import attrs, dtype, expression
 from passlab.op.relations import tensor
 
-SHAPE_OF = attrs("ShapeOfAttrs", dtype("dtype", "", doc="the dtype of the sizes, int32 when left out"))
+SHAPE_OF = attrs("ShapeOfAttrs", dtype("dtype", "", doc="the dtype of the sizes, by default int32"))
 
 
 def shape_of_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -114,10 +114,10 @@ def _arange_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 
 
 def _arange_length(attrs: Attrs, start: Array, stop: Array, step: Array) -> int:
-    """The number of elements for bounds that are known now.
+    """The number of elements for bounds that are known at compile time.
 
-    Relay counts in whole numbers where the type does not tell the size: it cuts bounds and step off before it divides.
-    A step that this would make 0 is divided by as it is.
+    If the size is not part of the type, Relay computes it in whole numbers: it truncates bounds and step before
+    dividing. A step that would become 0 is not truncated.
     """
     bounds = (start, stop, step)
     constant = all(hasattr(value, "data") for value in (attrs.start, attrs.stop, attrs.step))  # constants
@@ -131,7 +131,7 @@ def _arange_shape(attrs: Attrs, start: Array, stop: Array, step: Array) -> Type:
 
 
 def _arange_builder(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Call:
-    """The numbers from `start` (0 when only one bound is given) up to `stop` in steps of `step`."""
+    """Return the numbers from `start` (0 if only one bound is given) up to `stop` in steps of `step`."""
     first, last = (0, start) if stop is None else (start, stop)
     ends = [
         v if isinstance(v, Expr) else Constant(np.asarray(v, array_dtype(dtype)))
@@ -141,7 +141,7 @@ def _arange_builder(start: Any, stop: Any = None, step: Any = None, dtype: str =
 
 
 def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The start moves every number, the step each as often as it was added; the end moves none."""
+    """The start contributes to every number, the step as often as it was added; the end contributes to none."""
     start, end, step = orig.args
     first, by = (call("cast", value, dtype=orig.checked_type.dtype) for value in (start, step))  # type: ignore[attr-defined]
     slopes = call("sum", grad), call("sum", grad * ((orig - first) / by))
@@ -154,7 +154,7 @@ def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     ("start", "end", "step"),
     attrs=attrs(
         "ArangeAttrs",
-        expression("start", optional=True, doc="the first argument again: where it is a constant the size is known"),
+        expression("start", optional=True, doc="the first argument again: if it is a constant the size is known"),
         expression("stop", optional=True, doc="the second argument again"),
         expression("step", optional=True, doc="the third argument again"),
         dtype("dtype", doc="the dtype of the result"),

@@ -51,7 +51,7 @@ def _stft_builder(
     normalized: bool = False,
     onesided: bool = True,
 ) -> Call:
-    """The Fourier transforms of windows of `data`; a window of ones when none is given."""
+    """Return the Fourier transforms of windows of `data`; by default a window of ones."""
     hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
     result = window if window is not None else call("ones", shape=[n_fft], dtype="int32")
     facts = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
@@ -64,10 +64,10 @@ def _stft_builder(
     attrs=attrs(
         "StftAttrs",
         integer("n_fft", doc="the size of a transform"),
-        integer("hop_length", doc="how far apart windows start"),
+        integer("hop_length", doc="the distance between the starts of windows"),
         integer("win_length", doc="the size of the window"),
         boolean("normalized", False, doc="whether to divide by the square root of n_fft"),
-        boolean("onesided", True, doc="whether to leave the mirrored half away"),
+        boolean("onesided", True, doc="whether to omit the mirrored half"),
     ),
     relation=_stft_type,
     pattern=OpPattern.OPAQUE,

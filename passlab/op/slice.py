@@ -22,11 +22,14 @@ SLICE = attrs(
     "StridedSliceAttrs",
     integers("begin", optional=True, doc="first index of each dimension; negative counts from its end"),
     integers("end", optional=True, doc="index to stop before; negative counts from the end"),
-    integers("strides", optional=True, doc="steps; negative goes backwards; 1 where left out"),
+    integers("strides", optional=True, doc="steps; negative for reverse order; 1 by default"),
     text(
-        "slice_mode", "end", doc='"size": `end` holds sizes instead, -1 for all that is left', choices=("end", "size")
+        "slice_mode",
+        "end",
+        doc='"size": `end` holds sizes instead, -1 for all remaining elements',
+        choices=("end", "size"),
     ),
-    integers("axes", optional=True, doc="the dimensions meant, None for the first ones in order"),
+    integers("axes", optional=True, doc="the dimensions to slice, None for the first ones in order"),
 )
 
 FOREVER = 2**63 - 1  # an end beyond every dimension
@@ -40,7 +43,7 @@ def slices_of(
     mode: str = "end",
     axes: Sequence[int] | None = None,
 ) -> list[slice]:
-    """Return the slice of each dimension of data of that `rank`. Raises `RelationError` when they do not fit."""
+    """Return the slice of each dimension of data with that `rank`. Raises `RelationError` if they do not fit."""
     if len(begin) > rank and axes is None:
         refuse(f"begin has {len(begin)} entries for {rank} dimensions", 0, found=list(begin))
     count = min(max(len(begin), len(end), len(strides)), rank)
@@ -62,7 +65,7 @@ def slices_of(
 
 
 def _open_end(stop: int | None, step: int) -> int | None:
-    """An end far before the dimension, going backwards, means that element 0 is taken too."""
+    """For a negative step, an end far before the dimension means that element 0 is included."""
     return None if stop is None or (step < 0 and stop <= -FOREVER) else stop
 
 
@@ -74,7 +77,7 @@ def _with_size(begin: int, size: int | None) -> slice:
 
 
 def sliced_dim(dim: Dim, cut: slice) -> Dim:
-    """Return the size of a dimension after a slice; one that is not known stays as it is when all of it is taken."""
+    """Return the size of a dimension after a slice; an unknown size is kept if the slice takes all of it."""
     if type(dim) is int:
         return len(range(*cut.indices(dim)))
     whole = cut.start in (None, 0) and (cut.stop is None or cut.stop >= FOREVER) and cut.step in (None, 1)
@@ -117,7 +120,7 @@ def _as_list(value: Any) -> list[Any]:
 def _slice_builder(
     data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end"
 ) -> Call:
-    """The box [begin, end) of `data` in steps of `strides`; entries of None are open."""
+    """Return the box [begin, end) of `data` in steps of `strides`; entries of None are open."""
     if any(isinstance(v, Expr) and not isinstance(v, Constant) for v in (begin, end, strides)):
         bounds = [as_index(v) for v in (begin, end, strides if strides is not None else [1])]
         return call(
@@ -133,7 +136,7 @@ def as_index(value: Any) -> Expr:
 
 
 def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient, written into zeros where the slice was taken."""
+    """The gradient, written into zeros at the positions of the slice."""
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
     if not isinstance(ty, TensorType) or ty.dynamic:
@@ -168,13 +171,13 @@ def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     traits=Trait.MOVES,
 )
 def strided_slice(attrs: Attrs, data: Array) -> Array:
-    """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are cut back to it."""
+    """Cut a box out of a tensor, as Python's slices do; indices beyond a dimension are clipped."""
     return data[tuple(_cuts(data.ndim, attrs))]
 
 
 # ---------------------------------------------------------------- strided_set
 def _index_vector(types: Sequence[Type], index: int, name: str) -> TensorType | None:
-    """Return input `index` as a vector of integers, None while unknown. Raises `RelationError` when it is not one."""
+    """Return input `index` as a vector of integers, None while unknown. Raises `RelationError` if it is not one."""
     ty = tensor(types, index, name)
     if ty is not None and (len(ty.shape) != 1 or "int" not in ty.dtype):
         refuse(f"{name} must be a vector of integers", index, found=ty)
@@ -230,7 +233,7 @@ def _fills(shape: Sequence[int], box: Sequence[int]) -> bool:
 def strided_set(attrs: Attrs, data: Array, v: Array, begin: Array, end: Array, strides: Array) -> Array:
     """A copy of `data` with the box [begin, end), in steps of `strides`, replaced by `v`.
 
-    Raises `RunError` when `v` does not fit the box.
+    Raises `RunError` if `v` does not fit the box.
     """
     result = data.copy()
     box = result[tuple(slices_of(data.ndim, begin.tolist(), end.tolist(), strides.tolist()))]
@@ -308,7 +311,7 @@ def _slice_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     example="slice_like(%x, %y, axes=None)",
 )
 def slice_like(attrs: Attrs, data: Array, shape_like: Array) -> Array:
-    """The beginning of `data` along each dimension, as long as `shape_like` is there."""
+    """The leading elements of `data` along each dimension, as many as `shape_like` has."""
     cuts = [slice(None)] * data.ndim
     for axis in _sliced_axes(data.ndim, shape_like.ndim, attrs.axes):
         cuts[axis] = slice(0, shape_like.shape[axis])

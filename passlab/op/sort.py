@@ -1,6 +1,6 @@
-"""Operators that sort elements, look for them in sorted order, or keep one of each.
+"""Operators that sort elements, search in sorted elements, or remove duplicates.
 
-Sorting is stable, downwards too: equal elements keep their order. NaN counts as larger than every number.
+Sorting is stable, in descending order too: equal elements keep their order. NaN counts as larger than every number.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from passlab.op.relations import join_dim, normal_axis, refuse, tensor
 
 _AXIS = integer("axis", -1, doc="the dimension to sort along")
 _UPWARDS = boolean("is_ascend", True, doc="whether the smallest comes first")
-ARGSORT = attrs("ArgsortAttrs", _AXIS, _UPWARDS, dtype("dtype", "", doc="the dtype of positions, int32 when left out"))
+ARGSORT = attrs("ArgsortAttrs", _AXIS, _UPWARDS, dtype("dtype", "", doc="the dtype of indices, by default int32"))
 
 
 def stable_order(data: Array, axis: int, upwards: bool) -> Array:
-    """Return the positions of the elements of `data` in sorted order along `axis`, NaN after all numbers."""
-    if data.dtype.kind == "V":  # NumPy sorts bfloat16 by `<` alone, for which NaN lies anywhere
+    """Return the indices of the elements of `data` in sorted order along `axis`, NaN after all numbers."""
+    if data.dtype.kind == "V":  # NumPy sorts bfloat16 by `<` alone, which puts NaN anywhere
         data = data.astype(np.float32)
     if upwards:
         return np.argsort(data, axis=axis, kind="stable")
@@ -46,7 +46,7 @@ def _sort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 
 
 def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Each element takes its gradient from where it went."""
+    """Each element receives the gradient of its new position."""
     data, attrs = orig.args[0], orig.attrs
     assert attrs is not None
     axis = attrs["axis"]
@@ -83,7 +83,7 @@ def sort(attrs: Attrs, data: Array) -> Array:
 
 
 def _all_alike(data: Array) -> bool:
-    """Whether equal elements have equal bits: then no one sees their order, and NumPy sorts up to 20 times as fast."""
+    """Whether equal elements have equal bits: their order is then invisible, and NumPy sorts up to 20 times faster."""
     if data.dtype.kind != "f":
         return True
     zeros = data == 0
@@ -116,18 +116,18 @@ def _argsort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     layout=layout_rules.along(),
 )
 def argsort(attrs: Attrs, data: Array) -> Array:
-    """The positions of the elements in sorted order along one dimension."""
+    """The indices of the elements in sorted order along one dimension."""
     return stable_order(data, attrs.axis, attrs.is_ascend).astype(array_dtype(attrs.dtype or "int32"))
 
 
 # ---------------------------------------------------------------- topk
 TOPK = attrs(
     "TopkAttrs",
-    integer("k", optional=True, doc="how many; less than 1 means all"),
+    integer("k", optional=True, doc="the number of elements; less than 1 means all"),
     _AXIS,
     text("ret_type", "both", doc="what to return", choices=("both", "values", "indices")),
-    boolean("is_ascend", False, doc="whether the smallest are wanted"),
-    dtype("dtype", "", doc="the dtype of positions, int32 when left out"),
+    boolean("is_ascend", False, doc="whether to return the smallest"),
+    dtype("dtype", "", doc="the dtype of indices, by default int32"),
 )
 
 
@@ -146,7 +146,7 @@ def topk_type(data: TensorType, attrs: Attrs, k: Any) -> Type:
 
 
 def topk_arrays(data: Array, attrs: Attrs, k: int) -> Any:
-    """Return the values, the positions, or both, of the `k` top elements."""
+    """Return the values, the indices, or both, of the `k` top elements."""
     count = k if k >= 1 else data.shape[attrs.axis]
     order = stable_order(data, attrs.axis, attrs.is_ascend)
     first = np.take(order, np.arange(count), axis=attrs.axis)
@@ -167,12 +167,12 @@ def _topk_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 
 
 def topk_results(attrs: Attrs) -> int | None:
-    """Return how many results `topk` has where it returns a tuple."""
+    """Return the number of results of `topk` if it returns a tuple."""
     return 2 if attrs.ret_type == "both" else None
 
 
 def _topk_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The chosen elements take the gradients of the values."""
+    """The selected elements receive the gradients of the values."""
     data, attrs = orig.args[0], orig.attrs
     assert attrs is not None
     zeros = call("zeros_like", data)
@@ -185,7 +185,7 @@ def _topk_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
-    """The axis is named where it is now, and all results are laid out as the data."""
+    """The axis is given by its current index, and all results have the layout of the data."""
     result = layout_rules.along()(call, layouts)
     several = isinstance(call.checked_type, TupleType)
     return (result[0], [layouts.change_of(call.args[0])] * 2) if result is not None and several else result
@@ -218,7 +218,7 @@ def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     example='topk(%x, k=2, dtype="int32")',
 )
 def topk(attrs: Attrs, data: Array) -> Any:
-    """The k largest elements along one dimension in sorted order, with their positions."""
+    """The k largest elements along one dimension in sorted order, with their indices."""
     return topk_arrays(data, attrs, attrs.k)
 
 
@@ -230,7 +230,7 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     if not rows.shape:
         refuse("sorted_sequence must have at least one dimension", 0, found=rows)
     if rows.dtype != values.dtype:
-        refuse("the values are of another dtype than the sorted sequence", 1, expected=rows.dtype, found=values.dtype)
+        refuse("the values have another dtype than the sorted sequence", 1, expected=rows.dtype, found=values.dtype)
     if len(rows.shape) > 1:
         pairs = zip(rows.shape[:-1], values.shape[:-1], strict=False)
         if len(rows.shape) != len(values.shape) or any(join_dim(a, b) is None for a, b in pairs):
@@ -245,7 +245,7 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     ("sorted_sequence", "values"),
     attrs=attrs(
         "SearchSortedAttrs",
-        boolean("right", False, doc="whether the place after equal elements is meant"),
+        boolean("right", False, doc="whether to return the index after equal elements"),
         dtype("dtype", "int32", doc="the dtype of the result"),
     ),
     relation=_search_type,
@@ -266,7 +266,7 @@ def _search_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     example="searchsorted(%x, %y)",
 )
 def searchsorted(attrs: Attrs, sorted_sequence: Array, values: Array) -> Array:
-    """The places where values would go into the sorted rows of the last dimension to keep them sorted."""
+    """The indices at which values would be inserted into the sorted rows of the last dimension to keep them sorted."""
     side: Any = "right" if attrs.right else "left"
     expected = array_dtype(attrs.dtype)
     if sorted_sequence.ndim == 1:
@@ -294,7 +294,7 @@ def _unique_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     ("data",),
     attrs=attrs(
         "UniqueAttrs",
-        boolean("sorted", True, doc="whether the elements come sorted, or by their first occurrence"),
+        boolean("sorted", True, doc="whether to sort the elements, or keep the order of first occurrence"),
         boolean("return_counts", False, doc="whether to count the elements"),
     ),
     relation=_unique_type,
@@ -312,12 +312,12 @@ def _unique_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
         "unique(%x: (0) int32)",
     ),
     example="unique(%i)",
-    no_gradient="elements that are equal become one, so that its size jumps when they part",
+    no_gradient="equal elements are merged, so the size of the result jumps when they differ",
 )
 def unique(attrs: Attrs, data: Array) -> tuple[Array, ...]:
-    """One of each element; with it first positions, for each element its index among them, and how many there are.
+    """The distinct elements, their first indices, for each element its index among them, and their number.
 
-    The size of the results does not depend on the values: what comes after the elements that were found is zero.
+    The size of the results does not depend on the values: the distinct elements are followed by zeros.
     """
     elements, first, inverse, counts = np.unique(
         data, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
@@ -334,7 +334,7 @@ def unique(attrs: Attrs, data: Array) -> tuple[Array, ...]:
 
 
 def _pad(values: Array, data: Array) -> Array:
-    """Return a vector with zeros behind it, as long as the data."""
+    """Return a vector padded with zeros to the length of the data."""
     result = np.zeros(data.shape, values.dtype)
     result[: values.size] = values
     return result

@@ -107,7 +107,9 @@ def _fill_shape(
 
 
 def _fill_builder(sparse_indices: Any, sparse_values: Any, dense_shape: Any, default_value: Any) -> Tuple:
-    """The operator's three results as a tuple, in the dtypes of `sparse_indices` and `sparse_values`, and as bools."""
+    """Return the operator's three results as a tuple, in the dtypes of `sparse_indices` and `sparse_values`, and
+    bool.
+    """
     result = call("sparse_fill_empty_rows", sparse_indices, sparse_values, dense_shape, default_value)
     indices, values, empty = (TupleGetItem(result, at) for at in range(3))
     return Tuple(
@@ -140,7 +142,7 @@ def _fill_builder(sparse_indices: Any, sparse_values: Any, dense_shape: Any, def
 def sparse_fill_empty_rows(
     attrs: Attrs, sparse_indices: Array, sparse_values: Array, dense_shape: Array, default_value: Array
 ) -> tuple[Array, Array, Array]:
-    """Give each row of a sparse tensor that has no element one at column 0; also tells which rows were empty."""
+    """Insert an element at column 0 of each empty row of a sparse tensor; also returns which rows were empty."""
     rows = int(dense_shape.reshape(-1)[0])
     taken = sparse_indices[:, 0]
     if taken.size and (taken.min() < 0 or taken.max() >= rows):

@@ -1,4 +1,4 @@
-"""Operators that make a tensor larger by saying its elements again, and their inverses, which sum the copies up."""
+"""Operators that enlarge a tensor by repeating its elements, and their inverses, which sum the copies."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _broadcast_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
 
 
 def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient of broadcasting one tensor: the copies summed up."""
+    """The gradient of broadcasting one tensor: the sum over the copies."""
     return [call("collapse_sum_like", grad, orig.args[0])]
 
 
@@ -72,7 +72,7 @@ def sum_back(orig: OpCall, grad: Expr) -> list[Expr]:
     traits=Trait.MOVES,
 )
 def broadcast_to(attrs: Attrs, data: Array) -> Array:
-    """Say the elements again along dimensions of size 1, and new ones in front, up to the given shape."""
+    """Repeat the elements along dimensions of size 1, and along new leading ones, up to the given shape."""
     guard_size(attrs.shape, data.dtype, "broadcast_to")
     return np.array(np.broadcast_to(data, attrs.shape))
 
@@ -109,13 +109,15 @@ def _broadcast_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.FOLLOW,
 )
 def broadcast_to_like(attrs: Attrs, data: Array, broadcast_type: Array) -> Array:
-    """Say the elements of `data` again up to the shape of `broadcast_type`."""
+    """Repeat the elements of `data` up to the shape of `broadcast_type`."""
     return np.array(np.broadcast_to(data, broadcast_type.shape))
 
 
 # ---------------------------------------------------------------- collapse_sum
 def collapse(data: Array, shape: Sequence[int]) -> Array:
-    """Return `data` summed along what broadcasting from `shape` would repeat. Raises `RunError` when it cannot be."""
+    """Return `data` summed along the dimensions that broadcasting from `shape` repeats. Raises `RunError` if none
+    fit.
+    """
     lead = data.ndim - len(shape)
     pairs = list(zip(data.shape[max(lead, 0) :], shape, strict=False))
     if lead < 0 or any(want not in (1, length) for length, want in pairs):
@@ -173,13 +175,13 @@ def _collapse_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     if attrs.shape is None:
         return TensorType((ANY,) * shape.shape[0], data.dtype)
     if len(attrs.shape) != shape.shape[0]:
-        refuse(f"{len(attrs.shape)} sizes are said of a shape of another length", 1, found=shape)
+        refuse(f"the attribute has {len(attrs.shape)} sizes and shape has another length", 1, found=shape)
     check_broadcast(attrs.shape, data.shape)
     return TensorType(attrs.shape, data.dtype)
 
 
 def _collapse_to_builder(data: Any, shape: Any) -> Call:
-    """`data` summed down to `shape` (integers, or an expression that computes it)."""
+    """Return `data` summed to `shape` (integers, or an expression that computes it)."""
     expected = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int32).reshape(-1))
     values = expected.data.tolist() if isinstance(expected, Constant) else None
     return call("collapse_sum_to", data, expected, shape=values, dtype="")
@@ -191,7 +193,7 @@ def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _sizes(attrs: Attrs, shape: Array) -> Sequence[int]:
-    """The shape to sum down to: the one that the attributes say, where they say one."""
+    """Return the target shape: that of the attributes, if they have one."""
     dims: Sequence[int] = () if attrs.shape is None else attrs.shape
     return dims if attrs.shape is not None and all(type(n) is int for n in dims) else shape.tolist()
 
@@ -222,12 +224,12 @@ def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     example="collapse_sum_to(%x, %row)",
 )
 def collapse_sum_to(attrs: Attrs, data: Array, shape: Array) -> Array:
-    """Sum `data` down to `shape`, which broadcasts to its shape; where the attributes say it too, the type knows it."""
+    """Sum `data` to `shape`, which broadcasts to its shape; if the attributes state it too, the type is static."""
     return collapse(data, _sizes(attrs, shape))
 
 
 # ---------------------------------------------------------------- tile
-TILE = attrs("TileAttrs", integers("reps", doc="how often, for each dimension; missing ones in front are 1"))
+TILE = attrs("TileAttrs", integers("reps", doc="number of copies for each dimension; missing leading ones are 1"))
 
 
 def tile_to(shape: Shape, reps: Sequence[int]) -> Shape:

@@ -1,13 +1,13 @@
-"""Random numbers from keys: Threefry, a generator without hidden state that can be split.
+"""Random numbers from keys: Threefry, a splittable generator without hidden state.
 
-A key is ten 64-bit words: 4 of key, 2 of path (the splits that led here), 2 of counter, 2 that mark the next place in
-the path. Random words are the Threefry-4x64 hash, in 20 rounds, of path and counter under the key. They agree with
-TVM's bit for bit, and so differ from the paper's in three ways: a mixed word is made from the sum just written, no key
-is added at the end, and the number of a block is added to path and counter alike.
+A key is ten 64-bit words: 4 of key, 2 of path (the splits that led here), 2 of counter, 2 that mark the next bit of the
+path. Random words are the Threefry-4x64 hash, in 20 rounds, of path and counter under the key. They agree with TVM's
+bit for bit, and so differ from the paper's in three ways: a mixed word uses the sum just written, no key is added at
+the end, and the number of a block is added to path and counter alike.
 
 Sources: Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011); Claessen, Palka, "Splittable
-Pseudorandom Number Generators using Cryptographic Hashing" (2013); "The Skein Hash Function Family" (2010), from which
-the constants are.
+Pseudorandom Number Generators using Cryptographic Hashing" (2013); "The Skein Hash Function Family" (2010), for the
+constants.
 """
 
 from __future__ import annotations
@@ -68,16 +68,16 @@ def _hash_words(key: Sequence[int], block: Sequence[int]) -> list[int]:
 
 
 def _next_place(high: int, low: int) -> tuple[int, int]:
-    """Move the mark in the path by one place to the right."""
+    """Shift the mark in the path by one bit to the right."""
     both = ((high << 64) | low) >> 1
     return both >> 64, both & _WORD
 
 
 def next_words(key: Array, count: int) -> tuple[Array, Array]:
-    """Return the key for what comes next and `count` random words (a multiple of 4 is hashed)."""
+    """Return the next key and `count` random words (a multiple of 4 is hashed)."""
     state = [int(word) for word in key]
     length = -(-count // 4) * 4
-    if state[7] >= _WORD - length:  # the counter is used up: go one place along the path, or hash a new key
+    if state[7] >= _WORD - length:  # the counter is exhausted: advance along the path, or hash a new key
         if state[8] == 0 and state[9] == 0:
             state = [*_hash_words(state[:4], [_WORD] * 4), 0, 0, 0, 0, _PATH_START, 0]
         else:
@@ -89,7 +89,7 @@ def next_words(key: Array, count: int) -> tuple[Array, Array]:
 
 
 def split_key(key: Array) -> tuple[Array, Array]:
-    """Return two keys whose numbers have nothing to do with each other."""
+    """Return two keys whose random numbers are independent."""
     state = [int(word) for word in key]
     if state[8] == 0 and state[9] == 0:
         fresh = _hash_words(state[:4], state[4:8])
@@ -103,14 +103,14 @@ def split_key(key: Array) -> tuple[Array, Array]:
 
 
 def threefry_key(seed: int) -> Constant:
-    """Return a key made from a seed, as a constant."""
+    """Return a key derived from a seed, as a constant."""
     words = [(seed >> (64 * i)) & _WORD for i in range(4)]
     return Constant(np.array([*words, 0, 0, 0, 0, _PATH_START, 0], np.uint64))
 
 
 # ---------------------------------------------------------------- declarations
 def _key(types: Sequence[Type]) -> bool:
-    """Check that the first input is a key; whether it is known."""
+    """Check that the first input is a key; return whether it is known."""
     ty = tensor(types, 0, "key")
     if ty is not None and (ty.dtype != "uint64" or len(ty.shape) != 1 or join_dim(ty.shape[0], 10) is None):
         refuse("a key is ten 64-bit words", 0, expected=KEY, found=ty)
@@ -149,7 +149,7 @@ def _concrete(attrs: Attrs, dtype: str, what: str) -> tuple[int, ...]:
     example="random.threefry_generate(%key, out_shape=[4])",
 )
 def threefry_generate(attrs: Attrs, key: Array) -> tuple[Array, Array]:
-    """The key for what comes next, and random 64-bit words."""
+    """The next key, and random 64-bit words."""
     shape = _concrete(attrs, "uint64", "threefry_generate")
     after, words = next_words(key, math.prod(shape))
     return after, words.reshape(shape)
@@ -174,7 +174,7 @@ def _split_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     example="random.threefry_split(%key)",
 )
 def threefry_split(attrs: Attrs, key: Array) -> tuple[Array, Array]:
-    """Two keys whose numbers have nothing to do with each other."""
+    """Two keys whose random numbers are independent."""
     return split_key(key)
 
 
@@ -201,12 +201,12 @@ def _unit_numbers(key: Array, shape: tuple[int, ...], dtype: str) -> tuple[Array
 
 
 def _uniform_builder(key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0) -> TupleWrapper:
-    """The next key, and numbers drawn evenly from [low, high)."""
+    """Return the next key, and numbers drawn uniformly from [low, high)."""
     return _draw("random.uniform", key, shape, dtype, low, high)
 
 
 def _normal_builder(key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0) -> TupleWrapper:
-    """The next key, and numbers of a normal distribution around `mean` with standard deviation `scale`."""
+    """Return the next key, and numbers from a normal distribution around `mean` with standard deviation `scale`."""
     return _draw("random.normal", key, shape, dtype, mean, scale)
 
 
@@ -216,9 +216,9 @@ def _draw(name: str, key: Any, shape: Any, dtype: str, *ends: Any) -> TupleWrapp
 
 
 def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The numbers are a draw of the standard distribution, stretched and moved: its parameters get their share.
+    """The numbers are scaled and shifted draws of the standard distribution, which gives the parameters' gradients.
 
-    The key is used again, so that the draw is the same (Kingma and Welling, Auto-encoding variational Bayes, 2014).
+    The key is reused, so that the draw is the same (Kingma and Welling, Auto-encoding variational Bayes, 2014).
     """
     key, first, second = orig.args
     attrs, name = attrs_of(orig), str(orig.op)
@@ -253,7 +253,7 @@ def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
     example='random.uniform(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
 )
 def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """The key for what comes next, and numbers drawn evenly from [low, high)."""
+    """The next key, and numbers drawn uniformly from [low, high)."""
     expected = attrs.out_dtype or "float32"
     after, numbers = _unit_numbers(key, _concrete(attrs, expected, "uniform"), expected)
     return after, np.asarray(numbers * (high - low) + low).astype(numbers.dtype, copy=False)
@@ -281,7 +281,7 @@ def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, A
     example='random.normal(%key, 0f, 1f, out_shape=[4], out_dtype="float32")',
 )
 def normal(attrs: Attrs, key: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
-    """The key for what comes next, and numbers of a normal distribution, by the method of Box and Muller (1958)."""
+    """The next key, and numbers from a normal distribution, by the method of Box and Muller (1958)."""
     expected = attrs.out_dtype or "float32"
     shape = _concrete(attrs, expected, "normal")
     after, pair = _unit_numbers(key, (2, *shape), expected)
@@ -304,7 +304,7 @@ def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
 @operator(
     "random.multinomial",
     ("key", "probs"),
-    attrs=attrs("MultinomialAttrs", integer("num_samples", 1, doc="how many to draw from each row")),
+    attrs=attrs("MultinomialAttrs", integer("num_samples", 1, doc="number of samples from each row")),
     relation=_multinomial_type,
     pattern=OpPattern.OPAQUE,
     level=10,
@@ -322,7 +322,7 @@ def _multinomial_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     example="random.multinomial(%key, %x, num_samples=2)",
 )
 def multinomial(attrs: Attrs, key: Array, probs: Array) -> tuple[Array, Array]:
-    """The key for what comes next, and positions drawn with the given probabilities (negative ones count as 0)."""
+    """The next key, and indices drawn with the given probabilities (negative ones count as 0)."""
     guard_size((*probs.shape, attrs.num_samples), np.dtype(np.float32), "multinomial")
     if probs.shape[-1] == 0:
         raise RunError(Diagnostic("nothing can be drawn: there are no probabilities"))

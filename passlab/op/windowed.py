@@ -1,4 +1,4 @@
-"""Operators that show part of a tensor: sliding windows, the upper and lower triangles of matrices."""
+"""Operators that return parts of a tensor: sliding windows, and the upper and lower triangles of matrices."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def _window_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     ("data",),
     attrs=attrs(
         "SlidingWindowAttrs",
-        integer("axis", doc="the first dimension that the window moves along"),
+        integer("axis", doc="the first dimension along which the window moves"),
         integers("window_shape", doc="the sizes of the window"),
-        integers("strides", doc="how far apart windows start"),
+        integers("strides", doc="the distance between the starts of windows"),
     ),
     relation=_window_type,
     pattern=OpPattern.OPAQUE,
@@ -65,7 +65,7 @@ def _window_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     example="sliding_window(%x, axis=0, window_shape=[1, 2], strides=[1, 1])",
 )
 def sliding_window(attrs: Attrs, data: Array) -> Array:
-    """All places of a window on a tensor: the places first, then what the window shows there."""
+    """All positions of a window on a tensor: first the positions, then the elements of the window."""
     axis = attrs.axis % data.ndim
     moving = tuple(range(axis, data.ndim))
     seen = np.lib.stride_tricks.sliding_window_view(data, attrs.window_shape, moving)
@@ -90,7 +90,7 @@ def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 @operator(
     "trilu",
     ("data", "k"),
-    attrs=attrs("TriluAttrs", boolean("upper", True, doc="whether the upper triangle is kept")),
+    attrs=attrs("TriluAttrs", boolean("upper", True, doc="whether to keep the upper triangle")),
     relation=_trilu_type,
     pattern=OpPattern.ELEMWISE,
     level=3,

@@ -108,7 +108,7 @@ class DFPattern:
 def check_pattern(value: Any) -> DFPattern:
     """Return `value` if it is a pattern. Raises `PassTypeError` otherwise."""
     if not isinstance(value, DFPattern):
-        raise PassTypeError(f"expected a pattern, not {type(value).__name__}; `is_expr` turns an expression into one")
+        raise PassTypeError(f"a pattern is needed, not {type(value).__name__}; `is_expr` turns an expression into one")
     return value
 
 
@@ -332,7 +332,7 @@ def is_constant() -> ConstantPattern:
 def is_expr(expr: Expr) -> ExprPattern:
     """Match one expression, up to structural equality."""
     if not isinstance(expr, Expr):
-        raise PassTypeError(f"expected an expression, not {type(expr).__name__}")
+        raise PassTypeError(f"an expression is needed, not {type(expr).__name__}")
     return ExprPattern(expr)
 
 

@@ -218,7 +218,7 @@ class PassContext:
                 name = _instrument_name(instrument)
                 raise PassTypeError(
                     Diagnostic(
-                        f"`should_run` of the instrument {name} returned None for the pass `{info.name}`",
+                        f"`should_run` of the instrument {name} gave no answer for the pass `{info.name}`",
                         expected="bool",
                         found="None",
                         hint="does it end without a `return`?",

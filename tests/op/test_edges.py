@@ -34,7 +34,7 @@ NO_VALUE = {
     "memory.alloc_storage": "a storage is no tensor: an instruction of the virtual machine",
     "memory.alloc_tensor": "what is in new memory is not said: an instruction of the virtual machine",
     "memory.kill": "has no result: an instruction of the virtual machine",
-    "parser.MetaRef": "stands for another expression until the metadata is read",
+    "parser.MetaRef": "is a placeholder for another expression until the metadata is read",
     "debug": "calls a Python function: held by its own test",
 }
 # Random operators are held bit for bit by known answers of the generator in test_random.

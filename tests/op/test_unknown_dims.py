@@ -24,7 +24,7 @@ _RANK = "the rank of the result is a dimension of an input"
 # What has to be refused while a dimension is not known: a part of the message, and the reason.
 REFUSED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(("collapse_sum_to", "dyn.broadcast_to", "dyn.full", "dyn.ones", "dyn.reshape", "dyn.sparse_to_dense", "dyn.squeeze", "dyn.tile", "dyn.zeros"), ("must be known", _RANK)),
-    "gather_nd": ("how many dimensions an index has is not known", f"{_RANK}, unless `index_rank` says it"),
+    "gather_nd": ("the number of dimensions of an index is not known", f"{_RANK}, unless `index_rank` says it"),
     "squeeze": ("which dimensions are 1 is not known", "the rank of the result is the number of dimensions that are not 1"),
 }  # fmt: skip
 # What is refused while the type of an input is not known, and why.

@@ -20,7 +20,7 @@ from passlab.op.nn import gradients
 from passlab.op.nn.arithmetic import BLAS
 from passlab.op.relations import identity, normal_axis, tensor
 
-_ROW = 8192  # elements; as many as NumPy buffers, so that it goes over such rows where they are
+_ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows without copying
 
 
 @operator(
@@ -57,7 +57,7 @@ def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
 
 @cache
 def _zeros(dtype: Any) -> Any:
-    """Return a row of zeros to compare with. NumPy compares two rows four times as fast as a row and a number."""
+    """Return a row of zeros to compare with. NumPy compares two rows four times faster than a row and a number."""
     zeros = np.zeros(_ROW, dtype)
     zeros.flags.writeable = False
     return zeros
@@ -92,7 +92,7 @@ def leaky_relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
 
 def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
     result = as_array(np.multiply(data, slope, out=out if out is not data else None))
-    if is_float(data.dtype) and np.all((slope > 0) & (slope <= 1)):  # then the greater one is right; choosing is slow
+    if is_float(data.dtype) and np.all((slope > 0) & (slope <= 1)):  # then the maximum is the result; selection is slow
         np.maximum(result, data, out=result)
     else:
         np.copyto(result, data, where=data > 0)
@@ -103,7 +103,7 @@ def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
 
 
 def channel_vector(name: str, inputs: Sequence[str]) -> Any:
-    """Make the relation of an operator on data and vectors along its `axis`, whose result is like the data."""
+    """Return the relation of an operator on data and vectors along its `axis`, with a result of the data's type."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data = tensor(types, 0, "data")
@@ -118,7 +118,7 @@ def channel_vector(name: str, inputs: Sequence[str]) -> Any:
 def check_vectors(
     types: Sequence[Type], data: TensorType, axis: int, inputs: Sequence[str], reporter: Reporter
 ) -> TensorType:
-    """State that the inputs after the first are vectors as long as `axis` of the data; return their type."""
+    """Require that the inputs after the first are vectors as long as `axis` of the data; return their type."""
     vector = TensorType((data.shape[axis],), data.dtype)
     for i, name in enumerate(inputs, 1):
         if tensor(types, i, name) is not vector:
@@ -192,7 +192,7 @@ def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
 
 
 def _work(data: Any) -> Any:
-    """The data in the dtype that sums of exponentials are computed in: integers, which would wrap, in float64."""
+    """Return the data in the dtype in which exponentials are summed: integers, which would wrap, in float64."""
     if data.dtype in BLAS:
         return data
     if not is_float(data.dtype):
@@ -200,7 +200,7 @@ def _work(data: Any) -> Any:
     return data if data.dtype.itemsize >= 4 else data.astype(np.float32)
 
 
-_BLOCK = 256 << 10  # bytes of samples whose exponentials stay in cache until they have been summed and divided
+_BLOCK = 256 << 10  # bytes of samples whose exponentials stay in cache between summing and dividing
 
 
 def _softmax(attrs: Attrs, data: Array, out: Any) -> Any:
@@ -228,7 +228,7 @@ def _softmax_into(target: Any, sample: Any, axis: int) -> None:
 
 
 def finish(result: Any, dtype: Any, out: Any) -> Any:
-    """Return `result` in `dtype`, in `out` when it is given."""
+    """Return `result` in `dtype`, in `out` if it is given."""
     if out is None:
         return result if result.dtype == dtype else result.astype(dtype)
     if result is not out:
@@ -247,7 +247,7 @@ def finish(result: Any, dtype: Any, out: Any) -> Any:
     warns=True,
     gradient=gradients.softmax,
     shapes="S -> S",
-    source="the maximum taken off first, so that exp does not overflow",
+    source="exponentials after subtracting the maximum, so that exp does not overflow",
     edge_cases=(
         "nn.softmax(%x: (2, 3), axis=-1)",
         "nn.softmax(%x: (3, 2), axis=0)",
@@ -258,7 +258,7 @@ def finish(result: Any, dtype: Any, out: Any) -> Any:
     layout=layout_rules.along(),
 )
 def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """exp(x) / sum(exp(x)) along one axis, computed from x less its maximum."""
+    """exp(x) / sum(exp(x)) along one axis, computed from x minus its maximum."""
     return _softmax(attrs, data, out)
 
 
@@ -273,7 +273,7 @@ def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     warns=True,
     gradient=gradients.softmax,
     shapes="S -> S",
-    source="the maximum taken off first, so that exp does not overflow",
+    source="exponentials after subtracting the maximum, so that exp does not overflow",
     edge_cases=(
         "nn.fast_softmax(%x: (2, 3), axis=-1)",
         "nn.fast_softmax(%x: (3, 2), axis=0)",
@@ -284,7 +284,7 @@ def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     layout=layout_rules.along(),
 )
 def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """The softmax that FastMath puts in: here the exact one, since NumPy's `exp` is as fast as the approximation."""
+    """The softmax that FastMath inserts: here the exact one, since NumPy's `exp` is as fast as the approximation."""
     return _softmax(attrs, data, out)
 
 
@@ -299,7 +299,7 @@ def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     warns=True,
     gradient=gradients.log_softmax,
     shapes="S -> S",
-    source="the maximum taken off first, so that exp does not overflow",
+    source="exponentials after subtracting the maximum, so that exp does not overflow",
     edge_cases=(
         "nn.log_softmax(%x: (2, 3), axis=-1)",
         "nn.log_softmax(%x: (3, 2), axis=0)",
@@ -310,7 +310,7 @@ def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     layout=layout_rules.along(),
 )
 def log_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """X - log(sum(exp(x))) along one axis, computed from x less its maximum."""
+    """`x - log(sum(exp(x)))` along one axis, computed from x minus its maximum."""
     work = _work(data)
     if not data.size:
         return data.copy() if out is None else out
@@ -353,5 +353,5 @@ def dropout_builder(data: Any, rate: float = 0.5) -> Any:
     precision=Precision.FOLLOW,
 )
 def dropout(attrs: Attrs, data: Array) -> Any:
-    """At inference the data unchanged, with a mask of ones."""
+    """The data unchanged, as at inference, with a mask of ones."""
     return data.copy(), np.ones_like(data)

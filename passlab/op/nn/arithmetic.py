@@ -1,8 +1,8 @@
-"""In which number format sums of products are computed.
+"""The number formats in which sums of products are computed.
 
-NumPy's matrix product is fast (BLAS) for float32 and float64 only. Other formats are computed in one of these when the
-result is then the same or better: half floats in float32, small integers in float64 (exact below 2**53), and rounded
-or wrapped to the result format once at the end.
+NumPy's matrix product is fast (BLAS) for float32 and float64 only. Other formats are computed in one of these if the
+result is then the same or better: half floats in float32, small integers in float64 (exact below 2**53), and rounded or
+wrapped to the result format once at the end.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16")
 
 
 def result_dtype(name: str, default: Any) -> Any:
-    """Return the NumPy dtype called `name`; "" stands for `default`."""
+    """Return the NumPy dtype called `name`; "" means `default`."""
     return array_dtype(name) if name else default
 
 
@@ -35,7 +35,7 @@ def working_dtype(out: Any, *inputs: Any) -> Any:
 
 
 def to_dtype(array: Any, dtype: Any) -> Any:
-    """Return `array` in `dtype`. Whole numbers held as floats wrap when they become integers, as integer sums do."""
+    """Return `array` in `dtype`. Whole numbers held as floats wrap if they become integers, as integer sums do."""
     if array.dtype == dtype:
         return array
     if array.dtype == np.float64 and not is_float(dtype):
@@ -44,7 +44,7 @@ def to_dtype(array: Any, dtype: Any) -> Any:
 
 
 def deliver(result: Any, dtype: Any, out: Any) -> Any:
-    """Return `result` in `dtype`, written to `out` when it is given (and is not `result` itself)."""
+    """Return `result` in `dtype`, written to `out` if it is given (and is not `result` itself)."""
     if out is None:
         return to_dtype(result, dtype)
     if result is not out:
@@ -53,7 +53,7 @@ def deliver(result: Any, dtype: Any, out: Any) -> Any:
 
 
 def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a kernel of real numbers see float32 and float64 only: other formats are widened, and cut back at the end."""
+    """Run a kernel of real numbers in float32 or float64: other formats are widened, and rounded back at the end."""
 
     def run(attrs: Attrs, data: Array, *rest: Any, out: Array | None = None) -> Any:
         dtype = data.dtype
@@ -71,7 +71,7 @@ def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 def matmul(a: Any, b: Any, dtype: Any, out: Any = None) -> Any:
     """Return the matrix product of `a` and `b` (NumPy's rules) summed and returned in `dtype`."""
-    if a.dtype is b.dtype is dtype and dtype in BLAS:  # most of the time there is nothing to decide
+    if a.dtype is b.dtype is dtype and dtype in BLAS:  # the common case needs no decision
         return np.matmul(a, b, out=out)
     work = working_dtype(dtype, a.dtype, b.dtype)
     a, b = a.astype(work, copy=False), b.astype(work, copy=False)

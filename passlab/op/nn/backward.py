@@ -28,7 +28,7 @@ from passlab.op.relations import join_dim, refuse, same_dtype, tensor
 
 # ---------------------------------------------------------------- pooling
 def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    """The inputs are the gradient of the result and the data, in this order; the result is like the data."""
+    """The inputs are the gradient of the result and the data, in this order; the result has the type of the data."""
     grad, data = tensor(types, 0, "grad"), tensor(types, 1, "data")
     if data is None:
         return None
@@ -43,7 +43,7 @@ def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Re
 
 
 def _taps(plan: Plan) -> list[tuple[slice, ...]]:
-    """Return, for each tap of the window, the places of the padded data it reads."""
+    """Return, for each tap of the window, the slices of the padded data it reads."""
     spans = list(zip(plan.dilation, plan.strides, plan.counts, strict=True))
     return [
         tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, (d, s, n) in zip(tap, spans, strict=True))
@@ -76,7 +76,7 @@ def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | Non
     for place in _taps(plan):  # the first maximum of a window takes its gradient
         at = _at(plan, data.ndim, place)
         here = padded[at]
-        chosen = ((here == best) | (here != here)) & open_windows & inside[at]  # NaN is the maximum where there is one
+        chosen = ((here == best) | (here != here)) & open_windows & inside[at]  # NaN is the maximum if there is one
         whole[at] += np.where(chosen, grad, grad.dtype.type(0))
         open_windows &= ~chosen
     return finish(_unpad(whole, plan, data), data.dtype, out)
@@ -108,7 +108,7 @@ def _declare_pool_grad(mean: bool) -> Op:
     name = f"nn.{'avg' if mean else 'max'}_pool2d_grad"
     return operator(
         name,
-        ("grad", "data"),  # the order of calls; TVM names the two the other way round
+        ("grad", "data"),  # the order in calls; TVM's names are the other way round
         attrs=pool_attrs(2, mean),
         relation=partial(_pool_grad_type, name),
         pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -138,7 +138,7 @@ max_pool2d_grad, avg_pool2d_grad = _declare_pool_grad(False), _declare_pool_grad
 
 # ---------------------------------------------------------------- conv2d
 def _layouts(attrs: Attrs) -> tuple[str, str, str]:
-    """Return the layouts of gradient, data and weight, for which Relay uses those of data, weight and result."""
+    """Return the layouts of gradient, data and weight; Relay names them data, weight and result."""
     result = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "OIHW")
     for layout, axes in zip(result, ("NCHW", "NCHW", "OIHW"), strict=True):
         if sorted(layout) != sorted(axes):
@@ -222,7 +222,7 @@ def _check_windows(grad: TensorType, data: TensorType, attrs: Attrs) -> None:
     example='nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], kernel_layout="NCHW", out_layout="OIHW")',
 )
 def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Any:
-    """The gradient of nn.conv2d for its weight: the product of the gradient and the patches of the data."""
+    """The gradient of nn.conv2d with respect to its weight: the product of the gradient and the patches of the data."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, grad.dtype, data.dtype)
     layouts = _layouts(attrs)

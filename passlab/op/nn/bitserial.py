@@ -1,6 +1,6 @@
-"""Products of small whole numbers that kernels compute bit by bit, and the packing of bits that these kernels read.
+"""Products of small integers that kernels compute bit by bit, and the packing of bits that these kernels read.
 
-Data of `n` bits are the numbers from 0 to `2^n - 1`. Unipolar weights stand for both signs: each bit counts 1 or -1.
+Data of `n` bits are the numbers from 0 to `2^n - 1`. Unipolar weights are signed: each bit counts 1 or -1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from passlab.op.nn.windows import check_lengths, check_positive, on_axes, split_
 from passlab.op.relations import refuse, tensor
 
 _CONV, _DENSE, _PACK = "nn.bitserial_conv2d", "nn.bitserial_dense", "nn.bitpack"
-_BITS = 32  # more are not checked for: the widest dtype that bits are packed into has 64
+_BITS = 32  # the widest dtype that bits are packed into has 64, so more are not checked
 
 
 def _whole(types: Sequence[Type], index: int, name: str, operator_name: str) -> TensorType | None:
@@ -42,19 +42,19 @@ def _check_bits(name: str, **counts: int) -> None:
 
 
 def _as_signed(weight: Array, bits: int, unipolar: bool) -> Any:
-    """The numbers that weights stand for, as int64."""
+    """The numbers that weights represent, as int64."""
     numbers = weight.astype(np.int64) & (2**bits - 1)
     return 2 * numbers - (2**bits - 1) if unipolar else numbers
 
 
 def _small(data: Array, bits: int) -> Any:
-    """The bits of the data that count, as int64."""
+    """The significant bits of the data, as int64."""
     return data.astype(np.int64) & (2**bits - 1)
 
 
 # ---------------------------------------------------------------- bitpack
 def _packed_shape(shape: Sequence[Dim], attrs: Attrs) -> tuple[Any, ...]:
-    """The shape of packed data; `attrs.bit_axis` is a place in it."""
+    """The shape of packed data; `attrs.bit_axis` is an index into it."""
     width = np.dtype(attrs.pack_type).itemsize * 8
     result: list[Any] = list(shape)
     length = result[attrs.pack_axis]
@@ -83,11 +83,11 @@ def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     ("data",),
     attrs=attrs(
         "BitPackAttrs",
-        integer("bits", 1, "how many of the low bits of each element are kept"),
+        integer("bits", 1, "the number of low bits of each element to keep"),
         integer("pack_axis", 1, "the axis whose elements share words"),
-        integer("bit_axis", -1, "where the axis of the bits is put in"),
+        integer("bit_axis", -1, "the index of the new axis of bits"),
         dtype("pack_type", "", "dtype of the words"),
-        text("name", "BitPack", "what kernels call the result"),
+        text("name", "BitPack", "the name of the result in kernels"),
     ),
     relation=_pack_type,
     pattern=OpPattern.INJECTIVE,
@@ -105,7 +105,7 @@ def _pack_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     example='nn.bitpack(%levels, bits=1, pack_axis=1, bit_axis=2, pack_type="uint32")',
 )
 def bitpack(attrs: Attrs, data: Array) -> Array:
-    """Gather bit 0 of the elements along one axis into words, then bit 1, and so on: one index of a new axis each."""
+    """Collect bit 0 of the elements along one axis into words, then bit 1, and so on, along a new axis."""
     word = array_dtype(attrs.pack_type)
     width = word.itemsize * 8
     rows = np.moveaxis(data.astype(np.int64), attrs.pack_axis, -1)
@@ -259,7 +259,7 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     ),
 )
 def bitserial_conv2d(attrs: Attrs, data: Array, weight: Array) -> Array:
-    """Slide windows over two axes; each result is the sum of a window's elements times the weight, all of few bits."""
+    """Slide windows over two axes and sum the products of elements and weight, both of few bits."""
     way = conversion(attrs.data_layout, "NCHW", "data_layout")
     kernel = conversion(attrs.kernel_layout, "OIHW", "kernel_layout").forward(weight)
     image = way.forward(_small(data, attrs.activation_bits))

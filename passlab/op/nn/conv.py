@@ -33,15 +33,15 @@ KERNEL_DOC = "layout of the weight: O output channels, I input channels of a gro
 
 
 def conv_attrs(rank: int) -> type[Attrs]:
-    """Make the attribute record of a convolution over `rank` spatial axes."""
+    """Create the attribute record of a convolution over `rank` spatial axes."""
     return attrs(
         f"Conv{rank}DAttrs",
         integers("strides", (1,) * rank, "steps of the window"),
         integers(
             "padding", (0,) * max(rank, 2), "zeros around the data: both sides alike, or all befores then all afters"
         ),
-        integers("dilation", (1,) * rank, "distance of the taps of the window"),
-        integer("groups", 1, "how many parts the channels are divided into"),
+        integers("dilation", (1,) * rank, "distance between the taps of the window"),
+        integer("groups", 1, "number of groups of channels"),
         integer("channels", None, "number of output channels, None to read it off the weight"),
         integers("kernel_size", None, "size of the window, None to read it off the weight"),
         text("data_layout", DATA_LAYOUTS[rank], "layout of the data"),
@@ -52,11 +52,11 @@ def conv_attrs(rank: int) -> type[Attrs]:
 
 
 class Geometry(NamedTuple):
-    """What tells one kind of convolution from another, for its type relation over `rank` spatial axes.
+    """The properties of one kind of convolution, for its type relation over `rank` spatial axes.
 
-    `weight_shape(data, attrs)` is the shape of a weight whose type is not known, None where the attributes do not say
-    it; `channels(data, weight, attrs)` checks the weight and gives the output channels; `size(axis, length, taps,
-    attrs, window)` is the length of a spatial axis of the result.
+    `weight_shape(data, attrs)` is the shape of a weight of unknown type, None if the attributes do not determine it;
+    `channels(data, weight, attrs)` checks the weight and returns the output channels; `size(axis, length, taps, attrs,
+    window)` is the length of a spatial axis of the result.
     """
 
     rank: int
@@ -91,7 +91,7 @@ def conv_type(kind: Geometry, types: Sequence[Type], attrs: Attrs, reporter: Rep
 
 
 def conv_relation(rank: int, name: str) -> Relation:
-    """Make the type relation of a convolution over `rank` spatial axes."""
+    """Return the type relation of a convolution over `rank` spatial axes."""
     weight_shape, channels = partial(_weight_shape, name), partial(check_weight, name=name)
     return partial(conv_type, Geometry(rank, KERNEL_LAYOUTS[rank], weight_shape, channels, _size))
 
@@ -102,12 +102,12 @@ def _size(axis: int, length: Dim, taps: Dim, attrs: Attrs, window: Window) -> Di
 
 
 def check_window(attrs: Attrs, rank: int) -> Window:
-    """Return how the window of a convolution slides. Raises `RelationError` for numbers of wrong count or sign."""
+    """Return the window of a convolution. Raises `RelationError` for numbers of wrong count or sign."""
     sizes = (attrs.kernel_size, attrs.groups, attrs.channels)
     return _window(rank, attrs.strides, attrs.padding, attrs.dilation, *sizes)
 
 
-@lru_cache(maxsize=4096)  # a network has few kinds of windows, and asks for each at every run
+@lru_cache(maxsize=4096)  # a network has few kinds of windows, and needs each in every run
 def _window(
     rank: int,
     strides: tuple[int, ...],
@@ -125,7 +125,7 @@ def _window(
 
 
 def _weight_shape(name: str, data: Shape, attrs: Attrs) -> Shape | None:
-    """The weight's shape (O, I, *K) as the attributes and the data give it, None when they do not."""
+    """The weight's shape (O, I, *K) from the attributes and the data, None if they do not determine it."""
     if attrs.groups > 1:
         hint = "annotate the weight with its type"
         refuse(f"{name} in groups cannot infer its weight", 1, expected="a weight of known shape", hint=hint)
@@ -135,7 +135,7 @@ def _weight_shape(name: str, data: Shape, attrs: Attrs) -> Shape | None:
 
 
 def check_kernel_size(kernel: Shape, attrs: Attrs, name: str, index: int) -> None:
-    """Raise `RelationError` where the weight (?, ?, *K), input number `index`, has another size than `kernel_size`."""
+    """Raise `RelationError` if the weight (?, ?, *K), input number `index`, does not have the size `kernel_size`."""
     sizes = zip(attrs.kernel_size or kernel[2:], kernel[2:], strict=True)
     if any(isinstance(length, int) and length != want for want, length in sizes):
         expected, message = list(attrs.kernel_size), f"{name}: the weight does not have the kernel_size"
@@ -146,7 +146,7 @@ def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int
     """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
     groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
     check_kernel_size(kernel, attrs, name, index)
-    # Depthwise, written (C, multiplier, *K): sure where each group has one channel, and a multiplier is known.
+    # Depthwise, written (C, multiplier, *K): certain if each group has one channel, and a multiplier is known.
     maybe = groups > 1 and each != 1 and _may_be(inputs, groups) and _may_be(outputs, groups)
     multiplied = maybe and inputs == groups and isinstance(each, int)
     if isinstance(inputs, int) and inputs % groups:

@@ -1,8 +1,8 @@
 """Gradients of convolutions and transposed convolutions, as Relay programs.
 
-A convolution, its transpose, and the correlation of data with a gradient that is as large as the result are one
-trilinear form of (data, weight, result): the gradients of each are the other two. All is written for data in NC and
-weights in OI with the spatial axes behind; other layouts are definitions in terms of these.
+A convolution, its transpose, and the correlation of data with a gradient as large as the result are one trilinear form
+of (data, weight, result): the gradients of each are the other two. Everything is written for data in NC and weights in
+OI followed by the spatial axes; other layouts are defined in terms of these.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ _TURNED = {1: "IOW", 2: "IOHW", 3: "IODHW"}
 
 @dataclass(frozen=True)
 class _Form:
-    """How the window of a convolution slides over `size`, the spatial axes of its data, giving `made` of its result."""
+    """The window of a convolution over `size`, the spatial axes of its data, with the spatial axes `made` of its
+    result.
+    """
 
     batch: int
     inputs: int
@@ -49,7 +51,7 @@ class _Form:
 
 
 def _form(attrs: Attrs, data: Sequence[int], kernel: Sequence[int], result: Sequence[int]) -> _Form:
-    """The form of (N, I, *size) and (N, O, *made) with windows of size `kernel`."""
+    """Return the form of (N, I, *size) and (N, O, *made) with windows of size `kernel`."""
     (batch, inputs, *size), (_, outputs, *windows) = data, result
     padding = full_padding(attrs.padding, len(size))
     sliding = (attrs.strides, padding, attrs.dilation, attrs.groups)
@@ -57,7 +59,7 @@ def _form(attrs: Attrs, data: Sequence[int], kernel: Sequence[int], result: Sequ
 
 
 def _to_result(form: _Form, data: Expr, weight: Expr, dtype: str) -> Expr:
-    """The convolution itself; cut where data is larger than the windows of the result need."""
+    """The convolution itself, cropped if the data is larger than the windows of the result need."""
     result = call(f"nn.conv{form.rank}d", data, weight, **form.sliding(), out_dtype=dtype)
     if all(
         (r - 1) * s + 1 <= n < r * s + 1 for n, r, s in zip(_room(form), form.result_shape, form.strides, strict=True)
@@ -67,7 +69,7 @@ def _to_result(form: _Form, data: Expr, weight: Expr, dtype: str) -> Expr:
 
 
 def _room(form: _Form) -> list[int]:
-    """In how many places of the padded data a window fits, along each axis."""
+    """The number of window positions in the padded data along each axis."""
     rank = form.rank
     return [
         n + form.padding[i] + form.padding[rank + i] - (form.kernel[i] - 1) * form.dilation[i]
@@ -76,20 +78,20 @@ def _room(form: _Form) -> list[int]:
 
 
 def _cut(data: Expr, size: Sequence[int]) -> Expr:
-    """The first elements along the spatial axes."""
+    """The leading elements along the spatial axes."""
     axes = list(range(2, 2 + len(size)))
     return call("strided_slice", data, begin=[0] * len(size), end=size, strides=[1] * len(size), axes=axes)
 
 
 def _to_data(form: _Form, grad: Expr, weight: Expr, dtype: str) -> Expr:
-    """The gradient spread over the data: a transposed convolution."""
+    """The gradient distributed over the data: a transposed convolution."""
     extra = [n - (r - 1) * s - 1 for n, r, s in zip(_room(form), form.result_shape, form.strides, strict=True)]
     name = f"nn.conv{form.rank}d_transpose"
     return call(name, grad, weight, **form.sliding(), output_padding=extra, out_dtype=dtype)
 
 
 def _to_weight(form: _Form, grad: Expr, data: Expr, dtype: str) -> Expr:
-    """The products of the gradient and the data, summed up for each tap of the weight."""
+    """The products of the gradient and the data, summed for each tap of the weight."""
     if form.rank == 3:
         return _as_convolution(form, grad, data, dtype)
     flat = form.rank == 1
@@ -98,15 +100,16 @@ def _to_weight(form: _Form, grad: Expr, data: Expr, dtype: str) -> Expr:
         grad, data = (call("expand_dims", x, axis=2) for x in (grad, data))
         window = {k: (1, *v) if k != "groups" else v for k, v in window.items()}
         window["padding"] = (0, form.padding[0], 0, form.padding[1])
-    layouts = {"data_layout": "NCHW", "kernel_layout": "NCHW", "out_layout": "OIHW"}  # of gradient, data and weight
+    # the layouts of gradient, data and weight
+    layouts = {"data_layout": "NCHW", "kernel_layout": "NCHW", "out_layout": "OIHW"}
     result = call("nn.conv2d_backward_weight", grad, data, **window, **layouts, out_dtype=dtype)
     return call("squeeze", result, axis=[2]) if flat else result
 
 
 def _as_convolution(form: _Form, grad: Expr, data: Expr, dtype: str) -> Expr:
-    """The same where no operator computes it: a convolution of the data by the gradient, samples being channels.
+    """The same if no operator computes it: a convolution of the data by the gradient, with samples as channels.
 
-    The steps of the window become the distances of its taps, and the other way round.
+    Strides of the window become dilation, and dilation becomes strides.
     """
     groups, rank, batch = form.groups, form.rank, form.batch
     inputs, space = form.inputs // groups, list(range(3, 3 + rank))
@@ -130,7 +133,7 @@ def _plain(attrs: Attrs, weights: str, rank: int) -> bool:
 
 
 def _in_plain_layouts(name: str, weights: str, rank: int) -> Gradient:
-    """Make the gradient of a convolution in other layouts, of what it is in plain ones."""
+    """Return the gradient of a convolution in other layouts from its gradient in plain ones."""
     plain = DATA_LAYOUTS[rank]
 
     def define(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
@@ -143,7 +146,7 @@ def _in_plain_layouts(name: str, weights: str, rank: int) -> Gradient:
 
 
 def _one_channel_each(name: str) -> Gradient:
-    """Make the gradient of a depthwise convolution whose weight is written (channels, multiplier, window)."""
+    """Return the gradient of a depthwise convolution whose weight is written (channels, multiplier, window)."""
 
     def define(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         channels, multiplier, *window = sizes_of(weight, name)
@@ -154,7 +157,7 @@ def _one_channel_each(name: str) -> Gradient:
 
 
 def conv(rank: int) -> Gradient:
-    """Make the gradient of `nn.conv{rank}d`: a transposed convolution for the data, a correlation for the weight."""
+    """Return the gradient of `nn.conv{rank}d`: a transposed convolution for the data, a correlation for the weight."""
     name = f"nn.conv{rank}d"
     elsewhere, depthwise = _in_plain_layouts(name, _WEIGHTS[rank], rank), _one_channel_each(name)
 
@@ -173,7 +176,7 @@ def conv(rank: int) -> Gradient:
 
 
 def conv_transpose(rank: int) -> Gradient:
-    """Make the gradient of `nn.conv{rank}d_transpose`: a convolution for the data, a correlation for the weight."""
+    """Return the gradient of `nn.conv{rank}d_transpose`: a convolution for the data, a correlation for the weight."""
     name = f"nn.conv{rank}d_transpose"
     elsewhere = _in_plain_layouts(name, _TURNED[rank], rank)
 

@@ -22,12 +22,12 @@ from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.op.nn.stacked import convolve_stacked, suits
 from passlab.threads import share_range
 
-# Patches of this many bytes are multiplied at a time. Scratch memory stays small; but BLAS brings the weight into its
-# own order for each block, so there should not be many, unless a weight is small.
+# Patches of this many bytes are multiplied at a time. Scratch memory stays small; but BLAS reorders the weight for each
+# block, so there should be few blocks, unless the weight is small.
 BLOCK_BYTES = 16 << 20
 SMALL_BLOCK_BYTES = 2 << 20
 LONG_ROW = 48  # elements: shorter rows are copied together with others
-FEW_CHANNELS = 128  # of the output: a product with so few rows had better find its patches in the second-level cache
+FEW_CHANNELS = 128  # of the output: a product with so few rows is faster if its patches are in the second-level cache
 
 
 def convolve(x: Any, w: Any, window: Window, groups: int, dtype: Any, *, last: bool = False, out: Any = None) -> Any:
@@ -90,10 +90,12 @@ def _pointwise(out: Any, x: Any, matrix: Any, groups: int, last: bool) -> None:
 
 
 def _blocks(samples: int, rows: int, row_bytes: int, channels: int) -> list[tuple[int, int, int, int]]:
-    """Cut samples and output rows into blocks (first sample, end, first row, end) for that many channels at a time."""
+    """Cut samples and output rows into blocks (first sample, end, first row, end), for `channels` channels at a
+    time.
+    """
     most = SMALL_BLOCK_BYTES if channels <= FEW_CHANNELS else BLOCK_BYTES
     height = max(1, min(rows, most // max(row_bytes, 1)))
-    height = -(-rows // -(-rows // height))  # blocks of about the same height
+    height = -(-rows // -(-rows // height))  # blocks of nearly the same height
     depth = max(1, min(samples, most // max(row_bytes * rows, 1))) if height == rows else 1
     return [
         (n, min(n + depth, samples), r, min(r + height, rows))
@@ -110,7 +112,7 @@ def _columns_first(out: Any, x: Any, matrix: Any, window: Window, groups: int, k
     scratch = np.empty(0, x.dtype)
     rows_at = (slice(None),) * (2 + len(kernel))
     patches: Any = None
-    held = 0  # the samples before this one are done
+    held = 0  # the number of finished samples
     for n0, n1, r0, r1 in _blocks(n, size[0], c * math.prod(kernel) * rest * x.itemsize, result.shape[2]):
         if n1 > held:
             patches, held = _patches(x[n0:n1], window, kernel, size), n1
@@ -134,8 +136,8 @@ def _copy(block: Any, patches: Any) -> None:
 def _patches(x: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> Any:
     """Return a view of the padded data as patches (n, C, *K, *size).
 
-    Where rows are short, or windows move by more than one element along them, what each tap of the last axis reads is
-    copied first: patches are then made of whole runs of rows, which copying row by row would take longer than this.
+    If rows are short, or windows have a stride along them, the elements that each tap of the last axis reads are copied
+    first: patches then consist of long runs, where copying row by row would take longer.
     """
     stride, dilation, width = window.strides[-1], window.dilation[-1], size[-1]
     taps = tuple(s * d for s, d in zip(x.strides[2:], window.dilation, strict=True))
@@ -216,7 +218,7 @@ def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
     n, groups, _, length = x.shape
     taps = math.prod(kernel)
     each = w.shape[2]
-    one = max(1, groups * taps * length * x.itemsize)  # bytes of the products of an output channel of a sample
+    one = max(1, groups * taps * length * x.itemsize)  # bytes of the products for one output channel of a sample
     step = max(1, min(each, BLOCK_BYTES // 2 // one))
     depth = max(1, min(n, BLOCK_BYTES // 2 // (one * each)))
     taps_of = shifts(window, kernel, size)

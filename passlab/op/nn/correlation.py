@@ -1,4 +1,4 @@
-"""Correlation of two images around each place, as in FlowNet (Dosovitskiy et al., 2015)."""
+"""Correlation of two images around each pixel, as in FlowNet (Dosovitskiy et al., 2015)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     attrs=attrs(
         "CorrelationAttrs",
         integer("kernel_size", 1, "size of the compared windows, odd"),
-        integer("max_displacement", 1, "how far windows of data2 may be away"),
+        integer("max_displacement", 1, "largest displacement of windows of data2"),
         integer("stride1", 1, "steps in data1"),
         integer("stride2", 1, "steps of the displacement"),
         integers("padding", (0, 0), "zeros around both images"),
@@ -83,7 +83,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     example="nn.correlation(%x, %y, max_displacement=2, padding=[2, 2])",
 )
 def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None = None) -> Any:
-    """For each place of data1 and each displacement: the mean product (or distance) of two windows."""
+    """For each pixel of data1 and each displacement: the mean product (or distance) of two windows."""
     (top, left), (bottom, right) = split_padding(attrs.padding, 2)
     widths = ((0, 0), (0, 0), (top, bottom), (left, right))
     # Differences of integers would wrap before they are compared.

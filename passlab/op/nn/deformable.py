@@ -64,7 +64,7 @@ def _check_offset(
     reporter: Reporter,
     dtype: str,
 ) -> None:
-    """Check the offsets, two numbers for each tap and group at each place of the result, or state their type."""
+    """Check the offsets, two numbers for each tap and group at each position of the result, or infer their type."""
     if isinstance(data[1], int) and data[1] % attrs.deformable_groups:
         refuse(f"{NAME}: {data[1]} channels cannot be divided into {attrs.deformable_groups} deformable groups", 0)
     height, width = kernel[2], kernel[3]
@@ -82,11 +82,13 @@ def _check_offset(
         refuse(f"{NAME}: the offsets do not fit the windows", 1, expected=want, found=offset)
 
 
-_READ_AT_ONCE = 1 << 14  # places: so many at a time are read in few calls, and stay in cache
+_READ_AT_ONCE = 1 << 14  # positions: this many at a time need few calls, and stay in cache
 
 
 def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, before: Sequence[int]) -> Any:
-    """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved places; offset is (G, taps, 2, H, W)."""
+    """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved positions; offset is (G, taps, 2, H,
+    W).
+    """
     parts, taps, _, height, width = offset.shape
     each = image.shape[0] // parts
     rows = (np.arange(height) * attrs.strides[0] - before[0]).astype(image.dtype)[:, None]
@@ -114,9 +116,9 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, bef
         "DeformableConv2DAttrs",
         integers("strides", (1, 1), "steps of the window"),
         integers("padding", (0, 0), "zeros around the data"),
-        integers("dilation", (1, 1), "distance of the taps of the window"),
-        integer("deformable_groups", 1, "how many parts of the channels have offsets of their own"),
-        integer("groups", 1, "how many parts the channels are divided into"),
+        integers("dilation", (1, 1), "distance between the taps of the window"),
+        integer("deformable_groups", 1, "number of groups of channels with separate offsets"),
+        integer("groups", 1, "number of groups of channels"),
         integer("channels", None, "number of output channels, None to read it off the weight"),
         integers("kernel_size", None, "size of the window, None to read it off the weight"),
         text("data_layout", "NCHW", "layout of the data"),
@@ -153,7 +155,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, bef
     example="nn.deformable_conv2d(%x, %offset, %w, channels=8, kernel_size=[3, 3])",
 )
 def deformable_conv2d(attrs: Attrs, data: Array, offset: Array, weight: Array, *, out: Array | None = None) -> Any:
-    """A convolution that reads each tap at a place moved by an offset (row, column), between pixels; zero outside."""
+    """A convolution that reads each tap at a position moved by an offset (row, column), interpolated; zero outside."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, np.dtype("float32"), weight.dtype)
     into = conversion(attrs.data_layout, "NCHW", "data_layout")

@@ -1,11 +1,11 @@
 """Depthwise convolution of arrays: each channel has its own windows, summed tap by tap.
 
-There is no matrix product in it, so it is bound by how fast NumPy goes over memory. Rows of an image are short, and a
-loop of NumPy's costs as much to begin as a hundred elements. So the padded image is laid out flat, in planes: the plane
-(p, q) of a window that moves by (s, t) holds the elements of the rows p, p + s, ... and columns q, q + t, ... A tap is
-then one contiguous run of one plane, for all rows at once; at the end of each row it also computes a few sums across
-the edge, which are left out of the result. Where runs are short, the taps of a column of the window are multiplied and
-summed in one go. Data is (N, C, *S), or (N, *S, C) where loops along the channels are long anyway.
+Without a matrix product, it is bound by NumPy's speed in memory. Rows of an image are short, and starting a NumPy loop
+costs as much as a hundred elements. So the padded image is stored flat, in planes: the plane (p, q) of a window with
+strides (s, t) holds the elements of the rows p, p + s, ... and columns q, q + t, ... A tap is then one contiguous run
+of one plane, for all rows at once; at the end of each row it also computes a few sums across the edge, which are
+dropped from the result. For short runs, the taps of a column of the window are multiplied and summed in one call. Data
+is (N, C, *S), or (N, *S, C) if loops along the channels are long anyway.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from numpy.lib.stride_tricks import as_strided
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.threads import share, thread_count
 
-# A block of sums, what is added to them and the planes stay in the second-level cache.
+# The sums of a block, their operands and the planes stay in the second-level cache.
 _BLOCK_BYTES = 768 << 10
-# From this length on, a run is multiplied and added in two loops; shorter ones, all taps of a column in one go.
+# Longer runs are multiplied and added in two loops; shorter ones, all taps of a column in one call.
 _LONG_RUN = 2048
-# Below this length of the last axis, too much of a flat plane is edge.
+# With a shorter last axis, too much of a flat plane is edge.
 _SHORT_ROW = 12
-# From this many channels on, loops along the channels are long enough.
+# With more channels, loops along the channels are long enough.
 _MANY_CHANNELS = 64
 
 
@@ -68,7 +68,8 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
     steps = [math.prod(planes[i + 1 :]) for i in range(len(planes))]
     length, area = size[0] * steps[0], math.prod(planes)
     groups = list(_groups(kernel, steps, window, length >= _LONG_RUN))
-    room = max(g.start + (g.count - 1) * g.step for g in groups) + length  # the last sums across the edge reach beyond
+    # the last sums across the edge reach beyond the plane
+    room = max(g.start + (g.count - 1) * g.step for g in groups) + length
     room = max(room, area)
     each = (math.prod(window.strides) * room + 2 * length) * x.itemsize
     step = max(1, min(channels, _BLOCK_BYTES // each, -(-channels // thread_count())))
@@ -97,9 +98,9 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
 
 @dataclass(frozen=True)
 class Group:
-    """Taps that read the same plane at equal distances: those of one column of the window, or one tap alone.
+    """Taps that read the same plane at equal distances: those of one column of the window, or a single tap.
 
-    `index` says which weights they are, `start` where the first begins in its plane, `step` how far apart they are.
+    `index` selects their weights, `start` is the offset of the first in its plane, `step` the distance between them.
     """
 
     index: tuple[Any, ...]
@@ -109,7 +110,7 @@ class Group:
     step: int
 
     def sum(self, held: Any, weights: Any, out: Any) -> None:
-        """Write the sums of the taps of all channels, multiplied and added in one go, into `out` (C, length)."""
+        """Write the sums of the taps of all channels, multiplied and added in one call, into `out` (C, length)."""
         data = held[(slice(None), *self.plane, slice(self.start, None))]
         if out.shape[1] >= _LONG_RUN:  # then the group is one tap
             np.multiply(data[:, : out.shape[1]], weights[(slice(None), *self.index)], out=out)
@@ -120,7 +121,7 @@ class Group:
 
 
 def _by_groups(groups: list[Group], like: Any) -> Callable[[Any, Any, Any], None]:
-    """Return what writes the sums of all taps, group by group, into arrays like this one."""
+    """Return a function that writes the sums of all taps, group by group, into arrays like this one."""
     scratch = np.empty_like(like)
 
     def add_up(held: Any, factors: Any, total: Any) -> None:
@@ -136,7 +137,7 @@ def _by_groups(groups: list[Group], like: Any) -> Callable[[Any, Any, Any], None
 def _plane_places(
     lengths: tuple[int, ...], planes: tuple[int, ...], window: Window
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
-    """Yield each plane with the part of it that is data, not padding, and where in (C, *S) that data stands."""
+    """Yield each plane, the part of it that is data rather than padding, and the slices of (C, *S) that it holds."""
     for plane in itertools.product(*map(range, window.strides)):
         place, source = [], [slice(None)]
         for p, n, size, s, before in zip(plane, lengths, planes, window.strides, window.before, strict=True):
@@ -149,13 +150,14 @@ def _plane_places(
 
 
 def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bool) -> Iterator[Group]:
-    """Yield the taps of a window in groups along its first axis, each where it begins in its plane, or all `alone`.
+    """Yield the taps of a window in groups along its first axis, each with its offset in its plane, or all `alone`.
 
-    Along the only axis of a line, taps stand alone: they are as near each other as the elements of a run, and NumPy
-    would take loops along them for the longer ones.
+    On a single axis, taps are not grouped: they are as close together as the elements of a run, and NumPy would choose
+    the wrong loop.
     """
     stride, dilation = window.strides[0], window.dilation[0]
-    apart = kernel[0] if alone or len(kernel) == 1 else stride // math.gcd(stride, dilation)  # taps of one plane
+    # distance of taps in the same plane
+    apart = kernel[0] if alone or len(kernel) == 1 else stride // math.gcd(stride, dilation)
     for rest in itertools.product(*map(range, kernel[1:])):
         offsets = [t * d for t, d in zip(rest, window.dilation[1:], strict=True)]
         inner = tuple(o % s for o, s in zip(offsets, window.strides[1:], strict=True))
@@ -168,9 +170,9 @@ def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bo
 
 
 def _turn(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
-    """Channels first, many of them, and short rows: a few rows at a time are turned so that the channels stand last.
+    """Channels first, many channels, short rows: transpose a few rows at a time so that the channels are last.
 
-    The rows stay in cache between turning, summing and turning back, which is what turning them costs.
+    The rows stay in cache between transposing, summing and transposing back, which pays for transposing them.
     """
     size = out.shape[2:]
     taps = np.ascontiguousarray(np.moveaxis(w, 0, -1))
@@ -209,7 +211,7 @@ def _along_channels(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int,
 
 
 def _sum_taps(out: Any, x: Any, w: Any, window: Window) -> None:
-    """Sum a channel's window over (*S, C) into `out`: multiplied and added in one go, along the channels."""
+    """Sum a channel's window over (*S, C) into `out`: multiplied and added in one call, along the channels."""
     axes = list(range(x.ndim - 1))
     taps = [x.ndim - 1 + a for a in axes]
     channel = 2 * (x.ndim - 1)

@@ -53,8 +53,8 @@ def _pad_shape(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array) -> T
     example="dyn.nn.pad(%x, %widths, 0f, pad_width=[])",
 )
 def pad(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array, *, out: Array | None = None) -> Any:
-    """`nn.pad` with the widths of the border in a tensor."""
-    _pad_shape(attrs, data, pad_width, pad_val)  # refuses widths that are too large
+    """`nn.pad` with the widths of the border as an input."""
+    _pad_shape(attrs, data, pad_width, pad_val)  # raises for widths that are too large
     return with_border(data, pad_width.tolist(), pad_val, attrs.pad_mode, out)
 
 

@@ -1,5 +1,5 @@
-"""Gradients of neural network operators as Relay programs: each maps a typed call and the gradient of its result to
-the gradients of its inputs. The operators that compute them are called by name.
+"""Gradients of neural network operators as Relay programs: each maps a typed call and the gradient of its result to the
+gradients of its inputs. The operators that compute them are called by name.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def _zero(like: Expr) -> Expr:
 
 
 def relu(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient passes where the input is not negative."""
+    """The gradient where the input is not negative."""
     x = orig.args[0]
     zeros = _zero(x)
     return [call("where", call("less", x, zeros), zeros, call("ones_like", x) * grad)]
 
 
 def leaky_relu(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient, times alpha where the input is negative."""
+    """The gradient, multiplied by alpha where the input is negative."""
     x = orig.args[0]
     slope = constant_like(_attrs(orig).alpha, x)
     return [call("where", call("less", x, _zero(x)), slope * grad, grad)]
 
 
 def prelu(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient, times alpha where the input is negative; for alpha the sum of what passed there."""
+    """The gradient, multiplied by alpha where the input is negative; for alpha, the sum over those elements."""
     x, alpha = orig.args
     negative, slope = call("less", x, _zero(x)), _along(alpha, _attrs(orig).axis, x)
     through = call("where", negative, x * grad, _zero(x))
@@ -95,7 +95,7 @@ def batch_flatten(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _like(grad: Expr, target: Expr) -> Expr:
-    """The gradient summed up to the shape of an input that was broadcast."""
+    """The gradient summed to the shape of an input that was broadcast."""
     return call("collapse_sum_like", grad, target)
 
 
@@ -104,7 +104,7 @@ def _turn(matrix: Expr) -> Expr:
 
 
 def _of_inputs(orig: OpCall, parts: Sequence[Expr]) -> list[Expr]:
-    """Gradients computed in the dtype of the result, in those of the inputs."""
+    """Convert gradients from the dtype of the result to those of the inputs."""
     want = _type(orig).dtype
     return [
         part if _type(arg).dtype == want else call("cast", part, dtype=_type(arg).dtype)
@@ -119,7 +119,7 @@ def _rows(matrix: Expr, ty: TensorType, units: Dim) -> Expr:
 
 
 def dense(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Grad @ weight, and the transposed gradient @ data; leading dimensions of the data count as one batch."""
+    """The product grad @ weight, and the transposed gradient @ data; leading dimensions of the data form one batch."""
     data, weight = orig.args
     units, inner = _type(weight).shape
     if len(_type(data).shape) == 2 and isinstance(inner, int):
@@ -144,7 +144,7 @@ def matmul(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _stacked_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Of a stack of matrices and one: the gradient of the one is that of a product of all rows."""
+    """A stack of matrices times one matrix: the latter's gradient is that of a product of all rows."""
     a, b = orig.args
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
     rank = len(_type(a).shape)
@@ -160,7 +160,7 @@ def _stacked_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def batch_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
-    """As for matrices, sample by sample; summed up for a factor that serves all samples."""
+    """Batched matmul gradient; summed over the batch for a broadcast operand."""
     a, b = orig.args
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
     for_a = _product("nn.batch_matmul", grad, b, tb, ta, True)
@@ -169,9 +169,9 @@ def batch_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _product(name: str, x: Expr, y: Expr, flag: bool, turned: bool, first: bool) -> Expr:
-    """The gradient for one factor of a product, itself a product: of the gradient and the other factor.
+    """The gradient for one factor of a product: the product of the gradient and the other factor.
 
-    `flag` tells whether the other factor is given transposed, `turned` whether the factor itself is.
+    `flag` says whether the other factor is transposed, `turned` whether the factor itself is.
     """
     units = {"units": None} if name == "nn.matmul" else {}
     left, right = (y, x) if turned else (x, y)
@@ -183,7 +183,7 @@ def _product(name: str, x: Expr, y: Expr, flag: bool, turned: bool, first: bool)
 
 
 def pad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient inside the border, and for the border's value its sum there; where what stands in it came from."""
+    """The gradient without the border; its sum there for the border's value, or its elements where they came from."""
     attrs, (data, value) = _attrs(orig), orig.args
     if attrs.pad_mode != "constant":
         return _mirrored(orig, grad)
@@ -193,13 +193,13 @@ def pad(orig: OpCall, grad: Expr) -> list[Expr]:
     inside = call("strided_slice", grad, begin=begin, end=end, strides=[1] * len(shape), axes=None)
     border = call("sum", grad) - call("sum", inside)
     lost = [(max(-a, 0), max(-b, 0)) for a, b in attrs.pad_width]
-    if any(map(any, lost)):  # what was cut off has no gradient
+    if any(map(any, lost)):  # cropped elements have no gradient
         inside = call("nn.pad", inside, number(0, _type(data).dtype), pad_width=lost)
     return [inside, call("cast", border, dtype=_type(value).dtype) * call("ones_like", value)]
 
 
 def _add_border(attrs: Attrs, data: Expr, value: Expr | None = None) -> Expr:
-    """A border of elements of the data, as picks along each axis."""
+    """Add a border of elements of the data, by selection along each axis."""
     mode = attrs.mode.lower() if value is None else attrs.pad_mode
     result = data
     for axis, (before, after) in enumerate(attrs.pad_width):
@@ -210,7 +210,7 @@ def _add_border(attrs: Attrs, data: Expr, value: Expr | None = None) -> Expr:
     return result
 
 
-_mirrored = mirror_pad = by_definition(_add_border)  # each element gets what its copies get
+_mirrored = mirror_pad = by_definition(_add_border)  # each element receives the gradients of its copies
 
 
 def batch_norm(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -263,7 +263,7 @@ def instance_norm(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _group_channels(attrs: Attrs, data: Expr, gamma: Expr, beta: Expr) -> Expr:
-    """Group normalisation: with the mean and variance of each group of channels and the axes behind them."""
+    """Group normalisation: over each group of channels and the axes after it."""
     shape, dtype = sizes_of(data, "nn.group_norm"), _type(data).dtype
     rank, axis = len(shape), attrs.axis % len(shape)
     split = (*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
@@ -281,7 +281,7 @@ group_norm = by_definition(_group_channels)
 
 
 def _over_length(attrs: Attrs, data: Expr) -> Expr:
-    """The data over its Euclidean norm, or over that of the least sum of squares."""
+    """The data divided by its Euclidean norm, or by that of the least sum of squares."""
     total = call("sum", data * data, axis=attrs.axis, keepdims=True)
     return data / call("sqrt", call("maximum", total, number(attrs.eps, _type(data).dtype)))
 
@@ -290,7 +290,7 @@ l2_normalize = by_definition(_over_length)
 
 
 def _over_neighbours(attrs: Attrs, data: Expr) -> Expr:
-    """The data over a power of the sum of squares of its neighbours: a product with a band of ones."""
+    """The data divided by a power of the sum of squares of its neighbours: a product with a band of ones."""
     dtype, rank = _type(data).dtype, len(_type(data).shape)
     length, half = sizes_of(data, "nn.lrn")[attrs.axis], attrs.size // 2
     apart = np.arange(length) - np.arange(length)[:, None]

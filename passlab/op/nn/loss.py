@@ -87,7 +87,7 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
 )
 @in_float
 def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Any:
-    """The mean over the batch of -sum(y * log(x)): predicted probabilities `x` against the wanted ones `y`."""
+    """The mean over the batch of -sum(y * log(x)), for predicted probabilities `x` and target probabilities `y`."""
     return _mean_product(np.log(x), y, out)
 
 
@@ -110,7 +110,7 @@ def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None)
 )
 @in_float
 def cross_entropy_with_logits(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Any:
-    """The mean over the batch of -sum(y * x): logarithms of probabilities `x` against the wanted probabilities `y`."""
+    """The mean over the batch of -sum(y * x), for logarithms of probabilities `x` and target probabilities `y`."""
     return _mean_product(x, y, out)
 
 
@@ -144,7 +144,7 @@ def _pick(data: Any, targets: Any) -> Any:
 
 
 def _weight_by(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) -> Expr:
-    """The loss in simpler operators: a row of the identity matrix picks the prediction and the weight of a target."""
+    """The loss in simpler operators: a row of the identity matrix selects the prediction and the weight of a target."""
     shape, dtype = sizes_of(predictions, "nn.nll_loss"), dtype_of(predictions)
     classes = shape[1]
     ignored = number(attrs.ignore_index, dtype_of(targets))

@@ -19,7 +19,7 @@ from passlab.op.relations import broadcast_dim, refuse, tensor
 
 
 def check_inner(name: str, a: TensorType, b: TensorType, inner: Dim, other: Dim) -> None:
-    """Raise `RelationError` when the dimensions that are summed over differ."""
+    """Raise `RelationError` if the dimensions that are summed over differ."""
     if inner != other and isinstance(inner, int) and isinstance(other, int):
         raise RelationError(
             Diagnostic(
@@ -32,7 +32,7 @@ def check_inner(name: str, a: TensorType, b: TensorType, inner: Dim, other: Dim)
 
 
 def check_units(name: str, units: int | None) -> None:
-    """Raise `RelationError` when the number of columns of a result is negative."""
+    """Raise `RelationError` if the number of columns of a result is negative."""
     if units is not None and units < 0:
         refuse(f"{name}: units must not be negative", found=units)
 
@@ -57,7 +57,7 @@ def _matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     units, inner = b.shape if attrs.transpose_b else (b.shape[1], b.shape[0])
     check_inner("nn.matmul", a, b, shape[-1], inner)
     if attrs.units is not None and isinstance(units, int) and units != attrs.units:
-        raise RelationError(Diagnostic(f"nn.matmul: units is {attrs.units} and tensor_b gives {units}"), 1)
+        raise RelationError(Diagnostic(f"nn.matmul: units is {attrs.units} and tensor_b has {units}"), 1)
     return TensorType((*shape[:-1], units if attrs.units is None else attrs.units), attrs.out_dtype or a.dtype)
 
 
@@ -92,7 +92,7 @@ def _turn(array: Any, turn: bool) -> Any:
     example="nn.matmul(%x, %w, units=16)",
 )
 def matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Any:
-    """Multiply (..., m, k) by (k, n), giving (..., m, n); either may be given transposed."""
+    """Multiply (..., m, k) by (k, n), with the result (..., m, n); either factor may be transposed."""
     return multiply(
         _turn(tensor_a, attrs.transpose_a),
         _turn(tensor_b, attrs.transpose_b),
@@ -147,7 +147,7 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     example="nn.batch_matmul(%x, %y, transpose_b=True)",
 )
 def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Any:
-    """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 serves all samples."""
+    """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 is broadcast."""
     return multiply(
         _turn(tensor_a, attrs.transpose_a),
         _turn(tensor_b, attrs.transpose_b),

@@ -1,6 +1,6 @@
 """Normalisations: batch, layer, group, instance, L2, and local response normalisation.
 
-Each kernel computes in the order in which SimplifyInference spells the operator out, so that the pass changes no bit.
+Each kernel computes in the order of the expansion by SimplifyInference, so that the pass changes no bit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from passlab.op.relations import normal_axes, normal_axis, refuse, tensor
 def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> Any:
     return attrs(
         name,
-        *([integer("num_groups", 0, "how many groups the channels are divided into")] if groups else []),
+        *([integer("num_groups", 0, "number of groups of channels")] if groups else []),
         integer("axis", axis, "the channel axis"),
         number("epsilon", 1e-5, "added to the variance"),
         boolean("center", True, "whether beta is added"),
@@ -77,7 +77,9 @@ def batch_norm(
     *,
     out: Array | None = None,
 ) -> Any:
-    """Normalise each channel with the moving mean and variance: a tuple of the result and the two, unchanged."""
+    """Normalise each channel with the moving mean and variance. Returns the result and the two statistics,
+    unchanged.
+    """
     one = data.dtype.type(1)
     scale = one / np.sqrt(moving_var + data.dtype.type(attrs.epsilon))
     if attrs.scale:
@@ -93,7 +95,7 @@ def batch_norm(
 
 
 def _centre(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
-    """Return data less its mean, over its standard deviation, along `axes`."""
+    """Return data minus its mean, divided by its standard deviation, along `axes`."""
     if not data.size:
         return data.copy()
     mean = data.mean(axis=axes, keepdims=True, dtype=data.dtype)
@@ -245,7 +247,7 @@ def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | 
 )
 @in_float
 def l2_normalize(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """X / sqrt(max(sum(x * x), eps)) along `axis`."""
+    """`x / sqrt(max(sum(x * x), eps))` along `axis`."""
     total = np.square(data).sum(axis=attrs.axis, keepdims=True, dtype=data.dtype)
     return np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
 
@@ -264,7 +266,7 @@ def _lrn_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     ("data",),
     attrs=attrs(
         "LRNAttrs",
-        integer("size", 5, "how many neighbours are summed"),
+        integer("size", 5, "number of neighbours to sum"),
         integer("axis", 1, "the axis of the neighbours"),
         number("bias", 2.0),
         number("alpha", 0.0001),

@@ -1,7 +1,7 @@
-"""Convolutions and products on weights that are packed in blocks, as the kernels of processors read them.
+"""Convolutions and products on weights packed in blocks, as the kernels of processors read them.
 
-They compute what `nn.conv2d` and `nn.dense` do; what differs is the layouts that they are meant for. Passes that choose
-layouts make them; nothing here knows which blocks are fast.
+They compute the same as `nn.conv2d` and `nn.dense`, in blocked layouts. Passes that choose layouts create them; nothing
+here knows which blocks are fast.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _plain(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
         "DensePackAttrs",
         integer("units", optional=True, doc="rows of the weight, None to read them off"),
         dtype("out_dtype", "", "dtype of sums and result"),
-        text("weight_layout", "NC", "layout of the weight: N its rows, C what is summed over, in blocks"),
+        text("weight_layout", "NC", "layout of the weight: N its rows, C the summed dimension, in blocks"),
     ),
     relation=_pack_type,
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -156,6 +156,6 @@ def _plain(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     example='nn.contrib_dense_pack(%x, %w, units=16, weight_layout="NC8n")',
 )
 def contrib_dense_pack(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
-    """Multiply `data` (m, k) by the transpose of a weight (units, k) that is packed in blocks of rows."""
+    """Multiply `data` (m, k) by the transpose of a weight (units, k) packed in blocks of rows."""
     whole = conversion(attrs.weight_layout, "NC", "weight_layout").forward(weight)
     return matmul(data, whole.T, result_dtype(attrs.out_dtype, data.dtype), out)

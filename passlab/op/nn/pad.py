@@ -1,4 +1,4 @@
-"""Operators that add a border or only reorder: `nn.pad`, `nn.mirror_pad` and `nn.batch_flatten`."""
+"""Operators that add a border or only reshape: `nn.pad`, `nn.mirror_pad` and `nn.batch_flatten`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from passlab.op.relations import plus, product, refuse, tensor
 
 
 def check_number(types: Sequence[Type], index: int, name: str) -> None:
-    """Raise `RelationError` when an input that is known is not a single number."""
+    """Raise `RelationError` if a known input is not a single number."""
     ty = tensor(types, index, name)
     if ty is not None and any(dim not in (1, ANY) for dim in ty.shape):
         refuse(f"{name} must be a single number", index, found=ty)
 
 
 def _pad(name: str, data: TensorType, widths: Sequence[Sequence[int]], longest: int | None = None) -> Type:
-    """Return the type of `data` with a border; negative widths cut off.
+    """Return the type of `data` with a border; negative widths crop.
 
-    `longest` limits a mirrored border: 0 to the size that is left, 1 to one less.
+    `longest` limits a mirrored border: 0 to the remaining size, 1 to one less.
     """
     rank = len(data.shape)
     if len(widths) != rank:
@@ -67,7 +67,7 @@ def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
 
 
 def add_border(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Any:
-    """Return `data` inside a border of `value`; negative widths cut off."""
+    """Return `data` with a border of `value`; negative widths crop."""
     shape = tuple(n + a + b for n, (a, b) in zip(data.shape, widths, strict=True))
     result = np.empty(shape, data.dtype) if out is None else out
     result[...] = np.asarray(value).astype(data.dtype)
@@ -113,26 +113,28 @@ PadAttrs = attrs(
     precision=Precision.FOLLOW,
 )
 def pad(attrs: Attrs, data: Array, pad_val: Array, *, out: Array | None = None) -> Any:
-    """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths cut off."""
+    """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths crop."""
     return with_border(data, attrs.pad_width, pad_val, attrs.pad_mode, out)
 
 
 def with_border(data: Any, widths: Sequence[Sequence[int]], value: Any, mode: str, out: Any) -> Any:
-    """Return `data` with a border made by `nn.pad`'s modes; negative widths cut off."""
+    """Return `data` with a border by one of `nn.pad`'s modes; negative widths crop."""
     if mode == "constant":
         return add_border(data, widths, np.asarray(value).reshape(()), out)
     return _mirror(data, widths, "reflect" if mode == "reflect" else "edge", out)
 
 
 def _mirror(data: Any, widths: Sequence[Sequence[int]], mode: Any, out: Any) -> Any:
-    """Return `data` with a border of its own elements, by NumPy's name of the mode, after negative widths cut off."""
+    """Return `data` with a border of its own elements, by NumPy's name of the mode, after negative widths have cropped
+    it.
+    """
     cut = data[tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(data.shape, widths, strict=True))]
     border: Any = [(max(a, 0), max(b, 0)) for a, b in widths]
     return write_into(np.pad(cut, border, mode=mode), out)
 
 
 def write_into(result: Any, out: Any) -> Any:
-    """Return `result`, in `out` when it is given."""
+    """Return `result`, in `out` if it is given."""
     if out is None:
         return result
     np.copyto(out, result)

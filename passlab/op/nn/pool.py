@@ -1,4 +1,4 @@
-"""Pooling: maxima and means over sliding windows, over the whole image, and over a given number of windows."""
+"""Pooling: maxima and means over sliding windows, over the whole image, and over a fixed number of windows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _pool_fields(rank: int, mean: bool, flags: bool = True) -> list[Field]:
     fields = [
         integers("pool_size", doc="size of the window"),
         integers("strides", (1,) * rank, "steps of the window"),
-        integers("dilation", (1,) * rank, "distance of the taps of the window"),
+        integers("dilation", (1,) * rank, "distance between the taps of the window"),
         integers("padding", (0,) * rank, "padding: both sides alike, or all befores then all afters"),
         text("layout", _LAYOUTS[rank], "layout of data and result"),
         text("out_layout", "", "layout of the result, as `layout`"),
@@ -48,12 +48,12 @@ def _pool_fields(rank: int, mean: bool, flags: bool = True) -> list[Field]:
 
 
 def pool_attrs(rank: int, mean: bool) -> type[Attrs]:
-    """Make the attribute record of a pooling operator."""
+    """Create the attribute record of a pooling operator."""
     return attrs(f"{'Avg' if mean else 'Max'}Pool{rank}DAttrs", *_pool_fields(rank, mean))
 
 
 def pool_relation(rank: int, name: str) -> Relation:
-    """Make the type relation of pooling over `rank` spatial axes."""
+    """Return the type relation of pooling over `rank` spatial axes."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data = tensor(types, 0, "data")
@@ -72,7 +72,7 @@ def pool_relation(rank: int, name: str) -> Relation:
 
 
 class Plan:
-    """The numbers of one pooling of one array: axes, padding with what `ceil_mode` adds, and the windows per axis."""
+    """The parameters of one pooling of one array: axes, padding including that of `ceil_mode`, and windows per axis."""
 
     def __init__(self, attrs: Attrs, shape: Sequence[int], rank: int, name: str) -> None:
         self.axes = layout_axes(attrs.layout, shape, rank, name)
@@ -97,11 +97,11 @@ class Plan:
         # Whether all elements of all windows count.
         self.full = self.after == after if self._counts_padding else not any(self.before) and not any(self.after)
         self.rank = len(shape)
-        # `flat`: samples and channels are one axis when it is swept, before the spatial ones
+        # `flat`: samples and channels form one axis before the spatial ones
         self.swept = tuple(range(1, rank + 1)) if self.flat else self.axes
 
     def sweep(self, data: Any, fill: Any, join: Any, out: Any) -> Any:
-        """Join the elements of each window of `data` padded with `fill`, into `out` where that is of its dtype."""
+        """Combine the elements of each window of `data` padded with `fill`, into `out` if it has their dtype."""
         windows = list(zip(self.window, self.strides, self.dilation, self.before, strict=True))
         target = out if out.dtype == data.dtype else None
         if self.flat:
@@ -110,9 +110,9 @@ class Plan:
 
     @cached_property
     def divisors(self) -> Any:
-        """The number of elements in each window that count, shaped to broadcast against the result.
+        """The number of elements of each window in the mean, shaped to broadcast against the result.
 
-        Padding counts where the attributes say so; what a last window reaches beyond it never does.
+        Padding counts if the attributes say so; elements beyond it, in the last window, never do.
         """
         result: Any = 1
         for i, axis in enumerate(self.axes):
@@ -128,13 +128,13 @@ class Plan:
 
 @lru_cache(maxsize=1024)
 def plan_of(attrs: Attrs, shape: tuple[int, ...], rank: int, name: str) -> Plan:
-    """Return the plan of one pooling; a network asks for the same few at every run."""
+    """Return the plan of one pooling; a network needs the same few in every run."""
     return Plan(attrs, shape, rank, name)
 
 
-_FLAT = 1 << 20  # elements of an image that is pooled as one line of numbers
-_SLAB = 400 << 10  # bytes of data pooled at once: what is made between one axis and the next stays in cache
-_LONG_ROW = 64  # elements: where the last axis is divided, loops along it should not be shorter
+_FLAT = 1 << 20  # elements of an image that is pooled as one flat line
+_SLAB = 400 << 10  # bytes of data pooled at once: intermediate arrays stay in cache
+_LONG_ROW = 64  # elements: when the last axis is divided, loops along it should not be shorter
 
 
 def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data: Any, out: Any) -> Any:
@@ -208,7 +208,7 @@ def _pool_signature(rank: int, mean: bool) -> Python:
 
 
 def pool_shapes(rank: int) -> str:
-    """What a pooling does to shapes, in words."""
+    """Describe the effect of pooling on shapes."""
     spatial = ", ".join("DHW"[3 - rank :])
     windows = "(length + padding - dilation (pool_size - 1) - 1) / strides + 1 along each"
     return f"(N, C, {spatial}) -> (N, C, windows), {windows}"

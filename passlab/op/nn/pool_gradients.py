@@ -1,4 +1,4 @@
-"""Gradients of pooling: windows over one and three axes by those over two, adaptive ones by products and picks.
+"""Gradients of pooling: windows over one and three axes by those over two, adaptive ones by products and selections.
 
 Relay has operators for the gradients of `nn.max_pool2d` and `nn.avg_pool2d`; the others are defined by these.
 """
@@ -24,7 +24,7 @@ from passlab.op.nn.windows import full_padding
 
 # ---------------------------------------------------------------- windows
 def pool2d(name: str) -> Gradient:
-    """Make the gradient of a pooling operator from the operator that computes it."""
+    """Return the gradient of a pooling operator, given the operator that computes it."""
 
     def gradient(orig: OpCall, grad: Expr) -> list[Expr]:
         return [call(f"{name}_grad", grad, orig.args[0], **dict(attrs_of(orig).items()))]
@@ -38,7 +38,7 @@ def _flags(attrs: Attrs) -> dict[str, Any]:
 
 
 def _over(data: Expr, name: str, attrs: Attrs, axes: Sequence[int | None]) -> Expr:
-    """Pool images by the window that `attrs` has along some of its axes; None is an axis without one."""
+    """Pool images by the window that `attrs` has along some of its axes; None is an axis without a window."""
     rank = len(attrs.pool_size)
     padding = full_padding(attrs.padding, rank)
 
@@ -55,7 +55,7 @@ def _over(data: Expr, name: str, attrs: Attrs, axes: Sequence[int | None]) -> Ex
 
 
 def pool1d(name: str) -> Gradient:
-    """Make the gradient of pooling along one axis: an image of one row."""
+    """Return the gradient of pooling along one axis, as that of an image with one row."""
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         image = call("expand_dims", laid_out(data, attrs.layout, "NCW"), axis=2)
@@ -66,7 +66,7 @@ def pool1d(name: str) -> Gradient:
 
 
 def pool3d(name: str) -> Gradient:
-    """Make the gradient of pooling over three axes: over two of them, then over the third.
+    """Return the gradient of pooling over three axes: over two of them, then over the third.
 
     The maximum of maxima is the maximum; the mean of means is the mean, since the number of elements in a window is
     the product of those along its axes.
@@ -88,12 +88,12 @@ def pool3d(name: str) -> Gradient:
 
 # ---------------------------------------------------------------- gradients of gradients
 def avg_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The shares of a window, added up, are its mean; the data only lends its shape."""
+    """The mean of a window is the sum of its shares; only the shape of the data matters."""
     return [call("nn.avg_pool2d", grad, **dict(attrs_of(orig).items())), call("zeros_like", orig.args[1])]
 
 
 def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Each window gets back what its first maximum got; the data only tells where that is."""
+    """Each window's gradient goes to its first maximum; the data only determines where that is."""
     attrs, (first, data) = attrs_of(orig), orig.args
     counts = [shape_of(first)[axis] for axis in layout_axes(attrs.layout, shape_of(first), 2, "nn.max_pool2d_grad")]
     image = infer_types(laid_out(data, attrs.layout, "NCHW"))
@@ -132,7 +132,7 @@ def global_avg_pool2d(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def global_max_pool2d(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradient where the image has its maximum (everywhere it has, when it has it more than once)."""
+    """The gradient at the maximum of the image (at all of them, if there are several)."""
     data = orig.args[0]
     chosen = call("equal", data, call("broadcast_to_like", orig, data))
     return [call("where", chosen, call("broadcast_to_like", grad, data), call("zeros_like", data))]
@@ -140,7 +140,7 @@ def global_max_pool2d(orig: OpCall, grad: Expr) -> list[Expr]:
 
 # ---------------------------------------------------------------- a given number of windows
 def _spans(attrs: Attrs, data: Expr, name: str) -> list[tuple[int, list[tuple[int, int]]]]:
-    """For each spatial axis the (start, end) of its windows; none where the size is kept."""
+    """The (start, end) of the windows along each spatial axis; empty if the size is kept."""
     shape = shape_of(data)
     rank = len(DATA_LAYOUTS[int(name[-2])]) - 2
     counts = attrs.output_size * (rank if len(attrs.output_size or ()) == 1 else 1)
@@ -150,7 +150,7 @@ def _spans(attrs: Attrs, data: Expr, name: str) -> list[tuple[int, list[tuple[in
 
 
 def adaptive_avg(name: str) -> Gradient:
-    """Make the gradient of the means over a given number of windows: along each axis a product with a matrix."""
+    """Return the gradient of means over a fixed number of windows: along each axis a product with a matrix."""
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         result, rank = data, len(shape_of(data))
@@ -164,9 +164,9 @@ def adaptive_avg(name: str) -> Gradient:
 
 
 def adaptive_max(name: str) -> Gradient:
-    """Make the gradient of the maxima over a given number of windows, which may share elements.
+    """Return the gradient of maxima over a fixed number of windows, which may overlap.
 
-    Windows shorter than the longest one repeat their last element; what the maximum gets is shared by its copies.
+    Windows shorter than the longest one repeat their last element; the copies of a maximum share its gradient.
     """
 
     def define(attrs: Attrs, data: Expr) -> Expr:

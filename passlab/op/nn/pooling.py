@@ -1,7 +1,7 @@
-"""Pooling of arrays along any axes with NumPy: whole-array maxima and sums of shifted views, one axis after the other.
+"""Pooling of arrays along any axes with NumPy: maxima and sums of shifted views of the array, one axis at a time.
 
-A window's maximum (and sum) is that of the maxima along one axis, then the next, so that a window of k1 x k2 elements
-costs k1 + k2 steps. This file knows arrays and axis numbers, not operators or layouts.
+A window's maximum (or sum) is computed along one axis, then along the next, so a window of k1 x k2 elements takes k1 +
+k2 steps. This file knows arrays and axis numbers, not operators or layouts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from passlab.op.dtypes import is_float
 def lowest(dtype: Any) -> Any:
     """The least finite value, which Relay pads with before it takes a maximum."""
     if dtype.kind == "V":
-        import ml_dtypes  # only programs in these formats pay for it
+        import ml_dtypes  # imported only for these formats
 
         return ml_dtypes.finfo(dtype).min  # type: ignore[no-untyped-call]
     if is_float(dtype):
@@ -26,7 +26,7 @@ def lowest(dtype: Any) -> Any:
 
 
 def pad_axes(x: Any, axes: Sequence[int], before: Sequence[int], after: Sequence[int], value: Any) -> Any:
-    """Return `x` with `value` before and after some axes; `x` itself when nothing is padded."""
+    """Return `x` padded with `value` along some axes; `x` itself if there is no padding."""
     if not any(before) and not any(after):
         return x
     shape, inner = list(x.shape), [slice(None)] * x.ndim
@@ -39,7 +39,7 @@ def pad_axes(x: Any, axes: Sequence[int], before: Sequence[int], after: Sequence
 
 
 def _taps_inside(length: int, window: Sequence[int], count: int) -> list[tuple[int, int, int]]:
-    """Return for each tap where it first reads and the windows, from and to, in which it reads data, not padding."""
+    """Return for each tap its first index, and the range of windows in which it reads data, not padding."""
     size, stride, dilation, before = window
     result = []
     for tap in range(size):
@@ -50,10 +50,10 @@ def _taps_inside(length: int, window: Sequence[int], count: int) -> list[tuple[i
 
 
 def _sweep(x: Any, axis: int, window: Sequence[int], count: int, fill: Any, join: Any, out: Any) -> Any:
-    """Join (`np.maximum`, `np.add`) the elements of each of `count` windows along one axis, with `fill` for padding.
+    """Combine (`np.maximum`, `np.add`) the elements of each of `count` windows along one axis, with `fill` for padding.
 
-    `window` is its size, stride, dilation, and the padding before. Windows that reach into the padding are joined apart
-    from the others, so that no padded copy is needed. The result is new, or `out`, or a view of `x`.
+    `window` is its size, stride, dilation, and the padding before. Windows that reach into the padding are handled
+    separately, so that no padded copy is needed. The result is new, or `out`, or a view of `x`.
     """
     head = (slice(None),) * axis
     stride = window[1]
@@ -79,7 +79,7 @@ def _sweep(x: Any, axis: int, window: Sequence[int], count: int, fill: Any, join
             if not inner:
                 join(target, data, out=target)
             elif waiting is None and start == taps[0][0] and len(taps) > 1:
-                waiting = data  # joined with the next tap in one go
+                waiting = data  # combined with the next tap in one call
             elif len(taps) == 1:
                 target[...] = data
             else:
@@ -97,7 +97,7 @@ def sweep_windows(
     join: Any,
     out: Any = None,
 ) -> Any:
-    """Join the elements of every window over `axes`: the first axis first, where rows are whole and contiguous.
+    """Combine the elements of every window over `axes`: the first axis first, where rows are whole and contiguous.
 
     `windows` are size, stride, dilation and padding before, per axis. The result may be a view of `x`.
     """
@@ -110,11 +110,11 @@ def sweep_windows(
 def flat_windows(
     x: Any, windows: Sequence[Sequence[int]], counts: Sequence[int], fill: Any, join: Any, out: Any = None
 ) -> Any:
-    """Join the elements of every window over all axes of `x` (M, *S) but the first, in loops as long as `x` itself.
+    """Combine the elements of every window over all axes of `x` (M, *S) but the first, in loops as long as `x` itself.
 
-    Rows are too short for NumPy's loops. So the padded array is taken as one line of numbers, along which windows are
-    joined at every place, also where they reach over the end of a row; those and the ones between strides are left out
-    of the result at the end. For strides of 1 or 2.
+    Rows are too short for NumPy's loops. So the padded array is treated as one line of numbers, and windows are
+    combined at every position, also across the ends of rows; those results, and the ones between strides, are dropped
+    at the end. For strides of 1 or 2.
     """
     sizes = [max(1, (n - 1) * s + (k - 1) * d + 1) for (k, s, d, _), n in zip(windows, counts, strict=True)]
     line = _pad(x, sizes, [w[3] for w in windows], fill)
@@ -144,7 +144,7 @@ def flat_windows(
 
 
 def _pad(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Any:
-    """Return the contiguous array (M, *sizes) that windows over `x` read: `x` itself where it is that."""
+    """Return the contiguous array (M, *sizes) that windows over `x` read: `x` itself if it is that array."""
     if x.shape[1:] == tuple(sizes) and not any(before) and x.flags.c_contiguous:
         return x
     result = np.empty((len(x), *sizes), x.dtype)
@@ -162,15 +162,15 @@ def _pad(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Any:
 
 
 def window_counts(length: int, window: int, stride: int, dilation: int, before: int, count: int) -> Any:
-    """Return how many taps of each window along one axis fall on data, not padding (at least 1)."""
+    """Return the number of taps of each window along one axis that read data, not padding (at least 1)."""
     places = np.arange(count)[:, None] * stride + np.arange(window)[None, :] * dilation - before
     return np.maximum(((places >= 0) & (places < length)).sum(axis=1), 1)
 
 
 def divide_counts(total: Any, count: Any, dtype: Any, out: Any = None) -> Any:
-    """Return `total / count` in `dtype`; whole numbers are cut off towards zero, as Relay does.
+    """Return `total / count` in `dtype`; whole numbers are truncated, as in Relay.
 
-    Sums of that dtype may be in `out`, which then gets the quotients.
+    `out` may hold sums of that dtype; it then receives the quotients.
     """
     if is_float(dtype):
         divisor = np.asarray(count).astype(total.dtype)
@@ -179,7 +179,7 @@ def divide_counts(total: Any, count: Any, dtype: Any, out: Any = None) -> Any:
 
 
 def sum_dtype(dtype: Any) -> Any:
-    """Return the dtype in which elements of `dtype` are summed up."""
+    """Return the dtype in which elements of `dtype` are summed."""
     if not is_float(dtype):
         return np.dtype("int64")
     return np.dtype("float32") if dtype.itemsize < 4 else dtype
@@ -191,7 +191,7 @@ def adaptive_spans(length: int, count: int) -> list[tuple[int, int]]:
 
 
 def adaptive(x: Any, axes: Sequence[int], counts: Sequence[int], join: Any) -> Any:
-    """Reduce `x` with the ufunc `join` along each axis to that many adaptive windows."""
+    """Reduce `x` with the ufunc `join` to `counts` adaptive windows along each axis."""
     for axis, count in sorted(zip(axes, counts, strict=True), reverse=True):
         length = x.shape[axis]
         if count == 1 or (count and length % count == 0):

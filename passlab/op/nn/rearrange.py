@@ -1,4 +1,4 @@
-"""Operators that move elements between axes or spread them out: blocks, sub-pixels, dilation, buffers."""
+"""Operators that move elements between axes or spread them: blocks, sub-pixels, dilation, buffers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,9 @@ def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     example="nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
 )
 def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """Cut padded data into blocks; each place in a block becomes a sample of its own, the batch varying fastest."""
+    """Cut padded data into blocks; each position in a block becomes a separate sample, with the batch varying
+    fastest.
+    """
     blocks = attrs.block_shape
     rank = len(blocks)
     rest = [(0, 0)] * (data.ndim - rank - 1)
@@ -126,7 +128,7 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     attrs=attrs(
         "BatchToSpaceNDAttrs",
         integers("block_shape", (1, 1), "size of a block along the axes after the batch"),
-        pairs("crops", doc="what is cut off before and after each of these axes"),
+        pairs("crops", doc="cropping before and after each of these axes"),
     ),
     relation=_from_batch_type,
     pattern=OpPattern.INJECTIVE,
@@ -144,11 +146,11 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     example="nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
 )
 def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """Put the samples of a batch together as blocks, and cut the result: the inverse of `nn.space_to_batch_nd`."""
+    """Assemble the samples of a batch as blocks, and crop the result: the inverse of `nn.space_to_batch_nd`."""
     blocks = attrs.block_shape
     rank = len(blocks)
     batch = data.shape[0] // math.prod(blocks)
-    whole = data[: batch * math.prod(blocks)]  # Relay leaves out samples that fill no block
+    whole = data[: batch * math.prod(blocks)]  # Relay drops samples that fill no block
     parts = whole.reshape(*blocks, batch, *data.shape[1:])
     order = [axis for i in range(rank) for axis in (rank + 1 + i, i)]
     sizes = [n * b for n, b in zip(data.shape[1:], blocks, strict=False)]
@@ -164,7 +166,9 @@ _SubPixel = attrs(
     "SubPixelAttrs",
     integer("block_size", 1, "size of a block along height and width"),
     text("layout", "NCHW", "layout of data and result"),
-    text("mode", "DCR", "order of the depth: place in block before channel (DCR), or after (anything else)"),
+    text(
+        "mode", "DCR", "order of the depth: position in the block before the channel (DCR), or after (any other value)"
+    ),
 )
 
 
@@ -209,7 +213,7 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     layout=layout_rules.OneLayout(ends=True),
 )
 def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """Move blocks of pixels into the channels, the place in the block before the channel."""
+    """Move blocks of pixels into the channels, the position in the block before the channel."""
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
     result = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4).reshape(n, c * b * b, h // b, w // b)
@@ -249,11 +253,11 @@ def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     precision=Precision.FOLLOW,
 )
 def depth_to_space(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """Spread the channels over blocks of pixels; `mode` tells whether a channel's place in the block is outer."""
+    """Spread the channels over blocks of pixels; `mode` chooses whether a channel's position in the block is outer."""
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
     c //= b * b
-    x = x[:, : c * b * b]  # Relay leaves out channels that fill no block
+    x = x[:, : c * b * b]  # Relay drops channels that fill no block
     if attrs.mode == "DCR":
         parts = x.reshape(n, b, b, c, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
@@ -283,7 +287,7 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     ("x",),
     attrs=attrs(
         "DilateAttrs",
-        integers("strides", doc="distance of the elements in the result, for each dimension"),
+        integers("strides", doc="distance between the elements in the result, for each dimension"),
         number("dilation_value", 0.0, "what stands between them"),
     ),
     relation=_dilate_type,
@@ -303,7 +307,7 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     layout=layout_rules.permute("strides"),
 )
 def dilate(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """Put elements apart, with a value between them."""
+    """Spread the elements apart, with a constant value between them."""
     shape = tuple(max(0, (n - 1) * s + 1) for n, s in zip(data.shape, attrs.strides, strict=True))
     result = np.empty(shape, data.dtype) if out is None else out
     result[...] = np.asarray(attrs.dilation_value).astype(data.dtype)
@@ -345,7 +349,7 @@ def _fifo_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     example="nn.fifo_buffer(%x, %buffer, axis=0)",
 )
 def fifo_buffer(attrs: Attrs, data: Array, buffer: Array, *, out: Array | None = None) -> Any:
-    """Push data into a queue: the buffer moved on by the length of the data, with the data at its end."""
+    """Push data into a queue: the buffer shifted by the length of the data, with the data at its end."""
     axis = attrs.axis % buffer.ndim
     kept = buffer[(slice(None),) * axis + (slice(data.shape[axis], None),)]
     return write_into(np.concatenate((kept, data.astype(buffer.dtype, copy=False)), axis=axis), out)

@@ -1,4 +1,4 @@
-"""Gradients of operators that move elements between axes or spread them out: the way back."""
+"""Gradients of operators that move elements between axes or spread them: the inverse movement."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from passlab.op.slice import FOREVER
 
 # ---------------------------------------------------------------- space and batch
 def space_to_batch_nd(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The blocks put together again, without the padding."""
+    """The blocks assembled again, without the padding."""
     return [call("nn.batch_to_space_nd", grad, block_shape=attrs_of(orig).block_shape, crops=attrs_of(orig).paddings)]
 
 
 def batch_to_space_nd(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The result in blocks again, with zeros where it was cut, and for samples that filled no block."""
+    """The result in blocks again, with zeros where it was cropped, and for samples that filled no block."""
     attrs, data = attrs_of(orig), orig.args[0]
     result = call("nn.space_to_batch_nd", grad, block_shape=attrs.block_shape, paddings=attrs.crops)
     shape = shape_of(data)
@@ -39,7 +39,7 @@ def space_to_depth(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def _spread(attrs: Attrs, data: Expr) -> Expr:
-    """Channels spread over blocks of pixels, step by step."""
+    """Spread channels over blocks of pixels, step by step."""
     b, layout = attrs.block_size, attrs.layout
     x = laid_out(data, layout, "NCHW")
     shape = dict(zip(layout, sizes_of(data, "nn.depth_to_space"), strict=True))
@@ -58,7 +58,7 @@ depth_to_space = by_definition(_spread)
 
 
 def _reorganize(attrs: Attrs, data: Expr) -> Expr:
-    """Pixels moved into channels by Darknet's rule, step by step."""
+    """Move pixels into channels by Darknet's rule, step by step."""
     n, c, h, w = sizes_of(data, "vision.yolo_reorg")
     s = attrs.stride
     parts = reshape_to(data, (n, c // (s * s), h, s, w, s))
@@ -71,14 +71,14 @@ yolo_reorg = by_definition(_reorganize)
 
 # ---------------------------------------------------------------- apart, and one after the other
 def dilate(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The elements of the gradient where those of the data went."""
+    """The elements of the gradient at the positions of the data."""
     rank = len(shape_of(orig))
     bounds = {"begin": [0] * rank, "end": [FOREVER] * rank, "strides": attrs_of(orig).strides}
     return [call("strided_slice", grad, **bounds, axes=None)]
 
 
 def _push_back(attrs: Attrs, data: Expr, buffer: Expr) -> Expr:
-    """What is left of the buffer, then the data."""
+    """The rest of the buffer, then the data."""
     axis = attrs.axis % len(shape_of(buffer))
     count, length = sizes_of(data, "nn.fifo_buffer")[axis], sizes_of(buffer, "nn.fifo_buffer")[axis]
     new = data if dtype_of(data) == dtype_of(buffer) else call("cast", data, dtype=dtype_of(buffer))

@@ -1,4 +1,4 @@
-"""Resampling of arrays along one axis at a time: where each new element lies, and how its neighbours make its value.
+"""Resampling of arrays along one axis at a time: the position of each new element, and interpolation.
 
 The coordinates follow the ONNX operator Resize. This file knows arrays, not operators or layouts.
 """
@@ -27,7 +27,7 @@ _EPSILON = np.float32(1e-5)
 
 @dataclass(frozen=True)
 class Scheme:
-    """How elements are found and mixed; `alpha` and `exclude`: the cubic's coefficient and border."""
+    """An interpolation scheme; `alpha` and `exclude` are the coefficient and the border rule of the cubic method."""
 
     method: str
     coordinates: str
@@ -38,7 +38,7 @@ class Scheme:
 
 
 def positions(scheme: Scheme, length: int, count: int, start: float = 0.0, end: float = 1.0) -> Any:
-    """Return where on an axis of `length` elements each of `count` new ones lies, as float32."""
+    """Return the positions of `count` new elements on an axis of `length` elements, as float32."""
     f = np.float32
     new = np.arange(count, dtype=f)
     scale = f(length) / f(max(count, 1))
@@ -77,7 +77,7 @@ def nearest(scheme: Scheme, at: Any) -> Any:
 
 
 def cubic_weights(part: Any, alpha: float) -> list[Any]:
-    """Return the weights of the four neighbours of a position `part` of the way from the second to the third.
+    """Return the weights of the four neighbours of a position; `part` is its distance from the second one.
 
     See Keys, "Cubic convolution interpolation for digital image processing" (1981).
     """
@@ -92,7 +92,7 @@ def cubic_weights(part: Any, alpha: float) -> list[Any]:
 
 
 def taps(scheme: Scheme, length: int, at: Any) -> list[tuple[Any, Any]]:
-    """Return (indices, weights) of the elements each position is mixed from; the weight None is a plain copy."""
+    """Return (indices, weights) of the elements that each position is mixed from; the weight None is a plain copy."""
 
     def inside(index: Any) -> Any:
         return np.clip(index, 0, length - 1)
@@ -113,12 +113,12 @@ def taps(scheme: Scheme, length: int, at: Any) -> list[tuple[Any, Any]]:
 
 
 def widen(x: Any) -> Any:
-    """Return an array in the dtype in which its elements are mixed: float32, or wider when it is."""
+    """Return an array in the dtype of the interpolation: float32, or wider if it is wider."""
     return x if x.dtype.itemsize >= 4 and is_float(x.dtype) else x.astype(np.float32)
 
 
 def mix(x: Any, axis: int, scheme: Scheme, at: Any) -> Any:
-    """Return `x` with the axis `axis` resampled at the positions `at`; sums are in float32, or wider when `x` is."""
+    """Return `x` with the axis `axis` resampled at the positions `at`; sums are in float32, or wider if `x` is."""
     parts = taps(scheme, x.shape[axis], at)
     if parts[0][1] is None:
         return x.take(parts[0][0], axis=axis)
@@ -135,8 +135,8 @@ def mix(x: Any, axis: int, scheme: Scheme, at: Any) -> Any:
 def resample(x: Any, axes: tuple[int, ...], sizes: tuple[int, ...], scheme: Scheme, roi: Any, dtype: Any) -> Any:
     """Return `x` resampled to `sizes` along `axes`, in `dtype`.
 
-    `roi` gives, for "tf_crop_and_resize", the start and end of the region on each axis in units of its length; what
-    lies outside the data is then `scheme.fill`.
+    `roi` is the start and end of the region on each axis in units of its length, for "tf_crop_and_resize";
+    `scheme.fill` is the value outside the data.
     """
     result, outside = x, []
     for i in reversed(range(len(axes))):

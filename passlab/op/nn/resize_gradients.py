@@ -1,6 +1,6 @@
 """Gradients of operators that resample axis by axis: each is multiplied by a matrix, the gradient by its transpose.
 
-The matrices are what resampling makes of the unit vectors, so they hold every method, coordinate rule and border.
+The matrices result from resampling the unit vectors, so they cover every method, coordinate rule and border.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from passlab.op.nn.resample import Scheme, resample
 def _resample(
     data: Expr, axes: Sequence[int], sizes: Sequence[int], scheme: Scheme, roi: Sequence[float] | None, name: str
 ) -> Expr:
-    """The part of a resampling that depends on the data: what is filled in from outside has no gradient."""
+    """The part of a resampling that depends on the data: values filled in from outside have no gradient."""
     linear, rank, result = replace(scheme, fill=0.0), len(shape_of(data)), data
     for i, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
         units = np.eye(sizes_of(data, name)[axis])
@@ -33,7 +33,7 @@ def _resample(
 
 
 def resampling(name: str, plan: Any) -> Gradient:
-    """Make the gradient of a resampling operator; `plan(attrs, shape)` gives axes, sizes, scheme and region."""
+    """Return the gradient of a resampling operator; `plan(attrs, shape)` gives axes, sizes, scheme and region."""
 
     def define(attrs: Attrs, data: Expr) -> Expr:
         axes, sizes, scheme, roi = plan(attrs, shape_of(data))
@@ -45,7 +45,7 @@ def resampling(name: str, plan: Any) -> Gradient:
 
 
 def _grid(attrs: Attrs, data: Expr) -> Expr:
-    """Affine matrices times the places of an image's pixels in -1..1."""
+    """Affine matrices multiplied by the pixel coordinates of an image in -1..1."""
     batch, dtype = shape_of(data)[0], dtype_of(data)
     height, width = attrs.target_shape
     y, x = (np.arange(n) * 2 / (n - 1) - 1 if n > 1 else np.full(1, np.nan) for n in (height, width))

@@ -17,9 +17,9 @@ from passlab.op.dtypes import half_away
 
 
 def pixels(image: Any, places: Sequence[Any], outside: str) -> Any:
-    """Return the pixels of `image` at whole coordinates.
+    """Return the pixels of `image` at integer coordinates.
 
-    Places beyond the border give zero (`outside` "zeros") or the nearest pixel of the border ("border").
+    Coordinates beyond the border give zero (`outside` "zeros") or the nearest pixel of the border ("border").
     """
     inside: Any = True
     index = []
@@ -32,7 +32,7 @@ def pixels(image: Any, places: Sequence[Any], outside: str) -> Any:
 
 
 def linear(image: Any, places: Sequence[Any], outside: str) -> Any:
-    """Return samples mixed from the two nearest pixels along each axis."""
+    """Return samples interpolated between the two nearest pixels along each axis."""
     low = [np.floor(place) for place in places]
     parts = [place - floor for place, floor in zip(places, low, strict=True)]
     whole = [floor.astype(np.int64) for floor in low]
@@ -83,9 +83,9 @@ def _cubic(part: Any) -> list[Any]:
 
 
 def cubic(image: Any, places: Sequence[Any], outside: str, align_corners: bool) -> Any:
-    """Return samples mixed from the four nearest pixels along each of two axes (Keys, 1981).
+    """Return samples interpolated between the four nearest pixels along each of two axes (Keys, 1981).
 
-    `outside` is "zeros", "border" or "reflection", and holds for each pixel by itself.
+    `outside` is "zeros", "border" or "reflection", and applies to each pixel separately.
     """
     low = [np.floor(place) for place in places]
     weights = [_cubic(place - floor) for place, floor in zip(places, low, strict=True)]

@@ -1,8 +1,8 @@
-"""Gradients of operators that read images between their pixels, by definitions in picks, weights and products.
+"""Gradients of operators that interpolate between pixels, as selections, weights and products.
 
-A place between pixels is mixed from its neighbours; what the neighbours are has no gradient, how much each counts has.
-Where the places of a box are a grid, the mixing is a product with a matrix along each axis, which hats make: an element
-counts by one less its distance from the place.
+A sample is a weighted sum of its neighbours; the weights have a gradient, the choice of neighbours has none. If the
+positions of a box form a grid, interpolation is a product with a matrix of hat functions along each axis: the weight of
+an element is one minus its distance from the position.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _clip_to(expr: Expr, low: float, high: float) -> Expr:
 
 
 class _Image:
-    """Images (N, C, *S) that are read at places, each (N, P) along one axis; what is read is (N, C, P)."""
+    """Images (N, C, *S) sampled at positions, each (N, P) along one axis; the samples are (N, C, P)."""
 
     def __init__(self, data: Expr, shape: Sequence[int], dtype: str) -> None:
         self.batch, self.channels, *self.size = shape
@@ -39,7 +39,7 @@ class _Image:
         return number(value, self.dtype)
 
     def at(self, places: Sequence[Expr], count: int, beyond: str) -> Expr:
-        """Return the pixels at whole places: beyond the border zero ("zeros") or the nearest one ("border")."""
+        """Return the pixels at integer positions: beyond the border zero ("zeros") or the nearest one ("border")."""
         index: Expr = indices(0)
         inside: Expr = self.number(1)
         for place, size in zip(places, self.size, strict=True):
@@ -55,7 +55,7 @@ class _Image:
         return samples * call("expand_dims", inside, axis=1) if beyond == "zeros" else samples
 
     def weighted_sum(self, taps: Sequence[Sequence[tuple[Expr, Expr]]], count: int, beyond: str) -> Expr:
-        """Return the sum over the pixels at (place, weight), one of each axis, times the product of the weights."""
+        """Return the sum over the pixels at (position, weight), one of each axis, times the product of the weights."""
         terms = []
         for corner in itertools.product(*taps):
             weight = reduce(lambda a, b: a * b, [w for _, w in corner])
@@ -63,7 +63,7 @@ class _Image:
         return reduce(lambda a, b: a + b, terms)
 
     def linear(self, places: Sequence[Expr], count: int, beyond: str) -> Expr:
-        """Return samples mixed from the two nearest pixels along each axis."""
+        """Return samples interpolated between the two nearest pixels along each axis."""
         taps = []
         for place in places:
             low = call("floor", place)
@@ -75,7 +75,7 @@ class _Image:
 
 # ---------------------------------------------------------------- grid_sample
 def _reflect(image: _Image, place: Expr, size: int, aligned: bool) -> Expr:
-    """A place reflected at the borders until it is inside."""
+    """A position reflected at the borders until it is inside."""
     start, span = (0.0, size - 1) if aligned else (-0.5, size)
     if span <= 0:
         return call("zeros_like", place)
@@ -88,7 +88,7 @@ def _reflect(image: _Image, place: Expr, size: int, aligned: bool) -> Expr:
 
 
 def _cubic_taps(image: _Image, place: Expr, size: int, mode: str, aligned: bool) -> list[tuple[Expr, Expr]]:
-    """The four neighbours of a place and their weights (Keys, 1981; the coefficient is that of grid_sample)."""
+    """The four neighbours of a position and their weights (Keys, 1981, with the coefficient of grid_sample)."""
     a = -0.75
     low = call("floor", place)
 
@@ -136,7 +136,7 @@ def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
 
 
 def _half_away(image: _Image, place: Expr) -> Expr:
-    """The nearest whole place, halves away from zero."""
+    """The nearest integer position, halves away from zero."""
     return call("trunc", place + call("sign", place) * image.number(0.5))
 
 
@@ -145,7 +145,7 @@ grid_sample = by_definition(_grid_sample)
 
 # ---------------------------------------------------------------- deformable_conv2d
 def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
-    """Patches read at moved places, times the weight."""
+    """Patches read at moved positions, times the weight."""
     x, moved = (laid_out(e, attrs.data_layout, "NCHW") for e in (data, offset))
     w, dtype = laid_out(weight, attrs.kernel_layout, "OIHW"), dtype_of(data)
     n, c, *size = sizes_of(infer_types(x), "nn.deformable_conv2d")
@@ -181,13 +181,13 @@ deformable_conv2d = by_definition(_deformable)
 
 # ---------------------------------------------------------------- boxes
 def _hats(places: Expr, size: int, dtype: str) -> Expr:
-    """How much each of `size` pixels counts at places (..., P) that are not outside: (..., P, size)."""
+    """The weight of each of `size` pixels for positions (..., P) inside the image: (..., P, size)."""
     apart = call("abs", call("expand_dims", places, axis=-1) - number(np.arange(size), dtype))
     return call("nn.relu", number(1, dtype) - apart)
 
 
 def _within(places: Expr, low: float, high: float, dtype: str) -> Expr:
-    """One where a place is from `low` to `high`, else zero, for each along a new last axis."""
+    """One where a position is between `low` and `high`, else zero, for each along a new last axis."""
     above, below = call("greater_equal", places, number(low, dtype)), call("less_equal", places, number(high, dtype))
     return call("expand_dims", call("cast", call("logical_and", above, below), dtype=dtype), axis=-1)
 
@@ -203,12 +203,12 @@ def _through_both(images: Expr, shape: Sequence[int], matrices: Sequence[Expr], 
 
 
 def _column(boxes: Expr, index: int) -> Expr:
-    """One number of each box, as (n, 1)."""
+    """One number of each box, with shape (n, 1)."""
     return part(boxes, 1, index, index + 1)
 
 
 def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
-    """Boxes of images, each resized by a product along each axis; what lies outside has no gradient."""
+    """Boxes of images, each resized by a product along each axis; pixels outside have no gradient."""
     x, dtype = infer_types(laid_out(data, attrs.layout, "NCHW")), dtype_of(data)
     _, c, *size = sizes_of(x, "image.crop_and_resize")
     n, counts = sizes_of(boxes, "image.crop_and_resize")[0], attrs.crop_size
@@ -259,7 +259,7 @@ _ALIGNED = by_definition(_align)
 
 
 def roi_align(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The gradients of a region's samples. Raises `RelationError` where their number depends on the region."""
+    """The gradients of a region's samples. Raises `RelationError` if their number depends on the region."""
     if attrs_of(orig).sample_ratio < 1:
         refuse(
             "vision.roi_align has no gradient where each region has as many samples as it has pixels",

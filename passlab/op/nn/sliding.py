@@ -1,4 +1,4 @@
-"""How windows slide over arrays: strides, padding and dilation per spatial axis, and what each tap of a window reads.
+"""Sliding windows over arrays: strides, padding and dilation per spatial axis, and the elements that each tap reads.
 
 This file knows arrays, not operators or layouts: data is (N, C, *S) or, with `last`, (N, *S, C).
 """
@@ -16,7 +16,7 @@ from passlab.threads import share_range
 
 @dataclass(frozen=True)
 class Window:
-    """How a window slides: per spatial axis its stride, the padding before and after, and the dilation of its taps."""
+    """A sliding window: per spatial axis its stride, the padding before and after, and the dilation of its taps."""
 
     strides: tuple[int, ...]
     before: tuple[int, ...]
@@ -34,7 +34,7 @@ class Window:
 
 
 def pad_spatial(x: Any, before: tuple[int, ...], after: tuple[int, ...], last: bool, value: Any = 0) -> Any:
-    """Return `x` with `value` around its spatial axes; `x` itself when nothing is padded."""
+    """Return `x` with `value` around its spatial axes; `x` itself if there is no padding."""
     if not any(before) and not any(after):
         return x
     first = 1 if last else 2

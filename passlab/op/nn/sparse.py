@@ -24,7 +24,7 @@ from passlab.op.relations import refuse, tensor
 
 
 def _rows(name: str, data: TensorType, pointers: TensorType) -> Dim:
-    """Return the number of rows of a sparse matrix. Raises `RelationError` when the parts are no sparse matrix."""
+    """Return the number of rows of a sparse matrix. Raises `RelationError` if the parts do not form one."""
     if len(data.shape) not in (1, 3):
         refuse(f"{name}: sparse data has one dimension (CSR) or three (BSR)", 1, found=data)
     if len(pointers.shape) != 1 or pointers.shape[0] == 0:
@@ -34,13 +34,13 @@ def _rows(name: str, data: TensorType, pointers: TensorType) -> Dim:
 
 
 def _wide(data: Any) -> Any:
-    """Small floats as float32, the smallest that SciPy multiplies."""
+    """Return small floats as float32, the smallest that SciPy multiplies."""
     return data.astype(np.float32) if data.dtype.itemsize < 4 and is_float(data.dtype) else data
 
 
 def sparse_matrix(data: Any, indices: Any, pointers: Any, columns: int) -> Any:
-    """Return the parts of a sparse matrix as one, with `columns` columns. Raises `RunError` when they do not fit."""
-    import scipy.sparse  # only programs with sparse matrices pay for it
+    """Return the sparse matrix of these parts, with `columns` columns. Raises `RunError` if they do not fit."""
+    import scipy.sparse  # imported only for programs with sparse matrices
 
     rows, width = data.shape[1:] if data.ndim == 3 else (1, 1)
     _check_parts(data, indices, pointers, columns, width)
@@ -50,7 +50,7 @@ def sparse_matrix(data: Any, indices: Any, pointers: Any, columns: int) -> Any:
 
 
 def _check_parts(data: Any, indices: Any, pointers: Any, columns: int, width: int) -> None:
-    """Raise `RunError` unless the parts are a sparse matrix: SciPy's products trust them, and read where they point."""
+    """Raise `RunError` unless the parts form a sparse matrix: SciPy's products do not check them."""
 
     def wrong(what: str, expected: object, found: object) -> RunError:
         return RunError(Diagnostic(f"not a sparse matrix: {what}", expected=str(expected), found=str(found)))

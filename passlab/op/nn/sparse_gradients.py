@@ -1,6 +1,6 @@
-"""Gradients of operators on sparse matrices, by their meaning in dense operators: picks, products and sums by row.
+"""Gradients of operators on sparse matrices, in terms of dense operators: selections, products and sums by row.
 
-A matrix in compressed rows is one in blocks of one by one. Elements behind the last row pointer are none of it.
+A matrix in compressed rows is one in blocks of one by one. Elements after the last row pointer do not belong to it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _row_of_each(pointers: Expr, count: int) -> tuple[Expr, Expr]:
 
 
 def _product(dense: Expr, shape: tuple[int, int], data: Expr, columns: Expr, pointers: Expr) -> Expr:
-    """A dense matrix of that shape times the transpose of a sparse one, as (rows of dense, rows of sparse)."""
+    """A dense matrix times the transpose of a sparse one, with shape (rows of dense, rows of sparse)."""
     count, *block = sizes_of(data, "a sparse matrix")
     height, width = block or (1, 1)
     (many, inner), dtype = shape, dtype_of(data)
@@ -87,7 +87,7 @@ sparse_conv2d = by_definition(_convolution)
 
 
 def sparse_transpose(orig: OpCall, grad: Expr) -> list[Expr]:
-    """Each element gets the gradient from where it went: in the order of columns, and of rows within one."""
+    """Each element receives the gradient of its new position: in the order of columns, and of rows within one."""
     data, columns, pointers = orig.args
     count = sizes_of(data, "nn.sparse_transpose")[0]
     order = call("argsort", columns, axis=0, is_ascend=True, dtype="int64")
@@ -97,7 +97,7 @@ def sparse_transpose(orig: OpCall, grad: Expr) -> list[Expr]:
 
 
 def sparse_fill_empty_rows(orig: OpCall, grad: Expr) -> list[Expr]:
-    """The values get their gradients from where they went; the default gets those of the rows that had none."""
+    """The values receive the gradients of their positions; the default receives those of the rows that were empty."""
     rows, values, shape, default = orig.args
     count = sizes_of(values, "sparse_fill_empty_rows")[0]
     empty = reshape_to(call("argwhere", field_of(orig, 2)), [-1])

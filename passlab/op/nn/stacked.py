@@ -1,10 +1,10 @@
-"""Convolution of arrays with few output channels: the products of a window's rows, stacked and added up.
+"""Convolution of arrays with few output channels: the products of a window's rows are stacked and added up.
 
-A product of a weight with few rows and a matrix of patches is slow, for BLAS brings each patch into its own order to
-use it only a few times; and copying the patches takes as long again. Here only the taps within a row of the window are
-copied. The weights of all its rows are stacked into one matrix with more rows, and what it gives for row r of the data
-and row k of the window is added to row r - k * dilation of the result. See Anderson et al., "Low-memory GEMM-based
-convolution algorithms for deep neural networks" (2017). Data is (N, C, *S).
+A product of a weight with few rows and a matrix of patches is slow, because BLAS reorders each patch and uses it only a
+few times; copying the patches takes as long again. Here only the taps within a row of the window are copied. The
+weights of all its rows are stacked into one matrix with more rows, and the product for row r of the data and row k of
+the window is added to row r - k * dilation of the result. See Anderson et al., "Low-memory GEMM-based convolution
+algorithms for deep neural networks" (2017). Data is (N, C, *S).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PRODUCT_BYTES = 512 << 10  # products of a block, for each thread: they are adde
 
 
 def suits(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
-    """Whether a convolution without groups is faster this way."""
+    """Whether this method is faster for a convolution without groups."""
     inputs = x.shape[1] * math.prod(kernel[1:])
     few = out.shape[1] <= MOST_CHANNELS and inputs >= FEWEST_INPUTS
     beyond = (kernel[0] - 1) * window.dilation[0]
@@ -65,7 +65,7 @@ def _add_rows(result: Any, parts: Any, r: int, many: int, dilation: int, rest: i
                 target = result[begin:stop, first * rest : end * rest]
                 if k:
                     np.add(target, piece, out=target)
-                else:  # row r of the result is begun here, and added to in this block and those after it
+                else:  # row r of the result starts here; this block and later ones add to it
                     np.copyto(target, piece)
 
     share_range(add, len(result), parts.nbytes)
@@ -81,11 +81,11 @@ def _share_rows(copied: Any, x: Any, first: int, many: int, window: Window, kern
 
 
 def _stack(w: Any, kernel: tuple[int, ...]) -> Any:
-    """Return the weights of each row of the window, one below the other: (K0 * O, C * rest of K)."""
+    """Return the weights of each row of the window, stacked: (K0 * O, C * rest of K)."""
     w = np.ascontiguousarray(w)
     row = math.prod(kernel[1:])
     flat = w.reshape(w.shape[0] * w.shape[1], kernel[0] * row)
-    if row > 1:  # a row is moved as one thing, which is faster than number by number
+    if row > 1:  # moving a row as one element is faster than moving its numbers
         flat = flat.view(np.dtype((np.void, row * w.itemsize)))
     turned = np.ascontiguousarray(flat.T)
     return turned.view(w.dtype).reshape(kernel[0] * w.shape[0], -1)
@@ -94,7 +94,7 @@ def _stack(w: Any, kernel: tuple[int, ...]) -> Any:
 def _copy_rows(copied: Any, x: Any, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
     """Copy `many` rows of the padded data (C, *S) from row `first` on, once for each tap within a row of the window.
 
-    `copied` is (C, *rest of K, rows, *rest of S); where it holds padding within rows it is zero already.
+    `copied` is (C, *rest of K, rows, *rest of S); the padding within its rows is zero already.
     """
     before, length = window.before[0], x.shape[1]
     low, high = min(many, max(0, before - first)), max(0, min(many, before + length - first))

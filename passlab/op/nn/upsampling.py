@@ -30,7 +30,9 @@ _METHOD = {
 
 
 def scaled_shape(shape: Shape, axes: Sequence[int], scales: Sequence[float], name: str) -> Shape:
-    """Return `shape` with sizes times scales, rounded. Raises `RelationError` for a scale that is not positive."""
+    """Return `shape` with sizes multiplied by scales, rounded. Raises `RelationError` for a scale that is not
+    positive.
+    """
     result = list(shape)
     for axis, scale in zip(axes, scales, strict=True):
         if not 0 < scale < float("inf"):
@@ -59,7 +61,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
 
 
 def upsampling_scheme(attrs: Attrs) -> Scheme:
-    """Return how an upsampling operator finds and mixes elements."""
+    """Return the interpolation scheme of an upsampling operator."""
     if "align_corners" in attrs:
         return Scheme(_METHOD[attrs.method], "align_corners" if attrs.align_corners else "asymmetric")
     return Scheme(_METHOD[attrs.method], attrs.coordinate_transformation_mode)
@@ -86,7 +88,7 @@ UpSamplingAttrs = attrs(
     number("scale_h", doc="factor of the height"),
     number("scale_w", doc="factor of the width"),
     text("layout", "NCHW", "layout of data and result"),
-    text("method", "nearest_neighbor", "how new elements are made", choices=UPSAMPLING),
+    text("method", "nearest_neighbor", "the interpolation of new elements", choices=UPSAMPLING),
     boolean("align_corners", False, "whether the corners of data and result coincide"),
 )
 UpSampling3DAttrs = attrs(
@@ -95,7 +97,7 @@ UpSampling3DAttrs = attrs(
     number("scale_h", doc="factor of the height"),
     number("scale_w", doc="factor of the width"),
     text("layout", "NCDHW", "layout of data and result"),
-    text("method", "nearest_neighbor", "how new elements are made", choices=UPSAMPLING3D),
+    text("method", "nearest_neighbor", "the interpolation of new elements", choices=UPSAMPLING3D),
     text("coordinate_transformation_mode", "half_pixel", "where new elements lie", choices=COORDINATES),
 )
 

@@ -30,7 +30,7 @@ def _box(image: Expr, starts: Sequence[int], sizes: Sequence[int], steps: Sequen
 
 # ---------------------------------------------------------------- correlation
 def _correlate(attrs: Attrs, data1: Expr, data2: Expr) -> Expr:
-    """For each displacement the means, over channels and windows, of products or distances."""
+    """For each displacement, the means of products or distances over channels and windows."""
     a, b = (infer_types(_add_border(x, attrs.padding)) for x in (data1, data2))
     far, kernel, step = attrs.max_displacement, attrs.kernel_size, attrs.stride1
     border, size = far + (kernel - 1) // 2, sizes_of(a, "nn.correlation")[2:]
@@ -51,7 +51,7 @@ correlation = by_definition(_correlate)
 
 # ---------------------------------------------------------------- dilation2d
 def _dilate_by(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
-    """The maximum, tap by tap, of shifted data plus what the weight has there."""
+    """The maximum, tap by tap, of shifted data plus the weight of the tap."""
     w = infer_types(laid_out(weight, attrs.kernel_layout, "IHW"))
     x = infer_types(_add_border(infer_types(laid_out(data, attrs.data_layout, "NCHW")), attrs.padding))
     c, *kernel = sizes_of(w, "image.dilation2d")
@@ -72,7 +72,7 @@ dilation2d = by_definition(_dilate_by)
 
 # ---------------------------------------------------------------- sliding_window
 def _seen(attrs: Attrs, data: Expr) -> Expr:
-    """What each window shows, as picks along one axis after the other."""
+    """The elements of each window, selected along one axis after the other."""
     shape = sizes_of(data, "sliding_window")
     axis, result = attrs.axis % len(shape), data
     windows, counts = attrs.window_shape, []
@@ -92,7 +92,7 @@ sliding_window = by_definition(_seen)
 
 # ---------------------------------------------------------------- stft
 def _transform_taps(attrs: Attrs, data: Expr, window: Expr) -> Expr:
-    """Pieces of the signal times the window, times the cosines and sines of each frequency."""
+    """Segments of the signal times the window, times the cosines and sines of each frequency."""
     shape, dtype = sizes_of(data, "stft"), dtype_of(data)
     batch, length = (1, *shape) if len(shape) == 1 else shape
     frames = (length - attrs.n_fft) // attrs.hop_length + 1

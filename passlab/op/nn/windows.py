@@ -1,4 +1,4 @@
-"""Arithmetic of sliding windows: strides, padding and dilation as numbers per axis, and the sizes they lead to."""
+"""Arithmetic of sliding windows: strides, padding and dilation as numbers per axis, and the resulting sizes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from passlab.ir.types import ANY, Dim
 
 
 def per_axis(value: Any, rank: int) -> Any:
-    """Return one number as `rank` equal numbers, as Relay's Python interface does; anything else unchanged."""
+    """Return one number as `rank` equal numbers, as Relay's Python interface does; other values unchanged."""
     return (value,) * rank if isinstance(value, int) else value
 
 
 def on_axes(rank: int) -> Callable[[Any], Any]:
-    """Return what makes one number `rank` equal numbers: for the Python signature of an operator."""
+    """Return a function that turns one number into `rank` equal numbers, for the Python signature of an operator."""
     return lambda value: per_axis(value, rank)
 
 
 def as_list(value: Any) -> Any:
-    """Return one number as a list of one: for the Python signature of an operator."""
+    """Return one number as a list of one, for the Python signature of an operator."""
     return (value,) if isinstance(value, int) else value
 
 
 def pad(rank: int) -> Callable[[Any], tuple[int, ...]]:
-    """Return what makes padding `2 * rank` numbers: for the Python signature of an operator."""
+    """Return a function that turns padding into `2 * rank` numbers, for the Python signature of an operator."""
     return lambda value: full_padding(value, rank)
 
 
 def full_padding(padding: Any, rank: int) -> tuple[int, ...]:
     """Return padding as `rank` numbers before and `rank` numbers after the axes.
 
-    One number pads all sides, `rank` numbers pad both sides of each axis alike. Raises `AttrsError` for other counts.
+    One number pads all sides; `rank` numbers pad both sides of each axis. Raises `AttrsError` for other counts.
     """
     values = (padding,) if isinstance(padding, int) else tuple(padding)
     if len(values) == 1:
@@ -49,8 +49,8 @@ def full_padding(padding: Any, rank: int) -> tuple[int, ...]:
 def check_lengths(rank: int, *, spare: bool = False, **lists: Sequence[int] | None) -> None:
     """Raise `RelationError` unless each list has one number for each of `rank` axes.
 
-    With `spare` there may be more numbers where all are the same: Relay reads the first ones and ignores the others,
-    which is what programs rely on that say 1 for every dimension.
+    With `spare` there may be more numbers if all are equal: Relay reads the first ones and ignores the rest, and
+    programs that write 1 for every dimension rely on it.
     """
     for name, values in lists.items():
         if spare and values is not None and len(values) > rank and len(set(values)) == 1:
@@ -73,7 +73,7 @@ def check_positive(**lists: Sequence[int] | None) -> None:
 
 
 def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the padding before and after each axis. Raises `RelationError` when their count fits no rule."""
+    """Return the padding before and after each axis. Raises `RelationError` for an invalid number of values."""
     try:
         full = full_padding(padding, rank)
     except AttrsError as error:
@@ -88,9 +88,9 @@ def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], t
 def window_size(
     size: Dim, window: Dim, stride: int, before: int, after: int, dilation: int, *, ceil: bool = False, axis: int = 0
 ) -> Dim:
-    """Return how many windows fit along one axis; a size with a name keeps it where there is a window at each place.
+    """Return the number of windows along one axis; a symbolic size is kept if there is a window at each position.
 
-    Raises `RelationError` when the window is larger than the padded axis.
+    Raises `RelationError` if the window is larger than the padded axis.
     """
     if not isinstance(window, int):
         return ANY

@@ -1,4 +1,4 @@
-"""The operators of quantized networks: integers that stand for `scale * (integer - zero_point)`."""
+"""The operators of quantized networks: integers represent `scale * (integer - zero_point)`."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def concatenate(
     output_scale: Array,
     output_zero_point: Array,
 ) -> Array:
-    """Join quantized tensors along one dimension, each brought to the scale of the result."""
+    """Join quantized tensors along one dimension, each converted to the scale of the result."""
     target = (output_scale, output_zero_point)
     sources = zip(data, input_scales, input_zero_points, strict=True)
     return np.concatenate(

@@ -1,6 +1,6 @@
-"""Functions of quantized tensors: each works on the numbers that the integers stand for, and quantizes the result.
+"""Functions of quantized tensors: each is computed on the real numbers, and its result quantized.
 
-For 8-bit data this is what a table of the function's 256 values gives.
+For 8-bit data this equals a table of the function's 256 values.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def avg_pool2d(
     output_scale: Array,
     output_zero_point: Array,
 ) -> Array:
-    """The means of windows of a quantized tensor, cut to integers, in the scale of the result."""
+    """The means of windows of a quantized tensor, truncated to integers, in the scale of the result."""
     raw = Op.get("nn.avg_pool2d").spec.raw
     assert raw is not None
     means = raw(attrs, data.astype(np.int32))

@@ -1,7 +1,7 @@
-"""Matrix products and convolutions of quantized tensors: sums of products of integers counted from their zero points.
+"""Matrix products and convolutions of quantized tensors: sums of products of integers minus their zero points.
 
 The scale of the result is the product of the scales of data and weight. The sums are computed in float64, which holds
-every one of them exactly, because NumPy multiplies matrices of floats many times faster than those of integers.
+them exactly, because NumPy multiplies matrices of floats many times faster than matrices of integers.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _WEIGHT_PARAMETERS = ("input_zero_point", "weight_zero_point", "input_scale", "w
 
 @lru_cache(maxsize=256)
 def _wide(attrs: Attrs) -> Any:
-    """The same attributes for a product in float64."""
+    """The same attributes, for a product in float64."""
     return attrs.with_fields(out_dtype="float64")
 
 
 def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -> Any:
-    """Make the relation from that of the operator `plain` on floats; `channel` is the weight's axis of channels."""
+    """Derive the relation from that of the operator `plain` on floats; `channel` is the weight's axis of channels."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, weight = integer_input(types, 0), integer_input(types, 1, "weight")
@@ -149,7 +149,7 @@ batch_matmul = operator(
 
 # ---------------------------------------------------------------- conv2d
 def _output_channel(attrs: Attrs) -> int:
-    """The place of axis O in the layout of the weight."""
+    """The index of axis O in the layout of the weight."""
     return int(attrs.kernel_layout.index("O")) if "O" in attrs.kernel_layout else 0
 
 
@@ -159,7 +159,7 @@ conv2d = _product(
     _record("nn.conv2d"),
     _WEIGHT_PARAMETERS,
     _output_channel,
-    "Convolve quantized `data` with a quantized `weight`; the padding stands for zero.",
+    "Convolve quantized `data` with a quantized `weight`; the padding represents zero.",
     python=Python(
         "data, kernel, input_zero_point, kernel_zero_point, input_scale, kernel_scale, kernel_size, "
         "channels, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, data_layout='NCHW', "

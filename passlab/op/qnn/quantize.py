@@ -1,4 +1,4 @@
-"""Into quantized integers, out of them, and from one scale to another."""
+"""Conversion to quantized integers, from quantized integers, and between scales."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from passlab.op.no_gradient import QUANTIZED
 from passlab.op.qnn.scales import INTEGERS, along, integer_input, parameter, quantize_real, real, requantize_array
 from passlab.op.relations import normal_axis, refuse, tensor
 
-_AXIS = integer("axis", -1, doc="the dimension along which scales vary, where they are vectors")
+_AXIS = integer("axis", -1, doc="the dimension along which scales vary, if they are vectors")
 ROUNDINGS = ("None", "UPWARD", "TONEAREST")
 COMPUTE = ("None", "int64", "float32", "float64")
 
@@ -69,7 +69,7 @@ def _quantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     no_gradient=QUANTIZED,
 )
 def quantize(attrs: Attrs, data: Array, output_scale: Array, output_zero_point: Array) -> Array:
-    """Numbers as integers: divided by the scale, moved by the zero point, rounded, and held in the dtype's range."""
+    """Quantize numbers: divide by the scale, add the zero point, round, and saturate to the dtype's range."""
     return quantize_real(data, output_scale, output_zero_point, attrs.out_dtype, attrs.axis)
 
 
@@ -88,7 +88,7 @@ def _dequantize_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
 
 
 def _spread(value: Expr, axis: int, rank: int) -> Expr:
-    """A scalar or a vector in a shape that broadcasts along `axis`."""
+    """Return a scalar or a vector in a shape that broadcasts along `axis`."""
     shape = shape_of(value)
     if shape in ((), (1,)):
         return reshape_to(value, ())
@@ -130,7 +130,7 @@ def _dequantize(attrs: Attrs, data: Expr, scale: Expr, zero_point: Expr) -> Expr
     layout=layout_rules.along(),
 )
 def dequantize(attrs: Attrs, data: Array, input_scale: Array, input_zero_point: Array) -> Array:
-    """The numbers that integers stand for: moved by the zero point, multiplied by the scale."""
+    """The real numbers that integers represent: minus the zero point, times the scale."""
     return real(data, input_scale, input_zero_point, attrs.axis).astype(array_dtype(attrs.out_dtype), copy=False)
 
 
@@ -152,9 +152,9 @@ _config: ContextVar[tuple[str, str]] = ContextVar("requantize_config", default=(
 
 @contextmanager
 def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") -> Iterator[None]:
-    """Say how calls of `requantize` that are written inside round and compute, unless they say it themselves.
+    """Set rounding and computation of the calls of `requantize` created inside that do not state them.
 
-    Raises `ValueError` for a way that there is not.
+    Raises `ValueError` for an unknown rounding or computation.
     """
     if rounding not in ROUNDINGS or compute_dtype not in COMPUTE:
         raise ValueError(f"rounding is one of {', '.join(ROUNDINGS)}, and compute_dtype one of {', '.join(COMPUTE)}")
@@ -166,7 +166,7 @@ def requantize_config(rounding: str = "UPWARD", compute_dtype: str = "int64") ->
 
 
 def current_rounding() -> tuple[str, str]:
-    """Return how calls of `requantize` that are written now round and compute, unless they say it themselves."""
+    """Return rounding and computation of the calls of `requantize` created now that do not state them."""
     return _config.get()
 
 
@@ -176,14 +176,14 @@ def current_rounding() -> tuple[str, str]:
     attrs=attrs(
         "RequantizeAttrs",
         _AXIS,
-        text("rounding", "None", doc='where halves go; "None" is "UPWARD"', choices=ROUNDINGS),
+        text("rounding", "None", doc='the rounding of halves; "None" is "UPWARD"', choices=ROUNDINGS),
         text(
             "compute_dtype",
             "None",
-            doc='how the product is computed; "None" is "int64", in fixed point',
+            doc='the dtype of the computation; "None" is "int64", in fixed point',
             choices=COMPUTE,
         ),
-        dtype("out_dtype", "", doc="the dtype of the result, that of the data when left out"),
+        dtype("out_dtype", "", doc="the dtype of the result, by default that of the data"),
     ),
     relation=_requantize_type,
     pattern=OpPattern.ELEMWISE,
@@ -216,7 +216,7 @@ def requantize(
     output_scale: Array,
     output_zero_point: Array,
 ) -> Array:
-    """Integers for another scale and zero point, computed in integers."""
+    """Convert integers to another scale and zero point, in integer arithmetic."""
     rounding = "UPWARD" if attrs.rounding == "None" else attrs.rounding
     compute = "int64" if attrs.compute_dtype == "None" else attrs.compute_dtype
     source, target = (input_scale, input_zero_point), (output_scale, output_zero_point)
@@ -277,7 +277,7 @@ def simulated_quantize(
     output_scale: Array,
     output_zero_point: Array,
 ) -> Array:
-    """Numbers as the integers they would become, in floats; the dtype is a code: 0 none, 1 int8, 2 uint8, 3 int32."""
+    """The integers that numbers would become, as floats; the dtype is a code: 0 none, 1 int8, 2 uint8, 3 int32."""
     bounds = _RANGES.get(int(out_dtype.item()))
     if bounds is None:
         return data
@@ -321,7 +321,7 @@ def _simulate(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point:
 def simulated_dequantize(
     attrs: Attrs, data: Array, in_dtype: Array, input_scale: Array, input_zero_point: Array
 ) -> Array:
-    """The numbers that simulated integers stand for; code 0 leaves the data as it is."""
+    """The real numbers that simulated integers represent; code 0 leaves the data as it is."""
     if int(in_dtype.item()) == 0:
         return data
     scale, zero_point = (along(v, attrs.axis, data.ndim) for v in (input_scale, input_zero_point))

@@ -1,7 +1,7 @@
-"""Scales and zero points: what every quantized operator checks and computes.
+"""Scales and zero points: the checks and computations shared by all quantized operators.
 
-A quantized tensor of integers q stands for the numbers `scale * (q - zero_point)`; scale and zero point are one number
-each, or one for each slice along an axis. A change of scale is computed in integers, as the hardware does: the ratio of
+A quantized tensor of integers q represents the numbers `scale * (q - zero_point)`; scale and zero point are scalars, or
+have one element for each slice along an axis. A change of scale is computed in integers, as in hardware: the ratio of
 scales is a fixed-point number with 31 bits of fraction (Jacob et al., "Quantization and Training of Neural Networks for
 Efficient Integer-Arithmetic-Only Inference", 2018).
 """
@@ -22,7 +22,7 @@ INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "int64", "uint32", "uin
 
 
 def parameter(types: Sequence[Type], index: int, name: str, data: TensorType | None, axis: int) -> bool:
-    """Check input `index`, a scale or zero point of `data` along `axis`; whether it is known.
+    """Check input `index`, a scale or zero point of `data` along `axis`; return whether it is known.
 
     Raises `RelationError` unless it is a float (a scale) or an integer (a zero point), and a scalar, a vector of one
     element, or a vector as long as `data` along `axis`.
@@ -45,7 +45,7 @@ def parameter(types: Sequence[Type], index: int, name: str, data: TensorType | N
 
 
 def integer_input(types: Sequence[Type], index: int, name: str = "data") -> TensorType | None:
-    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` when it is not one."""
+    """Return input `index` as a tensor of integers, None while unknown. Raises `RelationError` if it is not one."""
     ty = tensor(types, index, name)
     if ty is not None and ty.dtype not in INTEGERS:
         refuse(f"{name} must be quantized", index, expected="an integer dtype", found=ty.dtype)
@@ -60,16 +60,16 @@ def along(value: Array, axis: int, rank: int) -> Array:
 
 
 def real(data: Array, scale: Array, zero_point: Array, axis: int = -1) -> Array:
-    """Return the numbers that a quantized tensor stands for, in float32."""
+    """Return the real numbers that a quantized tensor represents, in float32."""
     shifted = data.astype(np.int32) - along(zero_point, axis, data.ndim).astype(np.int32)
     return as_array(shifted.astype(np.float32) * along(scale, axis, data.ndim).astype(np.float32))
 
 
 def saturate(data: Array, dtype: str) -> Array:
-    """Return whole numbers in an integer dtype, those outside its range at its ends."""
+    """Return whole numbers in an integer dtype, saturated."""
     info = np.iinfo(array_dtype(dtype))
     if data.dtype.kind == "f":
-        data = data.astype(np.float64)  # float32 does not hold the ends of int32
+        data = data.astype(np.float64)  # float32 cannot represent the bounds of int32
     return as_array(np.clip(data, info.min, info.max)).astype(array_dtype(dtype))
 
 
@@ -81,7 +81,7 @@ def quantize_real(data: Array, scale: Array, zero_point: Array, dtype: str, axis
 
 
 def fixed_point(ratio: float) -> tuple[int, int]:
-    """Return (multiplier, shift) such that `ratio` is multiplier * 2^(shift - 31), the multiplier having 31 bits."""
+    """Return (multiplier, shift) such that `ratio` is multiplier * 2^(shift - 31), where the multiplier has 31 bits."""
     if ratio == 0:
         return 0, 0
     part, shift = math.frexp(ratio)
@@ -90,10 +90,10 @@ def fixed_point(ratio: float) -> tuple[int, int]:
 
 
 def rescale(data: Array, ratio: Array, rounding: str = "UPWARD", compute: str = "int64") -> Array:
-    """Return `data` (integers from zero) times a scalar or broadcasting ratio of scales, rounded.
+    """Return `data` (integers without zero point) times a scalar or broadcasting ratio of scales, rounded.
 
-    `rounding` takes halves "UPWARD", or away from zero ("TONEAREST"); `compute` is int64 for fixed-point arithmetic, or
-    a floating-point dtype.
+    `rounding` rounds halves "UPWARD", or away from zero ("TONEAREST"); `compute` is int64 for fixed-point arithmetic,
+    or a floating-point dtype.
     """
     if is_float_name(compute):
         product = data.astype(array_dtype(compute)) * ratio.astype(array_dtype(compute))
@@ -103,8 +103,8 @@ def rescale(data: Array, ratio: Array, rounding: str = "UPWARD", compute: str = 
     pairs = [fixed_point(value) for value in ratio.reshape(-1).astype(np.float64).tolist()]
     multiplier = np.array([pair[0] for pair in pairs], np.int64).reshape(ratio.shape)
     shift = np.array([pair[1] for pair in pairs], np.int64).reshape(ratio.shape)
-    # A shift to the left is taken off the one to the right, so that 33 bits times 31 stay within 64; what is shifted
-    # further leaves every dtype.
+    # A left shift is subtracted from the right shift, so that 33 bits times 31 fit in 64; larger shifts overflow every
+    # dtype.
     up = np.clip(shift, 0, FRACTION_BITS - 1)
     wide = data.astype(np.int64) * multiplier
     total = FRACTION_BITS - up + np.maximum(-shift, 0)

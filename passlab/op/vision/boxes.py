@@ -1,4 +1,4 @@
-"""Arithmetic of boxes: overlaps, and the choice of boxes that do not overlap. Arrays only, no operators."""
+"""Arithmetic of boxes: overlaps, and the selection of boxes that do not overlap. Arrays only, no operators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 def overlaps(box: Any, others: Any, edge: float = 0.0) -> Any:
     """Return the intersection over union of one box (4,) and others (n, 4); corners may be in any order.
 
-    `edge` is added to widths and heights: 1 when coordinates name whole pixels.
+    `edge` is added to widths and heights: 1 if coordinates name whole pixels.
     """
     low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
     lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
@@ -27,10 +27,10 @@ def descending(scores: Any) -> Any:
 
 
 def greedy(boxes: Any, limit: int, threshold: float, *, same: Any = None, reached: bool = True) -> list[int]:
-    """Return the numbers of the boxes kept when each, in order, removes the later ones that overlap it too much.
+    """Return the indices of the kept boxes, where each, in order, removes the later ones that overlap it too much.
 
-    `boxes` (n, 4) come best first. At most `limit` are kept (any number below 0 is no limit). `same(i)` tells which
-    boxes compete with box i (all, by default). An overlap equal to `threshold` removes when `reached` is set.
+    `boxes` (n, 4) are sorted, best first. At most `limit` are kept (negative for no limit). `same(i)` selects the boxes
+    that compete with box i (by default all). With `reached`, an overlap equal to `threshold` removes, too.
     """
     alive = np.ones(len(boxes), np.bool_)
     kept: list[int] = []

@@ -1,4 +1,4 @@
-"""The boxes of single-shot detectors (Liu et al., "SSD", 2016): prior boxes, and detections made from them."""
+"""The boxes of single-shot detectors (Liu et al., "SSD", 2016): prior boxes, and the detections derived from them."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
         "MultiBoxPriorAttrs",
         numbers("sizes", (1.0,), "sizes of boxes, in units of the image"),
         numbers("ratios", (1.0,), "ratios of width to height"),
-        numbers("steps", (-1.0, -1.0), "distance of the boxes (y, x), -1 for one pixel"),
+        numbers("steps", (-1.0, -1.0), "distance between the boxes (y, x), -1 for one pixel"),
         numbers("offsets", (0.5, 0.5), "centre of the first box (y, x), in steps"),
-        boolean("clip", False, "whether boxes are cut off at the border"),
+        boolean("clip", False, "whether boxes are clipped at the border"),
     ),
     relation=_prior_type,
     level=5,
@@ -62,7 +62,7 @@ def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     example="vision.multibox_prior(%x, sizes=[0.5f], ratios=[1f, 2f])",
 )
 def multibox_prior(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
-    """Boxes (left, top, right, bottom) around each pixel: all sizes, then the first size in the other ratios."""
+    """Boxes (left, top, right, bottom) around each pixel: all sizes, then the first size with the other ratios."""
     height, width = data.shape[2:]
     aspect = _F32(height) / _F32(width)
     halves = [(_F32(s) * aspect / 2, _F32(s) / 2) for s in attrs.sizes]
@@ -111,7 +111,7 @@ def _position(anchor: Any, moves: Any, variances: Sequence[float], clip: bool) -
     return np.clip(boxes, 0, 1) if clip else boxes
 
 
-_VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds these defaults in single precision
+_VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay stores these defaults in single precision
 
 
 @operator(
@@ -119,10 +119,10 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds 
     ("cls_prob", "loc_pred", "anchor"),
     attrs=attrs(
         "MultiBoxTransformLocAttrs",
-        boolean("clip", True, "whether boxes are cut off at the border"),
+        boolean("clip", True, "whether boxes are clipped at the border"),
         number("threshold", 0.01, "least probability of a detection"),
         numbers("variances", _VARIANCES, "factors of the four predicted numbers"),
-        boolean("keep_background", False, "whether class 0 is a class like the others"),
+        boolean("keep_background", False, "whether class 0 counts as a class"),
     ),
     relation=_loc_type,
     level=5,
@@ -144,7 +144,7 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay holds 
     no_gradient=BOX_CHOICE,
 )
 def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, anchor: Array) -> Any:
-    """Turn class probabilities and predicted moves of anchors into detections: first those that count, then -1."""
+    """Convert class probabilities and predicted moves of anchors into detections: valid ones first, then -1."""
     first = 0 if attrs.keep_background else 1
     count = cls_prob.shape[2]
     result = np.full((len(cls_prob), count, 6), -1, cls_prob.dtype)

@@ -1,4 +1,4 @@
-"""Non-maximum suppression: which detections to keep of those that overlap."""
+"""Non-maximum suppression: selects detections among those that overlap."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from passlab.op.vision.boxes import descending, greedy
 def _detections(types: Sequence[Type], index: int, name: str) -> TensorType | None:
     data = tensor(types, index, name)
     if data is not None and len(data.shape) != 3:
-        refuse(f"{name} must have three dimensions: batch, box, and what is known of it", index, found=data)
+        refuse(f"{name} must have three dimensions: batch, box, and numbers of the box", index, found=data)
     return data
 
 
@@ -54,8 +54,8 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     attrs=attrs(
         "GetValidCountsAttrs",
         number("score_threshold", 0.0, "not used: the threshold is an input", optional=True),
-        integer("id_index", 0, "which number of a detection is its class, -1 for none"),
-        integer("score_index", 1, "which number of a detection is its score"),
+        integer("id_index", 0, "the index of the class in a detection, -1 for none"),
+        integer("score_index", 1, "the index of the score in a detection"),
     ),
     relation=_counts_type,
     level=5,
@@ -73,7 +73,7 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     no_gradient=BOX_CHOICE,
 )
 def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> Any:
-    """Move detections that have a class and score above a threshold to the front; the rest becomes -1."""
+    """Move detections that have a class and a score above a threshold to the front; fill the rest with -1."""
     valid = data[:, :, attrs.score_index] > score_threshold.reshape(())
     if attrs.id_index >= 0:
         valid &= data[:, :, attrs.id_index] >= 0
@@ -87,7 +87,7 @@ def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> Any:
 
 # ---------------------------------------------------------------- non_max_suppression
 def _check_numbers(name: str, data: TensorType, indices: TensorType | None) -> None:
-    """Raise `RelationError` unless `indices` numbers the detections; asked only where these numbers are returned."""
+    """Raise `RelationError` unless `indices` numbers the detections; used only if these numbers are returned."""
     if indices is None:
         return
     if len(indices.shape) != 2 or "int" not in indices.dtype:
@@ -119,7 +119,7 @@ def _nms_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
 
 
 def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
-    """Return the detections of one sample by score, those removed as -1, and the former place of each or -1."""
+    """Return the detections of one sample by score, removed ones as -1, and the original index of each or -1."""
     result, places = np.full_like(data, -1), np.full(len(data), -1, np.int64)
     if threshold <= 0:
         result[:count], places[:count] = data[:count], np.arange(count)
@@ -139,7 +139,7 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
             return (ids == ids[i]) | attrs.force_suppress if ids[i] >= 0 else np.zeros(len(ids), np.bool_)
 
     kept = rows[greedy(boxes, limit, threshold, same=same)]
-    # Scores that are not positive neither suppress nor are suppressed; they stay while there is room.
+    # Scores that are not positive neither suppress nor are suppressed; they are kept while there is room.
     chosen = np.zeros(len(order), np.bool_)
     chosen[kept] = True
     if not 0 <= limit <= len(kept):
@@ -155,12 +155,12 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
     attrs=attrs(
         "NonMaximumSuppressionAttrs",
         boolean("force_suppress", False, "whether detections of different classes suppress each other"),
-        integer("top_k", -1, "how many of the best detections take part, -1 for all"),
-        integer("coord_start", 2, "where the four coordinates of a detection start"),
-        integer("score_index", 1, "which number of a detection is its score"),
-        integer("id_index", 0, "which number of a detection is its class, -1 for none"),
-        boolean("return_indices", True, "whether numbers of detections are returned, or the detections"),
-        boolean("invalid_to_bottom", False, "whether the detections that remain are moved to the front"),
+        integer("top_k", -1, "the number of best detections to consider, -1 for all"),
+        integer("coord_start", 2, "the index of the first of the four coordinates in a detection"),
+        integer("score_index", 1, "the index of the score in a detection"),
+        integer("id_index", 0, "the index of the class in a detection, -1 for none"),
+        boolean("return_indices", True, "whether to return indices of detections, or the detections"),
+        boolean("invalid_to_bottom", False, "whether to move the remaining detections to the front"),
     ),
     relation=_nms_type,
     level=5,
@@ -190,7 +190,7 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
 def non_max_suppression(
     attrs: Attrs, data: Array, valid_count: Array, indices: Array, max_output_size: Array, iou_threshold: Array
 ) -> Any:
-    """Keep, from the best score down, the detections that do not overlap one already kept."""
+    """Keep, from the best score down, the detections that do not overlap a kept one."""
     limit, threshold = int(max_output_size.reshape(())), float(iou_threshold.reshape(()))
     result, numbers = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
     counts = np.zeros((len(data), 1), np.int32)
@@ -245,7 +245,7 @@ def _all_class_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
 
 
 def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float) -> Any:
-    """Return the numbers of the boxes kept for the scores of one class, the best first."""
+    """Return the indices of the kept boxes for the scores of one class, the best first."""
     order = descending(scores)
     order = order[scores[order] > least]
     return order[greedy(boxes[order], limit, iou)]
@@ -256,7 +256,7 @@ def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float)
     ("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
     attrs=attrs(
         "AllClassNonMaximumSuppressionAttrs",
-        text("output_format", "onnx", "how the result is listed", choices=("onnx", "tensorflow")),
+        text("output_format", "onnx", "the format of the result", choices=("onnx", "tensorflow")),
     ),
     relation=_all_class_type,
     level=5,
@@ -287,9 +287,9 @@ def all_class_non_max_suppression(
     iou_threshold: Array,
     score_threshold: Array,
 ) -> Any:
-    """Suppress class by class: rows (batch, class, box) for "onnx"; (class, box) and scores of each sample otherwise.
+    """Suppress class by class: rows (batch, class, box) for "onnx"; otherwise (class, box) and scores of each sample.
 
-    In TensorFlow's form the detections of a sample are sorted by score. Rows that are not used are 0.
+    In TensorFlow's form the detections of a sample are sorted by score. Unused rows are 0.
     """
     numbers = [array.reshape(()) for array in (max_output_boxes_per_class, iou_threshold, score_threshold)]
     limits = int(numbers[0]), float(numbers[1]), float(numbers[2])
@@ -344,10 +344,10 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     ("boxes", "scores"),
     attrs=attrs(
         "RegularNonMaximumSuppressionAttrs",
-        integer("max_detections_per_class", doc="how many detections a class may keep"),
-        integer("max_detections", doc="how many detections are returned"),
+        integer("max_detections_per_class", doc="the most detections to keep of a class"),
+        integer("max_detections", doc="the number of detections to return"),
         integer("num_classes", doc="number of classes, without background"),
-        number("iou_threshold", doc="overlap above which the worse detection is removed"),
+        number("iou_threshold", doc="the overlap above which the worse detection is removed"),
         number("score_threshold", doc="least score of a detection"),
     ),
     relation=_regular_type,

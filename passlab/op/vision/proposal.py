@@ -42,7 +42,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
 
 
 def _anchor(ratio: float, scale: float, size: float) -> tuple[float, float, float, float]:
-    """Return the anchor of a ratio and scale around the first place: left, top, right, bottom, in whole pixels."""
+    """Return the anchor of a ratio and scale around the first pixel: left, top, right, bottom, in whole pixels."""
     width = math.floor(math.sqrt(math.floor(size * size / ratio)) + 0.5) * scale
     height = math.floor(width / scale * ratio + 0.5) * scale
     centre = 0.5 * (size - 1.0)
@@ -65,7 +65,7 @@ def _move(anchors: Any, moves: Any, iou_loss: bool) -> Any:
 
 
 def _candidates(attrs: Attrs, scores: Array, moves: Array, info: Array) -> tuple[Any, Any]:
-    """Return boxes (n, 4) and scores (n,) of one image, place by place and anchor by anchor."""
+    """Return boxes (n, 4) and scores (n,) of one image, pixel by pixel and anchor by anchor."""
     height, width = scores.shape[1:]
     stride = attrs.feature_stride
     base = np.array([_anchor(r, s, float(stride)) for r in attrs.ratios for s in attrs.scales], scores.dtype)
@@ -100,12 +100,12 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
         "ProposalAttrs",
         numbers("scales", (4.0, 8.0, 16.0, 32.0), "scales of the anchors"),
         numbers("ratios", (0.5, 1.0, 2.0), "ratios of height to width of the anchors"),
-        integer("feature_stride", 16, "distance of the anchors in pixels"),
+        integer("feature_stride", 16, "distance between the anchors in pixels"),
         number("threshold", 0.7, "overlap above which the worse proposal is removed"),
-        integer("rpn_pre_nms_top_n", 6000, "how many of the best proposals take part, none or less for all"),
-        integer("rpn_post_nms_top_n", 300, "how many proposals of each image are returned"),
+        integer("rpn_pre_nms_top_n", 6000, "the number of best proposals to consider, 0 or less for all"),
+        integer("rpn_post_nms_top_n", 300, "the number of proposals to return for each image"),
         integer("rpn_min_size", 16, "least side of a proposal"),
-        boolean("iou_loss", False, "whether corners are predicted instead of centre and size"),
+        boolean("iou_loss", False, "whether the predictions are corners instead of centre and size"),
     ),
     relation=_type,
     level=5,
@@ -130,7 +130,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
     no_gradient=BOX_CHOICE,
 )
 def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *, out: Array | None = None) -> Any:
-    """Rows (image, left, top, right, bottom) of the best regions; they repeat when there are too few."""
+    """Rows (image, left, top, right, bottom) of the best regions, repeated if there are too few."""
     limit = attrs.rpn_post_nms_top_n
     result = np.zeros((len(cls_prob) * limit, 5), cls_prob.dtype)
     for i in range(len(cls_prob)):

@@ -46,7 +46,9 @@ Pool = Callable[[Array, Any, Array], Array]
 
 
 def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, regions: Pool) -> Any:
-    """Pool regions with `regions(images, numbers, rois)`, which gives (n, *pooled_size, C) of images (N, H, W, C)."""
+    """Pool regions with `regions(images, numbers, rois)`, which returns (n, *pooled_size, C) for images (N, H, W,
+    C).
+    """
     images = np.ascontiguousarray(data.transpose(0, 2, 3, 1) if attrs.layout == "NCHW" else data)
     batch = rois[:, 0].astype(np.int64)
     check_batch(name, batch, len(images))
@@ -57,11 +59,11 @@ def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, regions: Pool
 
 
 # ---------------------------------------------------------------- roi_align
-_SAMPLED_AT_ONCE = 1 << 18  # elements that are read in one step, so that what lies between stays in cache
+_SAMPLED_AT_ONCE = 1 << 18  # elements read in one step, so that intermediate arrays stay in cache
 
 
 def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
-    """Regions with as many samples in each bin are read together."""
+    """Regions with the same number of samples in each bin are read together."""
     result = np.empty((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     scaled = (rois * rois.dtype.type(attrs.spatial_scale)).astype(np.float64)
     starts = scaled[:, 1::-1]
@@ -80,7 +82,7 @@ def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
 
 
 def _align_ranks(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any, grid: list[int]) -> Any:
-    """Return what regions with the same numbers of samples along both sides of a bin become."""
+    """Pool regions with the same number of samples along both sides of a bin."""
     places = []
     for axis, (samples, count) in enumerate(zip(grid, attrs.pooled_size, strict=True)):
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(-1)
@@ -102,7 +104,7 @@ def _align_ranks(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any
 
 
 def _neighbours(place: Any, length: int) -> list[tuple[Any, Any]]:
-    """Return the pixels on both sides of places on an axis, each with its share."""
+    """Return the pixels on both sides of positions on an axis, each with its weight."""
     at = np.clip(place, 0, length - 1)
     low = np.floor(at)
     part, index = at - low, low.astype(np.int64)
@@ -115,10 +117,10 @@ def _neighbours(place: Any, length: int) -> list[tuple[Any, Any]]:
     attrs=attrs(
         "ROIAlignAttrs",
         integers("pooled_size", doc="height and width of the result"),
-        number("spatial_scale", doc="size of the data over the size of the image the regions are given in"),
-        integer("sample_ratio", -1, "samples along each side of a bin, -1 for as many as it has pixels"),
+        number("spatial_scale", doc="size of the data divided by the size of the image of the regions"),
+        integer("sample_ratio", -1, "samples along each side of a bin, -1 for one per pixel"),
         text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
-        text("mode", "avg", "what becomes of the samples of a bin", choices=("avg", "max")),
+        text("mode", "avg", "the reduction of the samples of a bin", choices=("avg", "max")),
     ),
     relation=partial(_type, "vision.roi_align"),
     pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
@@ -146,7 +148,7 @@ def _neighbours(place: Any, length: int) -> list[tuple[Any, Any]]:
     layout=layout_rules.OneLayout(follows=False),
 )
 def roi_align(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Any:
-    """Pool regions over samples between the pixels (He et al., "Mask R-CNN", 2017)."""
+    """Pool regions over samples interpolated between pixels (He et al., "Mask R-CNN", 2017)."""
     return _pool("vision.roi_align", attrs, data, rois, out, partial(_align, attrs))
 
 
@@ -159,7 +161,7 @@ def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]
 
 
 def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
-    """Whole rows are compared first: those are the long runs."""
+    """Compare whole rows first: those are the long runs."""
     result = np.zeros((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     corners = nearest_index(rois * rois.dtype.type(attrs.spatial_scale)).tolist()
     for i, (index, (left, top, right, bottom)) in enumerate(zip(batch.tolist(), corners, strict=True)):
@@ -184,7 +186,7 @@ def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
     attrs=attrs(
         "ROIPoolAttrs",
         integers("pooled_size", doc="height and width of the result"),
-        number("spatial_scale", doc="size of the data over the size of the image the regions are given in"),
+        number("spatial_scale", doc="size of the data divided by the size of the image of the regions"),
         text("layout", "NCHW", "layout of data and result", choices=_LAYOUTS),
     ),
     relation=partial(_type, "vision.roi_pool"),
@@ -203,7 +205,7 @@ def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
     example="vision.roi_pool(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
     layout=layout_rules.OneLayout(follows=False),
     no_gradient=(
-        "which pixels a bin compares depends on the values of its region, and no operator tells; use vision.roi_align"
+        "the pixels of a bin depend on the values of its region, and no operator computes them; use vision.roi_align"
     ),
 )
 def roi_pool(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Any:

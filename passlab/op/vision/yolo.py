@@ -41,7 +41,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
 @operator(
     "vision.yolo_reorg",
     ("data",),
-    attrs=attrs("YoloReorgAttrs", integer("stride", 1, "by how much the image shrinks along each side")),
+    attrs=attrs("YoloReorgAttrs", integer("stride", 1, "the factor by which the image shrinks along each side")),
     relation=_type,
     pattern=OpPattern.INJECTIVE,
     level=5,
