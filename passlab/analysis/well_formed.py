@@ -1,7 +1,7 @@
-"""Whether every variable is bound once and used in its scope, with the places where it is not.
+"""Checks that every variable is bound once and used in its scope, and locates violations.
 
-A shared node stands where all its uses see it: in the innermost scope common to them. A variable is used in its scope
-when that is the scope its binder opens. The value of a `let` is inside that scope too, for recursive functions.
+A shared node belongs to the innermost scope common to all its uses. A variable is used in its scope if that is the
+scope its binder opens. The value of a `let` is inside that scope too, for recursive functions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.ir.walk import CHILDREN, Scope, post_order, scoped_children
 
 @dataclass(frozen=True)
 class WellFormedness:
-    """The answer of `well_formed`: true in a condition when nothing was found, and `diagnostics` otherwise."""
+    """The result of `well_formed`: true as a condition if nothing was found; `diagnostics` holds the findings."""
 
     diagnostics: tuple[Diagnostic, ...]
 
@@ -37,20 +37,20 @@ class WellFormedness:
 
 
 def well_formed(program: Expr | IRModule) -> WellFormedness:
-    """Tell whether each variable is bound at most once, not also free, and used in its scope only.
+    """Check that each variable is bound at most once, not also free, and used in its scope only.
 
-    Free variables are fine in an expression, not in the functions of a module. Types and operators are not looked at.
+    Free variables are allowed in an expression, not in the functions of a module. Types and operators are not checked.
     """
     return WellFormedness(tuple(findings(program)))
 
 
 def check_well_formed(program: Expr | IRModule) -> None:
-    """Raise `WellFormedError` with everything that is wrong."""
+    """Raise `WellFormedError` with all findings."""
     well_formed(program).check()
 
 
 def findings(program: Expr | IRModule) -> list[Diagnostic]:
-    """Return what is wrong with an expression or module. Linear in its nodes, up to a logarithm."""
+    """Return the violations in an expression or module. Linear in its nodes, up to a logarithm."""
     if not isinstance(program, IRModule):
         return _findings(program, "")
     result: list[Diagnostic] = []

@@ -4,11 +4,11 @@
     python -m passlab.compat script.py  # a program as it is
     %load_ext passlab.compat            # a notebook
 
-`tvm` is then a set of addresses: `addresses` says which of them is what in passlab, `results` gives arrays the methods
-`.numpy()` and `.asnumpy()` that such programs call. What has no counterpart raises an error that names it and what to
-use instead (`missing`).
+`tvm` is then a set of addresses: `addresses` maps them to passlab, `results` gives arrays the methods `.numpy()` and
+`.asnumpy()` that such programs call. A name without a counterpart raises an error that names it and an alternative
+(`missing`).
 
-While a real `tvm` is imported nothing is installed. `uninstall()` takes everything back.
+Nothing is installed while a real `tvm` is imported. `uninstall()` undoes everything.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def load_ipython_extension(ipython: Any) -> None:
 
 
 def unload_ipython_extension(ipython: Any) -> None:
-    """Take the addresses of `tvm` back. IPython calls this for `%unload_ext passlab.compat`."""
+    """Remove the addresses of `tvm` again. IPython calls this for `%unload_ext passlab.compat`."""
     uninstall()
 
 

@@ -1,4 +1,4 @@
-"""`python -m passlab.compat script.py ...`: run a program written for TVM as it is."""
+"""`python -m passlab.compat script.py ...`: run a program written for TVM unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passlab.compat import CompatError, install
 
 
 def main(argv: list[str]) -> int:
-    """Run the script `argv[0]` with the rest as its arguments, or with `-m` a module; return the exit status."""
+    """Run the script `argv[0]` with the rest as its arguments, or a module with `-m`; return the exit status."""
     if not argv or argv[0] in ("-h", "--help"):
         sys.stderr.write("usage: python -m passlab.compat SCRIPT [ARGUMENT ...]\n       ... -m MODULE [ARGUMENT ...]\n")
         return 0 if argv else 2

@@ -1,8 +1,8 @@
-"""Names and modules of TVM that passlab does not have: they can be imported, and the first use of one says so.
+"""Names and modules of TVM that passlab lacks: they can be imported, and their first use raises an error.
 
-Old files import at their top what only a part of them uses, so `from tvm import autotvm` gives a module here. What is
-taken from it is a class without instances: `isinstance` says no, and everything else raises an error that names what is
-missing and what to use instead.
+Old files import at their top names that only a part of them uses, so `from tvm import autotvm` returns a module here.
+Its names are classes without instances: `isinstance` is false, and any other use raises an error that names the missing
+part and an alternative.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from passlab.compat.missing import missing_name
 
-# Packages of TVM without a counterpart: all below them is absent, but for the addresses that the table lists.
+# Packages of TVM without a counterpart: everything below them is absent, except the addresses in the table.
 _PACKAGES = (
     "arith auto_scheduler autotvm driver dlight exec ir.affine_type meta_schedule micro relax script te"
     " tir topi target.datatype target.detect_target target.intrin target.tag relay.backend._backend"
@@ -46,7 +46,7 @@ ABSENT = (
 
 
 def is_absent(name: str) -> bool:
-    """Return whether a module of TVM, or one above it, is known to have no counterpart."""
+    """Whether a module of TVM, or one above it, is known to have no counterpart."""
     while name:
         if name in ABSENT:
             return True
@@ -55,7 +55,7 @@ def is_absent(name: str) -> bool:
 
 
 class AbsentName(type):
-    """The class of what is taken from an absent module."""
+    """The metaclass of names in absent modules."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return False
@@ -72,7 +72,7 @@ class AbsentName(type):
         raise missing_name(f"{cls.__module__}.{cls.__qualname__}.{name}")
 
     def __new__(mcs, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> AbsentName:
-        """Make the class of a name. Raises `UnknownNameError` for a class derived from one."""
+        """Create the class of a name. Raises `UnknownNameError` for a class derived from one."""
         for base in bases:
             if isinstance(base, AbsentName):
                 base._refuse()
@@ -80,12 +80,12 @@ class AbsentName(type):
 
 
 def absent_name(module: str, name: str) -> AbsentName:
-    """Return what stands for a name of an absent module."""
+    """Return the placeholder for a name of an absent module."""
     return AbsentName(name, (), {"__module__": module, "__doc__": f"`{module}.{name}` is not in passlab."})
 
 
 class AbsentModule(ModuleType):
-    """A module that can be imported, and whose names say on their first use that they are absent."""
+    """A module that can be imported, and whose names raise an error on their first use."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name, f"`{name}` is not in passlab")

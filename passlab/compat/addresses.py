@@ -1,7 +1,7 @@
-"""The table of addresses: which module of TVM is what in passlab.
+"""The table of addresses: it maps modules of TVM to passlab.
 
-A string is a module of passlab under a second name. A pair is a module of names at their targets, and the modules whose
-names it has besides. What stands below a module and is not listed here is looked for below those.
+A string is a module of passlab under a second name. A pair consists of names with their targets, and of modules whose
+names are included. A submodule that is not listed here is looked up below those modules.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ _INSTRUMENTS = {
     **_of(f"{OWN}.stand_ins", "PassTimingInstrument"),
 }
 
-# What tells TVM how an operator becomes loops: each is absent, and says so when it is called.
+# The strategies that lower operators to loops in TVM: each is absent, and its call raises an error.
 _STRATEGIES = _of(
     "tvm.relay.op.strategy",
     "OpImplementation",
@@ -250,7 +250,7 @@ _LISTED: dict[str, Entry] = {
 
 
 def _with_further(address: str, entry: Entry) -> Entry:
-    """Return an entry with the names of `FURTHER` besides."""
+    """Return an entry extended by the names of `FURTHER`."""
     more = FURTHER.get(address)
     if more is None or isinstance(entry, str):
         return entry

@@ -1,4 +1,4 @@
-"""Arrays as programs for TVM make and read them: NumPy arrays with `numpy()`, `asnumpy()`, `copyto` and a device."""
+"""Arrays with TVM's interface: NumPy arrays with `numpy()`, `asnumpy()`, `copyto` and a device."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passlab.op.dtypes import array_dtype
 
 
 class NDArray(np.ndarray):
-    """A NumPy array that answers as TVM's `NDArray`."""
+    """A NumPy array with the interface of TVM's `NDArray`."""
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return a copy as a plain NumPy array."""
@@ -21,11 +21,11 @@ class NDArray(np.ndarray):
     asnumpy = numpy
 
     def __getattribute__(self, name: str) -> Any:
-        """Return an attribute; `device` and `ctx`, which NumPy gives another meaning, are the device, this CPU."""
+        """Return an attribute; `device` and `ctx` return this CPU, although NumPy defines `device` differently."""
         return cpu() if name in ("device", "ctx") else super().__getattribute__(name)
 
     def copyfrom(self, source_array: Any) -> NDArray:
-        """Overwrite the elements by those of another array of the same shape."""
+        """Overwrite the elements with those of another array of the same shape."""
         np.copyto(self, np.asarray(source_array))
         return self
 
@@ -38,12 +38,12 @@ class NDArray(np.ndarray):
         return result
 
     def same_as(self, other: object) -> bool:
-        """Return whether the other array is this object."""
+        """Whether the other array is this object."""
         return self is other
 
 
 def array(arr: Any, device: Any = None, mem_scope: Any = None) -> NDArray:
-    """Return a copy of an array, a number or nested lists; float64 lists become float32 as in TVM."""
+    """Return a copy of an array, a number or nested lists; float64 lists become float32, as in TVM."""
     value = np.array(arr.numpy() if hasattr(arr, "numpy") and not isinstance(arr, np.ndarray) else arr)
     if not isinstance(arr, (np.ndarray, np.generic)) and value.dtype == np.float64:
         value = value.astype("float32")

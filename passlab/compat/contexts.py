@@ -1,4 +1,4 @@
-"""Programs for TVM 0.7 and before say `ctx=` for the device: the same functions, under both names."""
+"""Support for `ctx=`, the name of the parameter `device` up to TVM 0.7."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 def accept_ctx(function: Callable[P, R]) -> Callable[..., R]:
-    """Return a function that takes its argument `device` as `ctx` too."""
+    """Return a function that accepts its argument `device` as `ctx`, too."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> R:

@@ -1,6 +1,6 @@
-"""`tvm.contrib.download`: files that programs fetch. A file that is there is not fetched again.
+"""`tvm.contrib.download`: files that programs fetch. An existing file is not fetched again.
 
-Test data lies in the folder `TEST_DATA_ROOT_PATH` names, by default `~/.tvm_test_data`, where TVM keeps it.
+Test data is stored in the folder `TEST_DATA_ROOT_PATH`, by default `~/.tvm_test_data`, as in TVM.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RunError
 
-SECONDS = 60.0  # how long a server may say nothing
+SECONDS = 60.0  # without a response from the server
 
 
 def download(url: str, path: str | Path, overwrite: bool = False, size_compare: bool = False, retries: int = 3) -> None:
-    """Fetch a file by http or https into `path`. Raises `RunError` when it cannot be had."""
+    """Fetch a file by http or https into `path`. Raises `RunError` if that fails."""
     target = Path(path)
     if target.is_file() and not overwrite:
         return
@@ -41,7 +41,7 @@ def download(url: str, path: str | Path, overwrite: bool = False, size_compare: 
 
 
 def download_testdata(url: str, relpath: str, module: str | list[str] | None = None, overwrite: bool = False) -> str:
-    """Return the path of a file of test data, which is fetched when it is not there. Raises `RunError`."""
+    """Return the path of a file of test data, fetching it if it does not exist. Raises `RunError`."""
     root = Path(os.environ.get("TEST_DATA_ROOT_PATH") or Path.home() / ".tvm_test_data")
     folders = [module] if isinstance(module, str) else list(module or ())
     path = root.joinpath(*folders, relpath)

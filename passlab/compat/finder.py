@@ -1,8 +1,8 @@
-"""How `import tvm.NAME` finds a module: a finder on Python's import path, which reads the table of addresses.
+"""The import of `tvm.NAME`: a finder on Python's import path, which reads the table of addresses.
 
 A module is either passlab's own under a second name, so that classes are the same objects at both addresses, or an
-`Overlay`: a few names of its own before those of a module of passlab. Submodules that the table does not list are
-looked for below the module of passlab that their parent stands for.
+`Overlay`: a few names of its own in front of those of a module of passlab. Submodules that the table does not list are
+looked up below the module that their parent stands for.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROOT = "tvm"
 
 
 class Overlay(ModuleType):
-    """A module of names at their targets, then those of the modules `below`, then submodules at addresses below it."""
+    """A module of names with their targets, then the names of the modules `below`, then submodules."""
 
     def __init__(self, name: str, names: dict[str, str], below: tuple[str, ...]) -> None:
         super().__init__(name, f"passlab under the name `{name}`")
@@ -81,10 +81,10 @@ class Overlay(ModuleType):
 
 
 class TVMFinder:
-    """The finder on `sys.meta_path` for `tvm` and what is below it."""
+    """The finder on `sys.meta_path` for `tvm` and its submodules."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return how to load a module of `tvm`, None for all other modules. Raises `MissingInCompatError`."""
+        """Return the loader of a module of `tvm`, None for all other modules. Raises `MissingInCompatError`."""
         if name != ROOT and not name.startswith(f"{ROOT}."):
             return None
         if not _resolvable(name):
@@ -93,19 +93,19 @@ class TVMFinder:
 
 
 class TVMLoader(Loader):
-    """Puts the module that an address stands for into `sys.modules`."""
+    """Puts the module of an address into `sys.modules`."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python make the module that `exec_module` replaces."""
+        """Let Python create the module that `exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put what the address stands for in the place of `module`."""
+        """Replace `module` by the module of the address."""
         name = module.__name__
         sys.modules[name] = _module(name)
 
 
 def _module(name: str) -> ModuleType:
-    """Return the module at an address, which `_resolvable` has found to be there."""
+    """Return the module at an address, which `_resolvable` has checked."""
     entry = addresses.MODULES.get(name)
     if isinstance(entry, str):
         return importlib.import_module(entry)
@@ -114,7 +114,7 @@ def _module(name: str) -> ModuleType:
     module = _below_parent(name)
     if module is None:
         return AbsentModule(name)
-    # Importing a submodule sets an attribute of its package, which must then be no module of passlab's own.
+    # Importing a submodule sets an attribute of its package, which must not be one of passlab's own modules then.
     covered = any(a.startswith(f"{name}.") and not isinstance(e, str) for a, e in addresses.MODULES.items())
     return Overlay(name, {}, (module.__name__,)) if covered else module
 
@@ -124,12 +124,12 @@ def _resolvable(name: str) -> bool:
 
 
 def _leads_to_a_module(name: str) -> bool:
-    """Return whether an address is that of a module, or of a package above one."""
+    """Whether an address is that of a module, or of a package above one."""
     return name in ABSENT or any(a == name or a.startswith(f"{name}.") for a in addresses.MODULES)
 
 
 def _below_parent(name: str) -> ModuleType | None:
-    """Return the module called `name` below the one that its parent stands for, None where there is none."""
+    """Return the module called `name` below the one that its parent stands for, or None if there is none."""
     package, _, last = name.rpartition(".")
     parent = sys.modules.get(package)
     if parent is None or isinstance(parent, AbsentModule) or last.startswith("__"):
@@ -158,12 +158,14 @@ _FINDER = TVMFinder()
 
 
 def is_installed() -> bool:
-    """Return whether `import tvm` finds passlab."""
+    """Whether `import tvm` finds passlab."""
     return _FINDER in sys.meta_path
 
 
 def install() -> None:
-    """Make `import tvm` find passlab; a second time changes nothing. Raises `CompatError` beside a real `tvm`."""
+    """Make `import tvm` find passlab; a second call changes nothing. Raises `CompatError` if a real `tvm` is
+    imported.
+    """
     if is_installed():
         return
     module = sys.modules.get(ROOT)
@@ -176,7 +178,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Take the addresses of `tvm` and the methods of results back; a second time changes nothing."""
+    """Remove the addresses of `tvm` and the methods of results; a second call changes nothing."""
     if is_installed():
         sys.meta_path.remove(_FINDER)
         for name in [n for n in sys.modules if n == ROOT or n.startswith(f"{ROOT}.")]:

@@ -1,4 +1,4 @@
-"""`tvm.contrib.utils`: folders that vanish with the object that stands for them."""
+"""`tvm.contrib.utils`: temporary folders that are removed with their object."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TempDirectory:
         return Path(self.temp_dir)
 
     def remove(self) -> None:
-        """Remove the folder and what is in it."""
+        """Remove the folder and its contents."""
         if self._folder is not None:
             self._folder.cleanup()
 
@@ -53,5 +53,5 @@ class TempDirectory:
 
 
 def tempdir(custom_path: str | None = None, keep_for_debug: bool = False) -> TempDirectory:
-    """Return a new folder, which is removed with the object unless it is to be kept."""
+    """Return a new folder, which is removed with the object unless `keep_for_debug` is set."""
     return TempDirectory(custom_path, keep_for_debug)

@@ -1,7 +1,7 @@
 """TVM's registry of functions: `get_global_func(name)` and `register_func(name)`.
 
-Names that programs of Relay look up (`relay._transform.FoldConstant`, `relay.op._make.add`) are found where passlab has
-them; others are those that a program registered itself.
+Names that programs of Relay look up (`relay._transform.FoldConstant`, `relay.op._make.add`) are found in passlab; all
+others are registered by the program itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from passlab.passes.external.partition_graph import register_compiler_optimize
 
 Function = Callable[..., Any]
 _functions: dict[str, Function] = {}
-# What a name starts with, and the module that has the rest of it.
+# Prefixes of names, and the modules that define the rest.
 PREFIXES = {
     "relay._transform.": "passlab.transform",
     "relay.op._make.": "passlab.relay.op._make",
@@ -40,7 +40,7 @@ NAMED = {
 
 
 def register_func(func_name: str | Function, f: Function | None = None, override: bool = False) -> Any:
-    """Register a function under a name; without `f`, return a decorator. Raises `UnknownNameError` for a name taken."""
+    """Register a function under a name; without `f`, return a decorator. Raises `UnknownNameError` for a used name."""
     key = func_name if isinstance(func_name, str) else func_name.__name__
 
     def register(function: Function) -> Function:
@@ -57,7 +57,7 @@ def register_func(func_name: str | Function, f: Function | None = None, override
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
-    """Return the function of a name; None for an unknown one when `allow_missing`, else raises `UnknownNameError`."""
+    """Return the function of a name; for an unknown one, None if `allow_missing`, else raise `UnknownNameError`."""
     function = _functions.get(name) or (load(NAMED[name]) if name in NAMED else _own_function(name))
     if function is None and not allow_missing:
         hint = did_you_mean(name, _functions) or "`register_func` registers one"
@@ -75,15 +75,15 @@ def _own_function(name: str) -> Function | None:
 
 
 def list_global_func_names() -> list[str]:
-    """Return the names that were registered."""
+    """Return the registered names."""
     return sorted(_functions)
 
 
 def remove_global_func(name: str) -> None:
-    """Take a registered function away."""
+    """Remove a registered function."""
     _functions.pop(name, None)
 
 
 def ignore(*args: Any, **kwargs: Any) -> Any:
-    """Accept a registration that means nothing here, as a call or as a decorator."""
+    """Accept a registration without effect here, as a call or as a decorator."""
     return args[-1] if args and callable(args[-1]) else lambda value: value

@@ -1,4 +1,4 @@
-"""What programs for TVM name and passlab does not have: one error, which says what to use instead."""
+"""Errors for names of TVM that passlab lacks; each suggests an alternative."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class MissingInCompatError(PasslabError, ImportError):
 
 
 def missing_module(name: str) -> MissingInCompatError:
-    """Return the error for a module such as `tvm.autotvm`, with what to use instead."""
+    """Return the error for a module such as `tvm.autotvm`, with an alternative."""
     return MissingInCompatError(_finding(name))
 
 
 def missing_name(name: str) -> UnknownNameError:
-    """Return the error for a name such as `tvm.te.create_schedule`, with what to use instead."""
+    """Return the error for a name such as `tvm.te.create_schedule`, with an alternative."""
     return UnknownNameError(_finding(name))
 
 

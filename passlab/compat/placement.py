@@ -1,4 +1,4 @@
-"""Which device each part of a program is on, and the configuration that `PlanDevices` is given."""
+"""The device of each part of a program, and the configuration of `PlanDevices`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from passlab.transform.context import PassContext
 
 @dataclass(frozen=True)
 class CompilationConfig:
-    """The targets of a compilation, the device of the host, and that of primitives which nothing places elsewhere."""
+    """The targets of a compilation, the host device, and the device of primitives without an annotation."""
 
     host_target: Target
     primitive_targets: tuple[Target, ...]
@@ -25,15 +25,15 @@ class CompilationConfig:
 
     @property
     def optional_homogeneous_target(self) -> Target | None:
-        """The one target of all primitives, None where there are several."""
+        """The single target of all primitives, None if there are several."""
         return self.primitive_targets[0] if len(self.primitive_targets) == 1 else None
 
 
 def make_compilation_config(ctxt: PassContext, target: Any, target_host: Any = None) -> CompilationConfig:
     """Return the configuration for one target, several, or targets by kind of device.
 
-    The configuration `relay.fallback_device_type` of the context says where primitives go that nothing places; without
-    it, and with several targets, that is the CPU. Raises `DiagnosticError` without a target.
+    The configuration `relay.fallback_device_type` of the context is the device of primitives without an annotation;
+    without it, and with several targets, that is the CPU. Raises `DiagnosticError` without a target.
     """
     choice = list(target.values()) if isinstance(target, dict) else target
     targets = [Target.of(t) for t in (choice if isinstance(choice, (list, tuple)) else [choice])]
@@ -53,7 +53,7 @@ def _device(target: Target) -> Device:
 
 
 def virtual_devices(mod: IRModule, function: Function) -> dict[Expr, VirtualDevice]:
-    """Return where each part of a function lies that `PlanDevices` has placed; operators are nowhere."""
+    """Return the device of each expression of a function after `PlanDevices`; operators have none."""
     places: dict[Expr, VirtualDevice] = {}
     stack: list[tuple[Expr, Any]] = [(function, function.virtual_device)]
     while stack:

@@ -1,4 +1,4 @@
-"""`tvm.testing.plugin`: a plugin of pytest that gives tests their `target`, `dev` and linked parameters."""
+"""`tvm.testing.plugin`: a pytest plugin that provides `target`, `dev` and linked parameters of tests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""While `tvm` is importable, arrays that leave passlab have the methods of TVM's.
+"""While `tvm` is importable, arrays that leave passlab have the methods of TVM's arrays.
 
-`install` wraps the methods by which results leave executors, and the arrays of constants; what they return is the same
-memory as an `NDArray`. Three further members behave as TVM's, where passlab is stricter or leaner. The tables below are
-all that is changed. `uninstall` puts everything back.
+`install` wraps the methods that return results of executors, and the arrays of constants; they return the same memory
+as an `NDArray`. Three further members behave as in TVM, where passlab is stricter or leaner. The tables below list all
+changes. `uninstall` restores everything.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.vm import Executable, VirtualMachine
 
-# Methods whose results are wrapped; a method that returns a function has the results of that function wrapped.
+# Methods whose results are wrapped; if a method returns a function, the results of that function are wrapped.
 METHODS: tuple[tuple[type, str], ...] = (
     (Executor, "evaluate"),
     (FunctionValue, "__call__"),
@@ -59,7 +59,7 @@ def _leaf(value: Any) -> Any:
 
 
 def _wrap_data(root: ADTValue) -> ADTValue:
-    """Return a value of a data type with `NDArray`s in it; iterative, for lists are long."""
+    """Return a value of a data type with `NDArray`s in it; iterative, because lists are long."""
     done: dict[int, ADTValue] = {}
     stack: list[tuple[ADTValue, bool]] = [(root, False)]
     while stack:
@@ -91,7 +91,7 @@ def get_calibration_data(mod: IRModule, data: Any) -> dict[Any, dict[str, Any]]:
 
 
 class _Listed(dict[Any, Any]):
-    """The functions of a module; `items()` is a list, as TVM's maps give it: `mod.functions.items()[0]`."""
+    """The functions of a module; `items()` is a list, as in TVM's maps: `mod.functions.items()[0]`."""
 
     def items(self) -> Any:
         """Return the pairs."""
@@ -115,7 +115,7 @@ def _with_tensor_arrays(make: Callable[..., None]) -> Callable[..., None]:
 
 
 def _with_zeros(check: Callable[..., None]) -> Callable[..., None]:
-    """Return the check of a graph's inputs that gives zeros to those which are not set, with a warning, as TVM does."""
+    """Return the check of a graph's inputs that sets missing ones to zeros, with a warning, as TVM does."""
 
     @wraps(check)
     def check_inputs(self: GraphModule) -> None:
@@ -133,7 +133,7 @@ def _with_zeros(check: Callable[..., None]) -> Callable[..., None]:
 
 
 def _numbered_shape(member: Any) -> property:
-    """Return the shape of a tensor type; for programs outside of passlab its numbers have a `value`, as TVM's have."""
+    """Return the shape of a tensor type; for programs outside passlab its numbers have a `value`, as in TVM."""
 
     def shape(self: TensorType) -> Any:
         dims = member.__get__(self)
@@ -161,11 +161,11 @@ def save_param_dict(params: Any) -> bytearray:
 
 
 def _array_property(member: Any) -> property:
-    """Return a property over a slot: what is read is an `NDArray`."""
+    """Return a property over a slot whose value is an `NDArray`."""
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
 
 
-# Other members, and what makes the one in their place of them.
+# Other members, and functions that return their replacements.
 CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (Executable, "save", _with_bytearray),
     (GraphModule, "_check_inputs", _with_zeros),
@@ -176,7 +176,7 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
 
 
 def install() -> None:
-    """Wrap the methods of the table; a second time changes nothing."""
+    """Wrap the methods of the table; a second call changes nothing."""
     if _before:
         return
     for owner, name in METHODS:
@@ -194,7 +194,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Put the methods back."""
+    """Restore the methods."""
     while _before:
         owner, name, value = _before.pop()
         setattr(owner, name, value)

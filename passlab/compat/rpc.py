@@ -1,7 +1,7 @@
-"""`tvm.rpc` without a network: every machine is this one, so a session is a folder that files are sent to.
+"""`tvm.rpc` without a network: every machine is this one, so a session is a folder that receives files.
 
-`LocalSession()`, and `connect` to a `Server` of the same process, give such a session. `connect` to any other address
-says that no other machine is reached from here.
+`LocalSession()`, and `connect` to a `Server` of the same process, return such a session. `connect` to any other address
+raises an error: no other machine can be reached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIRST_PORT = 9090
 
 
 class LocalSession:
-    """A session whose machine is this process: files are copied to a folder of its own, and loaded from there."""
+    """A session whose machine is this process: files are copied to its folder, and loaded from there."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="passlab_rpc_"))
@@ -37,7 +37,7 @@ class LocalSession:
         shutil.copyfile(data, self._path(target or Path(data).name))
 
     def download(self, path: str) -> bytearray:
-        """Return the bytes of a file of the session. Raises `RunError` where there is none."""
+        """Return the bytes of a file of the session. Raises `RunError` if there is none."""
         file = self._path(path)
         if not file.is_file():
             raise RunError(Diagnostic(f"the session has no file `{path}`", hint="`upload` sends one"))
@@ -48,7 +48,7 @@ class LocalSession:
         return load_module(str(self._path(path)))
 
     def remove(self, path: str) -> None:
-        """Take a file of the session away."""
+        """Remove a file of the session."""
         self._path(path).unlink(missing_ok=True)
 
     def get_function(self, name: str) -> Callable[..., Any] | None:
@@ -69,11 +69,11 @@ class LocalSession:
         return cpu(dev_id)
 
     def cl(self, dev_id: int = 0) -> Device:
-        """Return what stands for an OpenCL device: this CPU."""
+        """Return this CPU in place of an OpenCL device."""
         return device("opencl", dev_id)
 
     def cuda(self, dev_id: int = 0) -> Device:
-        """Return what stands for a CUDA device: this CPU."""
+        """Return this CPU in place of a CUDA device."""
         return device("cuda", dev_id)
 
     gpu = cuda
@@ -88,7 +88,7 @@ class Server:
         _servers[host, self.port] = self
 
     def terminate(self) -> None:
-        """Give the address back."""
+        """Release the address."""
         _servers.pop((self.host, self.port), None)
 
 

@@ -1,7 +1,7 @@
-"""The parts of `tvm.tir` and `tvm.te` that programs of Relay mention: numbers in shapes, and symbolic dimensions.
+"""The parts of `tvm.tir` and `tvm.te` that programs of Relay use: numbers in shapes, and symbolic dimensions.
 
-A dimension is a Python int in passlab, so `IntImm` is one with a dtype, and `isinstance(dim, tir.IntImm)` holds for
-every dimension that is known.
+A dimension is a Python int in passlab, so `IntImm` is an int with a dtype, and `isinstance(dim, tir.IntImm)` holds for
+every known dimension.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from passlab.op.dtypes import array_dtype
 
 
 class _Number(type):
-    """The class of number classes: Python's own numbers are their instances."""
+    """The metaclass of number classes: Python's own numbers are their instances."""
 
     plain: type | tuple[type, ...]
 
@@ -70,14 +70,14 @@ class StringImm(str):
         return str(self)
 
 
-class PrimExpr(metaclass=_Number):  # what shapes are made of
+class PrimExpr(metaclass=_Number):  # the elements of shapes
     """A number or a symbolic dimension."""
 
     plain = (int, float, SizeVar)
 
 
 class Var(metaclass=_Number):
-    """A symbolic dimension: `Var("n")` makes a `SizeVar`."""
+    """A symbolic dimension: `Var("n")` creates a `SizeVar`."""
 
     plain = SizeVar
 
@@ -102,7 +102,7 @@ size_var = var
 
 
 def convert(value: Any, span: Any = None) -> Any:
-    """Return a value as passlab keeps it: lists become tuples, everything else stays."""
+    """Return a value in passlab's form: lists become tuples, other values stay."""
     return tuple(map(convert, value)) if isinstance(value, (list, tuple)) else value
 
 
@@ -136,7 +136,7 @@ Add = _of_two("Add", operator.add, "Return the sum of two dimensions.")
 Sub = _of_two("Sub", operator.sub, "Return the difference of two dimensions.")
 Mul = _of_two("Mul", operator.mul, "Return the product of two dimensions.")
 FloorDiv = floordiv = indexdiv = _of_two("floordiv", operator.floordiv, "Return a dimension divided, rounded down.")
-FloorMod = floormod = indexmod = _of_two("floormod", operator.mod, "Return what a division of a dimension leaves.")
+FloorMod = floormod = indexmod = _of_two("floormod", operator.mod, "Return the remainder of a division of a dimension.")
 
 
 def cast(dtype: str, value: Any, span: Any = None) -> Any:
@@ -145,5 +145,5 @@ def cast(dtype: str, value: Any, span: Any = None) -> Any:
 
 
 def whole(x: Any, span: Any = None) -> Any:
-    """Return a number rounded, a symbolic dimension as it is: it is a whole number."""
+    """Return a number rounded; a symbolic dimension is a whole number already."""
     return x if isinstance(x, SizeVar) else round(x)

@@ -1,4 +1,4 @@
-"""TVM's own door to type inference: a solver to which a program gives relations by name and types to unify."""
+"""TVM's direct interface to type inference: a solver for relations by name and types to unify."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class EnvFunc(str):
 
 
 class _Solving:
-    """The solver of `_test_type_solver`: what it offers is taken by name."""
+    """The solver behind `_test_type_solver`; its functions are looked up by name."""
 
     def __init__(self) -> None:
         self._solver = Solver(exact=True)
@@ -50,11 +50,11 @@ class _Solving:
         self._reporter = OperatorReporter(self._solver, self)
 
     def error(self, finding: Diagnostic) -> None:
-        """Note a finding of a relation."""
+        """Record a finding of a relation."""
         self._errors.append(finding)
 
     def origin(self, expr: Expr) -> Sequence[Any]:
-        """Say nothing of where types come from: there is no program."""
+        """Return nothing: there is no program to locate types in."""
         return ()
 
     def __call__(self, name: str) -> Callable[..., Any]:
@@ -101,7 +101,7 @@ class _Solving:
         self._solver.add(OperatorRelation(op, inputs, relation.attrs, relation.args[-1], call, self._reporter))
 
     def _solve(self) -> bool:
-        """Conclude what follows; return whether nothing waits any longer. Raises `TypeInferenceError` for conflicts."""
+        """Solve; return whether no relation is pending. Raises `TypeInferenceError` for conflicts."""
         self._solver.solve()
         if self._errors:
             raise TypeInferenceError(*self._errors)

@@ -1,4 +1,4 @@
-"""More of the table of addresses: files of TVM's source tree, whose names most programs take from the packages above.
+"""More of the table of addresses: modules of TVM's source tree, whose names most programs take from packages.
 
 The form is that of `addresses`.
 """
@@ -26,7 +26,7 @@ _TARGETS = _of(
     *("adreno", "bifrost", "hexagon", "intel_graphics", "mali", "micro", "rasp", "riscv_cpu", "stm32"),
 )
 
-# Packages of TVM that are single modules here: they need an address of their own to have modules below them.
+# Packages of TVM that are single modules here: they need their own address to have submodules.
 _PACKAGES = {
     f"tvm.relay.{name}": f"passlab.relay.{name}"
     for name in (
@@ -206,7 +206,7 @@ SOURCES: dict[str, Entry] = {
     "tvm.target.codegen": (_of(_STAND_INS, "llvm_lookup_intrinsic_id", "llvm_version_major"), ()),
     "tvm.target.x86": (_of(_STAND_INS, "target_has_amx", "target_has_avx512", "target_has_vnni"), ()),
 }
-# Names that modules of `addresses` have besides.
+# Additional names of modules in `addresses`.
 FURTHER: dict[str, dict[str, str]] = {
     "tvm": {
         **{kind: f"{OWN}.targets:{kind}_device" for kind in ("ext_dev", "hexagon", "webgpu")},

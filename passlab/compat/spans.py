@@ -1,4 +1,4 @@
-"""Spans as TVM's newer programs write them, and the check that every node has one."""
+"""Spans with the interface of TVM's newer programs, and the check that every node has one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passlab.ir.walk import post_order
 
 
 class SequentialSpan:
-    """Several spans in a row: where a node came from, step by step."""
+    """Several spans in a row: the origins of a node, step by step."""
 
     def __init__(self, spans: Sequence[Any], span: Any = None) -> None:
         flat = [s.spans if isinstance(s, SequentialSpan) else (s,) for s in spans if s is not None]
@@ -31,10 +31,10 @@ class SequentialSpan:
 
 
 class SpanCheck:
-    """Looks for nodes without a span: `SpanCheck().visit(expr)` raises `DiagnosticError` for the first."""
+    """Finds nodes without a span: `SpanCheck().visit(expr)` raises `DiagnosticError` for the first."""
 
     def visit(self, expr: Expr) -> None:
-        """Look at an expression and all its parts but operators."""
+        """Visit an expression and all its parts except operators."""
         bare = next((node for node in post_order(expr) if not isinstance(node, Op) and node.span is None), None)
         if bare is not None:
             raise DiagnosticError(Diagnostic("a node has no span", found=type(bare).__name__))

@@ -1,4 +1,4 @@
-"""Small things that programs for TVM mention and that mean little on this machine, each with what it means here."""
+"""Small parts of TVM's interface that mean little on this machine, with their meaning here."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from passlab.relay.quantize.config import qconfig as quantization_options
 
 # ------------------------------------------------------------ caches of compiled functions
 class TECompiler:
-    """TVM's cache of compiled operators. Kernels are kept by passlab itself; there is nothing to clear."""
+    """TVM's cache of compiled operators. passlab caches kernels itself; there is nothing to clear."""
 
     def clear(self) -> None:
         """Do nothing."""
@@ -41,7 +41,7 @@ def get() -> TECompiler:
 
 
 def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that keeps results while the program runs. Nothing is written to disk."""
+    """Return a decorator that caches results while the program runs. Nothing is written to disk."""
     return functools.lru_cache(maxsize=None)
 
 
@@ -120,7 +120,7 @@ def parse_compute_version(version: str) -> tuple[int, int]:
 
 
 def llvm_version_major(allow_none: bool = False) -> int | None:
-    """Return None, or 0 where a number is asked for: LLVM is not used."""
+    """Return None, or 0 if a number is required: LLVM is not used."""
     return None if allow_none else 0
 
 
@@ -130,17 +130,17 @@ def llvm_lookup_intrinsic_id(name: str) -> int:
 
 
 def num_threads() -> int:
-    """Return how many threads run a program: one, besides those of NumPy's own products."""
+    """Return the number of threads that run a program: one, besides those of NumPy's own products."""
     return 1
 
 
 def libinfo() -> dict[str, str]:
-    """Return facts about the build of TVM whose interface this is: it has nothing but this CPU."""
+    """Return facts about the emulated build of TVM: it has nothing but this CPU."""
     return {"USE_LLVM": "OFF", "USE_CUDA": "OFF", "LLVM_VERSION": "NOT-FOUND", "TVM_VERSION": "0.14.0"}
 
 
 def describe() -> None:
-    """Say nothing."""
+    """Print nothing."""
 
 
 # ------------------------------------------------------------ memory pools of microcontrollers
@@ -167,7 +167,7 @@ class PoolInfo:
 
 
 class WorkspacePoolInfo(PoolInfo):
-    """A pool for what is computed."""
+    """A pool for intermediate tensors."""
 
 
 class ConstantPoolInfo(PoolInfo):
@@ -198,7 +198,7 @@ def infer_shape(inputs: Expr, mod: IRModule | None = None) -> tuple[Any, ...]:
 
 
 class ExprTable:
-    """Expressions by name, as importers keep them."""
+    """Expressions by name, as importers store them."""
 
     def __init__(self) -> None:
         self.exprs: dict[str, Expr] = {}
@@ -219,7 +219,7 @@ class ExprTable:
 
 
 class StrAttrsDict:
-    """Attributes that are texts, read as numbers."""
+    """Attributes that are texts, converted to numbers."""
 
     def __init__(self, attrs: dict[str, str]) -> None:
         self.attrs = attrs
@@ -237,13 +237,13 @@ class StrAttrsDict:
         return float(self.attrs[key]) if key in self.attrs else default
 
     def get_bool(self, key: str, default: bool = False) -> bool:
-        """Return an attribute as yes or no."""
+        """Return an attribute as a bool."""
         return self.attrs[key] in ("True", "true", "1") if key in self.attrs else default
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from `min` on, `extent` of them: `Range(4)` or `Range(1, 5)`."""
+    """The `extent` integers from `min` on: `Range(4)` or `Range(1, 5)`."""
 
     min: int
     extent: int
@@ -263,7 +263,7 @@ def getitem_helper(values: Any, getter: Callable[[Any, int], Any], length: int, 
 
 
 def register_error(func_name: Any = None, cls: Any = None) -> Any:
-    """Return the class of an error as it is: errors of Python keep their class here."""
+    """Return the class of an error as it is: Python's errors keep their class here."""
     return func_name if isinstance(func_name, type) else cls if cls is not None else lambda value: value
 
 
@@ -288,7 +288,7 @@ class PassPrintingInstrument(instrument.PassInstrument):
 
 @dataclass(frozen=True)
 class RequantizeConfig:
-    """How `qnn.requantize` rounds: `with requantize_config(rounding=...)` sets it."""
+    """The rounding of `qnn.requantize`: `with requantize_config(rounding=...)` sets it."""
 
     rounding: str
     compute_dtype: str
@@ -326,8 +326,8 @@ def qconfig(**options: Any) -> QConfig:
 
 # ------------------------------------------------------------ instruments
 class PassTimingInstrument(instrument.PassTimingInstrument):
-    """Measures passes, and forgets its times when its context ends, as TVM's does."""
+    """Measures passes, and clears its times when its context ends, as in TVM."""
 
     def exit_pass_ctx(self) -> None:
-        """Forget the times."""
+        """Clear the times."""
         self.passes = []

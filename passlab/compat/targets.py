@@ -1,4 +1,4 @@
-"""`tvm.target`: targets by the functions that make them. All of them mean this CPU."""
+"""`tvm.target`: functions that create targets. All targets mean this CPU."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def create(target: Any, host: Any = None) -> Target:
 
 
 def generic_func(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function: there is one target, so that there is one implementation."""
+    """Return the function: there is one target, and therefore one implementation."""
     return function
 
 

@@ -1,4 +1,4 @@
-"""`tvm.testing`: what TVM's tests and tutorials call. There is one target, "llvm", on this CPU."""
+"""`tvm.testing`: the functions that TVM's tests and tutorials call. There is one target, "llvm", on this CPU."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Decorator = Callable[[Any], Any]
 
 
 def _pytest() -> Any:
-    """Return pytest, which only programs that are tests need."""
+    """Return pytest, which only test programs need."""
     return importlib.import_module("pytest")
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
-    """Assert that two arrays have one shape and agree element by element, as `numpy.testing.assert_allclose` does."""
+    """Assert that two arrays have the same shape and agree element by element, like `numpy.testing.assert_allclose`."""
     actual, desired = np.asanyarray(actual), np.asanyarray(desired)
     np.testing.assert_equal(actual.shape, desired.shape)
     np.testing.assert_allclose(actual, desired, rtol=rtol, atol=atol, verbose=verbose)
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def device_enabled(target: Any) -> bool:
-    """Return whether programs for a target run here: those for this CPU do."""
+    """Whether programs for a target run here: those for this CPU do."""
     return str(target).split()[:1] in (["llvm"], ["c"], ["cpu"])
 
 
@@ -80,18 +80,18 @@ def random_of_type(ty: TensorType, scale: float = 1, mean: float = 0) -> np.ndar
 
 
 def strtobool(text: str) -> bool:
-    """Return what a word such as `yes` or `0` says."""
+    """Return the bool that a word such as `yes` or `0` stands for."""
     return str(text).lower() in ("1", "on", "t", "true", "y", "yes")
 
 
 def parametrize_targets(*targets: Any) -> Any:
-    """Return a decorator that runs a test on each of some targets; of those there is one here."""
+    """Return a decorator that runs a test on each of some targets; only one exists here."""
     mark = _pytest().mark.parametrize(("target", "dev"), enabled_targets())
     return mark(targets[0]) if len(targets) == 1 and callable(targets[0]) else mark
 
 
 def parameter(*values: Any, ids: Any = None, by_dict: Any = None) -> Any:
-    """Return a fixture that has each of some values in turn."""
+    """Return a fixture that takes each of some values in turn."""
     if by_dict:
         ids, values = tuple(by_dict), tuple(by_dict.values())
 
@@ -105,9 +105,9 @@ _GROUPS = itertools.count()
 
 
 def parameters(*value_sets: Iterable[Any], ids: Any = None) -> list[Any]:
-    """Return one fixture for each position of `value_sets`: a test has the values of one set together.
+    """Return one fixture for each position of `value_sets`: a test gets the values of one set together.
 
-    The plugin `tvm.testing.plugin` gives tests the sets (`pytest_plugins = ["tvm.testing.plugin"]`).
+    The plugin `tvm.testing.plugin` passes the sets to tests (`pytest_plugins = ["tvm.testing.plugin"]`).
     """
     group = next(_GROUPS)
     fixtures = []
@@ -131,7 +131,7 @@ def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
 
 
 def _remember(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that keeps its results by the text of its arguments, but for a test's own object."""
+    """Return a function that caches its results by the text of its arguments, except for a test's own object."""
     results: dict[str, Any] = {}
     parameters = list(inspect.signature(function).parameters)
 
@@ -147,7 +147,7 @@ def _remember(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _always(name: str) -> Callable[..., Any]:
-    """Return a decorator, also one to call with arguments first, that leaves tests as they are."""
+    """Return a decorator, which may also be called with arguments first, that leaves tests as they are."""
 
     def decorate(*args: Any, **kwargs: Any) -> Any:
         return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda test: test
@@ -159,7 +159,7 @@ def _always(name: str) -> Callable[..., Any]:
 
 
 def _skips(name: str, what: str) -> Decorator:
-    """Return a decorator that skips a test which needs what is not here."""
+    """Return a decorator that skips a test whose requirements are not available."""
 
     def decorate(*args: Any, **kwargs: Any) -> Any:
         mark = _pytest().mark.skip(reason=f"passlab has no {what}")
@@ -209,7 +209,7 @@ _SKIP = {
 
 
 def requires_package(*packages: str) -> Decorator:
-    """Return a decorator that skips a test where a package is not installed."""
+    """Return a decorator that skips a test if a package is not installed."""
     absent = [name for name in packages if importlib.util.find_spec(name.partition(".")[0]) is None]
     mark: Decorator = _pytest().mark.skipif(bool(absent), reason=f"not installed: {', '.join(absent)}")
     return mark

@@ -1,4 +1,4 @@
-"""Values of a run and what runs them, made as TVM's programs make them."""
+"""Values and executables with the constructors of TVM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ADT(metaclass=StandIn):
 
 
 class Executable(metaclass=StandIn):
-    """An executable; `Executable(module)` is that of a module which `load_module` read."""
+    """An executable; `Executable(module)` is that of a module which `load_module` returned."""
 
     stands_for = executable.Executable
     load_exec = staticmethod(executable.Executable.load_exec)

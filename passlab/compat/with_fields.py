@@ -18,7 +18,7 @@ def _changes(cls: type[expr.Expr], *fields: str) -> Callable[..., Any]:
         identity = changes.pop("vid", None)
         if identity is not None:
             changes["name_hint"] = getattr(identity, "name_hint", identity)
-        if "virtual_device" not in cls.field_names:  # devices are written on variables and functions only
+        if "virtual_device" not in cls.field_names:  # only variables and functions have a device annotation
             changes.pop("virtual_device", None)
         return node.with_fields(**changes)
 

@@ -1,7 +1,7 @@
-"""The familiar face: `from passlab import relay` gives Relay's Python interface under Relay's names.
+"""Relay's Python interface under Relay's names: `from passlab import relay`.
 
-Every name is loaded on first use. Operators without a dot in their name are functions of this module (`relay.add`),
-the others live in rooms (`relay.nn.conv2d`, `relay.qnn.op.quantize`). Nothing is defined here: this is a table.
+Every name is loaded on first use. Operators without a dot in their name are functions of this module (`relay.add`), the
+others are in submodules (`relay.nn.conv2d`, `relay.qnn.op.quantize`). Nothing is defined here: this is a table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The data types of Relay and the patterns that take them apart, under the name its examples import them from."""
+"""The data types of Relay and the patterns that match them, at the address from which Relay's examples import them."""
 
 from passlab.ir.adt import (
     Clause,

@@ -1,8 +1,8 @@
-"""`relay.analysis`: the names of `passlab.analysis` at the address Relay uses, and what has to run programs."""
+"""`relay.analysis`: the names of `passlab.analysis` at Relay's address, and the analyses that run programs."""
 
 from passlab.lazy import module_alias
 
-# Relay fuses the program first; the analysis of that name looks at a program as it is.
+# Relay's function fuses the program first; the analysis of that name takes a program as it is.
 __getattr__, __dir__ = module_alias(
     __name__,
     "passlab.analysis",

@@ -1,4 +1,4 @@
-"""Places in texts and the text of programs, under the name that Relay keeps them at."""
+"""Source locations and program text, at the address where Relay has them."""
 
 from passlab.relay.constructors import SourceName, Span
 from passlab.text.printer import astext

@@ -1,4 +1,4 @@
-"""`relay.build_module`: what Relay keeps beside its compiler driver."""
+"""`relay.build_module`: the names that Relay's compiler driver exports."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def build_config(
     trace: Any = None,
     fallback_device: Any = None,
 ) -> PassContext:
-    """Return a `PassContext`, as programs older than it ask for one; warns that the name is deprecated.
+    """Return a `PassContext`, for programs that are older than it; warns that the name is deprecated.
 
-    `fallback_device` is the device of what nothing places elsewhere. Raises `PassTypeError` for `trace`, a callback
+    `fallback_device` is the device of expressions without an annotation. Raises `PassTypeError` for `trace`, a callback
     that instruments have replaced.
     """
     warnings.warn("relay.build_config is deprecated: use transform.PassContext", DeprecationWarning, stacklevel=2)

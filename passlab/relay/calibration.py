@@ -1,4 +1,4 @@
-"""`get_calibration_data`: what flows in and out of the functions that another compiler takes. Runs the program."""
+"""`get_calibration_data`: the inputs and outputs of functions for other compilers. Runs the program."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from passlab.ir.walk import post_order
 
 
 def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalVar, dict[str, list[Any]]]:
-    """Run `main` on arrays by name of its parameters; return the arguments and results of functions with `Compiler`.
+    """Run `main` on arrays given by parameter name; return the arguments and results of functions with `Compiler`.
 
-    The answer is `{global: {"inputs": [arrays], "outputs": [arrays]}}`, tuples taken apart; a function that main calls
-    several times has all of them in a row. Raises `RunError` where `data` does not fit, or the program fails.
+    The result is `{global: {"inputs": [arrays], "outputs": [arrays]}}`, with tuples flattened; a function that main
+    calls several times has the arrays of all calls in a row. Raises `RunError` if `data` does not fit, or the program
+    fails.
     """
     mod = infer_module(mod)
     main = mod["main"]
@@ -43,7 +44,7 @@ def _value(node: Expr, values: Mapping[Expr, Any]) -> Any:
 
 
 def _arrays(value: Any) -> list[Any]:
-    """Return the arrays of a value in order, tuples taken apart."""
+    """Return the arrays of a value in order, with tuples flattened."""
     out: list[Any] = []
     stack = [value]
     while stack:

@@ -49,7 +49,7 @@ def mean_std(data: Expr, axis: Axis = None, keepdims: bool = False, exclude: boo
 
 
 def logsumexp(data: Expr, axis: Axis = None, keepdims: bool = False) -> Expr:
-    """Return log(sum(exp(data))) over `axis`, without overflow: the maximum is taken out first."""
+    """Return log(sum(exp(data))) over `axis`, without overflow: the maximum is subtracted first."""
     top = _builder("max")(data, axis, True)
     total = _builder("sum")(_builder("exp")(_builder("subtract")(data, top)), axis, True)
     out: Expr = _builder("add")(_builder("log")(total), top)
@@ -63,11 +63,10 @@ def reverse_reshape(data: Expr, newshape: int | Sequence[int]) -> Expr:
 
 
 def segment_sum(data: Expr, segment_ids: Expr, num_segments: int | Expr | None = None) -> Expr:
-    """Return, for each segment, the sum of the slices of `data` along its first axis that belong to it.
+    """Return, for each segment, the sum of its slices of `data` along the first axis.
 
-    `segment_ids` (as long as `data`, or shorter) says where each slice belongs. There are `num_segments` segments (a
-    number, or an expression whose value is a vector of one); when it is not given, one more than the largest of
-    `segment_ids`.
+    `segment_ids` (as long as `data`, or shorter) is the segment of each slice. There are `num_segments` segments (a
+    number, or an expression whose value is a vector of one); by default, one more than the largest of `segment_ids`.
     """
     one = _builder("cast_like")(Constant(np.array([1], np.int32)), segment_ids)
     if num_segments is None:

@@ -1,6 +1,6 @@
-"""Classes that Relay's programs make by other arguments than passlab's: calling one makes an object of ours.
+"""Constructors with Relay's signatures for passlab classes whose own signatures differ.
 
-`isinstance` asks for our class, so what passlab returns is an instance of the stand-in too.
+`isinstance` tests for passlab's class, so objects that passlab returns are instances of the stand-in too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from passlab.ir.adt import Constructor
 
 
 class StandIn(type):
-    """The class of stand-ins; each names what it stands for."""
+    """The metaclass of stand-ins; each names the class that it stands for."""
 
     stands_for: type | tuple[type, ...]
 
@@ -27,7 +27,7 @@ class StandIn(type):
 
 
 class SourceName(str):
-    """The name of a text: a string that tells itself as `name` too."""
+    """The name of a source: a string that is its own `name`, too."""
 
     __slots__ = ()
 
@@ -38,7 +38,7 @@ class SourceName(str):
 
 
 class Span(metaclass=StandIn):
-    """A range of a text: `Span(SourceName("f.py"), line, end_line, column, end_column)`.
+    """A range of a source: `Span(SourceName("f.py"), line, end_line, column, end_column)`.
 
     With a `Source` and two offsets it is `passlab.ir.Span`.
     """
@@ -56,7 +56,9 @@ class Span(metaclass=StandIn):
 
 
 class ConstructorValue(metaclass=StandIn):
-    """A value of a data type, as executors take and give: `ConstructorValue(constructor.tag, fields, constructor)`."""
+    """A value of a data type, as executors accept and return: `ConstructorValue(constructor.tag, fields,
+    constructor)`.
+    """
 
     stands_for = values.ADTValue
 

@@ -1,4 +1,4 @@
-"""`relay.dataflow_pattern`: the names of `passlab.pattern` at the address Relay's examples use."""
+"""`relay.dataflow_pattern`: the names of `passlab.pattern` at the address that Relay's examples use."""
 
 from passlab.lazy import module_alias
 

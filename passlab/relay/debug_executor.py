@@ -1,4 +1,4 @@
-"""`relay.debug_executor`: graph executors that keep every node's value, as programs for TVM make them.
+"""`relay.debug_executor`: graph executors that keep every node's value, created as in programs for TVM.
 
 module = debug_executor.GraphModuleDebug(lib["debug_create"]("default", device), [device], lib.get_graph_json(), None)
 module = debug_executor.create(graph_json, lib, device)         # of what was saved
@@ -16,9 +16,9 @@ from passlab.vm.files.saving import KernelLibrary
 
 
 def create(graph_json: str, lib: KernelLibrary | str, device: Any = None, dump_root: Any = None) -> DebugModule:
-    """Return an executor for a graph and its kernels. Nothing is written to `dump_root`: ask the executor for values.
+    """Return an executor for a graph and its kernels. Nothing is written to `dump_root`: query the executor for values.
 
-    Raises `VerifyError` for malformed ones.
+    Raises `VerifyError` for a malformed graph or library.
     """
     return GraphModuleDebug(create_graph(graph_json, lib, device, debug=True))
 
@@ -26,13 +26,13 @@ def create(graph_json: str, lib: KernelLibrary | str, device: Any = None, dump_r
 def GraphModuleDebug(  # noqa: N802 - Relay's name of a class
     module: Any, device: Any = None, graph_json: Any = None, dump_root: Any = None
 ) -> DebugModule:
-    """Return a module that `lib["debug_create"]("default", device)` made. Raises `RunTypeError` for anything else.
+    """Return a module created by `lib["debug_create"]("default", device)`. Raises `RunTypeError` for anything else.
 
-    The other arguments are accepted and change nothing: the module knows its graph.
+    The other arguments are accepted and ignored: the module has its graph.
     """
     if not isinstance(module, DebugModule):
         result = 'lib["debug_create"]("default", device)'
-        raise RunTypeError(f"a debug executor is made by `{result}`, not of a {type(module).__name__}")
+        raise RunTypeError(f"a debug executor is created by `{result}`, not from a {type(module).__name__}")
     return module
 
 

@@ -1,4 +1,4 @@
-"""Where the parameters and the result of a function live: what `on_device` says of one value."""
+"""Devices of the parameters and the result of a function, like `on_device` for one value."""
 
 from __future__ import annotations
 

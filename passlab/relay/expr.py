@@ -1,4 +1,4 @@
-"""The expressions of Relay and what makes them, under the name its examples import them from."""
+"""The expressions of Relay and their constructors, at the address from which Relay's examples import them."""
 
 from passlab.ir.expr import (
     Call,

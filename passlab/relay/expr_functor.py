@@ -1,4 +1,4 @@
-"""`relay.expr_functor`: visitors and mutators at the address Relay's examples use."""
+"""`relay.expr_functor`: visitors and mutators at the address that Relay's examples use."""
 
 from passlab.lazy import module_alias
 

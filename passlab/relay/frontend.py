@@ -1,4 +1,4 @@
-"""`relay.frontend`: programs of other formats. ONNX and PyTorch are read, others in other ways."""
+"""`relay.frontend`: importers of other formats. ONNX and PyTorch are supported; for others, errors name another way."""
 
 from __future__ import annotations
 

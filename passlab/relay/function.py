@@ -1,4 +1,4 @@
-"""`relay.function`: where Relay's sources keep `Function`."""
+"""`relay.function`: the address of `Function` in Relay's sources."""
 
 from passlab.ir.expr import Function
 

@@ -1,4 +1,4 @@
-"""`relay.graph_executor`: graph executors as programs for TVM make them.
+"""`relay.graph_executor`: graph executors, created as in programs for TVM.
 
 module = graph_executor.GraphModule(lib["default"](device))     # of what relay.build returned
 module = graph_executor.create(graph_json, lib, device)         # of what was saved
@@ -16,9 +16,11 @@ create = create_graph
 
 
 def GraphModule(module: Any) -> RunsByInputs:  # noqa: N802 - Relay's name of a class
-    """Return a module that `lib["default"](device)` made. Raises `RunTypeError` for anything else."""
+    """Return a module created by `lib["default"](device)`. Raises `RunTypeError` for anything else."""
     if not isinstance(module, RunsByInputs):
-        raise RunTypeError(f'a graph executor is made by `lib["default"](device)`, not of a {type(module).__name__}')
+        raise RunTypeError(
+            f'a graph executor is created by `lib["default"](device)`, not from a {type(module).__name__}'
+        )
     return module
 
 

@@ -1,4 +1,4 @@
-"""Loops in a language without loops: `while_loop` writes the function that calls itself."""
+"""Loops in a language without loops: `while_loop` writes a recursive function."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from passlab.relay.var_const import type_of, var
 
 
 def while_loop(cond: Callable[..., Expr], loop_vars: Sequence[Expr], loop_bodies: Callable[..., Sequence[Expr]]) -> Let:
-    """Return a function that repeats `loop_bodies` while `cond` holds; called with first values, it gives the last.
+    """Return a function that repeats `loop_bodies` while `cond` holds; it maps the first values to the last.
 
-    Both take the values of one round, as many as there are `loop_vars`; `cond` gives a scalar bool, `loop_bodies` the
-    values of the next round. `loop_vars` say names and types: a variable its own, another expression its type.
+    Both get the values of one iteration, one for each of `loop_vars`; `cond` returns a scalar bool, `loop_bodies` the
+    values of the next iteration. `loop_vars` provide names and types: a variable its own, another expression its type.
     """
     names = [v.name_hint if isinstance(v, Var) else f"arg{at}" for at, v in enumerate(loop_vars)]
     params = [var(name, type_of(v)) for name, v in zip(names, loop_vars, strict=True)]

@@ -1,7 +1,7 @@
 """Operators as Python functions, found by name: `relay.add`, `relay.nn.conv2d`, `relay.qnn.op.quantize`.
 
-A namespace is all operators whose names start with one prefix. Its functions are the builders of their declarations,
-so a new operator needs no entry here; compositions are functions that build several calls.
+A namespace holds all operators whose names start with one prefix. Its functions are the builders of their declarations,
+so a new operator needs no entry here; composite operators are functions that build several calls.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class OperatorNamespace:
         return f"<operators {self._prefix}*>"
 
 
-# What Relay's files of operators import, and programs take from there.
+# Names that Relay's operator modules import, and programs take from there.
 EXPRESSIONS = {
     "Constant": "passlab.ir.expr:Constant",
     "Expr": "passlab.ir.expr:Expr",
@@ -73,8 +73,8 @@ def operator_module(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a module whose names are the operators under `prefix`.
 
-    `files` are those that Relay's source has them in: each name is the module again. `names` are found at their
-    targets.
+    `files` are submodules in Relay's source: each of these names is the module itself. `names` are further names with
+    their targets.
     """
     namespace = OperatorNamespace(prefix, module)
 
@@ -92,9 +92,9 @@ def operator_module(
 
 
 def operator_table() -> Table:
-    """Return a table of all operators: inputs, attributes, fusion pattern and what each does.
+    """Return a table of all operators: inputs, attributes, fusion pattern and description.
 
-    `relay.op.list().search("pool 3d")` finds those that speak of something.
+    `relay.op.list().search("pool 3d")` finds those that mention the words.
     """
 
     def rows() -> Iterator[tuple[Any, ...]]:
@@ -108,5 +108,5 @@ def operator_table() -> Table:
 
 
 def get(name: str) -> Op:
-    """Return an operator by name. Raises `OpNotFoundError` with the nearest names."""
+    """Return an operator by name. Raises `OpNotFoundError`, which suggests similar names."""
     return Op.get(name)

@@ -1,4 +1,4 @@
-"""Relay text to programs: what `passlab.parse` and `relay.parse` do."""
+"""From Relay text to programs: `passlab.parse` and `relay.parse`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def parse(
 ) -> IRModule:
     """Read a module from Relay text and infer its types.
 
-    Raises `ParseError` for what is not Relay and `TypeInferenceError` for what has no type; both show the place.
+    Raises `ParseError` for malformed text and `TypeInferenceError` for ill-typed programs; both show the location.
     """
     return infer_module(parser.parse(source, source_name, init_module, init_meta_table))
 

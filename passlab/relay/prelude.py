@@ -15,7 +15,7 @@ from passlab.relay.tensor_arrays import TensorArrayOps, dynamic_name
 __all__ = ["Prelude", "StaticTensorArrayOps", "TensorArrayOps", "get_tensor_array_shape"]
 
 
-# What types and constructors were called before 0.7.
+# Names of types and constructors before 0.7.
 _EARLIER = {
     "l": "List", "nil": "Nil", "cons": "Cons", "optional": "Option", "none": "None", "some": "Some",
     "tree": "Tree", "rose": "Rose",
@@ -23,14 +23,14 @@ _EARLIER = {
 
 
 class Prelude:
-    """The standard library of `mod` (a new module when none is given): `p.map`, `p.foldl`, `p.mod.get_type("List")`.
+    """The standard library of `mod` (by default a new module): `p.map`, `p.foldl`, `p.mod.get_type("List")`.
 
-    Functions are attributes as global variables, data types as type variables and constructors as constructors, also
-    by their names of TVM 0.6: `p.l`, `p.nil`, `p.cons`.
+    Functions are attributes as global variables, data types as type variables and constructors as constructors, also by
+    their names in TVM 0.6: `p.l`, `p.nil`, `p.cons`.
 
-    Tensor arrays are asked for by dtype, `p.get_global_var("tensor_array_read", "float32")`; those of a dtype come into
-    the module when it is asked for first, so that programs without them stay small. Tensor arrays of one shape are
-    registered with `StaticTensorArrayOps`, then found here by dtype and shape.
+    Tensor arrays are looked up by dtype, `p.get_global_var("tensor_array_read", "float32")`; those of a dtype are added
+    to the module on first use, so that programs without them stay small. Tensor arrays of one shape are registered with
+    `StaticTensorArrayOps`, then found here by dtype and shape.
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:
@@ -39,7 +39,7 @@ class Prelude:
 
     # ------------------------------------------------------------ by name, or by canonical name and dtype
     def get_name(self, canonical: str, dtype: str) -> str:
-        """Return what `canonical` of the tensor arrays is called in a dtype: `tensor_array_float32`."""
+        """Return the name of `canonical` among the tensor arrays of a dtype: `tensor_array_float32`."""
         TensorArrayOps(self, dtype).register()
         return dynamic_name(canonical, dtype)
 
@@ -63,7 +63,7 @@ class Prelude:
 
     # ------------------------------------------------------------ tensor arrays of one shape
     def get_name_static(self, canonical: str, dtype: str, shape: Shape, batch_dim: int | None = None) -> str:
-        """Return what `canonical` is called for tensors of a shape: `tensor_array_read_float32_2_any`."""
+        """Return the name of `canonical` for tensors of a shape: `tensor_array_read_float32_2_any`."""
         return static_name(canonical, dtype, shape, batch_dim)
 
     def get_global_var_static(

@@ -1,4 +1,4 @@
-"""`relay.runtime`: what programs ask of the part of a compiler that is left when they only run.
+"""`relay.runtime`: the functions of TVM's run-time library.
 
 lib = runtime.load_module("net.lib")            # a file that `export_library` wrote
 module = graph_executor.GraphModule(lib["default"](device))

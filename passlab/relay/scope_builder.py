@@ -15,7 +15,7 @@ from passlab.relay.var_const import type_of, var
 
 
 class _Scope:
-    """What was bound and returned in one scope so far. `branch` holds an `if` that may still get its else."""
+    """The bindings and the result of one scope so far. `branch` holds an `if` that may still get its else."""
 
     def __init__(self) -> None:
         self.bindings: list[tuple[Var, Expr]] = []
@@ -46,7 +46,7 @@ class ScopeBuilder:
         self._scopes = [_Scope()]
 
     def let(self, var_or_name: Var | str | Sequence[Any], value: Any) -> Var:
-        """Bind a value and return its variable: given as one, as a name, or as (name, type)."""
+        """Bind a value and return its variable: given as a variable, as a name, or as (name, type)."""
         if isinstance(var_or_name, Var):
             bound = var_or_name
         elif isinstance(var_or_name, str):
@@ -90,7 +90,7 @@ class ScopeBuilder:
         self._scopes[-1].result = as_expr(value)
 
     def get(self) -> Expr:
-        """Return what was built. Raises `DiagnosticError` when there is no value yet."""
+        """Return the expression built. Raises `DiagnosticError` if there is no value yet."""
         return self._scopes[-1].close()
 
     def type_of(self, expr: Expr) -> Type:

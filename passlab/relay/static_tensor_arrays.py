@@ -1,7 +1,7 @@
-"""Tensor arrays of tensors of one shape, which keep that shape in the types of what comes out.
+"""Tensor arrays of tensors of one shape, which keep that shape in the types of their results.
 
-The names end in dtype and shape (`tensor_array_read_float32_2_any`); types of other shapes, such as that of what is
-stacked, are defined where they are needed.
+The names end in dtype and shape (`tensor_array_read_float32_2_any`); types of other shapes, such as that of stacked
+tensors, are defined where they are needed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def static_name(
 ) -> str:
     """Return the name of a type, constructor or function for tensors of `shape`; unknown lengths are called `any`.
 
-    `extra_shapes` are shapes of other arguments that the function was made for. Only `batch_dim=1` shows.
+    `extra_shapes` are shapes of other arguments of the function. Only `batch_dim=1` shows.
     """
     dims = _dims(shape) + "".join(f"_{name}_{_dims(other)}" for name, other in (extra_shapes or {}).items())
     dims = dims or "scalar"
@@ -51,9 +51,9 @@ def _dims(shape: Shape) -> str:
 
 
 def get_tensor_array_shape(expr: Expr, dtype: str, prelude: Prelude) -> tuple[int | Any, ...] | None:
-    """Return the shape of the tensors in an array made by `StaticTensorArrayOps`, or None for arrays of any rank.
+    """Return the shape of the tensors in an array created by `StaticTensorArrayOps`, or None for arrays of any rank.
 
-    Raises `NodeValueError` when `expr`, typed in the module of `prelude`, is no list.
+    Raises `NodeValueError` if `expr`, typed in the module of `prelude`, is not a list.
     """
     mod = prelude.mod.snapshot()
     mod["main"] = Function(free_vars(expr), expr)
@@ -70,7 +70,7 @@ def get_tensor_array_shape(expr: Expr, dtype: str, prelude: Prelude) -> tuple[in
 class StaticTensorArrayOps(ArrayNames):
     """The tensor arrays of tensors of `dtype` and `shape` in the module of a prelude.
 
-    With `batch_dim=1` what is stacked is one tensor, and its new first axis has length 1 instead of an unknown one.
+    With `batch_dim=1` a stack is one tensor, whose new first axis has length 1 instead of an unknown one.
     """
 
     def __init__(self, prelude: HasModule, dtype: str, shape: Shape, batch_dim: int | None = None) -> None:
@@ -81,12 +81,12 @@ class StaticTensorArrayOps(ArrayNames):
 
     # ------------------------------------------------------------ names
     def get_name(self, canonical: str, extra_shapes: Mapping[str, Shape] | None = None) -> str:
-        """Return the name of something for this dtype and shape."""
+        """Return the name of an entity for this dtype and shape."""
         return static_name(canonical, self.dtype, self.shape, self.batch_dim, extra_shapes)
 
     # ------------------------------------------------------------ definitions
     def register(self) -> None:
-        """Add the data type and all functions to the module; a second time changes nothing."""
+        """Add the data type and all functions to the module; a second call changes nothing."""
         self.define_tensor_adt()
         self.define_tensor_take()
         self.define_tensor_concatenate()
@@ -103,7 +103,7 @@ class StaticTensorArrayOps(ArrayNames):
         self.define_tensor_get_data()
 
     def define_tensor_adt(self) -> None:
-        """Define the data type: a tensor of this shape, or nothing yet."""
+        """Define the data type: a tensor of this shape, or no tensor yet."""
         name = self.get_name("tensor_t")
         if self.prelude.mod.find_type(name) is None:
             self._add(name, texts.STATIC)
@@ -114,7 +114,7 @@ class StaticTensorArrayOps(ArrayNames):
             self._define("tensor_take", texts.TAKE)
 
     def define_tensor_concatenate(self) -> None:
-        """Define `tensor_concatenate`: one tensor behind the other. Not for scalars."""
+        """Define `tensor_concatenate`: one tensor after the other. Not for scalars."""
         if self.shape:
             self._define("tensor_concatenate", texts.CONCATENATE)
 
@@ -127,11 +127,11 @@ class StaticTensorArrayOps(ArrayNames):
         self._define("tensor_array", texts.ARRAY)
 
     def define_tensor_array_read(self) -> None:
-        """Define `tensor_array_read`: the element at a place."""
+        """Define `tensor_array_read`: the element at an index."""
         self._define("tensor_array_read", texts.READ)
 
     def define_tensor_array_write(self) -> None:
-        """Define `tensor_array_write`: the array with another element at a place."""
+        """Define `tensor_array_write`: the array with another element at an index."""
         self._define("tensor_array_write", texts.WRITE)
 
     def define_tensor_array_unstack(self) -> None:
@@ -142,7 +142,7 @@ class StaticTensorArrayOps(ArrayNames):
     def define_tensor_array_scatter(self, indices_shape: Shape | None = None, force_update: bool = False) -> None:
         """Define `tensor_array_scatter`: an array with values at indices.
 
-        `indices_shape` fixes the number of indices, which then is a part of the name; `force_update` defines it anew.
+        `indices_shape` fixes the number of indices, which is then part of the name; `force_update` defines it anew.
         """
         extra = {"indices": indices_shape} if indices_shape is not None else None
         name = self.get_name("tensor_array_scatter", extra)
@@ -170,7 +170,7 @@ class StaticTensorArrayOps(ArrayNames):
         self._add(name, texts.SPLIT, helper=self.get_name("ta_split_helper"), lengths=_vector(lengths_shape), **own)
 
     def define_tensor_array_concat(self) -> None:
-        """Define `tensor_array_concat`: all tensors of an array behind each other. Not for scalars."""
+        """Define `tensor_array_concat`: all tensors of an array, concatenated. Not for scalars."""
         if self.shape:
             self._join().define_tensor_concatenate()
             self._define("tensor_array_concat", texts.CONCAT)
@@ -196,7 +196,7 @@ class StaticTensorArrayOps(ArrayNames):
 
     # ------------------------------------------------------------ how
     def _of(self, shape: Shape) -> StaticTensorArrayOps:
-        """The arrays of another shape, whose data type is there afterwards."""
+        """Return the arrays of another shape, after adding their data type."""
         ops = StaticTensorArrayOps(self.prelude, self.dtype, shape, self.batch_dim)
         ops.define_tensor_adt()
         return ops
@@ -219,7 +219,7 @@ class StaticTensorArrayOps(ArrayNames):
         mod.update(parse(text.substitute(names), name, mod))
 
     def _meaning(self, word: str) -> str:
-        """Return what a word of the texts stands for here; types that it names are defined on the way."""
+        """Return the replacement of a placeholder in the texts; types that it names are defined on the way."""
         kind, _, rest = word.partition("_")
         if kind in ("joined", "stacked"):
             other = self._join() if kind == "joined" else self._stack_parts()

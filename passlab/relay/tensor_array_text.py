@@ -1,8 +1,8 @@
-"""The functions on tensor arrays as Relay text, with names and types left open (`$read`, `$element`).
+"""The functions on tensor arrays as Relay text, with placeholders for names and types (`$read`, `$element`).
 
-Tensors of any rank and tensors of one shape differ in what they are wrapped in, not in what is done with lists of
-them. `$element` is the type of the elements, `$joined` that of tensors put behind each other, `$stacked` that of
-tensors put on top of each other; indices and lengths are vectors of int32. Knows nothing but the prelude's lists.
+Tensors of any rank and tensors of one shape differ in their wrappers, not in the operations on lists of them.
+`$element` is the type of the elements, `$joined` that of concatenated tensors, `$stacked` that of stacked tensors;
+indices and lengths are vectors of int32. Knows nothing but the prelude's lists.
 """
 
 from string import Template
@@ -43,7 +43,7 @@ def @$unstack(%tensor: $tensor) -> List[$part] {
 }
 """)
 
-# Element i of the values goes to the place that the i-th index says.
+# Element i of the values is written at the i-th index.
 SCATTER = Template("""
 def @$helper(
   %array: List[$element], %i: int32, %end: int32, %indices: $indices, %values: List[$element]

@@ -1,7 +1,7 @@
 """Tensor arrays: lists whose elements are tensors of any rank up to 6, and the functions on them, for one dtype.
 
-A list has elements of one type, so tensors of several ranks are wrapped in a data type with one constructor per rank.
-`static_tensor_arrays` is the same for tensors of one shape.
+The elements of a list have one type, so tensors of several ranks are wrapped in a data type with one constructor per
+rank. `static_tensor_arrays` does the same for tensors of one shape.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RANKS = 6
 
 
 class HasModule(Protocol):
-    """What arrays are registered in: a `Prelude`."""
+    """The owner of the arrays: a `Prelude`."""
 
     mod: IRModule
 
@@ -43,12 +43,12 @@ def dynamic_name(canonical: str, dtype: str) -> str:
 
 
 class ArrayNames:
-    """What is found in the module of a prelude by the names that one kind of tensor arrays gives."""
+    """Look-up in the module of a prelude by the names of one kind of tensor arrays."""
 
     prelude: HasModule
 
     def get_name(self, canonical: str) -> str:
-        """Return the name of something for this kind of arrays."""
+        """Return the name of an entity for this kind of arrays."""
         raise NotImplementedError
 
     def get_global_var(self, canonical: str) -> GlobalVar:
@@ -77,18 +77,18 @@ class TensorArrayOps(ArrayNames):
         self.dtype = dtype
 
     def get_name(self, canonical: str) -> str:
-        """Return the name of something in this dtype: `tensor_array_read` is `tensor_array_read_float32`."""
+        """Return the name of an entity in this dtype: `tensor_array_read` is `tensor_array_read_float32`."""
         return dynamic_name(canonical, self.dtype)
 
     def register(self) -> None:
-        """Add the data type and its functions to the module; a second time changes nothing."""
+        """Add the data type and its functions to the module; a second call changes nothing."""
         mod = self.prelude.mod
         if mod.find_type(self.get_name("tensor_t")) is None:
             mod.update(parse(_definitions(self.dtype), f"tensor arrays of {self.dtype}", mod))
 
 
 def _definitions(dtype: str) -> str:
-    """Return the text of everything for one dtype."""
+    """Return the text of all definitions for one dtype."""
 
     def named(name: str) -> str:
         return dynamic_name(name, dtype)
@@ -125,7 +125,7 @@ def _tensor(rank: int, dtype: str) -> str:
 
 
 def _cases(dtype: str) -> dict[str, str]:
-    """Return what there is one of per rank: constructors, and the arms of what takes tensors apart."""
+    """Return the parts of the text that exist once per rank: constructors, and the arms of matches."""
     ranks = range(1, RANKS + 1)
     wrap = [dynamic_name(f"tensor{rank}", dtype) for rank in range(RANKS + 1)]
     constructors = [f"  {wrap[rank]}({_tensor(rank, dtype)})," for rank in range(RANKS + 1)]

@@ -1,4 +1,4 @@
-"""`relay.testing`: the package `passlab.testing` at the address Relay's examples use."""
+"""`relay.testing`: the package `passlab.testing` at the address that Relay's examples use."""
 
 from passlab.lazy import alias_package
 

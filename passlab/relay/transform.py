@@ -1,4 +1,4 @@
-"""`relay.transform`: the names of `passlab.transform` at the address Relay's examples use."""
+"""`relay.transform`: the names of `passlab.transform` at the address that Relay's examples use."""
 
 from passlab.lazy import module_alias
 

@@ -1,4 +1,4 @@
-"""The types of Relay, under the name its examples import them from."""
+"""The types of Relay, at the address from which Relay's examples import them."""
 
 from passlab.ir.type_text import type_text
 from passlab.ir.types import (

@@ -1,4 +1,4 @@
-"""`relay.type_functor`: visitors and mutators of types at the address Relay's examples use."""
+"""`relay.type_functor`: visitors and mutators of types at the address that Relay's examples use."""
 
 from passlab.ir.functor import TypeFunctor, TypeMutator, TypeVisitor
 

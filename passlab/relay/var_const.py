@@ -1,4 +1,4 @@
-"""The leaves of programs made in Python: variables and constants by Relay's rules of defaults."""
+"""Variables and constants for programs built in Python, with Relay's default types."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def var(
 ) -> Var:
     """Return a new local variable.
 
-    `type_annotation` is a type, or a dtype for a scalar; or `shape` and `dtype` say it. Raises `NodeValueError` when
-    both ways are used, and for a name or an annotation that is none.
+    `type_annotation` is a type, or a dtype for a scalar; alternatively `shape` and `dtype` give the type. Raises
+    `NodeValueError` if both ways are used, and for an invalid name or annotation.
     """
     if not isinstance(name_hint, str):
         raise NodeValueError(Diagnostic("the name of a variable is a string", found=repr(name_hint)))
@@ -48,8 +48,8 @@ _NARROWED = {"int64": "int32", "float64": "float32"}
 def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     """Return a constant from a number, a NumPy array or nested lists of numbers.
 
-    Without `dtype`, int64 and float64 (what Python's numbers are) become int32 and float32; other dtypes are kept.
-    Raises `NodeValueError` for what is not a tensor, and for integers that int32 cannot hold.
+    Without `dtype`, int64 and float64 (the types of Python's numbers) become int32 and float32; other dtypes are kept.
+    Raises `NodeValueError` if `value` is not a tensor, and for integers that do not fit in int32.
     """
     if isinstance(value, Constant):
         value = value.data

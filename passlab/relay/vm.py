@@ -1,4 +1,4 @@
-"""`relay.vm`: the names of `passlab.vm` at the address Relay's examples use."""
+"""`relay.vm`: the names of `passlab.vm` at the address that Relay's examples use."""
 
 from passlab.lazy import module_alias
 

@@ -1,12 +1,13 @@
-"""Relay text, both ways.
+"""Relay text: parsing and printing.
 
     parse(text), parse_expr(text)      text to a module, to an expression; untyped, with exact places
     astext(node), pretty(node)         a program as text, with or without version line and metadata
     render(node)                       the same with marks: which span stands for which node
     standard("prelude.rly")            a file of the standard library
 
-Texts are cut by `lexer`, read by the `*_parser` modules on top of `cursor`, laid out by `layout`; `metadata` and
-`meta_writer` read and write the objects that have no syntax. Nothing here recurses over a program or infers a type.
+`lexer` splits text into tokens, the `*_parser` modules read them on top of `cursor`, and `layout` arranges printed
+text; `metadata` and `meta_writer` read and write the objects without syntax. Nothing here recurses over a program or
+infers a type.
 """
 
 from passlab.text.library import standard

@@ -1,8 +1,7 @@
-"""Attributes as text to records: `axis=1, kind="same", shape=[1, ?]` to the record class that an operator declares.
+"""Parsing of attributes: `axis=1, kind="same", shape=[1, ?]` becomes the record that an operator declares.
 
-Values are None, booleans, integers, floats (in double precision, whatever their suffix), strings, lists, maps
-`{"a"=1}` or `{%x=1}`, and atoms of expressions. The operator's record class checks them; its complaints get a place
-here.
+Values are None, booleans, integers, floats (in double precision, whatever their suffix), strings, lists, maps `{"a"=1}`
+or `{%x=1}`, and atoms of expressions. The operator's record class checks them; its errors get a source location here.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ class AttrParser:
         self.scopes = scopes
 
     def attr_key(self) -> str:
-        """Step over the name of an attribute and its `=`."""
+        """Consume the name of an attribute and its `=`."""
         word = self.texts[self.cursor.i]
         self.cursor.i += 2
         return read_string(word) if word[0] == '"' else word
 
     def at_attr(self) -> bool:
-        """Whether an attribute stands here: a name and `=`."""
+        """Whether an attribute follows: a name and `=`."""
         return self.texts[self.cursor.i + 1] == "=" and self.cursor.is_key(self.cursor.i)
 
     def attrs_until(self, close: str) -> tuple[dict[str, Any], dict[str, Span]]:
-        """Parse `key=value` pairs up to `close`, which is read too. Returns the values and where each stands."""
+        """Parse `key=value` pairs up to and including `close`. Returns the values and their spans."""
         values: dict[str, Any] = {}
         places: dict[str, Span] = {}
         more = True
@@ -60,7 +59,7 @@ class AttrParser:
 
     def attr_value(self) -> Any:
         """Parse one value."""
-        stack: list[tuple[str, list[Any]]] = []  # open brackets with what they hold so far
+        stack: list[tuple[str, list[Any]]] = []  # open brackets with their values so far
         while True:
             word = self.texts[self.cursor.i]
             if word in _OPEN:
@@ -140,7 +139,7 @@ class AttrParser:
 
     # ------------------------------------------------------------ records
     def make_attrs(self, callee: Expr, values: dict[str, Any], places: dict[str, Span], place: Span) -> Attrs | None:
-        """Return the record of a call's attributes. `place` is that of the callee."""
+        """Return the record of a call's attributes. `place` is the span of the callee."""
         declared = callee.spec.attrs if isinstance(callee, Op) else None
         type_key = values.pop("attrs_type_key", None) if "attrs_type_key" in places else None
         if type_key is not None:
@@ -173,7 +172,7 @@ class AttrParser:
         places: dict[str, Span],
         place: Span,
     ) -> ParseError:
-        """Return the complaint of a record class with the place of the attribute it is about."""
+        """Return the error of a record class, located at the attribute it concerns."""
         fields = {f.name: f for f in declared.schema}
         finding = error.diagnostics[0]
         for key, value in values.items():

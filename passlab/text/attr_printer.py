@@ -25,10 +25,10 @@ class AttrPrinter:
         self.annotations = annotations
         self._texts: dict[
             int, tuple[Attrs, list[str]]
-        ] = {}  # by identity; the record is kept so that its id stays its own
+        ] = {}  # by identity; the record is stored so that its id is not reused
 
     def mark(self, kind: str, node: Any, text: str) -> str:
-        """Mark a span of text, when marks are wanted."""
+        """Mark a range of text, if marks are enabled."""
         return text if self.annotations is None else self.annotations.mark(kind, node, text)
 
     def word(self, text: str) -> str:
@@ -47,7 +47,7 @@ class AttrPrinter:
         return text if text[0] != '"' else f"op{quote(name)}"
 
     def reference(self, node: Expr, out: list[Any], indent: str) -> str:
-        """How an operand is written."""
+        """Return the text of an operand."""
         raise NotImplementedError
 
     # ------------------------------------------------------------ values
@@ -82,7 +82,7 @@ class AttrPrinter:
         return name if name is not None else self._plain_value(key, None, "")
 
     def variable_name(self, node: Expr) -> str | None:
-        """Return the name that a variable has in the text so far, or None."""
+        """Return the current name of a variable in the text, or None."""
         raise NotImplementedError
 
     def _plain_value(self, value: Any, out: list[Any] | None, indent: str) -> str:
@@ -129,11 +129,11 @@ class AttrPrinter:
 
 
 class _Text(str):
-    """Text that is ready, among values that are not."""
+    """Finished text among values that are still to be printed."""
 
 
 def _commas(values: Iterable[Any], keys: Iterable[str] = ()) -> list[Any]:
-    """Spread values, with their keys in front where they have them, and the commas between."""
+    """Expand values into texts and values, with their keys, and commas between them."""
     out: list[Any] = []
     names = iter(keys)
     for value in values:
@@ -166,7 +166,7 @@ def _defaults(record: type[Attrs]) -> dict[str, Any]:
 
 
 def _may_hold_expressions(record: type[Attrs]) -> bool:
-    """Whether values of a record class can be expressions: its fields say so by their kind."""
+    """Whether the fields of a record class can hold expressions, by their declared kinds."""
     if record not in _DEEP:
         kinds = [f.kind.removesuffix(" or None") for f in record.schema]
         deep = any(k not in _PLAIN_KINDS and not k.startswith("'") for k in kinds)
@@ -175,7 +175,7 @@ def _may_hold_expressions(record: type[Attrs]) -> bool:
 
 
 def deep_attrs(call: Call) -> tuple[Expr, ...]:
-    """Return the expressions among a call's attributes; constants are written in place and do not count."""
+    """Return the expressions in a call's attributes, except constants, which are printed in place."""
     attrs = call.attrs
     if attrs is None or not _may_hold_expressions(type(attrs)):
         return ()

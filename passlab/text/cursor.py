@@ -1,8 +1,8 @@
-"""What all parts of the parser share: the position in the tokens, expectations, located errors, and the driver.
+"""Shared by all parts of the parser: the position in the tokens, expectations, located errors, and the driver.
 
-Every construct that can hold another is parsed by a generator that yields the generators of its parts and gets back
-what they return. `drive` runs them on a stack of its own, so the depth of a text is bounded by memory, not by Python's
-recursion. This module knows tokens, not Relay.
+A generator parses every nested construct: it yields the generators of its parts and receives their results. `drive`
+runs them on an explicit stack, so the depth of a text is limited by memory, not by Python's recursion. This module
+knows tokens, not Relay.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def drive(root: Parse) -> Any:
 
 
 class Cursor:
-    """A position `i` in the tokens `texts`, with what every part of the parser needs."""
+    """A position `i` in the tokens `texts`, with operations for every part of the parser."""
 
     def __init__(self, tokens: Tokens) -> None:
         self.texts = tokens.texts
@@ -65,20 +65,20 @@ class Cursor:
 
     # ------------------------------------------------------------ expectations
     def expect(self, text: str) -> None:
-        """Step over the token `text`. Raises `ParseError` when another stands here."""
+        """Consume the token `text`. Raises `ParseError` if another token follows."""
         if self.texts[self.i] != text:
             self.unexpected(f"an `{text}`" if text == "else" else f"a `{text}`")
         self.i += 1
 
     def accept(self, text: str) -> bool:
-        """Step over the token `text` if it stands here."""
+        """Consume the token `text` if it follows."""
         if self.texts[self.i] == text:
             self.i += 1
             return True
         return False
 
     def separator(self, close: str) -> bool:
-        """After an element of a list: step over `,` (answer True when another element follows) or over `close`."""
+        """After an element of a list: consume `,` (return True if another element follows) or `close`."""
         word = self.texts[self.i]
         if word == ",":
             self.i += 1
@@ -100,7 +100,7 @@ class Cursor:
         return (word[:1] == '"' and len(word) > 1) or _KEY.match(word) is not None
 
     def name(self, what: str) -> str:
-        """Step over a bare or quoted name and return it. `what` says what it names."""
+        """Consume a bare or quoted name and return it. `what` is the kind of name."""
         word = self.texts[self.i]
         if not self.is_name(self.i):
             self.unexpected(what)
@@ -113,12 +113,12 @@ class Cursor:
         raise ParseError(Diagnostic(message, place or self.token_span(min(self.i, len(self.texts) - 1)), **more))
 
     def unknown(self, what: str, name: str, candidates: Iterable[str], place: Span, **more: Any) -> NoReturn:
-        """Raise a `ParseError` for a name that stands for nothing, with the nearest ones."""
+        """Raise a `ParseError` for an undefined name, which suggests similar ones."""
         more["hint"] = did_you_mean(name, candidates) or more.get("hint")
         raise ParseError(Diagnostic(what, place, **more))
 
     def unexpected(self, expected: str) -> NoReturn:
-        """Raise a `ParseError` for the current token, saying what was wanted in its place and what to try."""
+        """Raise a `ParseError` for the current token, with the expected one and a hint."""
         word = self.texts[self.i]
         end = self.starts[self.i] + len(word)
         problem = malformation(word, (self.source.text or "")[end : end + 1])
@@ -132,14 +132,14 @@ class Cursor:
 
 
 def describe(word: str) -> str:
-    """Return a token as it is called in messages."""
+    """Return the description of a token in messages."""
     if not word:
         return "the end of the text"
     return f"`{word if len(word) <= 40 else word[:37] + '...'}`"
 
 
 def sigil_key(word: str) -> str:
-    """Return the one spelling of a local or global name: `%"x"` is `%x`, `%007` is `%7`."""
+    """Return the canonical spelling of a local or global name: `%"x"` is `%x`, `%007` is `%7`."""
     if word[1:2] == '"':
         return word[0] + local_text(read_string(word[1:]))
     return "%" + (word[1:].lstrip("0") or "0") if word[1:].isdigit() else word

@@ -1,7 +1,7 @@
-"""Expressions as text to nodes: atoms, calls, operators, tuples, functions, branches, references, blocks and lets.
+"""Parsing of expressions: atoms, calls, operators, tuples, functions, branches, references, blocks and lets.
 
-What is not made of atoms only (see `flat_parser`) goes through generators that `cursor.drive` runs. Operands bind as in
-Relay: projection and call, then `* /`, `+ -`, `< <= > >=`, `== !=`, all to the left.
+Expressions that contain more than atoms (see `flat_parser`) are parsed by generators that `cursor.drive` runs.
+Operators bind as in Relay: projection and call, then `* /`, `+ -`, `< <= > >=`, `== !=`, all left-associative.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OPERATORS = {
     "==": (7, "equal"),
     "!=": (7, "not_equal"),
 }
-Head = tuple[Expr, int]  # an operand that is read already, and its first token
+Head = tuple[Expr, int]  # an operand that was parsed already, and its first token
 _STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"))
 
 
@@ -74,10 +74,10 @@ class ExprParser:
 
     # ------------------------------------------------------------ bodies
     def body(self, value: bool = False, head: Head | None = None) -> Parse:
-        """Parse bindings and the expression they lead to, without the token that ends it.
+        """Parse bindings and the expression after them, without the token that ends it.
 
-        As the `value` of a binding, where a `;` ends it, an expression followed by `;` is not a statement. `head` is
-        the operand that the expression begins with, where that is read already.
+        In the `value` of a binding, which `;` ends, an expression followed by `;` is not a statement. `head` is the
+        first operand of the expression, if it was parsed already.
         """
         mark = self.scopes.mark()
         pending: list[tuple[Var, Expr, int]] = []
@@ -120,7 +120,7 @@ class ExprParser:
         return result
 
     def _value(self) -> Parse:
-        """Parse the right side of a binding and the `;` behind it."""
+        """Parse the right side of a binding and the `;` after it."""
         first = self.cursor.i
         value = self.flat.simple()
         if value is None or self.texts[self.cursor.i] != ";":
@@ -135,7 +135,7 @@ class ExprParser:
         word = self.texts[self.cursor.i]
         var = yield self.patterns.binder("a variable `%x`")
         self.cursor.expect("=")
-        # A function may call itself through its variable. Elsewhere the name means what it meant before, if anything.
+        # A function may call itself through its variable. Elsewhere the name keeps its previous meaning, if any.
         early = self._starts_function() or not self.scopes.is_declared(word)
         if early:
             self.scopes.bind(word, var)
@@ -165,10 +165,11 @@ class ExprParser:
 
     # ------------------------------------------------------------ operators and calls
     def expression(self, head: Head | None = None) -> Parse:
-        """Parse operands joined by operators. `head` is the first of them, where it is read already."""
+        """Parse operands joined by operators. `head` is the first of them, if it was parsed already."""
         first = self.cursor.i if head is None else head[1]
         operand = yield self._operand(head)
-        waiting: list[tuple[Expr, int, int, str]] = []  # left sides, each with its first token, precedence and operator
+        # left operands, each with its first token, precedence and operator
+        waiting: list[tuple[Expr, int, int, str]] = []
         while True:
             operator = self.texts[self.cursor.i]
             glued = operator[:1] == "-" and operator[1:2] not in ("", ">")  # `%x -1`: the number's sign is a minus
@@ -227,7 +228,7 @@ class ExprParser:
         return node
 
     def _atomic(self) -> Expr:
-        """Parse an atom, an operator, or a constructor; one that takes nothing is called."""
+        """Parse an atom, an operator, or a constructor; a constructor without inputs is called."""
         first = self.cursor.i
         word = self.texts[first]
         node = self.scopes.atom(first)
@@ -279,7 +280,7 @@ class ExprParser:
 
     # ------------------------------------------------------------ primaries
     def _parentheses(self) -> Parse:
-        """Parse what begins with parentheses. Those that open one behind the other are read in one loop."""
+        """Parse an expression that begins with parentheses. One loop reads consecutive opening parentheses."""
         opened: list[int] = []
         while self.texts[self.cursor.i] == "(":
             opened.append(self.cursor.i)
@@ -295,9 +296,9 @@ class ExprParser:
         return node
 
     def _parentheses_from(self, first: int, head: Head | None) -> Parse:
-        """Parse a tuple, or an expression in parentheses, from behind the parenthesis at token `first`.
+        """Parse a tuple, or an expression in parentheses, after the parenthesis at token `first`.
 
-        `head` is the operand that its first part begins with, where that is read already.
+        `head` is the first operand of its first part, if it was parsed already.
         """
         if head is None and self.cursor.accept(")"):
             return Tuple((), self.cursor.span_from(first))

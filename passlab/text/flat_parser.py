@@ -1,6 +1,6 @@
-"""Expressions made of atoms only, read at once: nearly all of a printed program.
+"""Fast parsing of expressions that contain only atoms: nearly all of a printed program.
 
-`simple` and `flat_let` answer None, with nothing read, for whatever holds more; the general parser then reads it.
+`simple` and `flat_let` return None, and consume nothing, for any other expression; the general parser then reads it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class FlatParser:
         self._records: dict[tuple[Any, ...], Attrs] = {}
 
     def simple(self) -> Expr | None:
-        """Parse an operand made of atoms only: an atom, a projection of one, a call or a tuple of atoms.
+        """Parse an operand that contains only atoms: an atom, a projection of one, a call or a tuple of atoms.
 
-        None, with nothing read, for anything else. What stands behind the operand is the caller's business.
+        Returns None, and consumes nothing, for anything else. The caller handles the tokens after the operand.
         """
         i, texts = self.cursor.i, self.texts
         word, after = texts[i], texts[i + 1]
@@ -97,7 +97,7 @@ class FlatParser:
     def simple_attrs(self, op: Expr, first: int, j: int) -> tuple[int, Attrs | None]:
         """Parse attributes from token `j` on. Returns the index of the closing parenthesis, and the record.
 
-        Equal texts have equal records, so a record is made once for each text that mentions no expression.
+        Equal texts have equal records, so one record is created for each text that mentions no expression.
         """
         try:
             end = self.texts.index(")", j)
@@ -118,7 +118,7 @@ class FlatParser:
         return self.cursor.i - 1, attrs
 
     def default_attrs(self, op: Expr, first: int) -> Attrs | None:
-        """The attributes of a call that is written without any."""
+        """Return the attributes of a call that is written without any."""
         if type(op) is not Op or op.spec.attrs is None:
             return None
         key = (op,)
@@ -130,7 +130,7 @@ class FlatParser:
         return attrs
 
     def flat_graph_binding(self, first: int) -> bool:
-        """Parse `%0 = value;` made of atoms. False, with nothing read, for any other."""
+        """Parse `%0 = value;` of atoms. Returns False, and consumes nothing, for any other binding."""
         word = self.texts[first]
         if word[1:].isdigit():
             self.cursor.i = first + 2
@@ -143,14 +143,14 @@ class FlatParser:
         return False
 
     def flat_let(self, first: int) -> tuple[Var, Expr, int] | None:
-        """Parse `let %x: T = value;` made of atoms. None, with nothing read, for any other."""
+        """Parse `let %x: T = value;` of atoms. Returns None, and consumes nothing, for any other binding."""
         cursor, scopes = self.cursor, self.scopes
         cursor.i = first + 1
         word = self.texts[cursor.i]
         var = self.patterns.flat_binder()
         if var is not None and self.texts[cursor.i] == "=" and word not in scopes.env and word not in scopes.free:
             cursor.i += 1
-            scopes.bind(word, var)  # a printed name is bound once: the value cannot mean another variable
+            scopes.bind(word, var)  # a printed name is bound once: the value cannot refer to another variable
             value = self.simple()
             if value is not None and self.texts[cursor.i] == ";":
                 cursor.i += 1

@@ -1,7 +1,7 @@
-"""What to try when a token stands where it cannot: the usual slips of people who come from Python or from TVM.
+"""Hints for misplaced tokens: the usual mistakes of users who come from Python or from TVM.
 
-The parser says what it wanted and hands over the tokens; here is the rest of the message: the bracket that is still
-open, and the cure. Asked only once a text is known to be wrong. This module knows the look of Relay, not its grammar.
+The parser knows the expected token and passes the tokens; this module adds the rest of the message: the bracket that is
+still open, and the remedy. Called only for a text known to be wrong. It knows the appearance of Relay, not its grammar.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 _OPENERS = {")": "(", "]": "[", "}": "{"}
-_BORDERS = frozenset(("", ";", "=>", "else", "def", "type", "extern", *_OPENERS))  # what ends a list before its bracket
+# tokens that end a list before its bracket
+_BORDERS = frozenset(("", ";", "=>", "else", "def", "type", "extern", *_OPENERS))
 
 _NAME = r"[A-Za-z_][\w.]* "
 _TENSOR = "a tensor type is written `Tensor[(1, 8), float32]`, the type of a scalar `float32`"
@@ -19,7 +20,9 @@ _ELEMENTS = "a field of a tuple is `.0`; elements of a tensor are taken by `take
 
 
 class _Slip(NamedTuple):
-    """What the parser `wanted`, and regular expressions: of three tokens `behind`, of the `found` one and its next."""
+    """The token that the parser `wanted`, and regular expressions: of three tokens `behind`, of the `found` one and the
+    next.
+    """
 
     expected: str
     behind: str
@@ -36,7 +39,7 @@ _SLIPS = (
     _Slip("a `)`", r"Tensor$", r"\( ", _TENSOR),
     _Slip("a type", r"(?i)tensor \[( \()?$", "", _TENSOR),
     _Slip("a dtype", "", '"', "a dtype in a type is written without quotes"),
-    _Slip("a dimension", "", "", "a dimension is a number, or `?` where only the run will tell"),
+    _Slip("a dimension", "", "", "a dimension is a number, or `?` if it is known only at run time"),
     _Slip("a `(`", r"\bif$", "", "a condition stands in parentheses: `if (%c) { ... } else { ... }`"),
     _Slip("an `else`", "", "", "an `if` has two branches: `if (%c) { ... } else { ... }`"),
     _Slip("a `{`", "", "", "a body stands in braces: `{ ... }`"),
@@ -56,7 +59,7 @@ _SLIPS = (
 
 
 def syntax_hint(texts: Sequence[str], at: int, expected: str) -> str | None:
-    """Return what to try where `expected` should stand instead of the token `at`, or None. Linear in the tokens."""
+    """Return a hint for the token `at` if `expected` should be there, or None. Linear in the tokens."""
     word = texts[at]
     opened = [texts[i] for i in _still_open(texts, at)]
     if word in _OPENERS and _OPENERS[word] not in opened:
@@ -69,7 +72,7 @@ def syntax_hint(texts: Sequence[str], at: int, expected: str) -> str | None:
 
 
 def unclosed_opener(texts: Sequence[str], at: int, expected: str) -> int | None:
-    """Return the token that opened the bracket which is wanted at token `at`, where that one ends what it holds."""
+    """Return the token that opened the bracket missing at token `at`, if `at` ends its contents."""
     opened = _still_open(texts, at)
     close = expected[3:4]
     opens = opened and close in _OPENERS and texts[opened[-1]] == _OPENERS[close] and texts[at] in _BORDERS
@@ -77,7 +80,7 @@ def unclosed_opener(texts: Sequence[str], at: int, expected: str) -> int | None:
 
 
 def _still_open(texts: Sequence[str], at: int) -> list[int]:
-    """The brackets before token `at` that nothing closes, outermost first."""
+    """Return the unclosed brackets before token `at`, outermost first."""
     opened: list[int] = []
     for index in range(at):
         word = texts[index]
@@ -89,7 +92,7 @@ def _still_open(texts: Sequence[str], at: int) -> list[int]:
 
 
 def malformation(word: str, after: str) -> tuple[str, str | None] | None:
-    """Return what is wrong with a token that no text may hold, and the cure. `after` is the character behind it."""
+    """Return the error in a token that is never valid, and the remedy. `after` is the character after it."""
     if word == '"':
         return "this string never ends", 'close it with `"`'
     if word in ("%", "@"):

@@ -1,11 +1,13 @@
-"""The layout of expressions: which nodes get a line `%N = ...;` of their own, in which order, and which stand in place.
+"""The layout of expressions: which nodes get their own line `%N = ...;`, in which order, and which are printed in
+place.
 
-As in Relay, atoms stand in place, a node in tail position that is used once does too, and every other node becomes a
+As in Relay, atoms are printed in place, and so is a node in tail position with one use; every other node becomes a
 temporary of the current block. The dataflow of an expression (calls, tuples, projections) is visited in post-order,
-callee first; when a node's text is formed, its operands that have no name yet are numbered, arguments before callee.
+callee first; when a node's text is formed, its unnamed operands are numbered, arguments before callee.
 
-Text of several lines is a rope: a list of strings and ropes, joined once at the end, so that printing is linear. What
-nests is printed by generators under `drive`, so depth costs no stack. Indentation stops growing at `DEEPEST` levels.
+Text of several lines is a rope: a list of strings and ropes, joined once at the end, so that printing is linear.
+Generators under `drive` print nested constructs, so depth takes no stack. Indentation stops growing at `DEEPEST`
+levels.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ def flatten(rope: Rope) -> str:
 
 
 def shared_nodes(roots: Iterable[Expr]) -> set[Expr]:
-    """Return the nodes that are used more than once below `roots`."""
+    """Return the nodes with more than one use below `roots`."""
     seen: set[Expr] = set()
     shared: set[Expr] = set()
     stack = list(roots)
@@ -93,7 +95,7 @@ def shared_nodes(roots: Iterable[Expr]) -> set[Expr]:
 
 
 class Layout(AttrPrinter):
-    """Prints expressions into one text; names and numbers run on from one definition to the next."""
+    """Prints expressions into one text; names and numbers continue from one definition to the next."""
 
     def __init__(
         self,
@@ -108,14 +110,15 @@ class Layout(AttrPrinter):
         super().__init__(meta, taken, annotations)
         self.shared = shared_nodes(roots)
         self.names = Names()
-        self.hidden = frozenset(constructors)  # operators of these names must say that they are operators
+        # operators hidden by constructors of the same name are marked as operators
+        self.hidden = frozenset(constructors)
         self.annotate = annotate
         self.spans = spans
         self.ref: dict[Expr, str] = {}
         self.formed: dict[Expr, Piece] = {}
         self.count = 0
         self._free_names: dict[Expr, str] = {}
-        self._defined: list[Rope] = []  # the block of each definition that is used again
+        self._defined: list[Rope] = []  # the block of each definition with another use
         self._forms: dict[type, Callable[..., Parse]] = {
             Let: self._let,
             If: self._if,
@@ -128,7 +131,7 @@ class Layout(AttrPrinter):
 
     # ------------------------------------------------------------ small texts
     def info(self, node: Expr) -> str:
-        """What is written behind a node: its type, or what `annotate` says."""
+        """Return the comment after a node: its type, or the result of `annotate`."""
         if self.annotate is not None:
             text = self.annotate(node) or ""
             return text if self.annotations is None else without_marks(text)
@@ -144,7 +147,7 @@ class Layout(AttrPrinter):
         return f" {self.mark('comment', node, f'/*{text} */')}"
 
     def binder(self, var: Var) -> str:
-        """A variable where it is bound: name, device, type, comment. Gives it its name."""
+        """Return the text of a variable's binder: name, device, type, comment. Assigns its name."""
         if var in self.ref and self.annotations is None:
             text = self.ref[var]
         else:
@@ -165,7 +168,7 @@ class Layout(AttrPrinter):
         return annotated[annotated.index("\x02") + 1 : -1]
 
     def _atom(self, node: Expr) -> str:
-        """The text of an atom that is not a variable."""
+        """Return the text of an atom other than a variable."""
         if type(node) is Constant:
             text = scalar_text(node.data) or self.meta.reference("relay.Constant", node)
             return self.mark("constant", node, text)
@@ -179,7 +182,7 @@ class Layout(AttrPrinter):
 
     # ------------------------------------------------------------ references
     def reference(self, node: Expr, out: Rope, indent: str) -> str:
-        """How an operand is written. One that has no name yet gets its number, and its line at the end of `out`."""
+        """Return the text of an operand. An unnamed one gets its number, and its line at the end of `out`."""
         cached = self.ref.get(node)
         if cached is not None:
             return cached
@@ -212,9 +215,9 @@ class Layout(AttrPrinter):
 
     # ------------------------------------------------------------ dataflow
     def value(self, root: Expr, out: Rope, indent: str, inline: bool = False, inner: str | None = None) -> Parse:
-        """Print `root` for use in the block `out`; returns the text that stands for it.
+        """Print `root` for use in the block `out`; returns the text that refers to it.
 
-        With `inline` it stands in tail position. Its own lines are then indented by `inner` (usually `indent`).
+        With `inline` it is in tail position. Its own lines are then indented by `inner` (usually `indent`).
         """
         ref, formed = self.ref, self.formed
         cached = ref.get(root)
@@ -247,7 +250,7 @@ class Layout(AttrPrinter):
                 mark = len(self._defined)
                 formed[node] = yield self._forms[kind](node, out, indent, (inner or indent) if here else indent, here)
                 if not here and any(block is not out for block in self._defined[mark:]):
-                    self.reference(node, out, indent)  # it defines what later lines use: it must stand before them
+                    self.reference(node, out, indent)  # it defines names that later lines use: it must precede them
         if in_place and type(root) not in _ATOMS and type(root) is not Var:
             return self._in_place(root)
         return self.reference(root, out, indent)
@@ -259,7 +262,7 @@ class Layout(AttrPrinter):
         return piece + info if type(piece) is str else [piece, info]
 
     def quick(self, node: Expr, out: Rope, indent: str) -> str | None:
-        """The text in place of a node whose operands all have names, or None for any other."""
+        """Return the text of a node whose operands all have names, None for any other node."""
         ref = self.ref
         cached = ref.get(node)
         if cached is not None:
@@ -274,13 +277,13 @@ class Layout(AttrPrinter):
         return self._call(node, out, indent) + self.info(node)
 
     def _free(self, var: Var) -> str:
-        """Name a variable that nothing binds."""
+        """Name a free variable."""
         text = self.binder(var)
         self._free_names[var] = self.ref.pop(var)
         return text
 
     def operands(self, node: Any) -> Iterable[Expr]:
-        """What a dataflow node is made of, last visited first."""
+        """Return the operands of a dataflow node, last visited first."""
         kind = type(node)
         if kind is Call:
             deep = deep_attrs(node)
@@ -380,7 +383,7 @@ class Layout(AttrPrinter):
         return self.spread("function", node, rope)
 
     def function(self, prefix: str, node: Function, indent: str) -> Parse:
-        """Print a function behind `prefix`; returns its rope."""
+        """Print a function after `prefix`; returns its rope."""
         undo = self.types.open(node.type_params)
         generic = f"[{', '.join(map(self.types.name, node.type_params))}]" if node.type_params else ""
         params = [self.binder(p) for p in node.params]
@@ -397,7 +400,7 @@ class Layout(AttrPrinter):
         return [f"{prefix}{generic}({', '.join(params)}) {result}{{\n", body, indent, "}"]
 
     def pattern(self, root: Pattern) -> str:
-        """Print a pattern, naming its variables."""
+        """Print a pattern, and name its variables."""
         out: list[str] = []
         stack: list[Any] = [root]
         while stack:

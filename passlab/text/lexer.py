@@ -1,9 +1,9 @@
-"""Relay text cut into tokens by one compiled regular expression.
+"""Splitting Relay text into tokens with one compiled regular expression.
 
-A token is its text and the offset where it starts, nothing more: its first characters tell what it is. White space and
-comments (`// ...` and nested `/* ... */`) are skipped. A `Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]` and a
-dotted name are one token each, so that the usual text has few of them. Characters that start no token become tokens of
-one character; the parser reports them in context. This module knows no grammar.
+A token is its text and its offset, nothing more: the first characters show its kind. White space and comments (`// ...`
+and nested `/* ... */`) are skipped. A `Tensor[(1, 3), float32]`, a `meta[relay.Constant][0]` and a dotted name are one
+token each, so that typical text has few of them. Characters that start no token become tokens of one character; the
+parser reports them in context. This module knows no grammar.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ METADATA = "#[metadata]"
 
 _NAME = r"[A-Za-z_]\w*(?:/(?![/*])\w*)*"
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
-_FLAT_COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/"  # a block comment that holds no other
+_FLAT_COMMENT = r"/\*[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/"  # a block comment without nested ones
 _SKIP = rf"(?:[ \n\t]+|{_FLAT_COMMENT}|//[^\n]*|\r\n)*"
 _TOKEN = "|".join(
     (
@@ -43,10 +43,9 @@ _METADATA_SCAN = re.compile(rf"{_STRING}|//[^\n]*|{_FLAT_COMMENT}|{re.escape(MET
 
 
 class Tokens:
-    """The tokens of one text: `texts[k]` starts at offset `starts[k]`; the last ones are empty and stand at the end,
-    so many that whoever looks a few tokens ahead always finds one.
+    """The tokens of one text: `texts[k]` starts at offset `starts[k]`. Empty tokens at the end serve as look-ahead.
 
-    `metadata` is the offset behind `#[metadata]`, or None without that section.
+    `metadata` is the offset after `#[metadata]`, or None without that section.
     """
 
     __slots__ = ("source", "texts", "starts", "metadata")
@@ -59,9 +58,9 @@ class Tokens:
 
 
 def lex(text: str, source_name: str) -> Tokens:
-    """Cut a text into tokens, in linear time.
+    """Split a text into tokens, in linear time.
 
-    Raises `ParseError` for a comment that never ends, `LimitError` for a text over the cap `text_bytes`.
+    Raises `ParseError` for an unterminated comment, `LimitError` for a text over the cap `text_bytes`.
     """
     if not isinstance(text, str):
         raise ParseError(Diagnostic("the program must be a string", expected="str", found=type(text).__name__))
@@ -70,7 +69,7 @@ def lex(text: str, source_name: str) -> Tokens:
     start = 1 if text.startswith("\ufeff") else 0
     program, metadata = _split(text)
     texts, starts = _cut(program, start)
-    if "/*" in texts:  # comments inside comments, which no regular expression matches
+    if "/*" in texts:  # nested comments, which no regular expression matches
         program, metadata = _split(_blank_comments(text, source))
         texts, starts = _cut(program, start)
     return Tokens(source, texts, starts, metadata)
@@ -90,7 +89,7 @@ def _cut(text: str, start: int) -> tuple[list[str], list[int]]:
 
 
 def _split(text: str) -> tuple[str, int | None]:
-    """Part the program from the metadata section, whose mark counts only outside strings and comments."""
+    """Separate the program from the metadata section, whose mark counts only outside strings and comments."""
     if METADATA in text:
         for match in _METADATA_SCAN.finditer(text):
             if match[0] == METADATA:
@@ -99,7 +98,7 @@ def _split(text: str) -> tuple[str, int | None]:
 
 
 def _blank_comments(text: str, source: Source) -> str:
-    """Return the text with spaces in the place of its block comments, at the same offsets."""
+    """Return the text with block comments replaced by spaces, at the same offsets."""
     out: list[str] = []
     depth = opened = done = 0
     for match in _COMMENT_PARTS.finditer(text):

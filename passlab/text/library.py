@@ -1,6 +1,6 @@
-"""The standard library: Relay files that come with passlab, read on first use.
+"""The standard library: Relay files that are part of passlab, read on first use.
 
-`prelude.rly` holds lists, optional values and trees; `nat.rly` natural numbers (it brings the prelude); `gradient.rly`
+`prelude.rly` holds lists, optional values and trees; `nat.rly` natural numbers (it imports the prelude); `gradient.rly`
 lazy gradients; `core.rly` the types of the machine.
 """
 

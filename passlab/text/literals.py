@@ -1,9 +1,10 @@
-r"""Numbers, strings and names as text, both ways.
+r"""Numbers, strings and names: parsing and printing.
 
-Numbers are printed with as few digits as give back the same bits, at least as many as TVM prints. Strings have the
-escapes of C (`\n`, `\"`, `\033`) and `\xNN`, `\uNNNN`, `\UNNNNNNNN`; an unknown escape stands for itself. Names
-that the grammar cannot hold bare (odd characters, keywords) are written as strings: `%"a.b:0"`, and a plain
-`"odd name"` for types, type parameters, constructors and attribute keys.
+Numbers are printed with as few digits as identify the same bits, and at least as many as TVM prints. Strings have the
+escapes of C (`
+`, `\"`, `\033`) and `\xNN`, `\uNNNN`, `\UNNNNNNNN`; an unknown escape is kept as it is. Names that are not valid bare
+(odd characters, keywords) are written as strings: `%"a.b:0"`, and a plain `"odd name"` for types, type parameters,
+constructors and attribute keys.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _SUFFIX_OF = {dtype: suffix for suffix, dtype in reversed(_SUFFIXES.items())} | 
 
 
 class LiteralError(ValueError):
-    """A literal that means nothing; the parser adds the place. `hint` says what to write instead."""
+    """An invalid literal; the parser adds the location. `hint` is the correct form."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -54,7 +55,7 @@ class LiteralError(ValueError):
 def read_number(text: str, wide: bool = False) -> tuple[int | float, str]:
     """Return the value and dtype name of a number. Raises `LiteralError` for a malformed or unrepresentable one.
 
-    With `wide` floats have double precision, whatever their suffix.
+    With `wide`, floats have double precision, whatever their suffix.
     """
     limits.check("numeral_digits", len(text), "this number")
     match = _NUMBER.match(text)
@@ -72,7 +73,7 @@ def read_number(text: str, wide: bool = False) -> tuple[int | float, str]:
 
 
 def read_integer(text: str) -> int:
-    """Return the value of digits without a suffix, whatever its width: attributes hold integers of any size."""
+    """Return the value of digits without a suffix, of any width: attributes hold integers of any size."""
     limits.check("numeral_digits", len(text), "this number")
     digits = text.lstrip("-")
     return -int(digits) if (len(text) - len(digits)) % 2 else int(digits)
@@ -101,7 +102,9 @@ def _read_float(text: str, body: str, negative: bool, suffix: str) -> tuple[floa
 
 @lru_cache(maxsize=8)
 def _largest(dtype: str) -> float:
-    """Return the largest number that a float dtype holds, or that its shortest text says, which may be a bit more."""
+    """Return the largest literal of a float dtype: the dtype's maximum or its shortest text, which may be slightly
+    larger.
+    """
     kind = array_dtype(dtype)
     bits = {"float16": 0x7BFF, "bfloat16": 0x7F7F}.get(dtype)
     largest = float(np.array(bits, np.uint16).view(kind)) if bits is not None else float(np.finfo(kind).max)
@@ -115,7 +118,7 @@ def _as_scalar(value: float, dtype: str) -> Any:
 
 @lru_cache(maxsize=4096)
 def number_array(text: str) -> Array:
-    """Return the read-only 0-d array that a number stands for."""
+    """Return the read-only 0-d array of a numeric literal."""
     value, dtype = read_number(text)
     array: Array = np.array(_as_scalar(value, dtype), dtype=array_dtype(dtype))
     array.flags.writeable = False
@@ -128,7 +131,7 @@ TRUE.flags.writeable = FALSE.flags.writeable = False
 
 
 def scalar_text(array: Array) -> str | None:
-    """Return a 0-d array as a literal; None where no literal gives back its bits: arrays, odd dtypes, most NaNs."""
+    """Return a 0-d array as a literal; None if no literal reproduces its bits: arrays, odd dtypes, most NaNs."""
     if array.ndim:
         return None
     dtype = array.dtype.name
@@ -147,7 +150,7 @@ def scalar_text(array: Array) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _digits(value: float, dtype: str) -> str:
-    """Return the shortest decimal of six digits or more that gives back `value` in its dtype."""
+    """Return the shortest decimal of six digits or more that reproduces `value` in its dtype."""
     for precision in range(6, 18):
         text = f"{value:.{precision}g}"
         back = float(text)
@@ -186,7 +189,7 @@ _SHORT = {"\n": "\\n", "\t": "\\t", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
 def read_string(text: str) -> str:
-    """Return the value of a string in its quotes."""
+    """Return the value of a quoted string."""
     inner = text[1:-1]
     return _ESCAPE.sub(_unescape, inner) if "\\" in inner else inner
 
@@ -206,7 +209,7 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a string in quotes, with everything that cannot stand bare escaped."""
+    """Return a string in quotes, with all special characters escaped."""
     if text.isprintable() and _PLAIN.match(text):
         return f'"{text}"'
     return '"' + "".join(c if c.isprintable() and c not in '"\\' else _escape(c) for c in text) + '"'
@@ -222,21 +225,21 @@ def _escape(char: str) -> str:
 # ---------------------------------------------------------------- names
 @lru_cache(maxsize=65536)
 def name_text(name: str) -> str:
-    """Return a name as it stands in text: bare where the grammar allows, otherwise quoted."""
+    """Return the text of a name: bare if the grammar allows, otherwise quoted."""
     return name if _BARE.match(name) and name not in KEYWORDS and not LITERAL_WORD.match(name) else quote(name)
 
 
 @lru_cache(maxsize=65536)
 def local_text(name: str) -> str:
-    """Return the name of a local or global as it stands behind its `%` or `@`: bare where the grammar allows.
+    """Return the text of a local or global name after its `%` or `@`: bare if the grammar allows.
 
-    Dots are allowed in it, as in `%layer1.0.weight`, unless a number comes last: `%x.0` is a part of a tuple.
+    Dots are allowed in it, as in `%layer1.0.weight`, unless a number comes last: `%x.0` is a projection.
     """
     return name if _BARE_LOCAL.match(name) else quote(name)
 
 
 @lru_cache(maxsize=4096)
 def key_text(name: str) -> str:
-    """Return the name of an attribute as it stands in text; dots are allowed in it."""
+    """Return the text of an attribute's name; dots are allowed in it."""
     bare = _BARE_KEY.match(name) and name not in KEYWORDS and not LITERAL_WORD.match(name)
     return name if bare and name not in ("virtual_device", "attrs_type_key") else quote(name)

@@ -1,8 +1,8 @@
-"""Printed text with marks: which span stands for which node, for highlighting, hover and following values.
+"""Printed text with marks that map ranges to nodes, for highlighting, hover and following values.
 
-While a program is printed with marks, each marked span is wrapped in control characters, which printed Relay never
-holds (they are escaped in names and strings); `Printed` takes them out when its text or marks are first asked for.
-Plain printing pays nothing for this.
+While a program is printed with marks, each marked range is wrapped in control characters, which printed Relay never
+contains (they are escaped in names and strings); `Printed` removes them when its text or marks are first used. Plain
+printing pays nothing for this.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ KINDS = (
 
 
 class Mark(NamedTuple):
-    """Characters `start` up to `end` of the text are of `kind` (one of `KINDS`) and stand for `node`.
+    """Characters `start` up to `end` of the text are of `kind` (one of `KINDS`) and represent `node`.
 
-    `node` is the expression or type meant; for an attribute the pair (call, attribute name); None for keywords.
+    `node` is the expression or type; for an attribute the pair (call, attribute name); None for keywords.
     """
 
     start: int
@@ -33,13 +33,13 @@ class Mark(NamedTuple):
 
 
 class Annotations:
-    """Collects what is marked while a program is printed."""
+    """Creates marks while a program is printed."""
 
     def __init__(self) -> None:
         self.marked: list[tuple[str, Any]] = []
 
     def open(self, kind: str, node: Any) -> str:
-        """Return the characters that begin a marked span; `CLOSE` ends it."""
+        """Return the characters that open a marked range; `CLOSE` ends it."""
         self.marked.append((kind, node))
         return f"{_OPEN}{len(self.marked) - 1}{_SEP}"
 
@@ -53,7 +53,7 @@ _STRIP = str.maketrans("", "", _OPEN + _SEP + _CLOSE)
 
 
 def without_marks(text: str) -> str:
-    """Return text from outside without characters that would look like marks."""
+    """Return external text without the characters that are used for marks."""
     return text.translate(_STRIP)
 
 
@@ -78,7 +78,7 @@ class Printed:
     def marks(self) -> tuple[Mark, ...]:
         """All marks, by start, outer before inner."""
         result: list[Mark | None] = []
-        open_marks: list[tuple[int, int, Any]] = []  # (slot in found, start, what is marked)
+        open_marks: list[tuple[int, int, Any]] = []  # (index in the result, start, kind and node)
         at = 0
         parts = iter(self._parts)
         for text, number in zip(parts, parts, strict=False):

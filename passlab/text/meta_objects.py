@@ -1,4 +1,4 @@
-"""The objects of TVM's object-graph JSON: what each kind of node refers to, and what it becomes here."""
+"""The objects of TVM's object-graph JSON: the references of each kind of node, and its counterpart here."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Tensor = Callable[[int], Any]
 
 
 class OpaqueObject:
-    """What stands in a table for an object that text cannot hold."""
+    """A placeholder in a table for an object without a text form."""
 
 
-# What is computed of symbolic sizes.
+# Arithmetic on symbolic sizes.
 COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "tir.Add": operator.add,
     "tir.Sub": operator.sub,
@@ -46,7 +46,7 @@ COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "tir.FloorMod": operator.mod,
 }
 
-# Which fields of a node are nodes; all other fields of these kinds are numbers or texts.
+# The fields of a node that are nodes; all other fields of these kinds are numbers or texts.
 _REFERENCES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("", "SourceName", "Op", "IntImm", "FloatImm", "runtime.String", "tir.Any", "passlab.Opaque"), ()),
     "relay.Constant": (), "relay.TensorType": ("shape",), "relay.RefType": ("value",), "relay.Id": ("name_hint",),
@@ -63,13 +63,14 @@ _ALIASED = ("TupleType", "FuncType", "TypeVar", "GlobalTypeVar", "TypeCall", "In
 _REFERENCES.update({f"relay.{key}": _REFERENCES[key] for key in _ALIASED})
 _REFERENCES.update({key: kind.nodes for key, kind in KINDS.items()})
 _PLAIN_KINDS = ("int", "bool", "float", "dtype")  # fields of all other kinds are always nodes
-_TARGETS = {"int": ("IntImm",), "bool": ("IntImm",), "float": ("FloatImm", "IntImm")}  # what a number may be as a node
+# the kinds of node that may replace a number
+_TARGETS = {"int": ("IntImm",), "bool": ("IntImm",), "float": ("FloatImm", "IntImm")}
 
 
 def references(node: Node, nodes: list[Node], owned: Set[int]) -> Iterator[tuple[int, bool]]:
-    """Yield the indices of the nodes that `node` refers to, each with whether that is beyond doubt.
+    """Yield the indices of the nodes that `node` refers to, each with whether that is certain.
 
-    `owned` are the nodes that are referred to beyond doubt; a doubtful number is no reference to one of those.
+    `owned` are the nodes with a certain reference; an uncertain number does not refer to one of those.
     """
     key = node.get("type_key", "")
     for index in node.get("data", ()) if key in ("Array", "Map") else ():
@@ -93,7 +94,7 @@ def _fields(type_key: str, names: Iterable[str]) -> dict[str, Field]:
 
 
 def _is_node(field: Field | None, text: Any, nodes: list[Node], owned: Set[int]) -> bool | None:
-    """Whether a field's text is the index of a node: True, False for "it may be", None for no."""
+    """Whether a field's text is the index of a node: True, False for "possibly", None for no."""
     if not str(text).isdigit() or not int(text) < len(nodes):
         return None
     index = int(text)
@@ -127,7 +128,7 @@ def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> An
 
 
 def _plain(text: Any) -> Any:
-    """A number or a text, as it is written in a node."""
+    """Return a number or a text, as it is written in a node."""
     for read in (int, float):
         try:
             return read(text)
@@ -165,14 +166,14 @@ def _var(node: Node, get: Get, tensor: Tensor) -> Var:
 
 
 def _text(value: Any) -> str:
-    """A name. Raises `ValueError` for anything else."""
+    """Return a name. Raises `ValueError` for anything else."""
     if not isinstance(value, str):
         raise ValueError(f"a name is a text, not a {type(value).__name__}")
     return value
 
 
 def _virtual_device(node: Node, get: Get, tensor: Tensor) -> Any:
-    """A virtual device; None for one that says nothing."""
+    """Return a virtual device; None for an unconstrained one."""
     attrs = node["attrs"]
     kind, number = int(attrs["device_type_int"]), int(attrs["virtual_device_id"])
     target, scope = get(int(attrs["target"])), get(int(attrs["memory_scope"])) or ""

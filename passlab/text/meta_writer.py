@@ -1,4 +1,4 @@
-"""The metadata section written: objects that text refers to as `meta[key][index]`, in TVM's JSON of an object graph."""
+"""Writing of the metadata section: the objects of `meta[key][index]`, in TVM's JSON of an object graph."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ Encode = Callable[[np.ndarray[Any, Any]], Any]
 
 
 class MetaWriter:
-    """Collects objects and writes the section. Each object has one index, however often it is mentioned.
+    """Collects objects and writes the section. Each object has one index, however often it is referenced.
 
-    `encode` gives the JSON of an array: text that holds all of it, unless arrays are kept elsewhere.
+    `encode` converts an array to JSON: by default text with all its data, unless arrays are stored elsewhere.
     """
 
     def __init__(self, encode: Encode = encode_tensor) -> None:
@@ -75,7 +75,9 @@ class MetaWriter:
         self._texts: dict[Any, str] = {}
 
     def reference(self, key: str, value: Any) -> str:
-        """Return `meta[key][index]` for an object. Expressions and unknowns count by identity, records by value."""
+        """Return `meta[key][index]` for an object. Expressions and unknowns are compared by identity, records by
+        value.
+        """
         cached = self._texts.get(value)
         if cached is None:
             key = _ODD.sub("_", key)
@@ -86,7 +88,7 @@ class MetaWriter:
 
     @staticmethod
     def type_key(value: Any) -> str:
-        """The key under which an object is listed."""
+        """Return the key under which an object is listed."""
         if isinstance(value, (MetaObject, Attrs)):
             return value.type_key
         if isinstance(value, (VirtualDevice, Target)):
@@ -96,12 +98,12 @@ class MetaWriter:
         return _type_key(value) if isinstance(value, Type) else f"python.{type(value).__name__}"
 
     def section(self) -> str:
-        """Return the section with its mark, or nothing when no object was mentioned."""
+        """Return the section with its mark, or "" if no object is referenced."""
         return f"#[metadata]\n{Graph(self.objects, self.encode).json()}" if self.objects else ""
 
 
 class Graph:
-    """The object graph while it is written. What holds other objects is written by generators under `drive`."""
+    """The object graph while it is written. Generators under `drive` write nested objects."""
 
     def __init__(self, objects: dict[str, list[Any]], encode: Encode = encode_tensor) -> None:
         self.encode = encode
@@ -140,7 +142,7 @@ class Graph:
         return self._add("Array", data=(yield self._values(values)))
 
     def _value(self, value: Any) -> Parse:
-        """Write one object; returns its node."""
+        """Write one object; return its node."""
         if value is None:
             return 0
         if isinstance(value, (bool, int)):
@@ -161,7 +163,7 @@ class Graph:
         return self._shared[value]
 
     def _program_object(self, value: Any) -> Parse | None:
-        """What writes an expression, type or dimension; None for a value that is none of these."""
+        """Return the writer of an expression, type or dimension; None for any other value."""
         if isinstance(value, Constant):
             return self._constant(value)
         if isinstance(value, Var):
@@ -201,7 +203,7 @@ class Graph:
         return self._add("tir.SizeVar", {"dtype": value.dtype, "name": name, "span": 0, "type_annotation": 0})
 
     def _size_expr(self, value: SizeVar) -> Parse:
-        """Write what is computed of symbolic sizes as sums, products and quotients of two."""
+        """Write arithmetic on symbolic sizes as sums, products and quotients of two."""
         if isinstance(value, SizeQuotient):
             return self._compute(
                 "tir.FloorDiv", (yield self._value(value.dividend)), (yield self._value(value.divisor))
@@ -234,7 +236,7 @@ class Graph:
 
 
 def _as_record(value: Any) -> MetaObject | None:
-    """Return an object as type key and fields, or None for one that text cannot hold."""
+    """Return an object as type key and fields, or None for one without a text form."""
     if isinstance(value, MetaObject):
         return value
     if isinstance(value, VirtualDevice):

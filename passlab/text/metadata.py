@@ -1,8 +1,8 @@
-"""The metadata section read: TVM's JSON of an object graph to the objects that `meta[key][index]` stands for.
+"""Reading of the metadata section: TVM's JSON of an object graph becomes the objects of `meta[key][index]`.
 
 The JSON is `{"root", "nodes", "b64ndarrays", "attrs"}`. A node has a `type_key`, and `attrs` (texts: numbers, or
 indices of nodes), or `data` (indices), `keys`, or `repr_str`; node 0 is the null object. Whether a number in a record
-means itself or a node is decided by the record's declared fields and by which nodes nothing else refers to.
+is a value or the index of a node depends on the record's declared fields and on which nodes have no other reference.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from passlab.text.meta_objects import BUILDERS, Node, OpaqueObject, build_record
 from passlab.text.tensor_bytes import decode_tensor
 
 _DEEPEST = 64
-Decode = Callable[[Any], np.ndarray[Any, Any]]  # the JSON of an array -> the array
+Decode = Callable[[Any], np.ndarray[Any, Any]]  # from the JSON of an array to the array
 
 
 class MetaTable:
-    """What the `meta` references of one text stand for: its own section first, then the objects given from outside."""
+    """The objects of the `meta` references of one text: those of its own section, then those given by the caller."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class MetaTable:
             self.objects.setdefault(key, []).extend(objects)
 
     def lookup(self, word: str, place: Span) -> Any:
-        """Return the object of a `meta[key][index]` token. Raises `ParseError` when there is none."""
+        """Return the object of a `meta[key][index]` token. Raises `ParseError` if there is none."""
         key, _, number = word[5:-1].partition("]")
         key, index = key.strip(), int(number.strip(" \n\t\r["))
         if key not in self.objects:
@@ -107,13 +107,13 @@ class Section:
         return {key: list(objects) for key, objects in table.items()}
 
     def _certain(self) -> set[int]:
-        """The nodes that something refers to beyond doubt."""
+        """Return the nodes with a certain reference."""
         return {0, self.root} | {
             ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure
         }
 
     def build(self, root: int) -> Any:
-        """Make the object of a node and of all it refers to, without recursion."""
+        """Create the object of a node and of all nodes it refers to, without recursion."""
         stack = [(root, False)]
         while stack:
             index, ready = stack.pop()
@@ -128,7 +128,7 @@ class Section:
                     raise ValueError(f"its objects nest more than {self.deepest} deep")
                 self.made[index] = self._make(self.nodes[index])
                 if isinstance(self.made[index], Type):
-                    self.depth[index] = 0  # types are compared by identity, so their depth costs nothing
+                    self.depth[index] = 0  # types are compared by identity, so their depth does not matter
             elif index in self.depth:
                 raise ValueError("its objects contain themselves")
             else:

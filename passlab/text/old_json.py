@@ -1,4 +1,4 @@
-"""JSON of older versions of TVM (0.6 to 0.13) in the form of 0.14, as `tvm.ir.json_compact.upgrade_json` makes it.
+"""Conversion of JSON of TVM 0.6 to 0.13 to the form of 0.14, like `tvm.ir.json_compact.upgrade_json`.
 
 Types and modules had other names, names of variables were written in place, and nodes had fewer fields.
 """
@@ -42,19 +42,19 @@ NAMES = {  # nodes whose name was written in place, and the field that has it
     "tir.SizeVar": "name",
     "tir.Var": "name",
 }
-NAMED_IN_PLACE = (0, 6)  # the last version of that
+NAMED_IN_PLACE = (0, 6)  # the last version that did so
 LATEST = (0, 14)
 
 
 def version_of(graph: Any) -> tuple[int, int]:
-    """Return the version of TVM that wrote an object graph; that of today where it does not say."""
+    """Return the version of TVM that wrote an object graph; the current one if the graph does not say."""
     text = graph.get("attrs", {}).get("tvm_version", "") if isinstance(graph, dict) else ""
     parts = str(text).split(".")[:2]
     return (int(parts[0]), int(parts[1])) if len(parts) == 2 and all(p.isdigit() for p in parts) else LATEST
 
 
 def upgrade_json(json_str: str) -> str:
-    """Return JSON of any version from 0.6 on in the form of 0.14. Raises `ParseError` for what is no such JSON."""
+    """Return JSON of any version from 0.6 on in the form of 0.14. Raises `ParseError` for any other text."""
     try:
         graph = json.loads(json_str)
         nodes = graph["nodes"]
@@ -105,11 +105,11 @@ def _upgrade(graph: Node, nodes: list[Node]) -> Node:
 
 
 def _name_as_node(fields: dict[str, Any], key: str, nodes: list[Node]) -> None:
-    """Move a name that stands in a node into a node of its own."""
+    """Move a name stored in a node into a separate node."""
     if "var" in fields and key in ("TypeVar", "GlobalTypeVar"):
         named = nodes[int(fields.pop("var"))]["attrs"]
         fields["name_hint"] = named.get("name", named.get("name_hint", ""))
-        if str(fields["name_hint"]).isdigit():  # the variable that had the name was changed before
+        if str(fields["name_hint"]).isdigit():  # the variable with that name was converted before
             return
     field = NAMES.get(key)
     if field is None or field not in fields:

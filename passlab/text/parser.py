@@ -1,11 +1,11 @@
-"""Relay text to programs: `parse` for modules, `parse_expr` for expressions. The result is untyped.
+"""Parsing of programs: `parse` for modules, `parse_expr` for expressions. The result is untyped.
 
-Everything TVM's parser accepts is accepted, with exact spans on every node, and so is everything its printer writes:
-bare `let` and `match` as values, `ref(T)` and generic function types, escapes in strings, odd names in quotes
-(`%"a.b:0"`, `"odd type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype
-(`1u8`, `2bf16`, `nanf`). Malformed text ends in a located `ParseError`, a cap in `LimitError`, and in nothing else.
+Accepts everything TVM's parser accepts, with exact spans on every node, and everything TVM's printer writes: bare `let`
+and `match` as values, `ref(T)` and generic function types, escapes in strings, odd names in quotes (`%"a.b:0"`, `"odd
+type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype (`1u8`, `2bf16`, `nanf`). Malformed
+text raises a located `ParseError`, a text over a cap `LimitError`, and nothing else.
 
-A `ModuleParser` has a `Cursor` (the position in the tokens), the `Scopes` (what names stand for) and one parser for
+A `ModuleParser` has a `Cursor` (the position in the tokens), the `Scopes` (the meanings of names) and one parser for
 each kind of phrase, which share the two: types, attributes, binders and patterns, flat expressions, expressions.
 """
 
@@ -42,8 +42,8 @@ def parse(
     """Return the module that `source` describes, untyped.
 
     `init_module` holds definitions the text may use; they are part of the result, and are not changed.
-    `init_meta_table` gives objects for `meta[key][i]`, counted behind those of the text's own metadata section.
-    Raises `ParseError` (with the place) for malformed text and `LimitError` for a text over a cap.
+    `init_meta_table` provides objects for `meta[key][i]`, counted after those of the text's own metadata section.
+    Raises `ParseError`, with its location, for malformed text and `LimitError` for a text over a cap.
     """
     with building(), rendered():
         parser = ModuleParser(source, source_name, init_module, init_meta_table)
@@ -170,7 +170,7 @@ class ModuleParser:
             )
 
     def _type_definitions(self) -> dict[int, int]:
-        """Parse all type definitions ahead of the functions. Returns the token behind each by its first token."""
+        """Parse all type definitions before the functions. Returns the token after each by its first token."""
         behind: dict[int, int] = {}
         at = -1
         while True:
@@ -222,7 +222,7 @@ class ModuleParser:
         return result
 
     def _check_types(self) -> None:
-        """Refuse types that nothing defines; they may be defined behind their uses, so this comes last."""
+        """Reject undefined types; a definition may follow its uses, so this comes last."""
         for name, index in self.types.loose_types.items():
             if name not in self.types.known_types:
                 names = [*self.types.known_types, *DTYPES, "Tensor"]
@@ -236,7 +236,7 @@ class ModuleParser:
 
 
 def _no_definition(word: str, behind_others: bool) -> str:
-    """What to try where a text, or what follows its definitions, begins with something else."""
+    """Return a hint for a text, or a part after definitions, that begins with something else."""
     if behind_others:
         return "a module is made of `def` and `type`"
     if word.endswith((".relay", ".rly")):

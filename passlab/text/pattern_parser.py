@@ -1,4 +1,4 @@
-"""Variables where they are bound, and the patterns of `match`."""
+"""Parsing of binders, and of the patterns of `match`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PatternParser:
         return Var(word[1:], annotation, Span(self.source, start, start + len(word)))
 
     def binder(self, expected: str) -> Parse:
-        """Parse `%x`, then `{virtual_device=...}` and `: Type` where they stand. The variable is not yet in scope."""
+        """Parse `%x`, then the optional `{virtual_device=...}` and `: Type`. The variable is not yet in scope."""
         word = self.texts[self.cursor.i]
         if word[:1] != "%" or word[1:2].isdigit() or len(word) < 2:
             self.cursor.unexpected(expected)
@@ -59,16 +59,16 @@ class PatternParser:
         annotation: Type | None = None
         if self.texts[self.cursor.i] == ":":
             self.cursor.i += 1
-            if not self.cursor.accept("_"):  # a type that is to be inferred: as if none were written
+            if not self.cursor.accept("_"):  # a type to be inferred: as if none were written
                 annotation = self.types.flat_type() or (yield self.types.type_())
         return Var(read_string(word[1:]) if word[1] == '"' else word[1:], annotation, span, device)
 
     def free_binding(self, word: str, var: Var) -> None:
-        """Declare a free variable: it is seen everywhere behind, and by locals of its name first."""
+        """Declare a free variable: it is visible everywhere after this point, and hides locals of its name."""
         self.scopes.free[sigil_key(word)] = var
 
     def pattern(self) -> Parse:
-        """Parse a pattern and bring its variables in scope."""
+        """Parse a pattern and bind its variables."""
         first = self.cursor.i
         word = self.texts[first]
         if word == "_":

@@ -1,9 +1,9 @@
 """Programs to Relay text in TVM's layout: `astext` with version and metadata, `pretty` without, `render` with marks.
 
-What is printed reads back to an equal program with the same sharing and the same constants, bit for bit; printing it
-again gives the same text. Behind each typed node stands its type as a comment. Where TVM's print would not read back,
-this one differs: floats have as many digits as they need, integers of every width and `bfloat16` print in place,
-odd names and escaped strings are quoted, `extern type` says so, and indentation stops growing at 50 levels.
+The printed text parses back to an equal program with the same sharing and the same constants, bit for bit; printing
+that again gives the same text. A comment after each typed node shows its type. Where TVM's text would not parse back,
+this one differs: floats have as many digits as they need, integers of every width and `bfloat16` print in place, odd
+names and escaped strings are quoted, `extern type` is marked, and indentation stops growing at 50 levels.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Annotate = Callable[[Expr], str]
 def astext(node: Any, show_meta_data: bool = True, annotate: Annotate | None = None, spans: bool = False) -> str:
     """Return a module, expression, type or pattern as Relay text with its version line.
 
-    `show_meta_data` appends the section that holds constants and other objects without a form in text; without it a
-    comment says that it is missing. `annotate(expr)` gives the text to write behind each expression in place of its
-    type. `spans` also writes where each node came from.
+    `show_meta_data` appends the section of constants and other objects without a text form; without it a comment says
+    that it is missing. `annotate(expr)` returns the text to print after each expression in place of its type. `spans`
+    also prints the origin of each node.
     """
     meta = MetaWriter()
     body = _print(node, meta, annotate, None, spans)
@@ -47,12 +47,12 @@ def pretty(node: Any) -> str:
 
 
 def text_with(meta: MetaWriter, node: Any) -> str:
-    """Return what `pretty` returns; the objects it refers to are added to `meta`, which several texts may share."""
+    """Return the same as `pretty`; the objects it refers to are added to `meta`, which several texts may share."""
     return _print(node, meta, None, None, False)
 
 
 def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> Printed:
-    """Return what `pretty` returns, with marks that say which span of the text stands for which node."""
+    """Return the same as `pretty`, with marks that map ranges of the text to nodes."""
     annotations = Annotations()
     annotated = _print(node, MetaWriter(), annotate, annotations, spans)
     return Printed(annotated, annotations.marked)

@@ -1,7 +1,7 @@
-"""Programs as JSON, the way TVM saves them: `save_json(mod)`, `load_json(text)`.
+"""Programs as JSON, in TVM's format: `save_json(mod)`, `load_json(text)`.
 
-The form is that of the metadata section (an object graph, see `metadata`), of whole programs: functions, types, modules
-and whatever else text can mention. What is read is untyped, as after parsing.
+The format is that of the metadata section (an object graph, see `metadata`), for whole programs: functions, types,
+modules and all objects that text can mention. Loaded programs are untyped, as after parsing.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from passlab.text.records import MetaObject
 def save_json(node: Any) -> str:
     """Return a module, expression, type, attribute record, span, or a tuple or dict by name of such, as TVM's JSON.
 
-    Types that were inferred are not saved, nor are the places of nodes in a text. Raises `NodeTypeError` for other
-    objects.
+    Inferred types and source locations of nodes are not saved. Raises `NodeTypeError` for other objects.
     """
     return ProgramGraph(node).json()
 
@@ -38,7 +37,7 @@ def save_json(node: Any) -> str:
 def load_json(json_str: str) -> Any:
     """Return the object that `save_json` of TVM (0.6 or newer) or passlab wrote; programs are untyped as after parsing.
 
-    Raises `ParseError` for what is no such JSON, and for operators and objects that passlab does not know.
+    Raises `ParseError` for any other text, and for operators and objects that passlab does not know.
     """
     if not isinstance(json_str, str):
         raise NodeTypeError(f"JSON is a string, not a {type(json_str).__name__}")
@@ -57,7 +56,7 @@ def load_json(json_str: str) -> Any:
 
 
 def _as_span(record: MetaObject) -> Span:
-    """Return a place in a text that is not at hand. Raises `ValueError` for a record that is none."""
+    """Return a span in a source that is not available. Raises `ValueError` for an invalid record."""
     fields = dict(record.items())
     name = fields.get("source_name")
     numbers = (fields.get(part) for part in ("line", "end_line", "column", "end_column"))
@@ -68,7 +67,7 @@ def _as_span(record: MetaObject) -> Span:
 
 
 class ProgramGraph(Graph):
-    """The object graph of one program while it is written; children are written before what is made of them."""
+    """The object graph of one program while it is written; children are written before their users."""
 
     def __init__(self, root: Any) -> None:
         super().__init__({})
@@ -101,7 +100,7 @@ class ProgramGraph(Graph):
         return self._add("Span", {**numbers, "source_name": name})
 
     def _deep(self, key: str, value: Expr) -> Parse:
-        """Write an expression from its leaves on, so that no generator waits for one far below."""
+        """Write an expression from its leaves up, so that no generator waits for one far below."""
         for node in post_order(value)[:-1]:
             if node not in self._shared:
                 kind = _KEYS.get(type(node))
@@ -140,7 +139,7 @@ class ProgramGraph(Graph):
         return self._add("IRModule", {**attrs, "global_infos": self._add("Map"), "source_map": 0})
 
     def _attrs(self, value: Attrs) -> Parse:
-        """Write an attribute record: dtypes and what is a number in TVM's records as text, all else as nodes."""
+        """Write an attribute record: dtypes and numbers of TVM's records as text, everything else as nodes."""
         attrs = {}
         for field in value.schema:
             held = getattr(value, field.name)

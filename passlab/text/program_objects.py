@@ -1,6 +1,6 @@
-"""The nodes of programs in TVM's object-graph JSON: what each kind refers to, and how it is made of that.
+"""The nodes of programs in TVM's object-graph JSON: the references of each kind, and its constructor.
 
-One table for both directions. Fields are named as TVM names them: those that are nodes, then those that are numbers.
+One table for both directions. Fields have TVM's names: those that are nodes, then those that are numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from passlab.ir.variables import check_closed
 
 
 class Kind(NamedTuple):
-    """One kind of node: its class, its fields, and what makes one of them."""
+    """One kind of node: its class, its fields, and its constructor."""
 
     cls: type
     nodes: tuple[str, ...]
@@ -46,7 +46,7 @@ def _module(functions: Any, type_definitions: Any, attrs: Any) -> IRModule:
 
 
 def _call(op: Any, args: Any, attrs: Any, type_args: Any) -> Call:
-    """A call whose attributes are of its operator's own record: several have records of one name."""
+    """Return a call whose attributes are of its operator's own record: several operators have records of one name."""
     declared = op.spec.attrs if isinstance(op, Op) else None
     if declared is not None and type(attrs) is not declared and isinstance(attrs, Attrs):
         attrs = declared(**dict(attrs.items()))
@@ -54,7 +54,7 @@ def _call(op: Any, args: Any, attrs: Any, type_args: Any) -> Call:
 
 
 def _function(params: Any, body: Any, ret_type: Any, type_params: Any, attrs: Any) -> Function:
-    """A function; lists that are null have nothing in them."""
+    """Return a function; null lists are empty."""
     return Function(params or (), body, ret_type, type_params or (), attrs)
 
 
@@ -91,11 +91,11 @@ _EXPECTED: dict[str, Any] = {
     **dict.fromkeys(("args", "params", "fields", "clauses", "patterns", "inputs", "type_vars", "constructors"), _MANY),
     **dict.fromkeys(("type_args", "type_params"), _MANY),
     **dict.fromkeys(("functions", "type_definitions"), (dict, type(None))),
-}  # what a field may hold; the classes of nodes check the rest
+}  # the types of fields; the classes of nodes check the rest
 
 
 def built(kind: Kind, attrs: dict[str, Any], get: Callable[[int], Any]) -> Any:
-    """Return the object of a node. Fields that are not there, as in files of other releases, are null or 0."""
+    """Return the object of a node. Missing fields, as in files of other releases, are null or 0."""
     values = {name: get(int(attrs.get(name, 0))) for name in kind.nodes}
     values |= {name: int(attrs.get(name, 0)) for name in kind.numbers}
     for name, part in values.items():

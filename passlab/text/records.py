@@ -1,7 +1,7 @@
-"""Objects that a program mentions and the language has no syntax for: attribute records by name, and foreign records.
+"""Objects that the language has no syntax for: attribute records by name, and foreign records.
 
 `record_class` finds the class that `attrs_type_key` or a metadata section names. `MetaObject` holds an object of a type
-that passlab does not have (a target, a virtual device, an executor) as what it is: a type key and fields.
+that passlab does not have (a target, a virtual device, an executor) as a type key and fields.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _known: dict[str, list[type[Attrs]]] = {"DictAttrs": [DictAttrs]}
 def record_class(type_key: str, fields: Iterable[str] = ()) -> type[Attrs] | None:
     """Return the record class of a type key such as "relay.attrs.Conv2DAttrs"; None when no operator declares it.
 
-    Where operators have different records of one name, it is the first that has all of some `fields`.
+    If several operators have different records of one name, it is the first that has all of some `fields`.
     """
     if type_key not in _known:
         for name in Op.list_op_names():
@@ -34,9 +34,10 @@ def record_class(type_key: str, fields: Iterable[str] = ()) -> type[Attrs] | Non
 
 
 def make_node(type_key: str, **fields: Any) -> Any:
-    """Make a record by the name of its type: `make_node("relay.attrs.SoftmaxAttrs", axis=1)`, `make_node("DictAttrs")`.
+    """Create a record by the name of its type: `make_node("relay.attrs.SoftmaxAttrs", axis=1)`,
+    `make_node("DictAttrs")`.
 
-    Attributes that no operator declares are `DictAttrs` that keep the name; what is no attributes is a `MetaObject`.
+    Attributes that no operator declares become `DictAttrs` that keep the name; other types become a `MetaObject`.
     Raises `AttrsError` for fields that the record does not have.
     """
     if not isinstance(type_key, str):

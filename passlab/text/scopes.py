@@ -1,7 +1,7 @@
-"""What the atoms of an expression stand for: locals, graph temporaries, globals, metadata, operators, constructors.
+"""Name resolution: locals, graph temporaries, globals, metadata, operators, constructors.
 
 `env` maps a token to its node, so that the usual lookup is one dictionary access; bindings are undone when their scope
-ends. Graph temporaries (`%0 = ...`) live in one flat table for a definition, inner functions give back what they
+ends. Graph temporaries (`%0 = ...`) share one flat table per definition, inner functions restore the ones they
 redefine, and temporaries of earlier definitions stay readable, since printed modules may share nodes between functions.
 """
 
@@ -20,7 +20,7 @@ from passlab.text.metadata import MetaTable
 
 
 class Scopes:
-    """Resolves names. `foreign` is set when a definition uses something that may leave it with free variables."""
+    """Resolves names. `foreign` is set if a definition uses something that may leave it with free variables."""
 
     def __init__(self, cursor: Cursor, meta: MetaTable) -> None:
         self.cursor = cursor
@@ -39,7 +39,7 @@ class Scopes:
 
     # ------------------------------------------------------------ scopes
     def mark(self) -> int:
-        """Return the mark that `unbind` goes back to."""
+        """Return the mark for a later `unbind`."""
         return len(self._undo)
 
     def bind(self, word: str, var: Var) -> None:
@@ -59,12 +59,12 @@ class Scopes:
                 env[key] = old
 
     def is_declared(self, word: str) -> bool:
-        """Whether a local of this name can be seen here."""
+        """Whether a local with this name is visible."""
         key = sigil_key(word)
         return key in self.env or key in self.free
 
     def bind_graph(self, word: str, value: Expr) -> None:
-        """Let a graph temporary stand for an expression."""
+        """Bind a graph temporary to an expression."""
         if word[1] == "0" and len(word) > 2:
             word = sigil_key(word)
         if self._functions and word in self.env:
@@ -72,12 +72,12 @@ class Scopes:
         self.env[word] = value
 
     def open_function(self) -> tuple[int, int]:
-        """Enter a function literal; returns the marks that `close_function` needs."""
+        """Enter a function literal; returns the marks for `close_function`."""
         self._functions += 1
         return len(self._undo), len(self._graph_undo)
 
     def close_function(self, marks: tuple[int, int]) -> None:
-        """Leave a function literal: its locals end, and graph temporaries it redefined are what they were."""
+        """Leave a function literal: its locals end, and graph temporaries it redefined are restored."""
         self._functions -= 1
         self.unbind(marks[0])
         while len(self._graph_undo) > marks[1]:
@@ -85,14 +85,14 @@ class Scopes:
             self.env[key] = old
 
     def next_definition(self) -> None:
-        """Start anew for the next definition of a module."""
+        """Reset for the next definition of a module."""
         self.earlier.update(self.env)
         self.env = {}
         self.foreign = False
 
     # ------------------------------------------------------------ atoms
     def atom(self, index: int) -> Expr | None:
-        """The expression that one token stands for; None for a token that is no such atom."""
+        """Return the expression of one token; None for a token that is not such an atom."""
         word = self.texts[index]
         node = self.env.get(word)
         if node is not None:
@@ -128,11 +128,11 @@ class Scopes:
         return node
 
     def meta(self, index: int) -> Any:
-        """The object a `meta[...][...]` token stands for."""
+        """Return the object of a `meta[...][...]` token."""
         return self.meta_table.lookup(self.texts[index], self.cursor.token_span(index))
 
     def meta_value(self, index: int) -> Any:
-        """As `meta`. TVM writes a variable in an attribute as a copy: the one in scope that it copies is meant."""
+        """As `meta`. TVM writes a variable in an attribute as a copy: return the original, which is in scope."""
         value = self.meta(index)
         if isinstance(value, Var) and value in self.meta_table.own_vars:
             local = self.env.get(f"%{local_text(value.name_hint)}")
@@ -181,7 +181,9 @@ class Scopes:
         return var
 
     def callee(self, index: int) -> tuple[Expr | None, int]:
-        """The operator or constructor named by tokens from `index` on, and the index behind them; None for no name."""
+        """Return the operator or constructor named by tokens from `index` on, and the index after them; None for no
+        name.
+        """
         word = self.texts[index]
         op = self.callees.get(word)
         if op is not None and self.texts[index + 1] != ".":
@@ -206,14 +208,14 @@ class Scopes:
         return op, end
 
     def named(self, index: int) -> tuple[Expr | None, int]:
-        """As `callee`, with None for a name that stands for nothing."""
+        """As `callee`, with None for an undefined name."""
         word = self.texts[index]
         if self.texts[index + 1][:1] == '"' or word in self.constructors or find_op(word) is not None:
             return self.callee(index)
         return None, index
 
     def no_callee(self, name: str, index: int) -> Expr:
-        """Raise `ParseError` for a name that is neither operator nor constructor."""
+        """Raise `ParseError` for a name that is neither an operator nor a constructor."""
         word, span = self.texts[index], self.cursor.token_span(index)
         if word[0] == '"':
             self.cursor.error(

@@ -1,4 +1,4 @@
-"""Tensors as the base64 text of TVM's binary NDArray, both ways, bit for bit.
+"""Tensors as base64 text of TVM's binary NDArray: encoding and decoding, bit for bit.
 
 The layout, little-endian: magic number (8 bytes), reserved (8), device type and id (4 + 4), rank (4), dtype as code (1:
 0 int, 1 uint, 2 float, 4 bfloat, 7 and 8 the two float8), bits (1), lanes (2), shape (8 each), byte count (8), bytes.

@@ -1,4 +1,4 @@
-"""Types as text to types: tensors, scalars, tuples, (generic) functions, references, data types, type parameters."""
+"""Parsing of types: tensors, scalars, tuples, (generic) functions, references, data types, type parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FLAT_TENSOR = re.compile(r"Tensor\[\(([^)]*)\), ?(\w+)\]")
 
 
 class TypeParser:
-    """Parses types. `type_vars` are the parameters in scope; `loose_types` where each undefined name first stands."""
+    """Parses types. `type_vars` are the parameters in scope; `loose_types` the first use of each undefined name."""
 
     def __init__(self, cursor: Cursor, scopes: Scopes) -> None:
         self.cursor = cursor
@@ -43,7 +43,7 @@ class TypeParser:
         self._flat: dict[str, Type] = {}
 
     def flat_type(self) -> Type | None:
-        """Parse a tensor or scalar type that is one token; None, with nothing read, when it is something else."""
+        """Parse a tensor or scalar type that is one token; return None, and consume nothing, for any other type."""
         word = self.texts[self.cursor.i]
         cached = self._flat.get(word)
         if cached is not None and not (self.type_vars and word in self.type_vars):
@@ -120,7 +120,7 @@ class TypeParser:
         return (yield self._name())
 
     def sequence(self, close: str) -> Parse:
-        """Parse types separated by commas up to `close`, which is read too."""
+        """Parse types separated by commas up to and including `close`."""
         types: list[Type] = []
         if self.cursor.accept(close):
             return types
@@ -141,7 +141,7 @@ class TypeParser:
         return FuncType(args, result, params)
 
     def open_type_params(self) -> tuple[int, list[TypeVar]]:
-        """Parse `[A, B]` if it stands here, and bring it in scope. Returns a mark for `close_types`, and them."""
+        """Parse an optional `[A, B]`, and bring it in scope. Returns a mark for `close_types`, and the parameters."""
         mark = len(self._type_undo)
         params: list[TypeVar] = []
         more = self.cursor.accept("[") and not self.cursor.accept("]")
@@ -155,7 +155,7 @@ class TypeParser:
         return mark, params
 
     def close_types(self, mark: int) -> None:
-        """Take the type parameters brought in since `mark` out of scope."""
+        """Take the type parameters declared since `mark` out of scope."""
         while len(self._type_undo) > mark:
             key, old = self._type_undo.pop()
             if old is None:
@@ -181,7 +181,7 @@ class TypeParser:
         return ty
 
     def _general_tensor(self) -> Type:
-        """Parse a tensor type that is spread over tokens: odd blanks, comments, symbolic dimensions."""
+        """Parse a tensor type of several tokens: with odd blanks, comments, or symbolic dimensions."""
         self.cursor.i += 2
         self.cursor.expect("(")
         shape: list[object] = []

@@ -1,8 +1,8 @@
-"""Types as Relay text, with names that read back to the same types.
+"""Types as Relay text, with names that parse back to the same types.
 
-Type parameters print their own name; one that would be mistaken for an enclosing one of the same name, for a dtype or
-for a defined type gets a number. Unknown types and symbolic dimensions print as references to the metadata section, and
-so do types whose text would be long: a type is a graph, whose text repeats what is shared, 2^60 times if need be.
+Type parameters print their own name; one that would be confused with an enclosing one of the same name, with a dtype or
+with a defined type gets a number. Unknown types and symbolic dimensions print as references to the metadata section,
+and so do types whose text would be long: a type is a graph, and its text repeats shared parts, possibly 2^60 times.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from passlab.text.literals import name_text
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.type_parser import is_dtype
 
-LONGEST = 10_000  # parts of a type that is written out; a longer one stands in the metadata, where parts are shared
-LONGEST_COMMENT = 2_000  # parts of a type that a comment shows whole
-SHOWN = 200  # parts that a comment shows of a longer one
+LONGEST = 10_000  # parts of a type that is written out; a longer one is in the metadata, where parts are shared
+LONGEST_COMMENT = 2_000  # parts of a type that a comment shows in full
+SHOWN = 200  # parts of a longer type that a comment shows
 _RESERVED = ("Tensor", "fn", "ref", "meta")
 
 
 class TypePrinter:
-    """Prints types for one text. `taken` are names that no type parameter may have, the defined types above all."""
+    """Prints types for one text. `taken` are names that no type parameter may have, such as those of defined types."""
 
     def __init__(self, meta: MetaWriter, taken: Iterable[str] = ()) -> None:
         self._meta = meta
@@ -50,7 +50,7 @@ class TypePrinter:
 
     # ------------------------------------------------------------ type parameters
     def open(self, params: Iterable[TypeVar]) -> list[tuple[str, TypeVar | None]]:
-        """Bring type parameters in scope. Returns what `close` needs to end it; `name` gives their names."""
+        """Bring type parameters in scope. Returns the argument for `close`; `name` returns their names."""
         undo = []
         for var in params:
             name = self._names.get(var)
@@ -120,7 +120,7 @@ class TypePrinter:
         return text
 
     def comment(self, root: Type) -> str:
-        """Return a type as text for messages: long ones are cut."""
+        """Return a type as text for messages; long ones are shortened."""
         return self.text(root) if root.parts <= LONGEST_COMMENT else brief_type_text(root, SHOWN)
 
     def _tensor(self, ty: TensorType) -> str:
@@ -131,7 +131,7 @@ class TypePrinter:
         return text
 
     def _parts(self, ty: Type) -> list[Any]:
-        """Spread one type into text and child types."""
+        """Split one type into text and child types."""
         if isinstance(ty, TupleType):
             return ["(", *_commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
         if isinstance(ty, FuncType):

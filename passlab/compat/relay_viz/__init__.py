@@ -1,9 +1,9 @@
-"""`tvm.contrib.relay_viz`: programs drawn by a parser of nodes and a plotter, both replaceable by the user.
+"""`tvm.contrib.relay_viz`: programs drawn by a parser of nodes and a plotter, which users may replace.
 
     RelayVisualizer(mod).render()                                # as a tree of text on the terminal
     RelayVisualizer(mod, params, DotPlotter(), DotVizParser()).render("net")
 
-For looking at programs passlab has views of its own; this is the interface of TVM's visualizer.
+This is the interface of TVM's visualizer; passlab's own views show more.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = [
 
 
 class RelayVisualizer:
-    """Draws the functions of a module, `main` first, each as a graph of its own.
+    """Draws the functions of a module, `main` first, each as a separate graph.
 
-    `relay_param` holds the parameters by name; `plotter` draws, by default on the terminal; `parser` says what a node
-    and its edges look like.
+    `relay_param` holds the parameters by name; `plotter` draws, by default on the terminal; `parser` describes nodes
+    and their edges.
     """
 
     def __init__(
@@ -65,5 +65,5 @@ class RelayVisualizer:
                 graph.edge(edge)
 
     def render(self, filename: str | None = None) -> None:
-        """Draw: print where there is no file name, otherwise write the file."""
+        """Draw: print if there is no file name, otherwise write the file."""
         self._plotter.render(filename=filename)

@@ -14,7 +14,7 @@ NodeAttributes = Callable[[VizNode], Attributes]
 
 
 def _graphviz() -> Any:
-    """Return the package, which is loaded when something is drawn."""
+    """Return the package, loaded on first use."""
     return importlib.import_module("graphviz")
 
 
@@ -50,7 +50,7 @@ class DotGraph(VizGraph):
 
 
 class DotPlotter(Plotter):
-    """Draws all functions in one Graphviz graph; `render_kwargs` go to `graphviz.Digraph.render`."""
+    """Draws all functions in one Graphviz graph; `render_kwargs` are passed to `graphviz.Digraph.render`."""
 
     def __init__(
         self,
@@ -70,7 +70,9 @@ class DotPlotter(Plotter):
         return self._name_to_graph[name]
 
     def render(self, filename: str | None = None) -> None:
-        """Draw all graphs to a file, by default a PDF. Raises what `graphviz` does where `dot` is not installed."""
+        """Draw all graphs to a file, by default a PDF. Raises the errors of `graphviz`, also if `dot` is not
+        installed.
+        """
         if filename is not None:
             self._render_kwargs["filename"] = filename
         root = _graphviz().Digraph()

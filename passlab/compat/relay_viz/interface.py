@@ -1,4 +1,4 @@
-"""What a visualizer consists of: nodes, edges, graphs, the parser that makes them, the plotter that draws them."""
+"""The parts of a visualizer: nodes, edges, graphs, the parser that creates them, the plotter that draws them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Numbers = Mapping[Expr, str]
 
 @dataclass(frozen=True)
 class VizNode:
-    """A node as it is drawn: an identifier, what it is, and details of several lines."""
+    """A drawn node: an identifier, its kind, and details of several lines."""
 
     identity: str
     type_name: str
@@ -27,7 +27,7 @@ class VizNode:
 
 @dataclass(frozen=True)
 class VizEdge:
-    """An edge between two nodes by their identifiers, from an operand to what uses it."""
+    """An edge between two nodes by their identifiers, from an operand to its user."""
 
     start: str
     end: str
@@ -37,7 +37,7 @@ Drawn = tuple[VizNode | None, list[VizEdge]]
 
 
 class VizParser(abc.ABC):
-    """Says what a node of a program looks like."""
+    """Describes the nodes of a program for drawing."""
 
     @abc.abstractmethod
     def get_node_edges(self, node: Expr, relay_param: dict[str, Any], node_to_id: dict[Expr, str]) -> Drawn:
@@ -45,7 +45,7 @@ class VizParser(abc.ABC):
 
 
 class VizGraph(abc.ABC):
-    """A graph that is drawn: nodes arrive before those that use them."""
+    """A graph to draw: nodes are added before their users."""
 
     @abc.abstractmethod
     def node(self, viz_node: VizNode) -> None:
@@ -57,7 +57,7 @@ class VizGraph(abc.ABC):
 
 
 class Plotter(abc.ABC):
-    """Makes graphs and draws all of them."""
+    """Creates graphs and draws all of them."""
 
     @abc.abstractmethod
     def create_graph(self, name: str) -> VizGraph:
@@ -69,7 +69,7 @@ class Plotter(abc.ABC):
 
 
 class DefaultVizParser(VizParser):
-    """Draws the values of a program; operators and global functions stand in the calls of them."""
+    """Draws the values of a program; operators and global functions are part of their calls."""
 
     def get_node_edges(self, node: Expr, relay_param: dict[str, Any], node_to_id: dict[Expr, str]) -> Drawn:
         """Return the drawn node and the edges from its operands."""
@@ -104,12 +104,12 @@ def _details(attrs: Attrs | None) -> str:
 
 
 def _composite(function: Function, default: str) -> str:
-    """Return the name of the pattern that a function was made of by MergeComposite."""
+    """Return the name of the pattern from which MergeComposite created a function."""
     return str(function.attrs.get("Composite", default))
 
 
 def _callee(call: Call) -> tuple[str, str]:
-    """Return what is called, and the details of the call."""
+    """Return the name of the callee, and the details of the call."""
     if isinstance(call.op, Op):
         return call.op.name, _details(call.attrs)
     if isinstance(call.op, Function):

@@ -21,7 +21,7 @@ from passlab.ir.op import Op
 
 
 class TermVizParser(VizParser):
-    """Draws a program with every node, operators and global functions too."""
+    """Draws a program with every node, including operators and global functions."""
 
     def __init__(self) -> None:
         self._default = DefaultVizParser()
@@ -48,7 +48,7 @@ class TermVizParser(VizParser):
 
 
 class TermGraph(VizGraph):
-    """A graph as a tree of text. A node that is used twice is drawn at both uses, its operands at the first."""
+    """A graph as a tree of text. A node with two uses is drawn at both, its operands at the first."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -83,7 +83,7 @@ class TermGraph(VizGraph):
         return "\n".join(lines)
 
     def _rows(self, identity: str, indent: str) -> list[tuple[str, str, bool]]:
-        """Return the operands of a node that are drawn, the first of them last, as a stack holds them."""
+        """Return the drawn operands of a node, the first of them last, in the order of a stack."""
         operands = [operand for operand in self._operands[identity] if operand in self._nodes]
         return [(operand, indent, i == 0) for i, operand in enumerate(reversed(operands))]
 

@@ -1,1 +1,1 @@
-"""The parts of `tvm.topi` that programs of Relay mention: `topi.testing`, and what reads shapes and paddings."""
+"""The parts of `tvm.topi` that programs of Relay use: `topi.testing`, and the functions on shapes and paddings."""

@@ -1,4 +1,4 @@
-"""`topi.utils` and `topi.nn.utils`: numbers of shapes and paddings in one form."""
+"""`topi.utils` and `topi.nn.utils`: shapes and paddings in a uniform form."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def get_const_float(expr: Any) -> float:
 
 
 def get_const_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
-    """Return a shape as a tuple; dimensions that are not known stay what they are."""
+    """Return a shape as a tuple; unknown dimensions stay as they are."""
     return tuple(int(dim) if hasattr(dim, "__index__") else dim for dim in in_tuple)
 
 
 def _sides(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
-    """Return the padding of each axis, first all that stand before and then all behind."""
+    """Return the padding of each axis, first before all axes and then after them."""
     rank = len(kernel)
     if isinstance(padding, str):
         whole = [size - 1 if padding == "SAME" else 0 for size in kernel]
@@ -50,20 +50,20 @@ def get_pad_tuple3d(padding: Padding, kernel: Sequence[int]) -> tuple[int, ...]:
 
 
 def simplify(expr: Any) -> Any:
-    """Return a dimension as it is: dimensions are kept simplified."""
+    """Return a dimension as it is: dimensions are always simplified."""
     return expr
 
 
 def equal_const_int(expr: Any, value: int) -> bool:
-    """Return whether a dimension is one number."""
+    """Whether a dimension equals a number."""
     return bool(expr == value)
 
 
 def nchw_pack_layout(layout_info: str) -> bool:
-    """Return whether a layout is NCHW with parts of batch and channel split off: `NCHW4n8c`."""
+    """Whether a layout is NCHW with parts of batch and channel split off: `NCHW4n8c`."""
     return layout_info[:4] == "NCHW" and "c" in layout_info and "n" in layout_info and layout_info[4:5].isdigit()
 
 
 def nchw_xc_layout(layout_info: str) -> bool:
-    """Return whether a layout is NCHW with a part of the channel split off: `NCHW8c`."""
+    """Whether a layout is NCHW with a part of the channel split off: `NCHW8c`."""
     return layout_info[:4] == "NCHW" and layout_info[-1] == "c" and layout_info[4:-1].isdigit()

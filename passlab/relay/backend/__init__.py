@@ -1,9 +1,9 @@
-"""`relay.backend`: what Relay's programs name when they say how something is to be built.
+"""`relay.backend`: the executors and runtimes that Relay's programs name in build options.
 
     relay.build(mod, executor=relay.backend.Executor("aot"), runtime=relay.backend.Runtime("cpp"))
 
-`vm` is the virtual machine once more, at the address of Relay's own sources; `interpreter` has the classes of values,
-`_backend` the plan of a function's memory.
+`vm` is the virtual machine at the address of Relay's own sources; `interpreter` has the classes of values, `_backend`
+the memory plan of a function.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TYPE_KEYS = {bool: "IntImm", int: "IntImm", str: "runtime.String"}  # Relay's n
 
 
 class _Choice:
-    """A name out of a table, with options. `choice[option]` is an option's value, None where it has none."""
+    """A registered name with options. `choice[option]` is an option's value, None if it has none."""
 
     registered: ClassVar[dict[str, dict[str, tuple[type, Any]]]]  # name -> option -> its type and its default
 
@@ -51,7 +51,7 @@ class _Choice:
 
     @classmethod
     def list_registered(cls) -> list[str]:
-        """Return the names that there are."""
+        """Return the registered names."""
         return list(cls.registered)
 
     @classmethod

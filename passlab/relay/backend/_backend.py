@@ -1,7 +1,7 @@
-"""`relay.backend._backend`: the memory plan of a function, by the name that Relay's own programs call it.
+"""`relay.backend._backend`: the memory plan of a function, under the name that Relay's own programs use.
 
-The plan is that of the graph executor, for a function after `FuseOps`; here results that leave the function may lie
-where others lay before, as in Relay. (A graph gives its outputs storages of their own.)
+The plan is that of the graph executor, for a function after `FuseOps`; as in Relay, results of the function may reuse
+the storage of other tensors. (A graph gives its outputs separate storages.)
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ OF_DEVICES = ("on_device", "device_copy")
 
 @dataclass(frozen=True)
 class StorageInfo:
-    """Where the tensors of an expression lie: for each the number of its storage, its device, and its storage's size.
+    """The storages of an expression: for each tensor the number of its storage, its device, and the storage's size.
 
-    The size is that of the first tensor that lies there, in bytes, as Relay gives it.
+    The size is that of the first tensor in the storage, in bytes, as in Relay.
     """
 
     storage_ids: list[int]
@@ -38,13 +38,13 @@ class StorageInfo:
 
     @property
     def device_types(self) -> list[int]:
-        """Relay's numbers of the kinds of devices."""
+        """Relay's numbers for the kinds of devices."""
         return [place.device_type for place in self.virtual_devices]
 
 
 @dataclass(frozen=True)
 class StaticMemoryPlan:
-    """The memory plan of a function: where the tensors of each of its expressions lie."""
+    """The memory plan of a function: the storages of the tensors of each expression."""
 
     expr_to_storage_info: dict[Expr, StorageInfo]
 
@@ -52,7 +52,7 @@ class StaticMemoryPlan:
 def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802 - Relay's name
     """Return the memory plan of a function without control flow: parameters, constants and calls, by expression.
 
-    Raises `VerifyError` for what no graph has: control flow, references, tensors of unknown shape.
+    Raises `VerifyError` for constructs that no graph has: control flow, references, tensors of unknown shape.
     """
     if not isinstance(func, Function):
         raise RunTypeError(f"the memory of a function is planned, not of a {type(func).__name__}")
@@ -65,7 +65,7 @@ def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802 - Relay's
     tensors = [tensor for of_node in code.tensors for tensor in of_node]
     sizes = [prod(t.concrete_shape) * array_dtype(t.dtype).itemsize for t in tensors]
     places = [place for place, of_node in zip(code.places, code.tensors, strict=True) for _ in of_node]
-    reader = GraphNode("results", "results", tuple(code.heads), 0)  # what leaves the function is read at its end
+    reader = GraphNode("results", "results", tuple(code.heads), 0)  # the results of the function are read at its end
     storages = plan_memory([*code.nodes, reader], [], sizes, places)
     first: dict[int, int] = {}
     for storage, size in zip(storages, sizes, strict=True):
@@ -80,7 +80,7 @@ def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802 - Relay's
 
 
 def build(mod: dict[Any, KernelLibrary], target: Any = None, target_host: Any = None) -> KernelLibrary:
-    """Return the library of the kernels that `GraphExecutorCodegen` made, whatever the target is called."""
+    """Return the library of the kernels that `GraphExecutorCodegen` created, for any target."""
     libraries = list(mod.values())
     if len(libraries) != 1 or not isinstance(libraries[0], KernelLibrary):
         raise RunTypeError("a library is built of the kernels that `GraphExecutorCodegen.codegen` returned")
@@ -88,13 +88,15 @@ def build(mod: dict[Any, KernelLibrary], target: Any = None, target_host: Any = 
 
 
 def _outside_kernels(func: Function) -> list[Expr]:
-    """Return the nodes of a function but for what is inside its primitive functions."""
+    """Return the nodes of a function except those inside its primitive functions."""
     return post_order(func, enter=lambda n: n is func or not (isinstance(n, Function) and n.is_primitive))
 
 
 def _lower(func: Function) -> tuple[IRModule, dict[Expr, Expr]]:
-    """Return a module whose `main` calls a kernel for each call of the function, and what became of each expression."""
-    became: dict[Expr, Expr] = {}  # filled by `rewrite` with all that it changes
+    """Return a module whose `main` calls a kernel for each call of the function, and the replacement of each
+    expression.
+    """
+    became: dict[Expr, Expr] = {}  # `rewrite` records all its replacements here
     kernels: dict[str, Function] = {}
 
     def kernel(function: Function) -> GlobalVar:

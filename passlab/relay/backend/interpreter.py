@@ -1,4 +1,4 @@
-"""What programs compute with, under the names that Relay's interpreter gives it."""
+"""The values of programs, under the names that Relay's interpreter gives them."""
 
 from passlab.evaluate.values import Closure, RefValue
 from passlab.relay.constructors import ConstructorValue

@@ -1,4 +1,4 @@
-"""Optimizations of a program together with its parameters: each room has `convert(func, params, ...)`."""
+"""Optimizations of a program together with its parameters: each module has `convert(func, params, ...)`."""
 
 from passlab.relay.data_dep_optimization import bsr_dense, simplify_fc_transpose
 

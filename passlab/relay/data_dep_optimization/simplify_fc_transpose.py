@@ -1,4 +1,4 @@
-"""Dense layers that transpose their weight get it transposed."""
+"""Transpose the weights of dense layers that transpose them at run time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from passlab.testing import run_opt_pass
 def convert(func: Expr, params: Mapping[str, Any]) -> tuple[Expr, dict[str, Any]]:
     """Return the function with `nn.dense(x, w.T)` for `nn.dense(x, transpose(w))`, and its arrays by name.
 
-    The array w stays among them only where the function still uses it.
+    The array w stays among them only if the function still uses it.
     """
     names = [name for name in search_fc_transpose(func) if name in params]
     result = run_opt_pass(func, SimplifyFCTranspose(names))

@@ -1,4 +1,4 @@
-"""All operators: `relay.op.list()` is a table of them, `relay.op.get(name)` one, `relay.op.nn.dense(...)` a call."""
+"""All operators: `relay.op.list()` is a table, `relay.op.get(name)` an operator, `relay.op.nn.dense(...)` a call."""
 
 from passlab.ir.op import Op, OpPattern
 from passlab.lazy import lazy_module

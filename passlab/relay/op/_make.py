@@ -1,7 +1,7 @@
 """Raw constructors of calls: `_make.concatenate(data, axis)` takes the inputs, then all attributes by position or name.
 
-Relay's own Python functions are written with them. Attributes stand in the order of the operator's record; what the
-function of the operator adds (defaults that depend on other arguments, wrapped tuples) is left out.
+Relay's own Python functions use them. Attributes have the order of the operator's record; conveniences of the
+operator's function (defaults that depend on other arguments, wrapped tuples) are left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from passlab.op.declare import make_call
 
 
 def constructor(op: Op) -> Callable[..., Call]:
-    """Return the function that makes calls of an operator from its inputs and attributes."""
+    """Return the function that creates calls of an operator from its inputs and attributes."""
     count = len(op.spec.inputs)
     fields = [field.name for field in op.spec.attrs.schema] if op.spec.attrs is not None else []
 

@@ -1,4 +1,4 @@
-"""The operators that sort and search where Relay's source has them: a second address of the functions of `relay`."""
+"""The operators that sort and search, at the address of Relay's source: the same functions as in `relay`."""
 
 from passlab.relay.operators import operator_module
 

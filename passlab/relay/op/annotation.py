@@ -1,4 +1,4 @@
-"""The operators `annotation.*` under Relay's longer name: a second address of `relay.annotation`."""
+"""The operators `annotation.*` under Relay's longer name: the same functions as in `relay.annotation`."""
 
 from passlab.lazy import alias_package
 

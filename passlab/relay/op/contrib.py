@@ -1,7 +1,8 @@
-"""What other compilers take: tables of the patterns each of them computes as one operator.
+"""The capabilities of external compilers: tables of patterns that each compiles as one operator.
 
-A compiler also says which single operators it takes: `relay.op.register_op_attr("nn.relu", "target.toy", predicate)`.
-The passes MergeComposite, AnnotateTarget, MergeCompilerRegions and PartitionGraph read both. No compiler is built in.
+A compiler also declares the single operators it supports: `relay.op.register_op_attr("nn.relu", "target.toy",
+predicate)`. The passes MergeComposite, AnnotateTarget, MergeCompilerRegions and PartitionGraph use both. No compiler is
+built in.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ _tables: dict[str, Callable[[], Table]] = {}
 
 
 def register_pattern_table(compiler: str, table: Callable[[], Table] | None = None) -> Any:
-    """State the patterns of a compiler: a function that returns entries `(name, pattern)` or `(name, pattern, check)`.
+    """Register the patterns of a compiler: a function that returns entries `(name, pattern)` or `(name, pattern,
+    check)`.
 
-    Without `table` this is a decorator of that function. A second statement replaces the first.
+    Without `table`, return a decorator of that function. A second registration replaces the first.
     """
 
     def register(function: Callable[[], Table]) -> Callable[[], Table]:
@@ -27,6 +29,6 @@ def register_pattern_table(compiler: str, table: Callable[[], Table] | None = No
 
 
 def get_pattern_table(compiler: str) -> Table | None:
-    """Return the patterns of a compiler, to be given to MergeComposite; None where it has stated none."""
+    """Return the patterns of a compiler, to pass to MergeComposite; None if it has registered none."""
     function = _tables.get(compiler)
     return None if function is None else function()

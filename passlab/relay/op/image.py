@@ -1,4 +1,4 @@
-"""The operators `image.*` under Relay's longer name: a second address of `relay.image`."""
+"""The operators `image.*` under Relay's longer name: the same functions as in `relay.image`."""
 
 from passlab.lazy import alias_package
 

@@ -1,4 +1,4 @@
-"""The operators `nn.*` under Relay's longer name: a second address of `relay.nn`."""
+"""The operators `nn.*` under Relay's longer name: the same functions as in `relay.nn`."""
 
 from passlab.lazy import alias_package
 

@@ -1,4 +1,4 @@
-"""The operators `random.*` under Relay's longer name: a second address of `relay.random`."""
+"""The operators `random.*` under Relay's longer name: the same functions as in `relay.random`."""
 
 from passlab.lazy import alias_package
 

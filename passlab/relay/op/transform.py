@@ -1,4 +1,4 @@
-"""The operators on shapes and places where Relay's source has them: a second address of the functions of `relay`."""
+"""The operators that reshape and select, at the address of Relay's source: the same functions as in `relay`."""
 
 from passlab.relay.operators import operator_module
 

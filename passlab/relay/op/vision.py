@@ -1,4 +1,4 @@
-"""The operators `vision.*` under Relay's longer name: a second address of `relay.vision`."""
+"""The operators `vision.*` under Relay's longer name: the same functions as in `relay.vision`."""
 
 from passlab.lazy import alias_package
 

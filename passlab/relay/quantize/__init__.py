@@ -1,10 +1,11 @@
-"""`relay.quantize`: a network of floats computes its convolutions and dense layers with integers of eight bits.
+"""`relay.quantize`: converts a network of floats to compute convolutions and dense layers with 8-bit integers.
 
     with relay.quantize.qconfig(calibrate_mode="kl_divergence", weight_scale="max"):
         small = relay.quantize.quantize(mod, params, dataset=[{"data": image}, ...])
 
-`config` holds the options. `quantizing` runs the steps: `partitioning` and `annotating` choose what becomes integers,
-`calibration` finds scales, `realizing` writes the integers, `conversions` splits what converts from what computes.
+`config` holds the options. `quantizing` runs the steps: `partitioning` and `annotating` choose the operators on
+integers, `calibration` finds scales, `realizing` writes the integer arithmetic, `conversions` separates conversion from
+computation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Annotate: the operators that are to work on integers, and of what kind the numbers between them are.
+"""Annotation: selects the operators to run on integers, and the kind of the numbers between them.
 
-What an integer will stand for is written as `simulated_quantize`, whose scale and bounds are variables until they are
-found.
+Each future integer is written as `simulated_quantize`, whose scale and bounds are variables until calibration sets
+them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SIMULATED = "relay.op.annotation.simulated_quantize"
 
 
 class QAnnotateKind:
-    """What numbers are: each kind has a width and a dtype in the options."""
+    """The kinds of numbers: the options give each kind a width and a dtype."""
 
     IDENTITY = 0
     INPUT = 1
@@ -41,7 +41,7 @@ def simulated_calls(root: Expr) -> list[OpCall]:
 
 
 class Annotated(Pending):
-    """An expression that will be integers, and their kind."""
+    """An expression that will be integers, with their kind."""
 
     def __init__(self, expr: Expr, kind: int) -> None:
         super().__init__(expr)
@@ -77,7 +77,7 @@ class Annotator:
         self.rules["annotation.cast_hint"] = self._hint
 
     def _guarded(self, rule: Rule) -> Rule:
-        """Return a rule that leaves operators which the options leave out."""
+        """Return a rule that skips operators which the options exclude."""
 
         @functools.wraps(rule)
         def guarded(call: Call, args: list[Any]) -> Any:
@@ -97,7 +97,7 @@ class Annotator:
         return self.simulated[expr, kind]
 
     def _small(self, expr: Expr) -> Expr:
-        """Return an expression as weight where it is constant, else as input."""
+        """Return an expression as weight if it is constant, else as input."""
         return self.attach(expr, QAnnotateKind.WEIGHT if isinstance(expr, Constant) else QAnnotateKind.INPUT)
 
     def _is_skipped(self, name: str) -> bool:
@@ -151,14 +151,14 @@ class Annotator:
         return Annotated(Call(call.op, [expr], call.attrs), QAnnotateKind.INPUT)
 
     def _hint(self, call: Call, args: list[Any]) -> Any:
-        return self._as_input(call, args) or args[0]  # what stays a float needs no hint
+        return self._as_input(call, args) or args[0]  # a value that stays a float needs no hint
 
     def _concatenate(self, call: Call, args: list[Any]) -> Annotated | None:
         if self.stopped or not isinstance(args[0], list):
             return None
         parts = [_parts(field) for field in args[0]]
-        # Floats become as few bits as an input has: Relay gives them those of an activation, which overflow in the
-        # scale of their neighbours.
+        # Floats get the width of an input: Relay gives them that of an activation, which overflows in the scale of
+        # their neighbours.
         fields = [self.attach(expr, QAnnotateKind.INPUT) if kind is None else expr for expr, kind in parts]
         return Annotated(Call(call.op, [Tuple(fields)], call.attrs), QAnnotateKind.ACTIVATION)
 

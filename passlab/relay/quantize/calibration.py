@@ -1,4 +1,4 @@
-"""Scales: the largest number that a layer keeps of what flows into it. This file knows arrays only."""
+"""Calibration: the largest number that each quantized tensor keeps. This file knows arrays only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 BINS = 8001
-LEVELS = 255  # of a signed integer of eight bits, without the lowest
+LEVELS = 255  # of a signed 8-bit integer, without the lowest
 
 
 def power_of_two_scale(weight: Array) -> float:
-    """Return the least power of two that no number of a weight exceeds."""
+    """Return the least power of two that no element of a weight exceeds."""
     largest = float(np.abs(weight).max(initial=0))
     return float(2.0 ** math.ceil(math.log2(largest))) if largest > 0 else 1.0
 
@@ -24,18 +24,18 @@ def max_scale(weight: Array) -> float:
 
 
 def find_scale_by_percentile(data: Array, percentile: float = 0.99999) -> float:
-    """Return the absolute number that a share of all numbers does not exceed."""
+    """Return the absolute value that the given fraction of all elements does not exceed."""
     sizes = np.sort(np.abs(np.asarray(data, np.float64)).reshape(-1))
     scale = float(sizes[min(int(percentile * sizes.size), sizes.size - 1)]) if sizes.size else 0.0
     return scale or 1.0
 
 
 def find_scale_by_kl(data: Array, bins: int = BINS, levels: int = LEVELS) -> float:
-    """Return the bound that loses the least information when numbers beyond are cut and the rest become levels.
+    """Return the bound that loses the least information when values beyond it are clipped and the rest quantized.
 
-    Source: S. Migacz, 8-bit Inference with TensorRT, 2017: for each bound of a histogram, the numbers inside, with
-    those outside added to the ends, are held against the same after they were made `levels` steps, by the divergence of
-    Kullback and Leibler. Cost: 257 times the bins, at most.
+    Source: S. Migacz, 8-bit Inference with TensorRT, 2017: for each bound of a histogram, the distribution inside, with
+    the outliers added to the ends, is compared with the same after quantization to `levels` steps, by the
+    Kullback-Leibler divergence. Cost: 257 times the bins, at most.
     """
     sizes = np.asarray(data, np.float64).reshape(-1)
     largest = float(np.abs(sizes).max(initial=0))
@@ -52,7 +52,7 @@ def find_scale_by_kl(data: Array, bins: int = BINS, levels: int = LEVELS) -> flo
 
 
 def _divergence(counts: Array, start: int, stop: int, levels: int) -> float:
-    """Return how much a histogram cut to a range differs from the same in levels."""
+    """Return the divergence of a histogram clipped to a range from the same in levels."""
     inside = counts[start:stop].astype(np.float64)
     cut = inside.copy()
     cut[0] += counts[:start].sum()
@@ -68,7 +68,7 @@ def _divergence(counts: Array, start: int, stop: int, levels: int) -> float:
 
 
 def _smooth(counts: Array, epsilon: float = 1e-4) -> Array | None:
-    """Return a distribution without zeros, None where there is not enough to take from."""
+    """Return a distribution without zeros, None if it has too few nonzero entries."""
     zeros = counts == 0
     if zeros.all():
         return None

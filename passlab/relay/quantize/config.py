@@ -12,15 +12,15 @@ from passlab.errors import ConfigError, did_you_mean
 
 @dataclass(frozen=True)
 class QConfig:
-    """How a network is quantized; names and defaults are Relay's.
+    """The options of quantization; names and defaults are Relay's.
 
     `calibrate_mode` is `global_scale`, `kl_divergence` or `percentile`; `weight_scale` is `power2` or `max`.
-    `skip_conv_layers` are numbers of convolutions that stay as they are, counted from 0; dense layers stay unless
-    `skip_dense_layer` is False. `debug_enabled_ops` are the only operators that are quantized. `do_simulation` keeps
-    floats that take the values integers would have. `round_for_shift` and `rounding` (`UPWARD`, `TONEAREST`) say how
-    integers are rounded from one scale to another. `partition_conversions` splits the result into functions:
-    `disabled`, `enabled`, or `fully_integral`, which refuses floats between inputs and outputs. `calibrate_chunk_by` is
-    accepted and changes nothing: all numbers are collected in one run.
+    `skip_conv_layers` lists convolutions to skip, counted from 0; dense layers are skipped unless `skip_dense_layer` is
+    False. With `debug_enabled_ops`, only these operators are quantized. `do_simulation` keeps floats that take the
+    values of the integers. `round_for_shift` and `rounding` (`UPWARD`, `TONEAREST`) control the rounding from one scale
+    to another. `partition_conversions` splits the result into functions: `disabled`, `enabled`, or `fully_integral`,
+    which rejects floats between inputs and outputs. `calibrate_chunk_by` is accepted and ignored: all numbers are
+    collected in one run.
     """
 
     nbit_input: int = 8
@@ -60,7 +60,7 @@ MODES = {
 
 
 def qconfig(**options: Any) -> QConfig:
-    """Return options for a `with` block. Raises `ConfigError` for one that there is not, or a mode that is none."""
+    """Return options for a `with` block. Raises `ConfigError` for an unknown option or mode."""
     names = [f.name for f in fields(QConfig) if not f.name.startswith("_")]
     for name, value in options.items():
         if name not in names:

@@ -18,7 +18,7 @@ CONVERSIONS = frozenset(("add", "multiply", "right_shift", "clip", "round", "cas
 
 
 class NotIntegralError(RunError, AssertionError):
-    """A network that was to be integers between its inputs and outputs has floats there."""
+    """A network that should compute on integers only contains floats between its inputs and outputs."""
 
 
 def _is_conversion(node: Expr) -> bool:
@@ -28,8 +28,8 @@ def _is_conversion(node: Expr) -> bool:
 def partition_conversions(mod: IRModule, quantized_dtypes: Collection[str], ensure_fully_integral: bool) -> IRModule:
     """Return a module whose `main` calls `quantize_inputs`, `quantized_main` and `dequantize_outputs` in turn.
 
-    With `ensure_fully_integral`, `NotIntegralError` is raised where `quantized_main` has other dtypes than those named,
-    or where the other two do more than convert.
+    With `ensure_fully_integral`, `NotIntegralError` is raised if `quantized_main` has dtypes other than those named, or
+    if the other two do more than convert.
     """
     body = mod["main"].body
     body, inputs = _cut_inputs(body)
@@ -50,8 +50,8 @@ def partition_conversions(mod: IRModule, quantized_dtypes: Collection[str], ensu
 
 
 def _cut_inputs(body: Expr) -> tuple[Expr, dict[Var, Expr]]:
-    """Return a body that starts at its first operators, and what is computed for each of its parameters before."""
-    converted: set[Expr] = set()  # what is made of one parameter by conversions
+    """Return the body from its first operators on, and the expression computed for each parameter before."""
+    converted: set[Expr] = set()  # expressions that consist of conversions of one parameter
     for node in post_order(body):
         operands = [child for child in children(node) if not isinstance(child, (Op, Constant))]
         if (isinstance(node, Var)) or (
@@ -70,7 +70,7 @@ def _cut_inputs(body: Expr) -> tuple[Expr, dict[Var, Expr]]:
 
 
 def _cut_outputs(params: list[Var], body: Expr, quantized_dtypes: Collection[str]) -> dict[str, Function]:
-    """Return the part of a body up to the last integers, and the part behind them."""
+    """Return the part of a body up to the last integers, and the part after them."""
     typed = infer_module(IRModule.from_expr(Function(params, body)))["main"]
     last: dict[Expr, Var] = {}
 
@@ -99,7 +99,7 @@ def _cut_outputs(params: list[Var], body: Expr, quantized_dtypes: Collection[str
 
 
 def _in_turn(main: Function, parts: dict[str, Function]) -> IRModule:
-    """Return a module of the parts and a `main` that calls one after the other."""
+    """Return a module of the parts and a `main` that calls them one after the other."""
     names = {name: GlobalVar(name) for name in parts}
     params = [Var(param.name_hint, param.type_annotation) for param in main.params]
     first, second, third = (Var(name) for name in ("quantized_inputs", "quantized_outputs", "dequantized_outputs"))

@@ -1,4 +1,4 @@
-"""The walk that quantization is made of: each operator's rule sees what became of its arguments, inputs first."""
+"""A forward walk: each operator's rule gets the results of the rules for its arguments, inputs first."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Rule = Callable[[Call, list[Any]], Any]
 
 
 class Pending:
-    """What a rule leaves in place of an expression, for the rules of its users to take apart."""
+    """The result of a rule in place of an expression; the rules of its users may take it apart."""
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
         self._written: Expr | None = None
 
     def write(self) -> Expr:
-        """Return the expression for users that have no rule, the same one for all of them."""
+        """Return the expression for users without a rule; the same one for all of them."""
         if self._written is None:
             self._written = self._write()
         return self._written
@@ -34,15 +34,15 @@ def _written(value: Any) -> Expr:
 
 
 def write(value: Any) -> Expr:
-    """Return the expression of what became of a node: itself, what is pending, or a tuple of them."""
+    """Return the result for a node as an expression: itself, a pending one, or a tuple of them."""
     return Tuple([_written(field) for field in value]) if isinstance(value, list) else _written(value)
 
 
 def rewrite_forward(function: Function, rules: Mapping[str, Rule]) -> Function:
-    """Return a function whose calls were given to the rules of their operators, arguments first.
+    """Return a function rewritten by the rules of its operators, arguments first.
 
-    A rule gets the call and what became of its arguments: an expression, a `Pending`, or a list for a tuple of them.
-    It returns what becomes of the call, None to leave it as it is.
+    A rule gets the call and the results for its arguments: an expression, a `Pending`, or a list for a tuple of them.
+    It returns the result for the call, or None to leave the call as it is.
     """
     values: dict[Expr, Any] = {}
     for node in post_order(function):
@@ -53,7 +53,7 @@ def rewrite_forward(function: Function, rules: Mapping[str, Rule]) -> Function:
 
 
 def _forward(node: Expr, values: Mapping[Expr, Any], rules: Mapping[str, Rule]) -> Any:
-    """Return what becomes of a node."""
+    """Return the result for a node."""
     if isinstance(node, Tuple) and any(isinstance(values[field], (Pending, list)) for field in node.fields):
         fields = [values[field] for field in node.fields]
         return [write(field) if isinstance(field, list) else field for field in fields]

@@ -1,4 +1,4 @@
-"""Partition: where numbers of many bits leave a layer and its neighbours, a hint says to make them small again."""
+"""Partition: inserts a hint where wide numbers leave a layer and its neighbours, to narrow them again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from passlab.relay.quantize.forward import Pending, Rule, write
 
 
 class Wide(Pending):
-    """Numbers of a layer that have not been made small."""
+    """The wide results of a layer."""
 
     def _write(self) -> Expr:
         hint = make("annotation.cast_hint", self.expr, dtype=current_qconfig().dtype_input)

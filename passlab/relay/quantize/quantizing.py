@@ -1,4 +1,4 @@
-"""`quantize`: choose the operators, find the scales, write them with integers; each step is a pass of its own."""
+"""`quantize`: selects operators, finds scales, writes integer arithmetic; each step is a pass of its own."""
 
 from __future__ import annotations
 
@@ -38,12 +38,14 @@ Dataset = Iterable[Mapping[str, Any]]
 
 
 def prerequisite_optimize(mod: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
-    """Bind parameters, and simplify under the context in force: at level 3 batch norms go into the layers before."""
+    """Bind parameters, and simplify under the current context: at level 3 batch norms are folded into earlier
+    layers.
+    """
     return Sequential([get_pass(name) for name in PREPARATION])(infer_module(bind_params(mod, params)))
 
 
 def partition() -> Pass:
-    """Return the pass that marks where the numbers of a layer are to be made small again."""
+    """Return the pass that marks where the results of a layer are to be narrowed."""
 
     def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return rewrite_forward(func, PARTITION_RULES)
@@ -65,7 +67,7 @@ def annotate() -> Pass:
 
 
 def realize() -> Pass:
-    """Return the pass that writes integers for what `simulated_quantize` says."""
+    """Return the pass that replaces `simulated_quantize` by integer arithmetic."""
 
     def transform(func: Function, mod: IRModule, ctx: PassContext) -> Function:
         return rewrite_forward(func, REALIZE_RULES)
@@ -77,7 +79,7 @@ def realize() -> Pass:
 def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext], IRModule]:
     """Return the function of a module pass that finds all scales, under the options of `qconfig`.
 
-    It raises `RunError` where a mode needs data and has none, or lacks an input.
+    It raises `RunError` if a mode needs data and has none, or lacks an input.
     """
 
     def transform(mod: IRModule, ctx: PassContext) -> IRModule:
@@ -99,7 +101,7 @@ def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext
 def _largest_numbers(
     main: Function, sites: list[OpCall], config: QConfig, dataset: Dataset | None
 ) -> dict[OpCall, float]:
-    """Return for each simulated quantization the largest number that is kept."""
+    """Return the largest number that each simulated quantization keeps."""
     find_weight = power_of_two_scale if config.weight_scale == "power2" else max_scale
     weights = {site: site.args[0] for site in sites if site.attrs.kind == QAnnotateKind.WEIGHT}
     largest = {site: find_weight(weight.data) for site, weight in weights.items() if isinstance(weight, Constant)}
@@ -112,7 +114,7 @@ def _largest_numbers(
 
 
 def _numbers(main: Function, sites: list[OpCall], config: QConfig, dataset: Dataset | None) -> list[list[Array]]:
-    """Return the numbers that reach each simulated quantization, when nothing is quantized yet."""
+    """Return the numbers that reach each simulated quantization before anything is quantized."""
     if dataset is None:
         hint = "quantize(mod, params, dataset=[{name: array}, ...]); or calibrate_mode='global_scale'"
         raise RunError(Diagnostic(f"calibration by {config.calibrate_mode} needs data", hint=hint))
@@ -142,10 +144,10 @@ def _dtype(param: Var) -> str:
 def quantize(mod: IRModule, params: Mapping[str, Any] | None = None, dataset: Dataset | None = None) -> IRModule:
     """Return a module whose layers work on integers, under the options of `qconfig`.
 
-    Integers run on from layer to layer, as `annotating` says; a layer takes part where its weight is a constant.
-    `dataset` are inputs of `main` by name, for the modes that look at data (`kl_divergence`, `percentile`). Raises
-    `RunError` where data is needed and not given, `NotIntegralError` where `partition_conversions` asks for integers
-    alone and there are floats.
+    Integers are passed on from layer to layer, as `annotating` decides; a layer takes part if its weight is a constant.
+    `dataset` are inputs of `main` by name, for the modes that need data (`kl_divergence`, `percentile`). Raises
+    `RunError` if data is needed and not given, `NotIntegralError` if `partition_conversions` asks for integers alone
+    and there are floats.
     """
     config = current_qconfig()
     passes = [partition(), annotate(), module_pass(calibrate(dataset), opt_level=1, name="QuantizeCalibrate")]

@@ -1,4 +1,4 @@
-"""Realize: simulated integers become integers, and what is between two scales a shift or a fixed-point product."""
+"""Realization: simulated integers become integers, and changes of scale become shifts or fixed-point products."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def scalar(value: Any, dtype: str = "float32") -> Constant:
 
 
 class Integers(Pending):
-    """Integers of a dtype, and the float that one step of them is. They may still be kept in floats."""
+    """Integers of a dtype, and the scale of one step. They may still be stored as floats."""
 
-    float_dtype = "float32"  # of what they stand for
+    float_dtype = "float32"  # of the numbers they represent
 
     def __init__(self, expr: Expr, scale: float, dtype: str) -> None:
         super().__init__(expr)
@@ -52,7 +52,7 @@ def _whole_power(factor: float) -> int | None:
 
 
 def _fixed_point_product(data: Expr, factor: float) -> Expr:
-    """Return integers of 64 bits times a factor, rounded as the options say."""
+    """Return 64-bit integers multiplied by a factor, rounded as the options say."""
     multiplier, shift = fixed_point(factor)
     if current_qconfig().rounding == "UPWARD":
         return make("fixed_point_multiply", data, multiplier=multiplier, shift=shift)
@@ -65,7 +65,7 @@ def _fixed_point_product(data: Expr, factor: float) -> Expr:
 
 
 def _enlarge(data: Expr, scale: float, smaller: float, dtype: str) -> Expr:
-    """Return integers of one scale as integers of a smaller one."""
+    """Return integers converted to a smaller scale."""
     if scale == smaller:
         return data
     factor = float(np.float32(scale) / np.float32(smaller))
@@ -143,7 +143,7 @@ def _add(call: Call, args: list[Any]) -> Integers | None:
     if not all(isinstance(arg, Integers) for arg in args):
         return None
     operands, scale, dtype = _in_one_scale(args)
-    # The step from floats to integers stays a kernel of its own: what is behind it reads integers.
+    # The conversion from floats to integers stays a separate kernel: its users read integers.
     for i, arg in enumerate(args):
         if arg.dtype.startswith("float"):
             operands[i] = make("annotation.stop_fusion", operands[i])
@@ -194,7 +194,7 @@ def _hint(call: Call, args: list[Any]) -> Integers | None:
 
 
 def _knowing_floats(rule: Rule) -> Rule:
-    """Return a rule whose integers know the dtype of the floats that they stand for."""
+    """Return a rule whose integers know the dtype of the floats that they represent."""
 
     @functools.wraps(rule)
     def realize(call: Call, args: list[Any]) -> Any:

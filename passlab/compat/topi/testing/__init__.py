@@ -1,7 +1,7 @@
-"""`tvm.topi.testing`: what operators mean, on NumPy arrays, for tests to compare with.
+"""`tvm.topi.testing`: reference implementations of operators on NumPy arrays, for tests to compare with.
 
-Convolutions and pooling are written out here. All else is the documented meaning of passlab's own operators
-(`passlab.definitions`), which no kernel computes.
+Convolutions and pooling are implemented here. Everything else uses the definitions of passlab's operators
+(`passlab.definitions`), which are independent of the kernels.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def dilate_python(input_np: Any, strides: Sequence[int], dilation_value: float =
 
 
 def batch_matmul(x: Any, y: Any, out_dtype: Any = None, trans_x: bool = False, trans_y: bool = True) -> Any:
-    """Return the products of matrices, of which y's are transposed by default."""
+    """Return the products of matrices; y's are transposed by default."""
     left = x.swapaxes(1, 2) if trans_x else x
     right = y.swapaxes(1, 2) if trans_y else y
     dtype = out_dtype or x.dtype
@@ -30,7 +30,7 @@ def batch_matmul(x: Any, y: Any, out_dtype: Any = None, trans_x: bool = False, t
 def dense(
     x: Any, y: Any, bias: Any = None, use_bias: bool = False, use_relu: bool = False, out_dtype: Any = None
 ) -> Any:
-    """Return x times the transpose of y, with a bias and without its negative part where that is asked for."""
+    """Return x times the transpose of y, optionally with a bias and a relu."""
     dtype = out_dtype or x.dtype
     result = x.astype(dtype) @ y.astype(dtype).T
     if use_bias:
@@ -39,12 +39,12 @@ def dense(
 
 
 def gather_python(data: Any, axis: int, indices: Any) -> Any:
-    """Return the elements that indices of the same rank name on one axis."""
+    """Return the elements at indices of the same rank along one axis."""
     return np.take_along_axis(data, indices, axis)
 
 
 def gather_nd_python(a_np: Any, indices_np: Any) -> Any:
-    """Return the elements or slices whose places stand in the columns of `indices_np`."""
+    """Return the elements or slices whose indices are the columns of `indices_np`."""
     return a_np[tuple(indices_np)]
 
 
@@ -55,12 +55,12 @@ def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, 
 
 
 def matrix_set_diag(input_np: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT") -> Any:
-    """Return matrices with other diagonals."""
+    """Return matrices with their diagonals replaced."""
     return meaning(lambda x, d: relay.matrix_set_diag(x, d, k, align), input_np, diagonal)
 
 
 def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: str) -> Any:
-    """Return where values would stand in sorted rows."""
+    """Return the insertion indices of values in sorted rows."""
     side: Any = "right" if right else "left"
     rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
     sought = values.reshape(len(rows), -1) if sorted_sequence.ndim > 1 else values.reshape(1, -1)
@@ -69,7 +69,7 @@ def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: 
 
 
 def sequence_mask(data: Any, valid_length: Any, mask_value: float, axis: int) -> Any:
-    """Return sequences with `mask_value` behind their ends."""
+    """Return sequences with `mask_value` after their ends."""
     places = np.arange(data.shape[axis]).reshape([-1 if at == axis else 1 for at in range(data.ndim)])
     lengths = valid_length.reshape([-1 if at == 1 - axis else 1 for at in range(data.ndim)])
     return np.where(places < lengths, data, np.asarray(mask_value, data.dtype))
@@ -88,7 +88,7 @@ def strided_slice_python(
     slice_mode: str = "end",
     axes: Sequence[int] | None = None,
 ) -> Any:
-    """Return a slice on the first axes, or on those named; with mode "size", `end` has lengths, -1 is all."""
+    """Return a slice on the first axes, or on `axes`; with mode "size", `end` holds lengths, and -1 means all."""
     slices = [slice(None)] * data.ndim
     for at, (axis, first) in enumerate(zip(axes if axes is not None else range(len(begin)), begin, strict=True)):
         last = end[at] if at < len(end) else None

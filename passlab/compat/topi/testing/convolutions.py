@@ -153,7 +153,7 @@ def conv2d_backward_weight_python(
     groups: int = 1,
     layout: str = "NCHW",
 ) -> Any:
-    """Return the gradient of a convolution's weight, in OIHW, or in OHWI where the data are NHWC."""
+    """Return the gradient of a convolution's weight, in OIHW, or in OHWI if the data are NHWC."""
     if layout == "NHWC":
         dy_np, x_np = dy_np.transpose(0, 3, 1, 2), x_np.transpose(0, 3, 1, 2)
     sides, (sh, sw) = _sides(padding, kernel_size), _each(stride, 2)

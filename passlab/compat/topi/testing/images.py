@@ -1,4 +1,4 @@
-"""Images: sizes, regions and samples. Each is the documented meaning of passlab's operator."""
+"""Image operators: resizing, regions and samples. Each uses the definition of passlab's operator."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def resize1d_python(
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "align_corners",
 ) -> Any:
-    """Return sequences `scale` times as long."""
+    """Return sequences resized by `scale`."""
     return _resize(image.resize1d, data, scale, layout, method, coordinate_transformation_mode)
 
 
@@ -36,7 +36,7 @@ def resize2d_python(
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "align_corners",
 ) -> Any:
-    """Return images `scale` times as large."""
+    """Return images resized by `scale`."""
     return _resize(image.resize2d, data, scale, layout, method, coordinate_transformation_mode)
 
 
@@ -47,7 +47,7 @@ def resize3d_python(
     method: str = "nearest_neighbor",
     coordinate_transformation_mode: str = "align_corners",
 ) -> Any:
-    """Return volumes `scale` times as large."""
+    """Return volumes resized by `scale`."""
     return _resize(image.resize3d, data, scale, layout, method, coordinate_transformation_mode)
 
 
@@ -64,7 +64,7 @@ def upsampling3d_python(data: Any, scale: Sequence[float], layout: str = "NCDHW"
 def bilinear_resize_python(
     image: Any, out_size: Sequence[int], layout: str, coordinate_transformation_mode: str = "align_corners"
 ) -> Any:
-    """Return images of a size, mixed linearly."""
+    """Return images resized by linear interpolation."""
     resize = relay.image.resize2d
     return meaning(lambda x: resize(x, out_size, None, layout, "linear", coordinate_transformation_mode), image)
 
@@ -72,14 +72,14 @@ def bilinear_resize_python(
 def trilinear_resize3d_python(
     data_in: Any, out_size: Sequence[int], layout: str, coordinate_transformation_mode: str = "align_corners"
 ) -> Any:
-    """Return volumes of a size, mixed linearly."""
+    """Return volumes resized by linear interpolation."""
     resize = relay.image.resize3d
     return meaning(lambda x: resize(x, out_size, None, layout, "linear", coordinate_transformation_mode), data_in)
 
 
 # ------------------------------------------------------------ samples and regions
 def affine_grid_python(data: Any, target_shape: Sequence[int]) -> Any:
-    """Return the places that affine maps give for a grid of pixels."""
+    """Return the positions to which affine maps take a grid of pixels."""
     return meaning(lambda x: image.affine_grid(x, target_shape), data)
 
 
@@ -91,12 +91,12 @@ def grid_sample_python(
     padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> Any:
-    """Return the values of images at the places of a grid."""
+    """Return the values of images at the positions of a grid."""
     return meaning(lambda x, g: image.grid_sample(x, g, method, layout, padding_mode, align_corners), data, grid)
 
 
 def grid_sample_nchw_python(data: Any, grid: Any, method: str = "bilinear") -> Any:
-    """Return the values of images (N, C, H, W) at the places of a grid."""
+    """Return the values of images (N, C, H, W) at the positions of a grid."""
     return grid_sample_python(data, grid, method)
 
 
@@ -109,7 +109,7 @@ def crop_and_resize_python(
     method: str = "bilinear",
     extrapolation_value: float = 0,
 ) -> Any:
-    """Return boxes of images, each in one size."""
+    """Return boxes of images, resized to one size."""
     crop, size = relay.image.crop_and_resize, [int(count) for count in crop_size]
     return meaning(lambda x, b, i: crop(x, b, i, size, layout, method, extrapolation_value), image, boxes, box_indices)
 
@@ -117,14 +117,14 @@ def crop_and_resize_python(
 def roi_align_nchw_python(
     a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float, sample_ratio: int, mode: Any = b"avg"
 ) -> Any:
-    """Return regions of images (N, C, H, W) in one size, by samples between pixels."""
+    """Return regions of images (N, C, H, W) resized to one size, by interpolation."""
     return _align_ranks(a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode, "NCHW")
 
 
 def roi_align_nhwc_python(
     a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float, sample_ratio: int, mode: Any = b"avg"
 ) -> Any:
-    """Return regions of images (N, H, W, C) in one size, by samples between pixels."""
+    """Return regions of images (N, H, W, C) resized to one size, by interpolation."""
     return _align_ranks(a_np, rois_np, pooled_size, spatial_scale, sample_ratio, mode, "NHWC")
 
 
@@ -134,12 +134,12 @@ def _align_ranks(a_np: Any, rois_np: Any, size: Any, scale: float, ratio: int, m
 
 
 def roi_pool_nchw_python(a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float) -> Any:
-    """Return the largest elements of the parts of regions."""
+    """Return the maxima of the bins of regions."""
     return meaning(lambda x, r: vision.roi_pool(x, r, pooled_size, spatial_scale), a_np, rois_np)
 
 
 def reorg_python(a_np: Any, stride: int) -> Any:
-    """Return images with pixels moved into channels as YOLO does."""
+    """Return images with pixels moved into channels, as in YOLO."""
     return meaning(lambda x: vision.yolo_reorg(x, stride), a_np)
 
 
@@ -165,7 +165,7 @@ def space_to_batch_nd_python(
 def batch_to_space_nd_python(
     data: Any, block_shape: Sequence[int], crop_begin_list: Sequence[int], crop_end_list: Sequence[int]
 ) -> Any:
-    """Return entries of the batch as blocks of data, cut at the borders."""
+    """Return entries of the batch as blocks of data, cropped at the borders."""
     crops = list(zip(crop_begin_list, crop_end_list, strict=True))
     return meaning(lambda x: nn.batch_to_space_nd(x, block_shape, crops), data)
 
@@ -181,7 +181,7 @@ def correlation_nchw_python(
     padding: Any,
     is_multiply: bool,
 ) -> Any:
-    """Return how patches of one image agree with moved patches of another."""
+    """Return the correlation of patches of one image with displaced patches of another."""
     rest = (kernel_size, max_displacement, stride1, stride2, padding, is_multiply, "NCHW")
     return meaning(lambda x, y: nn.correlation(x, y, *rest), data1, data2)
 
@@ -189,7 +189,7 @@ def correlation_nchw_python(
 def deformable_conv2d_nchw_python(
     a_np: Any, offset_np: Any, w_np: Any, stride: Any, padding: Any, dilation: Any, deformable_groups: int, groups: int
 ) -> Any:
-    """Return the convolution whose windows `offset_np` moves."""
+    """Return a convolution whose taps are moved by `offset_np`."""
     how = (_pair(stride), _pair(padding), _pair(dilation), deformable_groups, groups)
     return meaning(
         lambda x, o, w: nn.deformable_conv2d(x, o, w, *how, w_np.shape[0], w_np.shape[2:]), a_np, offset_np, w_np
@@ -199,7 +199,7 @@ def deformable_conv2d_nchw_python(
 def deformable_conv2d_nhwc_python(
     a_np: Any, offset_np: Any, w_np: Any, stride: Any, padding: Any, dilation: Any, deformable_groups: int, groups: int
 ) -> Any:
-    """Return the convolution whose windows `offset_np` moves, of (N, H, W, C) with (KH, KW, C, O)."""
+    """Return a convolution of (N, H, W, C) with (KH, KW, C, O) whose taps are moved by `offset_np`."""
     data, offset, weight = a_np.transpose(0, 3, 1, 2), offset_np.transpose(0, 3, 1, 2), w_np.transpose(3, 2, 0, 1)
     how = (stride, padding, dilation, deformable_groups, groups)
     return deformable_conv2d_nchw_python(data, offset, weight, *how).transpose(0, 2, 3, 1)

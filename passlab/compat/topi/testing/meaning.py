@@ -1,4 +1,4 @@
-"""The documented meaning of an operator, on NumPy arrays."""
+"""Evaluation of expressions on NumPy arrays by the definitions of their operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passlab.relay import create_executor
 
 
 def meaning(build: Callable[..., Expr], *arrays: Any) -> Any:
-    """Return what the expression that `build` makes of one variable per array means on the arrays."""
+    """Evaluate the expression that `build` returns for one variable per array, by definition."""
     values = [np.asarray(array) for array in arrays]
     variables = [Var(f"x{at}", TensorType(value.shape, value.dtype.name)) for at, value in enumerate(values)]
     mod = IRModule.from_expr(Function(variables, build(*variables)))

@@ -1,4 +1,4 @@
-"""Normalizations and losses. Each is the documented meaning of passlab's operator."""
+"""Normalizations and losses. Each uses the definition of passlab's operator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passlab.relay import nn
 
 
 def softmax_python(a_np: Any, axis: int = 1) -> Any:
-    """Return the exponentials on one axis as parts of their sum."""
+    """Return the softmax on one axis."""
     return meaning(lambda x: nn.softmax(x, axis), a_np)
 
 
@@ -27,7 +27,7 @@ def lrn_python(a_np: Any, size: int, axis: int, bias: float, alpha: float, beta:
 
 
 def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Any:
-    """Return data divided by its length on some axes, by default on all of them."""
+    """Return data divided by its Euclidean norm on some axes, by default on all of them."""
     axes = tuple(range(a_np.ndim)) if axis is None else axis
     return meaning(lambda x: nn.l2_normalize(x, eps, axes), a_np)
 
@@ -39,7 +39,7 @@ def _normalize(data: Any, axes: Any, epsilon: float) -> Any:
 
 
 def layer_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Any:
-    """Return data with mean 0 and variance 1 on some axes, scaled and moved."""
+    """Return data with mean 0 and variance 1 on some axes, scaled and shifted."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     shape = [size if at in {a % data.ndim for a in axes} else 1 for at, size in enumerate(data.shape)]
     moved = 0 if beta is None else beta.reshape(shape)
@@ -47,7 +47,7 @@ def layer_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: floa
 
 
 def instance_norm_python(data: Any, gamma: Any, beta: Any, channel_axis: int, axis: Any, epsilon: float = 1e-5) -> Any:
-    """Return data with mean 0 and variance 1 on some axes of each channel, scaled and moved by channel."""
+    """Return data with mean 0 and variance 1 on some axes of each channel, scaled and shifted by channel."""
     shape = [size if at == channel_axis else 1 for at, size in enumerate(data.shape)]
     scaled = _normalize(data, tuple(axis), epsilon) * gamma.reshape(shape)
     return (scaled + (0 if beta is None else beta.reshape(shape))).astype(data.dtype)
@@ -56,7 +56,7 @@ def instance_norm_python(data: Any, gamma: Any, beta: Any, channel_axis: int, ax
 def group_norm_python(
     data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5
 ) -> Any:
-    """Return data with mean 0 and variance 1 in each group of channels, scaled and moved by channel."""
+    """Return data with mean 0 and variance 1 in each group of channels, scaled and shifted by channel."""
     parts = np.split(data, num_groups, channel_axis)
     whole = (channel_axis, *(axis for axis in axes if axis != channel_axis))
     result = np.concatenate([_normalize(part, whole, epsilon) for part in parts], channel_axis)
@@ -87,7 +87,7 @@ def batch_norm(
     training: bool = False,
     momentum: float = 0.1,
 ) -> list[Any]:
-    """Return data normalized by channel, and the mean and variance to go on with."""
+    """Return data normalized by channel, and the updated mean and variance."""
     others = tuple(at for at in range(x.ndim) if at != axis % x.ndim)
     shape = [1 if at in others else size for at, size in enumerate(x.shape)]
     mean, variance = (x.mean(others), x.var(others)) if training else (moving_mean, moving_var)

@@ -1,4 +1,4 @@
-"""Pooling: the mean or the largest of each window."""
+"""Pooling: the mean or the maximum of each window."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def poolnd_python(
     dtype: str = "float32",
     layout: str | None = None,
 ) -> Any:
-    """Return the mean (`pool_type` "avg") or the largest ("max") of each window of 1, 2 or 3 axes."""
+    """Return the mean (`pool_type` "avg") or the maximum ("max") of each window of 1, 2 or 3 axes."""
     plain = _LAYOUTS[np_data.ndim]
     order = [(layout or plain).index(axis) for axis in plain]
     data = np_data.transpose(order)
@@ -61,7 +61,7 @@ def poolnd_python(
 
 
 def _taps(window: tuple[int, ...], ceil: bool) -> list[range]:
-    """Return the positions that each window has on one axis; padding counts, what is behind it does not."""
+    """Return the indices of each window on one axis, including padding but nothing beyond it."""
     size, kernel, stride, dilation, before, after = window
     room = size + before + after - (kernel - 1) * dilation - 1
     count = (-(-room // stride) if ceil else room // stride) + 1
@@ -81,7 +81,7 @@ def pool1d_ncw_python(
     ceil_mode: bool = False,
     dtype: str = "float32",
 ) -> Any:
-    """Return the mean or the largest of each window of (N, C, W)."""
+    """Return the mean or the maximum of each window of (N, C, W)."""
     size, step = (kernel, strides) if isinstance(kernel, int) else (kernel[0], strides[0])
     before, after = padding
     return poolnd_python(
@@ -100,14 +100,14 @@ def pool3d_ncdhw_python(
     ceil_mode: bool = False,
     dtype: str = "float32",
 ) -> Any:
-    """Return the mean or the largest of each window of (N, C, D, H, W)."""
+    """Return the mean or the maximum of each window of (N, C, D, H, W)."""
     return poolnd_python(
         np_data, kernel, strides, (1, 1, 1), padding[:3], padding[3:], pool_type, count_include_pad, ceil_mode, dtype
     )
 
 
 def adaptive_pool(np_data: Any, out_size: Any, pool_type: str, layout: str) -> Any:
-    """Return the mean or the largest of each of `out_size` parts."""
+    """Return the mean or the maximum of each of `out_size` parts."""
     sizes = (out_size,) if isinstance(out_size, int) else tuple(out_size)
     pool = _ADAPTIVE[pool_type, np_data.ndim]
     return meaning(lambda x: pool(x, sizes, layout), np_data)
@@ -123,7 +123,7 @@ def pool_grad_nchw(
     ceil_mode: bool,
     count_include_pad: bool = True,
 ) -> Any:
-    """Return the gradient of pooling (N, C, H, W); of equal largest elements the first has all of it."""
+    """Return the gradient of pooling (N, C, H, W); the first of several maxima gets all of it."""
     out_grad_np = np.asarray(out_grad_np).astype(a_np.dtype)
     if pool_type == "max":
         return meaning(
