@@ -1,7 +1,7 @@
-"""Programs of other formats become Relay, and Relay becomes ONNX: `from_onnx`, `from_pytorch`, `to_onnx`.
+"""Importers of other formats, and the ONNX exporter: `from_onnx`, `from_pytorch`, `to_onnx`.
 
-Each format is a package of its own here, loaded on first use, and so is the Python package that reads its files. A
-frontend knows the vocabulary, type inference and constant folding; it must not know executors, recordings or views.
+Each format is a subpackage, loaded on first use, and so is the Python package that reads its files. A frontend knows
+the operators, type inference and constant folding; it must not know executors, recordings or views.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Typed Relay, built call by call: each node is inferred as it is made, and what is known is computed at once.
+"""Building typed Relay call by call: each node is inferred when it is created, and constants are folded at once.
 
-So a translation can ask for the type of anything it is given, and shapes that a model computes with operators of its
-own arrive as constants. Folding never makes a program larger: a result is folded where it is small, or no larger than
-what it is made of. Cost: each call is looked at once.
+So a translation can query the type of any input, and shapes that a model computes with operators become constants.
+Folding never enlarges a program: a result is folded if it is small, or no larger than its operands. Cost: each call is
+visited once.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from passlab.ir.types import SizeVar, TensorType, TupleType, Type
 from passlab.op.dtypes import Array, array_dtype
 from passlab.rewriting.constant_values import UNKNOWN, as_constant, operator_value
 
-_SMALL = 1 << 16  # elements of a result that is folded whatever it is made of
+_SMALL = 1 << 16  # elements of a result that is folded whatever the size of its operands
 
 
-Entry = int | SizeVar | None  # of a shape: a number, a dimension of the inputs, or not known
+Entry = int | SizeVar | None  # of a shape: a number, a dimension of the inputs, or unknown
 
 
 class Builder:
-    """Makes expressions at `span`.
+    """Creates expressions at `span`.
 
-    `held` are the weights that stay variables, with their values; `entries` are shapes that the
-    program computes, as far as they are known; `config` the options of the importer.
+    `held` are the weights that stay variables, with their values; `entries` are the known elements of computed shapes;
+    `config` the options of the importer.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Builder:
 
     # ------------------------------------------------------------ making
     def call(self, name: str, args: Sequence[Any], attrs: dict[str, Any]) -> Expr:
-        """Return the call of a Relay operator by its Python builder, typed, or its value.
+        """Return the call of a Relay operator by its Python builder, typed, or its value if constant.
 
         A number among `args` becomes a scalar of the dtype of the first expression. Raises `TypeInferenceError`.
         """
@@ -63,7 +63,7 @@ class Builder:
         ]
 
     def finish(self, expr: Expr) -> Expr:
-        """Return an expression that was just made, at this place and typed; its value where that is known."""
+        """Return a new expression with this span and a type, or its value if constant."""
         set_span(expr, self.span)
         if type(expr) is not Call:
             return infer_expr(expr)
@@ -86,7 +86,7 @@ class Builder:
         return value.fields[index] if isinstance(value, Tuple) else self.finish(TupleGetItem(value, index))
 
     def enter(self, variable: Var) -> None:
-        """Type an input of the program, and remember where the sizes that are not known can be read."""
+        """Type an input of the program, and record where its unknown sizes can be read."""
         self.finish(variable)
         for axis, dim in enumerate(tensor_type(variable).shape):
             if isinstance(dim, SizeVar):
@@ -105,7 +105,7 @@ class Builder:
 
     # ------------------------------------------------------------ knowing
     def value(self, expr: Expr) -> Array | None:
-        """Return what an expression is known to be: a constant, or a weight."""
+        """Return the known value of an expression: a constant, or a weight."""
         if isinstance(expr, Constant):
             return expr.data
         return self.held.get(expr)
@@ -124,7 +124,7 @@ class Builder:
         return infer_expr(folded)
 
     def _computable(self, arg: Expr) -> Any:
-        """Return a value to compute with. Weights that stay variables are none, unless they hold whole numbers."""
+        """Return a value for folding. Weights that stay variables have none, unless they hold whole numbers."""
         if isinstance(arg, Tuple):
             fields = tuple(self._whole_or_constant(field) for field in arg.fields)
             return UNKNOWN if any(field is UNKNOWN for field in fields) else fields
@@ -139,7 +139,7 @@ class Builder:
 
 
 def _may_fold(ty: Type, values: Sequence[Any]) -> bool:
-    """Whether a result of this type is small, or not larger than what it is made of."""
+    """Whether a result of this type is small, or no larger than its operands."""
     size = sum(v.size for value in values for v in (value if isinstance(value, tuple) else (value,)))
     tensors = ty.fields if isinstance(ty, TupleType) else (ty,)
     sizes = [math.prod(t.concrete_shape) if isinstance(t, TensorType) and not t.dynamic else 0 for t in tensors]

@@ -1,4 +1,4 @@
-"""Functions that Relay has no operator for, in terms of those it has; the formats that name them share them here."""
+"""Functions without a Relay operator, in terms of operators that exist; several formats share them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passlab.ir.expr import Expr
 
 
 def to_even(n: ModelNode, x: Expr) -> Expr:
-    """Return the nearest integers; of two as near the even one, where Relay's `round` takes the one away from zero."""
+    """Return the nearest integers, halves to even; Relay's `round` rounds halves away from zero."""
     between = n("equal", n("abs", n("subtract", x, n("trunc", x))), 0.5)
     return n("where", between, n("multiply", n("round", n("multiply", x, 0.5)), 2), n("round", x))
 
@@ -32,7 +32,7 @@ def gelu_of(n: ModelNode, x: Expr, by_tanh: bool) -> Expr:
 
 
 def from_zero(n: ModelNode, indices: Expr, x: Expr, axis: int) -> Expr:
-    """Return indices along an axis of `x` counted from 0; constants that need nothing are left as they are."""
+    """Return indices along an axis of `x` counted from 0; constants that are correct already stay as they are."""
     value = n.value(indices)
     if value is not None and (value >= 0).all():
         return indices

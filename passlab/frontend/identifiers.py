@@ -1,7 +1,7 @@
-"""Names of the values of a model as names of Relay variables.
+"""Conversion of the names in a model to names of Relay variables.
 
-Such a name is any text; a variable of Relay is a letter, then letters, digits and `_`. Every other character becomes
-`_`, a name that does not begin with a letter gets a `v`, and one that is taken a number: `conv1.weight` becomes
+A model's name is any text; a Relay variable is a letter, then letters, digits and `_`. Every other character becomes
+`_`, a name that does not begin with a letter gets the prefix `v`, and a used one gets a number: `conv1.weight` becomes
 `%conv1_weight`, `0` becomes `%v0`, and `/x` becomes `%v_x`.
 """
 
@@ -16,13 +16,13 @@ LONGEST = 200  # characters of a name that are kept
 
 
 def legal(name: str) -> str:
-    """Return a name as a Relay identifier, without regard to what other names become."""
+    """Return a name as a Relay identifier, regardless of collisions."""
     result = _ODD.sub("_", name[:LONGEST])
     return result if result[:1].isalpha() else f"v{result}"
 
 
 class Identifiers:
-    """Hands out one identifier for each name, no two alike."""
+    """Assigns a unique identifier to each name."""
 
     def __init__(self) -> None:
         self._names = Names()

@@ -1,6 +1,6 @@
-"""Resizing an axis as a product with a matrix: which elements each new element is mixed from, and how much of each.
+"""Resizing an axis as a product with a matrix of interpolation weights.
 
-The definition is ONNX's Resize, worked out in float64 while the model is read. This file knows arrays only.
+The definition is ONNX's Resize, computed in float64 at import. This file knows arrays only.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from passlab.op.dtypes import Array
 
 @dataclass(frozen=True)
 class Resizing:
-    """How one axis of `length` elements is resized to `count`; `scale` is what the model asked for.
+    """The resizing of one axis from `length` elements to `count`; `scale` is the factor in the model.
 
-    `start` and `end` bound the region that is resized, in units of the length.
+    `start` and `end` bound the region to resize, in units of the length.
     """
 
     length: int
@@ -34,7 +34,7 @@ class Resizing:
 
 
 def positions(way: Resizing) -> Array:
-    """Return where on the axis each new element lies."""
+    """Return the position of each new element on the axis."""
     new, mode, scale = np.arange(way.count, dtype=np.float64), way.coordinates, way.scale
     if mode == "half_pixel" or (mode == "pytorch_half_pixel" and way.count > 1):
         return (new + 0.5) / scale - 0.5
@@ -56,13 +56,13 @@ def positions(way: Resizing) -> Array:
 
 
 def outside(way: Resizing) -> Array:
-    """Return which new elements lie beyond the axis."""
+    """Return which new elements are outside the axis."""
     at = positions(way)
     return (at < 0) | (at > way.length - 1)
 
 
 def nearest(way: Resizing) -> Array:
-    """Return the number of the element nearest to each new one."""
+    """Return the index of the element nearest to each new one."""
     at = positions(way)
     rounded = {
         "round_prefer_floor": np.ceil(at - 0.5),
@@ -92,7 +92,7 @@ def matrix(way: Resizing) -> Array:
 
 
 def _kernel(distance: Array, way: Resizing) -> Any:
-    """Return the weight of an element so far away: a triangle, or Keys' cubic (1981)."""
+    """Return the weight of an element at a distance: a triangle, or Keys' cubic (1981)."""
     d = np.abs(distance)
     if way.method == "linear":
         return np.maximum(1 - d, 0)

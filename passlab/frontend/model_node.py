@@ -1,7 +1,7 @@
-"""One node of a model as its translation sees it: what is known of its inputs, and a way to make Relay.
+"""One node of a model during its translation: the known values of its inputs, and the creation of Relay calls.
 
-Calling a node makes the call of a Relay operator under the names and parameters it has in `relay`. Each format of
-models derives its own node from it, which adds how that format states attributes.
+Calling a node creates the call of a Relay operator, with the names and parameters it has in `relay`. Each format
+derives its own node class, which adds the attributes of that format.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from passlab.op.dtypes import Array, guard_size
 
 
 class ModelNode:
-    """A node of the operator `op_type` with a name, translated by a builder."""
+    """A named node of the operator `op_type`, translated with a builder."""
 
     shape_hint = "fix the shapes of the inputs"
 
@@ -50,12 +50,12 @@ class ModelNode:
         return x if self.dtype(x) == dtype else self("cast", x, dtype=dtype)
 
     def concat(self, parts: Sequence[Expr], axis: int = 0) -> Expr:
-        """Return tensors joined along an axis, one alone as it is."""
+        """Return tensors joined along an axis, a single one as it is."""
         return parts[0] if len(parts) == 1 else self("concatenate", self.builder.tuple(parts), axis=axis)
 
     # ------------------------------------------------------------ what is known of inputs
     def shape(self, x: Expr) -> tuple[Dim, ...]:
-        """The dimensions of a tensor, `relay.Any()` where they are not known."""
+        """The dimensions of a tensor, `relay.Any()` where they are unknown."""
         return tensor_type(x).shape
 
     def rank(self, x: Expr) -> int:
@@ -71,36 +71,36 @@ class ModelNode:
         return "float" in self.dtype(x)
 
     def static_shape(self, x: Expr, axes: Sequence[int] | None = None) -> tuple[int, ...]:
-        """The dimensions of a tensor, or some of them. Raises `ModelError` where one is not known."""
+        """The dimensions of a tensor, or some of them. Raises `ModelError` if one is unknown."""
         shape = self.shape(x)
         dims = shape if axes is None else [shape[axis] for axis in axes]
         if not all(isinstance(dim, int) for dim in dims):
             hint = self.shape_hint
-            self.refuse("needs a shape that is known while the model is read", found=str(tensor_type(x)), hint=hint)
+            self.refuse("needs a shape that is known at import", found=str(tensor_type(x)), hint=hint)
         return tuple(int(dim) for dim in dims)  # type: ignore[arg-type]
 
     def value(self, x: Expr) -> Array | None:
-        """What a tensor is known to hold, or None."""
+        """The value of a tensor if it is known, or None."""
         return self.builder.value(x)
 
     def constant_of(self, x: Expr, what: str) -> Array:
-        """What a tensor holds. Raises `ModelError` where that is only known when the program runs."""
+        """The value of a tensor. Raises `ModelError` if it is known only at run time."""
         value = self.value(x)
         if value is None:
             hint = f"make it a constant of the model; or {self.shape_hint}"
-            self.refuse(f"needs {what} while the model is read, and it is computed", hint=hint)
+            self.refuse(f"needs {what} at import, but it is computed", hint=hint)
         return value
 
     def known_ints(self, x: Expr, what: str) -> list[int]:
-        """The whole numbers in a tensor. Raises `ModelError` where they are only known when the program runs."""
+        """The whole numbers in a tensor. Raises `ModelError` if they are known only at run time."""
         return [int(entry) for entry in np.asarray(self.constant_of(x, what)).reshape(-1)]
 
     def entries(self, x: Expr) -> list[Entry] | None:
-        """The entries of a partly known shape, None where none is known."""
+        """The elements of a partly known shape, None if none is known."""
         return self.builder.entries.get(x)
 
     def known_entries(self, x: Expr) -> list[Entry] | None:
-        """The entries of a vector of whole numbers as far as they are known, None where it is not known how many."""
+        """The known elements of a vector of whole numbers, None if its length is unknown."""
         value = self.value(x)
         if value is not None:
             return [int(entry) for entry in value.reshape(-1)]
@@ -108,27 +108,27 @@ class ModelNode:
         return self.entries(x) or ([None] * length if isinstance(length, int) else None)
 
     def note(self, x: Expr, entries: list[Entry]) -> Expr:
-        """Remember the known entries of a shape that the program computes; return it."""
+        """Record the known elements of a computed shape; return the expression."""
         self.builder.entries[x] = entries
         return x
 
     def room(self, *shape: int) -> None:
-        """Raise `LimitError` before an array of this shape, made while the model is read, would be too large."""
+        """Raise `LimitError` if an array of this shape, created at import, would be too large."""
         guard_size(shape, np.dtype(np.int64), f"{self.op_type} `{self.name}`")
 
     def axis(self, axis: int, rank: int) -> int:
-        """Return an axis counted from 0. Raises `ModelError` for one that a tensor of this rank does not have."""
+        """Return an axis counted from 0. Raises `ModelError` for one outside the rank."""
         if not -rank <= axis < max(rank, 1):
             self.refuse("names an axis that its input does not have", f"{-rank} to {rank - 1}", str(axis))
         return axis % max(rank, 1)
 
     @property
     def span(self) -> Span | None:
-        """The place of the node."""
+        """The source location of the node."""
         return self.builder.span
 
     def refuse(
         self, why: str, expected: str | None = None, found: str | None = None, hint: str | None = None
     ) -> NoReturn:
-        """Raise the `ModelError` that says why this node cannot be translated."""
+        """Raise the `ModelError` that explains why this node cannot be translated."""
         raise ModelError(Diagnostic(f"{self.op_type} `{self.name}` {why}", self.span, expected, found, hint=hint))

@@ -1,4 +1,4 @@
-"""The module of a model that was translated."""
+"""The module of a translated model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def module_of(outputs: list[Expr], inputs: list[Var], held: Mapping[Expr, Array]) -> tuple[IRModule, dict[str, Array]]:
-    """Return the module of some outputs, and the weights that are its parameters."""
+    """Return the module that computes some outputs, and the weights that are its parameters."""
     body = outputs[0] if len(outputs) == 1 else Tuple(outputs)
     inputs, body = _without_symbols(inputs, body)
     used = [var for var in free_vars(body) if var in held]
@@ -26,7 +26,7 @@ def module_of(outputs: list[Expr], inputs: list[Var], held: Mapping[Expr, Array]
 
 
 def _without_symbols(inputs: list[Var], body: Expr) -> tuple[list[Var], Expr]:
-    """Return inputs whose unknown dimensions are `?`, and a program of them; the same objects where all are known."""
+    """Replace symbolic dimensions of inputs by `?`, and adapt the body; the same objects if all are known."""
     changes: dict[Var, Var] = {}
     for var in inputs:
         ty = var.type_annotation
@@ -36,5 +36,5 @@ def _without_symbols(inputs: list[Var], body: Expr) -> tuple[list[Var], Expr]:
 
 
 def plain(ty: TensorType) -> TensorType:
-    """Return a type with `?` for each dimension that is a symbol."""
+    """Return a type with `?` for each symbolic dimension."""
     return TensorType([ANY if isinstance(dim, SizeVar) else dim for dim in ty.shape], ty.dtype)

@@ -1,6 +1,6 @@
-"""Windows that slide over an image, their maxima and means, and where the maxima lie.
+"""Sliding windows over an image: maxima, means, and the indices of the maxima.
 
-ONNX and PyTorch count windows alike: a last one may reach beyond the padding, and does not begin there.
+ONNX and PyTorch place windows alike: the last one may extend beyond the padding, but does not start there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.op.dtypes import Array
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows over `rank` spatial axes; `pads` are all befores, then all afters."""
+    """Windows over `rank` spatial axes; `pads` lists the padding before all axes, then after all axes."""
 
     kernel: list[int]
     strides: list[int]
@@ -50,7 +50,7 @@ def pool(n: ModelNode, kind: str, x: Expr, windows: Windows, ceil: bool, **more:
 
 
 def _with_border(n: ModelNode, x: Expr, windows: Windows, spare: list[int]) -> Expr:
-    """Return an image inside its padding, as far as windows reach into it: zeros that count."""
+    """Return an image with its padding as far as windows reach into it: zeros that count."""
     rank = windows.rank
     after = [min(pad, most) for pad, most in zip(windows.pads[rank:], spare[rank:], strict=True)]
     sides = [[0, 0], [0, 0], *(list(side) for side in zip(windows.pads[:rank], after, strict=True))]
@@ -58,15 +58,15 @@ def _with_border(n: ModelNode, x: Expr, windows: Windows, spare: list[int]) -> E
 
 
 def _beyond(windows: Windows, spare: list[int]) -> list[int]:
-    """Return what windows reach beyond the padding, which does not count."""
+    """Return how far windows extend beyond the padding; those elements do not count."""
     rank = windows.rank
     return [0] * rank + [max(most - pad, 0) for pad, most in zip(windows.pads[rank:], spare[rank:], strict=True)]
 
 
 def _reaching(n: ModelNode, x: Expr, windows: Windows) -> list[int] | None:
-    """Return padding with which the windows that ONNX counts fit, where Relay would count one more.
+    """Return the padding that makes Relay use as many windows as ONNX, where it would use one more.
 
-    Both let a last window reach beyond the padding; ONNX does not let it begin there.
+    Both let the last window extend beyond the padding; ONNX does not let it start there.
     """
     rank, pads, differs = windows.rank, list(windows.pads), False
     for at in range(rank):
@@ -85,7 +85,9 @@ def _reaching(n: ModelNode, x: Expr, windows: Windows) -> list[int] | None:
 def places_of(
     n: ModelNode, x: Expr, windows: Windows, ceil: bool, by_columns: bool = False, whole: bool = True
 ) -> Expr:
-    """Return where the maximum of each window lies, in the whole tensor or in its own image, by rows or by columns."""
+    """Return the index of the maximum of each window, in the whole tensor or in its own image, by rows or by
+    columns.
+    """
     batch, channels, *image = n.static_shape(x)
     size = math.prod(image)
     n.room(batch * channels, size, *windows.kernel)
@@ -108,9 +110,9 @@ def places_of(
 
 
 def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[int]]:
-    """Return for each window where its elements lie in the image, and how many windows there are along each axis.
+    """Return the indices in the image of each window's elements, and the number of windows along each axis.
 
-    What lies outside is said to lie one after the last element.
+    Elements outside have the index after the last element.
     """
     rank, counts = windows.rank, list[int]()
     inside: Any = True

@@ -1,4 +1,4 @@
-"""Products of matrices by NumPy's rules, as Relay's `nn.dense` and `nn.batch_matmul`."""
+"""Matrix products by NumPy's rules, as Relay's `nn.dense` and `nn.batch_matmul`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from passlab.ir.expr import Expr
 
 
 def matrix_product(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
-    """Return the product of matrices by NumPy's rules: vectors are rows or columns, the axes before are broadcast."""
+    """Return a matrix product by NumPy's rules: vectors are rows or columns, leading axes broadcast."""
     if not n.rank(a) or not n.rank(b):
         n.refuse("multiplies a scalar")
     row, column = n.rank(a) == 1, n.rank(b) == 1
@@ -27,7 +27,7 @@ def _dense(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
 
 
 def _batch_product(n: ModelNode, a: Expr, b: Expr, out_dtype: str) -> Expr:
-    """Return the products of two batches, each made one axis of matrices."""
+    """Return the products of two batches, each reshaped to one axis of matrices."""
     sizes_a, sizes_b = sizes_of(n, a), sizes_of(n, b)
     batch = _broadcast(n, sizes_a[:-2], sizes_b[:-2])
     a, b = (_repeat_batches(n, x, sizes, batch) for x, sizes in ((a, sizes_a), (b, sizes_b)))
@@ -51,7 +51,7 @@ def _single(sizes: list[Size]) -> bool:
 
 
 def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
-    """Return the batch that two batches broadcast to. Where two sizes are not known, the first one stands for both."""
+    """Return the broadcast of two batches. Of two unknown sizes, the first is used."""
     rank = max(len(a), len(b))
     pairs = zip([1] * (rank - len(a)) + a, [1] * (rank - len(b)) + b, strict=True)
     result: list[Size] = []
@@ -66,7 +66,7 @@ def _broadcast(n: ModelNode, a: list[Size], b: list[Size]) -> list[Size]:
 
 
 def _repeat_batches(n: ModelNode, x: Expr, sizes: list[Size], batch: list[Size]) -> Expr:
-    """Return matrices repeated to the batch where that is needed; a single one serves all."""
+    """Return matrices repeated to the batch if necessary; a single one is broadcast."""
     own = sizes[:-2]
     if _single(sizes):
         return reshape_to(n, x, [1, *sizes[-2:]])
@@ -78,7 +78,7 @@ def _repeat_batches(n: ModelNode, x: Expr, sizes: list[Size], batch: list[Size])
 
 
 def _merge(n: ModelNode, x: Expr, count: int) -> Expr:
-    """Return matrices with the axes of their batch made one: two at a time, where sizes are not known (-3)."""
+    """Return matrices with their batch axes merged: two at a time if sizes are unknown (-3)."""
     if n.rank(x) == 3:
         return x
     sizes = sizes_of(n, x)
@@ -90,7 +90,7 @@ def _merge(n: ModelNode, x: Expr, count: int) -> Expr:
 
 
 def _same(own: list[Size], batch: list[Size]) -> bool:
-    """Whether a batch that is not wholly known needs no repeating: its unknown sizes are those of the batch."""
+    """Whether a partly unknown batch needs no repetition: its unknown sizes are those of the batch."""
     return len(own) == len(batch) and all(
         a is b or (isinstance(a, int) and a == b) for a, b in zip(own, batch, strict=True)
     )

@@ -100,7 +100,7 @@ def explain(pattern: DFPattern, expr: Expr, mod: IRModule | None = None) -> Expl
         best = Explanation(root, furthest.best, total, furthest.pattern, furthest.expr, why)
     if best is None or (best.matched == 0 and not isinstance(best.root, Call)):
         expected = ", ".join(sorted(_key(key) for key in root_keys(pattern) or ()))
-        return Explanation(None, 0, total, reason=f"the program contains no {expected or 'expression'}")
+        return Explanation(None, 0, total, reason=f"there is no {expected or 'expression'} in the program")
     return best
 
 

@@ -57,7 +57,7 @@ def test_a_definition_from_the_future_is_not_guessed(monkeypatch):
 WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "no such input": (RELU, {"shape": {"y": (1, 3)}}, "the model has no input `y`"),
     "another rank": (RELU, {"shape": {"x": (1, 3, 3)}}, "expected: 2 dimensions: (?, 3)"),
-    "no shape": (RELU, {"shape": {"x": 3}}, "what is given for the input `x` is no shape"),
+    "no shape": (RELU, {"shape": {"x": 3}}, "the value given for the input `x` is not a shape"),
     "negative size": (RELU, {"shape": {"x": (-1, 3)}}, "`relay.Any()` stands for an unknown one"),
     "no dtype": (RELU, {"dtype": {"x": "flaot"}}, "the dtype given for `x` is none"),
     "no option": (RELU, {"convert_config": {"use_nt_batch_mul": 1}}, "did you mean `use_nt_batch_matmul`?"),
@@ -69,9 +69,9 @@ WRONG: dict[str, tuple[str, dict[str, Any], str]] = {
     "another kind of attribute": ("g (float[2] x) => (float y) { y = Softmax<axis=0.5>(x) }", {}, "of the wrong kind"),
     "shapes that do not fit": ("g (float[2] x, float[3] z) => (float y) { y = Add(x, z) }", {}, "1 | y = Add(x, z)"),
     "a missing input": ("g (float[2] x) => (float y) { y = Add(x) }", {}, "lacks an input"),
-    "inputs that come later": ("g (float[2] x) => (float y) { y = Neg(z) z = Exp(x) }", {}, "which nothing before it gives"),
+    "inputs that come later": ("g (float[2] x) => (float y) { y = Neg(z) z = Exp(x) }", {}, "which nothing before it produces"),
     "two values of a name": ("g (float[2] x) => (float y) { y = Neg(x) y = Exp(x) }", {}, "`y` is given twice"),
-    "no output": ("g (float[2] x) => (float z) { y = Neg(x) }", {}, "no node gives the output `z`"),
+    "no output": ("g (float[2] x) => (float z) { y = Neg(x) }", {}, "no node produces the output `z`"),
     "an output that is not there": (
         "g (float[2, 3] x) => (float[2] y, float[2] z) { y, z = Softmax(x) }", {}, "does not give its output `z`"),
     "axes known too late": (

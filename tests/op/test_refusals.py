@@ -117,7 +117,7 @@ def test_illegal_uses_are_refused_where_they_stand(text: str, message: str) -> N
 
 FAILING: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("take", (np.ones((2, 3)), np.array([5])), {"axis": 0, "mode": "fast"}, "index 5 is outside a dimension of 2"),
-    ("take", (np.ones((0, 3)), np.array([0])), {"axis": 0}, "no element to pick from"),
+    ("take", (np.ones((0, 3)), np.array([0])), {"axis": 0}, "no element to select from"),
     ("gather", (np.ones((2, 2)), np.array([[3]])), {"axis": 0}, "index 3 is outside a dimension of 2"),
     ("gather_nd", (np.ones((2, 2)), np.array([[0], [-3]])), {}, "index -3 is outside a dimension of 2"),
     ("scatter_elements", (np.ones(2), np.array([2]), np.ones(1)), {}, "index 2 is outside"),
@@ -125,7 +125,7 @@ FAILING: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("scatter_nd", (np.ones(2), np.array([[2]]), np.ones(1)), {}, "index 2 is outside"),
     ("unravel_index", (np.array([6]), np.array([2, 3])), {}, "index 6 is outside"),
     ("invert_permutation", (np.array([0, 0]),), {}, "not a permutation"),
-    ("argmax", (np.ones((2, 0)),), {"axis": [1]}, "among no elements"),
+    ("argmax", (np.ones((2, 0)),), {"axis": [1]}, "of no elements"),
     ("mean", (np.ones((0,), "int32"),), {}, "the mean of no integers"),
     ("strided_set", (np.ones((2, 2)), np.ones(3), *(np.array([v, v]) for v in (0, 2, 1))), {},
     "does not fill the box"),

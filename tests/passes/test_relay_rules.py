@@ -107,7 +107,7 @@ def test_functions_for_a_compiler_are_optimized_by_what_it_registers(toy: None):
     assert seen == [[name for name, _ in result.items() if name != "main"]]
     register_compiler_optimize("toy", lambda mod: None)  # type: ignore[arg-type, return-value]
     try:
-        with pytest.raises(TypeError, match="gave no module"):
+        with pytest.raises(TypeError, match="did not return a module"):
             transform.PartitionGraph()(marked)
     finally:
         register_compiler_optimize("toy", None)

@@ -140,18 +140,18 @@ def test_an_unknown_required_pass_is_an_error_that_says_whose_it_is():
 
 
 @pytest.mark.parametrize("through", [[], ["B"], ["B", "C"]])
-def test_passes_that_require_each_other_in_a_circle_are_reported(registered, through):
-    circle = ["A", *through]
-    for name, needed in zip(circle, [*through, "A"], strict=True):
+def test_passes_that_require_each_other_in_a_cycle_are_reported(registered, through):
+    cycle = ["A", *through]
+    for name, needed in zip(cycle, [*through, "A"], strict=True):
         registered(idle(name, required=[needed]))
-    expected = " -> ".join([*circle, "A"])
-    with pytest.raises(PassError, match=f"in a circle: {expected}"):
+    expected = " -> ".join([*cycle, "A"])
+    with pytest.raises(PassError, match=f"in a cycle: {expected}"):
         Sequential([idle("A", required=[[*through, "A"][0]])])(IRModule())
 
 
-def test_a_circle_through_a_required_pipeline_is_reported(registered):
+def test_a_cycle_through_a_required_pipeline_is_reported(registered):
     registered(Sequential([idle("A", required=["Group"])], name="Group"))
-    with pytest.raises(PassError, match="in a circle: A -> Group -> A"):
+    with pytest.raises(PassError, match="in a cycle: A -> Group -> A"):
         Sequential([idle("A", required=["Group"])])(IRModule())
 
 

@@ -1,7 +1,7 @@
-"""ONNX models become Relay.
+"""The importer of ONNX models.
 
-`importing` is the way in; `model_file` and `external_data` read files, `tensors` and `attributes` their contents.
-`graph` walks the nodes of a graph, `node` is one node as its translation sees it, `building` makes typed and folded
-Relay of it. `entries` is the table of operators, filled by the families in `operators/`; what has no entry is
-written out by ONNX's own definition of it (`definitions`), where there is one.
+`importing` is the entry point; `model_file` and `external_data` read files, `tensors` and `attributes` their contents.
+`graph` walks the nodes of a graph, `node` is one node during its translation, `building` creates typed and folded
+Relay. `entries` is the table of operators, filled by the families in `operators/`; an operator without an entry is
+expanded by ONNX's own definition (`definitions`), if there is one.
 """

@@ -10,7 +10,7 @@ from passlab.frontend.onnx.tensors import External, array_of
 
 
 class SubGraph:
-    """A graph that is an attribute: the body of a loop, the branch of a condition."""
+    """A graph in an attribute: the body of a loop, or a branch of a condition."""
 
     def __init__(self, proto: Any) -> None:
         self.proto = proto
@@ -29,9 +29,9 @@ _KINDS = {1: "a number", 2: "a whole number", 3: "text", 4: "a tensor", 5: "a gr
 def attributes_of(
     protos: Iterable[Any], caller: Mapping[str, Any], external: External | None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the values of attributes by name, and the reasons why some have none.
+    """Return the values of attributes by name, and the reasons why others could not be read.
 
-    An attribute of a node in the body of a function may stand for one of the call: `caller` has those.
+    An attribute of a node in a function body may refer to one of the call: `caller` has those.
     """
     values: dict[str, Any] = {}
     problems: dict[str, str] = {}
@@ -57,7 +57,7 @@ def _value(proto: Any, external: External | None) -> Any:
 
 
 def _guess(proto: Any) -> int:
-    """The kind of an attribute of a model so old that it does not say: what is there."""
+    """Return the kind of an attribute in a model too old to state it, from the field that is set."""
     for kind, field in _SINGLE.items():
         if proto.HasField(field):
             return kind
@@ -73,7 +73,7 @@ def _single(value: Any, kind: int, external: External | None) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """Return what an attribute is, in words."""
+    """Return a description of the kind of an attribute."""
     if isinstance(value, tuple):
         return "a list"
     number = {float: 1, int: 2, str: 3, SubGraph: 5}.get(type(value), 4)

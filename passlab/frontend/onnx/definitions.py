@@ -1,7 +1,7 @@
 """ONNX's own definitions of operators by other operators.
 
 The standard defines many operators as functions of simpler ones, some of them only once the types of their inputs are
-known. An operator without an entry in our table is written out so.
+known. An operator without an entry in passlab's table is expanded by this definition.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def is_defined(op_type: str, domain: str, opset: int) -> bool:
 
 
 def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None]) -> Any:
-    """Return the FunctionProto that a node stands for. Raises `ModelError` where there is none."""
+    """Return the FunctionProto that defines a node. Raises `ModelError` if there is none."""
     schema = schema_of(proto.op_type, domain, opset)
     function = None
     if schema is not None and schema.has_context_dependent_function:
@@ -32,7 +32,9 @@ def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None
         try:
             body = schema.get_context_dependent_function(proto.SerializeToString(), types)
         except (RuntimeError, ValueError) as error:
-            raise ModelError(Diagnostic(f"ONNX has no definition of {proto.op_type} here", found=str(error))) from error
+            raise ModelError(
+                Diagnostic(f"ONNX has no definition of {proto.op_type} for these inputs", found=str(error))
+            ) from error
         if body:
             function = onnx().FunctionProto()
             function.ParseFromString(body)
@@ -46,7 +48,7 @@ def definition(proto: Any, domain: str, opset: int, inputs: Sequence[Expr | None
 
 
 def _add_defaults(function: Any, schema: Any) -> None:
-    """Let a body know what its attributes are when the node does not say."""
+    """Bind the schema's default attributes in the function body."""
     declared = {attribute.name for attribute in function.attribute_proto}
     for attribute in schema.attributes.values():
         if attribute.default_value.name and attribute.name not in declared:
@@ -54,7 +56,7 @@ def _add_defaults(function: Any, schema: Any) -> None:
 
 
 def _type_proto(value: Expr | None) -> Any:
-    """Return the type of a value in ONNX's words, the empty type for one that is not given."""
+    """Return the type of a value as ONNX's TypeProto, the empty type for a missing one."""
     package = onnx()
     if value is None or not isinstance(value.checked_type, TensorType):
         return package.TypeProto()

@@ -6,9 +6,9 @@
         axis = n.int("axis", 1)
         ...
 
-The numbers are the opset versions in which ONNX defined the operator anew, all those that the translation understands;
-in it, `n.version` is the one in force. Its parameters are the inputs: those without a default must be there. The
-docstring says what the operator becomes, and stands in the manual.
+The numbers are the opset versions in which ONNX redefined the operator, of those that the translation understands;
+`n.version` is the current one. Its parameters are the inputs: those without a default are required. The docstring
+describes the Relay form, and is shown in the manual.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FAMILIES = (
     "recurrent", "reductions", "resizing", "sampling", "slicing", "spectral",
 )  # fmt: skip
 
-Translation = Callable[..., Any]  # (node, *inputs) -> an expression, or a list of them, None for an output not given
+Translation = Callable[..., Any]  # (node, *inputs) -> an expression, or a list of them, with None for a missing output
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How one ONNX operator becomes Relay: `needed` inputs at least, `most` at most (None: any number)."""
+    """The translation of one ONNX operator: it takes `needed` to `most` inputs (None: any number)."""
 
     name: str
     versions: tuple[int, ...]
@@ -47,7 +47,7 @@ _entries: dict[str, Entry] = {}
 
 
 def onnx_operator(name: str, *versions: int) -> Callable[[Translation], Translation]:
-    """Enter the decorated translation into the table, for the definitions of the operator in these opset versions."""
+    """Register the decorated translation of an operator for the definitions in these opset versions."""
 
     def entered(translate: Translation) -> Translation:
         enter(name, versions, translate, translate.__doc__ or "")
@@ -57,7 +57,7 @@ def onnx_operator(name: str, *versions: int) -> Callable[[Translation], Translat
 
 
 def enter(name: str, versions: tuple[int, ...], translate: Translation, doc: str) -> None:
-    """Enter a translation into the table."""
+    """Register a translation."""
     inputs = list(inspect.signature(translate).parameters.values())[1:]
     any_number = any(p.kind is p.VAR_POSITIONAL for p in inputs)
     needed = sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in inputs)
@@ -75,11 +75,11 @@ def entries() -> dict[str, Entry]:
 
 @cache
 def schema_of(name: str, domain: str, opset: int) -> Any:
-    """Return ONNX's definition of an operator in an opset version, None where it has none."""
+    """Return ONNX's definition of an operator in an opset version, None if there is none."""
     package = onnx()
     try:
         return package.defs.get_schema(name, opset, domain)
-    except (package.defs.SchemaError, TypeError):  # an opset that is no number of 32 bits
+    except (package.defs.SchemaError, TypeError):  # an opset that does not fit in 32 bits
         return None
 
 

@@ -1,8 +1,8 @@
-"""Tensors that lie in files beside a model.
+"""Tensors stored in files beside a model.
 
-A model names those files, and a model is not to be trusted. So a name may only lead down from the model's own
-directory: no absolute paths, no `..`, no links of either kind. Sizes are compared with the file before anything is
-read, and what is read is the file that was checked, not whatever has its name by then.
+A model names these files, and is not trusted. So a name must stay inside the model's own directory: no absolute paths,
+no `..`, no links of either kind. Sizes are compared with the file before anything is read, and the checked file itself
+is read, not whatever has its name later.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HINT = "external data must be plain files in the directory of the model, or bel
 
 
 def external_reader(folder: Path) -> Any:
-    """Return `read(tensor, size)`: the bytes of a tensor whose file lies in `folder`."""
+    """Return `read(tensor, size)`: the bytes of a tensor whose file is in `folder`."""
 
     def read(tensor: Any, size: int) -> bytes:
         entries = {entry.key: entry.value for entry in tensor.external_data}
@@ -52,7 +52,7 @@ def _shorten(name: str) -> str:
 
 
 def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
-    """Return the path of a location, after looking at each step of the way to it."""
+    """Return the path of a location, after checking each of its parts."""
     parts = PurePosixPath(location).parts
     leaves = PurePosixPath(location).is_absolute() or PureWindowsPath(location).drive or ".." in parts
     if not parts or leaves or "\\" in location or "\0" in location:
@@ -62,7 +62,7 @@ def _checked_path(folder: Path, location: str, tensor: Any) -> Path:
         path = path / part
         try:
             linked = path.is_symlink()
-        except (OSError, ValueError) as error:  # a name that the file system cannot hold
+        except (OSError, ValueError) as error:  # the file system cannot hold such a name
             _refuse(tensor, f"its location is no file name: {_reason(error)}", found=_shorten(location))
         if linked:
             _refuse(tensor, "its location goes through a symbolic link", found=_shorten(location))

@@ -1,8 +1,8 @@
-"""The graphs of a model, translated node by node.
+"""Translation of the graphs of a model, node by node.
 
-A graph is a list of nodes in the order of computation. The body of a loop and the branch of a condition are graphs that
-also see the names around them; the body of a function sees its arguments only. How deep graphs and calls stand inside
-each other is bounded by `limits.model_nesting`.
+A graph is a list of nodes in the order of computation. The bodies of loops and the branches of conditions are graphs
+that also see the names of the enclosing graph; the body of a function sees its arguments only. `limits.model_nesting`
+bounds the nesting of graphs and calls.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from passlab.ir.span import Span
 
 
 class Scope:
-    """The values of one graph by name (None: an input that is not given), and those of the graph around it.
+    """The values of one graph by name (None: a missing input), and those of the enclosing graph.
 
-    `capture` is applied to what is taken from around: the body of a loop must not compute that again.
+    `capture` is applied to values of the enclosing graph: the body of a loop must not recompute them.
     """
 
     def __init__(self, around: Scope | None = None, capture: Capture | None = None) -> None:
@@ -42,7 +42,7 @@ class Scope:
         return name in self._own
 
     def own(self, name: str) -> Expr | None:
-        """Return the value of a name of this graph alone, None where it has none."""
+        """Return the value of a name in this graph alone, None if it has none."""
         return self._own.get(name)
 
     def __getitem__(self, name: str) -> Expr | None:
@@ -60,7 +60,7 @@ class Scope:
 
 
 class Frame:
-    """What the nodes of one list share: opset versions by domain, attributes of the call around, depth, and a name."""
+    """The shared context of a list of nodes: opset versions by domain, attributes of the call, depth, and a name."""
 
     def __init__(self, opsets: Mapping[str, int], attributes: Mapping[str, Any], depth: int, name: str) -> None:
         limits.check("model_nesting", depth, "the model, in graphs inside graphs,")
@@ -94,21 +94,21 @@ class Translator:
         """Return a tensor of the model as a constant."""
         return self.builder.finish(Constant(array_of(tensor, self._external)))
 
-    # recurses: at most limits.model_nesting levels, and not over more than limits.model_nodes nodes
+    # recurses: at most limits.model_nesting levels, and over at most limits.model_nodes nodes
     def nodes(self, nodes: Iterable[Any], scope: Scope, frame: Frame) -> None:
-        """Translate nodes in order, entering what they give into `scope`."""
+        """Translate nodes in order, and store their results in `scope`."""
         outer = self.builder.span
         listed = list(nodes)
         for node, name in zip(listed, node_names(listed, frame.name), strict=True):
             self.builder.span = span = node_span(node, name)
             self._count += 1
-            limits.check("model_nodes", self._count, "the model, its functions and loops written out,")
+            limits.check("model_nodes", self._count, "the model, with its functions and loops expanded,")
             try:
                 self._node(node, name, scope, frame)
             except PasslabError as error:
                 raise _position(error, span) from error
             except (ValueError, TypeError, IndexError, ArithmeticError, MemoryError) as error:
-                message = f"{node.op_type} `{name}` has inputs or attributes that make no sense"
+                message = f"{node.op_type} `{name}` has invalid inputs or attributes"
                 raise ModelError(Diagnostic(message, span, found=str(error))) from error
         self.builder.span = outer
 
@@ -119,7 +119,7 @@ class Translator:
             value = None
         if value is None:
             where = f" of `{frame.name}`" if frame.name else ""
-            raise ModelError(Diagnostic(f"no node gives the output `{name}`{where}"))
+            raise ModelError(Diagnostic(f"no node produces the output `{name}`{where}"))
         return value
 
     # ------------------------------------------------------------ one node
@@ -143,12 +143,12 @@ class Translator:
         try:
             return scope[value] if value else None
         except KeyError:
-            hint = "the nodes of a graph stand in the order of computation"
-            message = f"{proto.op_type} `{name}` reads `{value}`, which nothing before it gives"
+            hint = "the nodes of a graph must be in the order of computation"
+            message = f"{proto.op_type} `{name}` reads `{value}`, which nothing before it produces"
             raise ModelError(Diagnostic(message, self.builder.span, hint=hint)) from None
 
     def _subgraphs(self, scope: Scope, frame: Frame, name: str) -> Subgraph:
-        """Return what translates a graph inside a node, its inputs given by position."""
+        """Return a function that translates a graph inside a node; its inputs are passed by position."""
 
         def subgraph(graph: SubGraph, inputs: Sequence[Expr], capture: Capture | None = None) -> list[Expr]:
             inner = Scope(scope, capture)
@@ -194,7 +194,7 @@ def plain_domain(domain: str) -> str:
 
 
 def node_names(nodes: Iterable[Any], inside: str = "") -> list[str]:
-    """Return the names of nodes; one without is called after its operator and how many of that came before it."""
+    """Return the names of nodes; an unnamed one is called after its operator and a running number."""
     counts: dict[str, int] = {}
     names = []
     for node in nodes:
@@ -208,7 +208,7 @@ def node_names(nodes: Iterable[Any], inside: str = "") -> list[str]:
 
 
 def _apply(entry: Entry, node: Node, inputs: list[Expr | None]) -> Sequence[Expr | None]:
-    """Return what a translation makes of a node, after looking at the number of its inputs."""
+    """Return the result of a translation, after checking the number of inputs."""
     while inputs and inputs[-1] is None:
         inputs.pop()
     if entry.most is not None and len(inputs) > entry.most:
@@ -221,7 +221,7 @@ def _apply(entry: Entry, node: Node, inputs: list[Expr | None]) -> Sequence[Expr
 
 
 def _position(error: PasslabError, span: Span) -> PasslabError:
-    """Return an error that stands at a node, unless it stands somewhere already."""
+    """Return an error with the location of a node, unless it has a location already."""
     kind = LimitError if isinstance(error, LimitError) else ModelError
     if type(error) is kind and all(d.place for d in error.diagnostics):
         return error

@@ -1,4 +1,4 @@
-"""`from_onnx`: an ONNX model becomes a Relay module."""
+"""`from_onnx` imports an ONNX model as a Relay module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import SizeVar, TensorType
 
 Array = np.ndarray[Any, Any]
-ABOUT_MODEL = "onnx"  # the attribute of a module that holds what its model said of itself
+ABOUT_MODEL = "onnx"  # the attribute of a module that holds the metadata of its model
 CONFIG = {"use_nt_batch_matmul": True}
 
 
@@ -40,18 +40,18 @@ def from_onnx(
 
     `model` is a path, bytes, or an `onnx.ModelProto`. The parameters of `main` are the inputs of the model in their
     order, then, with `freeze_params=False`, the weights that it uses, whose values are the second result; otherwise
-    weights are constants of the program. Names are those of the model made legal (`passlab.frontend.identifiers`).
-    Several outputs are a tuple.
+    weights are constants of the program. Names are those of the model, converted to identifiers
+    (`passlab.frontend.identifiers`). Several outputs form a tuple.
 
-    `shape` gives the shapes of inputs by name, as `{"x": (1, 3, 224, 224)}`; a dimension that nobody gives is `?`.
-    `dtype` gives dtypes by name of input, or one for inputs whose type the model leaves open. `opset` stands for the
-    version of ONNX's operators that the model says it uses. `convert_config={"use_nt_batch_matmul": False}` leaves the
-    second operand of matrix products as it is instead of transposing it. Nodes without a name get one; a model that has
-    those names is written to `export_node_renamed_model_path`. The source of each Relay node is its ONNX node. What the
-    model says of itself (metadata, documentation, version) is the attribute `onnx` of the module, for `to_onnx`.
+    `shape` gives the shapes of inputs by name, as `{"x": (1, 3, 224, 224)}`; an unknown dimension is `?`. `dtype` gives
+    dtypes by name of input, or one for all inputs whose type the model leaves open. `opset` overrides the version of
+    ONNX's operators that the model states. `convert_config={"use_nt_batch_matmul": False}` keeps the second operand of
+    matrix products instead of transposing it. Unnamed nodes get names; a model with those names is written to
+    `export_node_renamed_model_path`. The source of each Relay node is its ONNX node. The module's attribute `onnx`
+    holds the model's metadata (documentation, version), for `to_onnx`.
 
-    Raises `ModelError`: for what is no model, for operators that are not supported (all of them at once), for wrong
-    shapes; `MissingPackageError` without the package `onnx`; `LimitError` for what is too large.
+    Raises `ModelError` if `model` is not a model, for unsupported operators (all of them at once) and for wrong shapes;
+    `MissingPackageError` without the package `onnx`; `LimitError` for a model that is too large.
     """
     proto, external = load_model(model)
     config = _config(convert_config)
@@ -78,12 +78,12 @@ def from_onnx(
         try:
             return import_parts({})
         except DiagnosticError:
-            # Symbols tell which unknown sizes are equal. A model may rely on two being equal that have different names.
+            # Symbols show which unknown sizes are equal. A model may rely on the equality of two with different names.
             return import_parts(None)
 
 
 def _about(proto: Any) -> dict[str, str]:
-    """Return what a model says of itself: its metadata, its documentation, its domain and its version."""
+    """Return the metadata of a model: its properties, its documentation, its domain and its version."""
     about = {f"metadata.{entry.key}": entry.value for entry in proto.metadata_props}
     fields = {"doc_string": proto.doc_string, "domain": proto.domain, "model_version": str(proto.model_version or "")}
     return {**about, **{key: value for key, value in fields.items() if value}}
@@ -98,7 +98,7 @@ def _config(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
-    """Return the version of each domain of operators; a model so old that it names none uses the first."""
+    """Return the version of each operator domain; a model too old to name any uses the first."""
     result = {plain_domain(entry.domain): entry.version for entry in proto.opset_import}
     result.setdefault("", onnx().defs.onnx_opset_version() if result else 1)
     newest = onnx().defs.onnx_opset_version()
@@ -121,7 +121,7 @@ def _inputs(
     identifiers: Identifiers,
     symbols: dict[str, SizeVar] | None,
 ) -> list[Var]:
-    """Enter the inputs of the graph that are no weights, as variables."""
+    """Create variables for the inputs of the graph that are not weights."""
     weights = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in weights]
     names = {value.name for value in inputs}
@@ -142,7 +142,7 @@ def _inputs(
 def _weights(
     graph: Any, translator: Translator, scope: Scope, identifiers: Identifiers, external: Any
 ) -> dict[Expr, Array]:
-    """Enter the weights of the graph as variables; return their values."""
+    """Create variables for the weights of the graph; return their values."""
     for tensor in graph.initializer:
         array = array_of(tensor, external)
         variable = Var(identifiers.of(tensor.name), TensorType(array.shape, array.dtype.name))

@@ -1,4 +1,4 @@
-"""The types of a model's inputs: what the model says, and what the caller says better."""
+"""The types of a model's inputs: those in the model, overridden by the caller."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from passlab.ir.types import ANY, Dim, SizeVar, TensorType
 def input_type(
     value: Any, shape: Any, dtype: str | Mapping[str, str], symbols: dict[str, SizeVar] | None
 ) -> TensorType:
-    """Return the type of a ValueInfoProto. `shape` is what the caller gives for it, or None.
+    """Return the type of a ValueInfoProto. `shape` is the caller's shape for it, or None.
 
-    A dimension that is not known is a symbol, the same for the same name; without `symbols` it is `?`.
+    An unknown dimension becomes a symbol, the same for the same name; without `symbols` it becomes `?`.
 
-    Raises `ModelError` for what is no tensor, for invalid shapes, and where the rank is unknown.
+    Raises `ModelError` if the input is not a tensor, for invalid shapes, and for an unknown rank.
     """
     name, ty = value.name, value.type
     if ty.WhichOneof("value") not in ("tensor_type", None):
@@ -29,7 +29,9 @@ def input_type(
     names = _known_shape(ty.tensor_type, symbols) if ty.tensor_type.HasField("shape") else None
     if shape is None and names is None:
         hint = f'say them: from_onnx(model, shape={{"{name}": (1, 3, 224, 224)}})'
-        raise ModelError(Diagnostic(f"the model does not tell how many dimensions its input `{name}` has", hint=hint))
+        raise ModelError(
+            Diagnostic(f"the model does not state the number of dimensions of its input `{name}`", hint=hint)
+        )
     dims = names if shape is None else _given_shape(name, shape)
     assert dims is not None
     if names is not None and len(dims) != len(names):
@@ -43,7 +45,7 @@ def input_type(
 
 
 def _known_shape(tensor: Any, symbols: dict[str, SizeVar] | None) -> tuple[Dim, ...]:
-    """The shape a model tells. Dimensions with a name, or without anything, are unknown; so are negative ones."""
+    """The shape in a model. Dimensions that are named, missing or negative are unknown."""
     dims = tensor.shape.dim
     shape: list[Dim] = []
     for dim in dims:
@@ -61,7 +63,7 @@ def _given_shape(name: str, shape: Any) -> tuple[Dim, ...]:
         return TensorType(tuple(shape), "float32").shape
     except (PasslabError, TypeError) as error:
         hint = "a shape is a tuple of whole numbers from 0 on; `relay.Any()` stands for an unknown one"
-        message = f"what is given for the input `{name}` is no shape"
+        message = f"the value given for the input `{name}` is not a shape"
         raise ModelError(Diagnostic(message, found=repr(shape), hint=hint)) from error
 
 

@@ -1,4 +1,4 @@
-"""A model from a path, from bytes, or as the object that `onnx` makes of either."""
+"""Loading a model from a path, from bytes, or from an `onnx.ModelProto`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from passlab.frontend.onnx.tensors import External
 
 
 def load_model(model: Any) -> tuple[Any, External | None]:
-    """Return the ModelProto of a path, of bytes or of itself, and what reads its external data (from a path only).
+    """Return the ModelProto of a path, of bytes or of itself, and a reader of its external data (for a path only).
 
-    Raises `ModelError` for what is no model; `OSError`, as Python does, for a path that cannot be read.
+    Raises `ModelError` if it is not a model; `OSError`, as Python does, for an unreadable path.
     """
     package = onnx()
     if isinstance(model, package.ModelProto):
@@ -47,7 +47,7 @@ def _parse_text(package: Any, data: bytes, what: str) -> Any:
 
 
 def _check(proto: Any, what: str) -> Any:
-    """Return a model that says what it is made of."""
+    """Return a model after checking that it has a graph and valid names."""
     if not proto.HasField("graph"):
         hint = "is it a file of another format, or empty?"
         raise ModelError(Diagnostic(f"{what} cannot be read as an ONNX model: it has no graph", hint=hint))
@@ -58,7 +58,7 @@ def _check(proto: Any, what: str) -> Any:
 
 
 def _text_that_is_none(proto: Any) -> bytes | None:
-    """Return what is found where text should be, None when all is text. Linear in the messages of the model."""
+    """Return bytes found in place of text, None if all names are text. Linear in the messages of the model."""
     stack = [proto]
     while stack:
         for field, value in stack.pop().ListFields():

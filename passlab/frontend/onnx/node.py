@@ -1,10 +1,10 @@
-"""One ONNX node as its translation sees it: its attributes, what is known of its inputs, and a way to make Relay.
+"""One ONNX node during its translation: its attributes, the known values of its inputs, and the creation of calls.
 
     @onnx_operator("Softplus", 1, 22)
     def softplus(n: Node, x: Expr) -> Expr:
         return n("log", n("add", n("exp", x), 1.0))
 
-Calling a node makes the call of a Relay operator under the names and parameters it has in `relay`.
+Calling a node creates the call of a Relay operator, with the names and parameters it has in `relay`.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Capture = Callable[[Expr], Expr]
 
 
 class Subgraph(Protocol):
-    """What translates a graph that is an attribute of a node."""
+    """Translates a graph in an attribute of a node."""
 
     def __call__(self, graph: SubGraph, inputs: Sequence[Expr], capture: Capture | None = None) -> list[Expr]: ...
 
 
 class Node(ModelNode):
-    """A node that is translated. `version` is that of its operator's definition, `outputs` the names it gives.
+    """A node in translation. `version` is that of its operator's definition, `outputs` the names of its results.
 
-    `subgraph(graph, inputs, capture)` translates a graph inside it: expressions in, expressions out. `problems` are the
+    `subgraph(graph, inputs, capture)` translates a graph inside it, from expressions to expressions. `problems` are the
     attributes that could not be read, with the reasons.
     """
 
@@ -57,7 +57,7 @@ class Node(ModelNode):
 
     # ------------------------------------------------------------ attributes
     def attribute(self, name: str, kind: type | tuple[type, ...], default: Any = _MISSING) -> Any:
-        """Return an attribute, `default` where the node has none. Raises `ModelError` for one of another kind."""
+        """Return an attribute, or `default` if the node has none. Raises `ModelError` for one of another kind."""
         if name in self._problems:
             self.refuse(self._problems[name])
         value = self.attributes.get(name, _MISSING)
@@ -74,23 +74,23 @@ class Node(ModelNode):
         return name in self.attributes or name in self._problems
 
     def integer(self, name: str, default: Any = _MISSING) -> Any:
-        """Return an attribute that is a whole number."""
+        """Return a whole number attribute."""
         return self.attribute(name, int, default)
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Return an attribute that is yes or no."""
+        """Return a bool attribute."""
         return bool(self.integer(name, int(default)))
 
     def number(self, name: str, default: Any = _MISSING) -> Any:
-        """Return an attribute that is a number."""
+        """Return a number attribute."""
         return self.attribute(name, (float, int), default)
 
     def text(self, name: str, default: Any = _MISSING) -> Any:
-        """Return an attribute that is text."""
+        """Return a text attribute."""
         return self.attribute(name, str, default)
 
     def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
-        """Return an attribute that is one of some words. Raises `ModelError` for another."""
+        """Return a text attribute with one of several values. Raises `ModelError` for any other."""
         result: str = self.text(name, default)
         if result not in choices:
             self.refuse(f"does not know this `{name}`", f"one of {', '.join(choices)}", result)
@@ -127,5 +127,5 @@ class Node(ModelNode):
 
     # ------------------------------------------------------------ outputs
     def wants(self, index: int) -> bool:
-        """Whether something asks for output `index`."""
+        """Whether output `index` is used."""
         return index < len(self.outputs) and bool(self.outputs[index])

@@ -1,4 +1,4 @@
-"""One ONNX node as a line of text: what its Relay nodes show as the place where they come from.
+"""One ONNX node as a line of text, which its Relay nodes show as their source location.
 
 y = Conv[strides=[2, 2]](x, w)
 """
@@ -15,13 +15,13 @@ _LISTED = 8  # elements of one list
 
 
 def node_span(node: Any, name: str) -> Span:
-    """Return a place whose source has the name of the node, and whose text is the node."""
+    """Return a span whose source has the name of the node, and whose text is the node."""
     text = text_of(node)
     return Span(Source(name, text), 0, len(text))
 
 
 def text_of(node: Any) -> str:
-    """Return a node as one line; what is long is cut short."""
+    """Return a node as one line; long parts are shortened."""
     attributes = ", ".join(f"{proto.name}={_attribute(proto)}" for proto in node.attribute)
     marks = f"[{attributes}]" if attributes else ""
     text = f"{', '.join(node.output)} = {node.op_type}{marks}({', '.join(node.input)})"

@@ -1,4 +1,4 @@
-"""The Python package `onnx`, loaded when the first model is."""
+"""The Python package `onnx`, loaded on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from passlab.errors import Diagnostic, MissingPackageError
 
 
 def onnx() -> Any:
-    """Return the package `onnx`. Raises `MissingPackageError` where it is not installed."""
+    """Return the package `onnx`. Raises `MissingPackageError` if it is not installed."""
     try:
         return importlib.import_module("onnx")
     except ImportError as error:

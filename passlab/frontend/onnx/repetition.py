@@ -1,8 +1,8 @@
-"""Loops, which Relay has none of: a function that calls itself, or the rounds written out one by one.
+"""Loops, which Relay lacks: translated to a recursive function, or unrolled.
 
-A loop carries states from round to round, and collects values of each round. Where it is known how often it goes round,
-and that is not often, the rounds are written out and shapes stay known. Otherwise states whose shape changes from round
-to round are given a type with unknown dimensions, and what is collected is joined to what was there before.
+A loop carries states from iteration to iteration, and collects values of each. If the number of iterations is known and
+small, the loop is unrolled and shapes stay known. Otherwise states whose shape changes get a type with unknown
+dimensions, and collected values are concatenated.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from passlab.frontend.onnx.node import Capture, Node
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType
 
-UNROLLED = 32  # rounds that are written out
+UNROLLED = 32  # iterations that are unrolled
 
 
 @dataclass
 class Round:
-    """What one round gives: whether there is another (None: nothing is against it), states, and collected values."""
+    """The results of one iteration: the condition for another (None: no condition), states, and collected values."""
 
     again: Expr | None
     states: list[Expr]
     collected: list[Expr]
 
 
-Body = Callable[[Expr, Expr, list[Expr], Capture], Round]  # of the number of the round, the condition, the states
+Body = Callable[[Expr, Expr, list[Expr], Capture], Round]  # of the number of the iteration, the condition, the states
 
 
 @dataclass
 class Loop:
-    """A loop that goes round while `condition` holds (None: always), `limit` times at most (None: without end)."""
+    """A loop that runs while `condition` holds (None: always), at most `limit` times (None: without limit)."""
 
     n: Node
     body: Body
@@ -47,7 +47,7 @@ class Loop:
 
     # ------------------------------------------------------------ round by round
     def _written_out(self) -> list[Expr] | None:
-        """Return the results of rounds written out; None where it is not known how many there are."""
+        """Return the results of the unrolled loop; None if the number of iterations is unknown."""
         limit = None if self.limit is None else self.n.value(self.limit)
         condition = True if self.condition is None else self._truth(self.condition)
         if limit is None or limit.size != 1 or not limit.reshape(-1)[0] <= UNROLLED or condition is None:
@@ -75,7 +75,7 @@ class Loop:
 
     # ------------------------------------------------------------ by recursion
     def _recursive(self) -> list[Expr]:
-        """Return the results of a function that calls itself, its states of types that every round keeps."""
+        """Return the results of a recursive function, with state types that every iteration keeps."""
         types = [self._type(state) for state in self.states]
         while True:
             outer = _Outer(self.n.builder)
@@ -103,7 +103,7 @@ class Loop:
     def _enter_call(
         self, number: Var, condition: Var, variables: list[Var], round_: Round, outer: _Outer
     ) -> list[Expr]:
-        """Return the results of the loop as a function: defined, called, and its result taken apart."""
+        """Return the results of the loop as a function: defined, called, and its result projected."""
         n = self.n
         kept = [Var(f"out{at}", self._kept_type(part)) for at, part in enumerate(round_.collected)]
         for var in kept:
@@ -132,9 +132,9 @@ class Loop:
         return TensorType((ANY, *ty.shape), ty.dtype)
 
     def _grown(self, number: Var, kept: Var, part: Expr) -> Expr:
-        """Return what was collected with the value of this round behind it.
+        """Return the collected values with the value of this iteration appended.
 
-        Where the shape of the value is not known, neither is that of nothing before the first round.
+        If the shape of the value is unknown, so is that of the empty collection before the first iteration.
         """
         n = self.n
         row = n("expand_dims", part, axis=0)
@@ -150,7 +150,7 @@ class Loop:
 
 
 class _Outer:
-    """Values from outside a loop, bound to variables so that no round computes them again."""
+    """Values from outside a loop, bound to variables so that no iteration recomputes them."""
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
@@ -158,11 +158,11 @@ class _Outer:
 
     @property
     def bindings(self) -> list[tuple[Var, Expr]]:
-        """The variables and what they stand for, in the order in which they were asked for."""
+        """The variables and their values, in the order of first use."""
         return [(var, value) for value, var in self._known.items()]
 
     def capture(self, value: Expr) -> Expr:
-        """Return what stands for a value inside the loop."""
+        """Return the variable of a value inside the loop."""
         if isinstance(value, (Constant, Var)):
             return value
         if value not in self._known:
@@ -173,7 +173,7 @@ class _Outer:
 
 
 def join(n: Node, a: TensorType, b: TensorType) -> TensorType:
-    """Return the type that both tensors have, with `?` where their sizes differ."""
+    """Return the common type of both tensors, with `?` where their sizes differ."""
     if a.dtype != b.dtype or len(a.shape) != len(b.shape):
         n.refuse("has tensors of different dtypes or ranks for one value", str(a), str(b))
     dims = [p if p == q else ANY for p, q in zip(a.shape, b.shape, strict=True)]

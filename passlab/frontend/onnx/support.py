@@ -1,4 +1,4 @@
-"""What a model needs that is not there, told at once and before anything is translated."""
+"""Checks that all operators of a model are supported, before anything is translated."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from passlab.frontend.onnx.graph import node_names, plain_domain
 from passlab.frontend.onnx.node_text import node_span
 from passlab.ir.span import Span
 
-_SHOWN = 5  # nodes of one operator that are named
+_SHOWN = 5  # nodes of one operator that a message names
 Key = tuple[str, str, int]  # domain, operator, opset version
 
 
 def check_support(graph: Any, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], Any]) -> None:
-    """Raise a `ModelError` with one finding for each operator of the model that is not supported.
+    """Raise a `ModelError` with one finding for each unsupported operator of the model.
 
-    Graphs inside graphs are looked at, and the functions that the model defines and uses.
+    Subgraphs are checked, and the functions that the model defines and uses.
     """
     missing: dict[Key, list[tuple[str, Span]]] = {}
     seen: set[tuple[str, str]] = set()

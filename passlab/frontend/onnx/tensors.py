@@ -1,7 +1,7 @@
-"""ONNX tensors as arrays, and ONNX element types as dtypes of Relay.
+"""Conversion of ONNX tensors to arrays, and of ONNX element types to Relay's dtypes.
 
-What a tensor says of itself is checked before anything is allocated: its size against the caps and against the bytes
-that are there. The files that hold tensors outside the model are another matter (`external_data`).
+The declared size of a tensor is checked against the caps and the available bytes before anything is allocated.
+`external_data` reads the files of tensors stored outside the model.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from passlab.errors import Diagnostic, ModelError
 from passlab.op.dtypes import Array, array_dtype, guard_size
 
-# By the numbers of TensorProto.DataType: the dtype, and the field that holds elements when they are not raw bytes.
+# By the numbers of TensorProto.DataType: the dtype, and the field of elements that are not stored as raw bytes.
 DTYPES: dict[int, tuple[str, str]] = {
     1: ("float32", "float_data"), 2: ("uint8", "int32_data"), 3: ("int8", "int32_data"), 4: ("uint16", "int32_data"),
     5: ("int16", "int32_data"), 6: ("int32", "int32_data"), 7: ("int64", "int64_data"), 9: ("bool", "int32_data"),
@@ -42,7 +42,7 @@ External = Callable[[Any, int], bytes]
 
 
 def dtype_of(code: int) -> str:
-    """Return the dtype of an ONNX element type. Raises `ModelError` for one that Relay does not have."""
+    """Return the dtype of an ONNX element type. Raises `ModelError` if Relay has none."""
     if code not in DTYPES:
         name = _OTHERS.get(code, str(code))
         raise ModelError(Diagnostic(f"Relay has no tensors of the ONNX element type `{name}`"))
@@ -50,14 +50,14 @@ def dtype_of(code: int) -> str:
 
 
 def code_of(dtype: str) -> int:
-    """Return the ONNX element type of a dtype of Relay."""
+    """Return the ONNX element type of a Relay dtype."""
     return next(code for code, (name, _) in DTYPES.items() if name == dtype)
 
 
 def array_of(tensor: Any, external: External | None = None) -> Array:
-    """Return a TensorProto as an array; `external(tensor, size)` reads what lies in another file.
+    """Return a TensorProto as an array; `external(tensor, size)` reads data stored in another file.
 
-    Raises `ModelError` where dimensions, type and bytes do not agree, `LimitError` where it is too large.
+    Raises `ModelError` if dimensions, type and bytes do not agree, `LimitError` if it is too large.
     """
     name = f"the tensor `{tensor.name}`"
     shape, dtype = tuple(tensor.dims), dtype_of(tensor.data_type)
@@ -86,7 +86,7 @@ def _disagree(name: str, expected: str, actual: str) -> None:
 
 
 def _from_bytes(data: bytes, dtype: str, count: int) -> Array:
-    """Return elements from bytes in the order of ONNX, least significant first."""
+    """Return elements from bytes in ONNX's order, least significant first."""
     target = array_dtype(dtype)
     if dtype in _HALVES:
         return _halves(np.frombuffer(data, np.uint8), dtype, count)
@@ -106,7 +106,7 @@ def _halves(data: Array, dtype: str, count: int) -> Array:
 
 
 def _from_field(tensor: Any, name: str, dtype: str, count: int) -> Array:
-    """Return elements from the repeated field of the type of a tensor."""
+    """Return elements from the repeated field for the tensor's type."""
     held = getattr(tensor, DTYPES[tensor.data_type][1])
     needed = -(-count // 2) if dtype in _HALVES else count
     if len(held) != needed:

@@ -1,4 +1,4 @@
-"""The geometry of windows that slide over an image: kernels, steps and padding, as ONNX's attributes say them."""
+"""The geometry of sliding windows: kernels, strides and padding, from ONNX's attributes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 
 def spatial_rank(n: Node, x: Expr) -> int:
-    """Return the number of spatial axes of an image, which is 1, 2 or 3. Raises `ModelError` for another."""
+    """Return the number of spatial axes of an image: 1, 2 or 3. Raises `ModelError` for others."""
     rank = n.rank(x) - 2
     if not 1 <= rank <= 3:
         n.refuse("takes images with one to three spatial axes", found=f"{n.rank(x)} dimensions in all")
@@ -41,7 +41,7 @@ def windows_of(n: Node, x: Expr, kernel: Sequence[int]) -> Windows:
 
 
 def _same(n: Node, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool) -> list[int]:
-    """Return the padding with which a result is as long as its image, divided by the step."""
+    """Return the padding for which a result has the size of its image, divided by the stride."""
     before, after = [], []
     for at, (size, step, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
         reach = (size - 1) * dilation + 1

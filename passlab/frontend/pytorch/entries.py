@@ -5,8 +5,8 @@
         '''`nn.relu`.'''
         return n("nn.relu", x)
 
-The docstring says what the operator becomes, and stands in the manual. Names are those of the namespace `aten`; what a
-program does with sizes (`operator.mul`, `math.ceil`) is entered under its whole name.
+The docstring describes the Relay form, and is shown in the manual. Names are those of the namespace `aten`; operations
+on sizes (`operator.mul`, `math.ceil`) are registered under their full name.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _entries: dict[str, Translation] = {}
 
 
 def aten(*names: str) -> Callable[[T], T]:
-    """Enter the decorated translation into the table under these names of the namespace `aten`."""
+    """Register the decorated translation under these names of the namespace `aten`."""
     return named(*(f"aten.{name}" for name in names))
 
 
 def named(*names: str) -> Callable[[T], T]:
-    """Enter the decorated translation into the table under these whole names."""
+    """Register the decorated translation under these full names."""
 
     def entered(translate: T) -> T:
         for name in names:
@@ -58,7 +58,7 @@ def named(*names: str) -> Callable[[T], T]:
 
 
 def enter(name: str, translate: Translation) -> None:
-    """Enter a translation into the table."""
+    """Register a translation."""
     assert name not in _entries, f"{name} has two entries"
     _entries[name] = translate
 

@@ -1,4 +1,4 @@
-"""`from_pytorch`: a program exported from PyTorch becomes a Relay module."""
+"""`from_pytorch` imports a program exported from PyTorch as a Relay module."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from passlab.ir.span import QuotedLine, Source, Span
 from passlab.ir.types import Dim, SizeVar, TensorType
 from passlab.op.dtypes import Array
 
-_SHOWN = 5  # nodes of one operator that are named
+_SHOWN = 5  # nodes of one operator that a message names
 
 
 def from_pytorch(exported_program: Any, freeze_params: bool = False) -> tuple[IRModule, dict[str, Array]]:
     """Return a program of `torch.export` as a typed module with one function `main`, and its weights by name.
 
-    `exported_program` is what `torch.export.export(model.eval(), args)` returns, the path of a `.pt2` file, or a stored
-    program (`passlab.frontend.pytorch.program`: the path of a `.json` file or its contents), which is read without
-    torch. The parameters of `main` are the tensors in the arguments of the model in their order, nested ones and
-    keyword arguments flattened, then parameters and buffers that it uses, whose values are the second result;
-    `freeze_params=True` makes constants of these. Dimensions that were exported as dynamic are `?`. The result is a
-    tensor, or a tuple of the tensors in the results in their order; what the program writes into its buffers comes
-    behind. The source of each Relay node is the line of Python that asked for it.
+    `exported_program` is the result of `torch.export.export(model.eval(), args)`, the path of a `.pt2` file, or a
+    stored program (`passlab.frontend.pytorch.program`: the path of a `.json` file or its contents), which is read
+    without torch. The parameters of `main` are the tensors in the arguments of the model in their order, nested ones
+    and keyword arguments flattened, then parameters and buffers that it uses, whose values are the second result;
+    `freeze_params=True` makes these constants. Dimensions that were exported as dynamic are `?`. The result is a
+    tensor, or a tuple of the tensors in the results in their order, followed by the values that the program writes into
+    its buffers. The source of each Relay node is the line of Python that created it.
 
-    Operators without an entry are written out by PyTorch's own decompositions. Raises `ModelError` for what is no
-    exported program and for operators that are not supported (all of them at once); `MissingPackageError` without the
-    package `torch` where it is needed; `LimitError` for what is too large.
+    Operators without an entry are expanded by PyTorch's own decompositions. Raises `ModelError` if it is not an
+    exported program and for unsupported operators (all of them at once); `MissingPackageError` without the package
+    `torch` if it is needed; `LimitError` for a program that is too large.
     """
     program = _program(exported_program)
     live = _live(program)
@@ -79,7 +79,7 @@ def _refs(value: Any) -> list[str]:
 
 
 def _live(program: Program) -> list[NodeSpec]:
-    """Return the nodes that results are made of: assertions about sizes, for one, are not among them."""
+    """Return the nodes that the results depend on; assertions about sizes, for example, are not among them."""
     needed = set(_refs(program.results))
     kept = []
     for spec in reversed(program.nodes):
@@ -91,7 +91,7 @@ def _live(program: Program) -> list[NodeSpec]:
 
 
 def _check_support(program: Program, nodes: Sequence[NodeSpec]) -> None:
-    """Raise a `ModelError` with one finding for each operator that is not supported."""
+    """Raise a `ModelError` with one finding for each unsupported operator."""
     missing: dict[str, list[NodeSpec]] = {}
     for spec in nodes:
         if split_overload(spec.op)[0] not in entries():
@@ -124,7 +124,7 @@ def _finding(program: Program, op: str, specs: list[NodeSpec]) -> Diagnostic:
 
 
 def span_of(spec: NodeSpec) -> Span:
-    """Return the line of Python that asked for a node, with its module and operator; or else the node as a line."""
+    """Return the line of Python that created a node, with its module and operator; or else the node as a line."""
     inside = f"{spec.module}: " if spec.module else ""
     if spec.place is not None:
         return QuotedLine(spec.place.file, spec.place.line, f"{spec.place.code}  # {inside}{spec.op}, node {spec.name}")
@@ -195,7 +195,7 @@ class _Translation:
         except PasslabError as error:
             raise self._position(error, span) from error
         except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, MemoryError) as error:
-            message = f"{spec.op} `{spec.name}` has arguments that make no sense"
+            message = f"{spec.op} `{spec.name}` has invalid arguments"
             note = (f"in the model `{self.program.name}`", None)
             finding = Diagnostic(message, span, found=str(error), notes=(note,))
             raise ModelError(finding) from error
@@ -206,8 +206,8 @@ class _Translation:
     def _item(self, value: Any) -> Any:
         if isinstance(value, Ref):
             if value.node not in self.values:
-                message = f"a node reads `{value.node}`, which nothing before it gives"
-                raise ModelError(Diagnostic(message, hint="the nodes of a program stand in the order of computation"))
+                message = f"a node reads `{value.node}`, which nothing before it produces"
+                raise ModelError(Diagnostic(message, hint="the nodes of a program must be in the order of computation"))
             return self.values[value.node]
         return value
 
@@ -225,14 +225,14 @@ class _Translation:
         return leaves
 
     def _position(self, error: PasslabError, span: Span) -> PasslabError:
-        """Return an error that stands at a node and names the model."""
+        """Return an error with the location of a node and the name of the model."""
         kind = LimitError if isinstance(error, LimitError) else ModelError
         note = (f"in the model `{self.program.name}`", None)
         return kind(*(replace(d, place=d.place or span, notes=(*d.notes, note)) for d in error.diagnostics))
 
 
 def _as_declared(node: Node, value: Any) -> Any:
-    """Return a result in the dtype that PyTorch says it has. Raises `ModelError` where the shape is another."""
+    """Return a result in the dtype that PyTorch declares. Raises `ModelError` if the shape differs."""
     if node.result is None or not isinstance(value, Expr):
         return value
     result = node.cast(value, node.result.dtype)

@@ -1,11 +1,11 @@
-"""One node of an exported PyTorch program as its translation sees it.
+"""One node of an exported PyTorch program during its translation.
 
     @aten("addmm")
     def addmm(n: Node, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number = 1) -> Expr:
         ...
 
-A translation has the parameters that the operator has in PyTorch. Tensors are expressions, whole numbers that are known
-only when the program runs are `Symbol`s.
+A translation has the parameters of the operator in PyTorch. Tensors are expressions; whole numbers known only at run
+time are `Symbol`s.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Number = bool | int | float
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """A whole number that is known when the program runs, as a vector of one int64."""
+    """A whole number known at run time, as a vector of one int64."""
 
     vector: Expr
 
 
 class Node(ModelNode):
-    """A node that is translated. `overload` is that of its operator, `result` what PyTorch says its type is."""
+    """A node in translation. `overload` is that of its operator, `result` its type according to PyTorch."""
 
     shape_hint = "export the program with this dimension fixed"
 
@@ -50,7 +50,7 @@ class Node(ModelNode):
 
     # ------------------------------------------------------------ operands
     def tensor(self, value: Any, dtype: str | None = None) -> Expr:
-        """Return an operand as a tensor: a number as a scalar constant. In its own dtype where none is given."""
+        """Return an operand as a tensor, a number as a scalar constant; by default in its own dtype."""
         if isinstance(value, Expr):
             return value if dtype is None else self.cast(value, dtype)
         if isinstance(value, Symbol):
@@ -61,7 +61,7 @@ class Node(ModelNode):
         return self.constant(value, dtype or number_dtype(value))
 
     def common(self, *values: Any) -> str:
-        """Return the dtype in which operands meet by PyTorch's rules."""
+        """Return the common dtype of operands by PyTorch's rules."""
         operands = []
         for value in values:
             if isinstance(value, Expr):
@@ -71,12 +71,12 @@ class Node(ModelNode):
         return common_dtype(operands)
 
     def together(self, *values: Any, dtype: str | None = None) -> list[Expr]:
-        """Return operands as tensors of one dtype, by PyTorch's rules where none is given."""
+        """Return operands as tensors of one dtype, by default by PyTorch's rules."""
         target = dtype or self.common(*values)
         return [self.tensor(value, target) for value in values]
 
     def floating(self, x: Expr) -> Expr:
-        """Return a tensor of floats: one of integers in the dtype of the result, or float32."""
+        """Return a tensor of floats; integers are cast to the dtype of the result, or float32."""
         if self.is_float(x):
             return x
         target = self.result.dtype if self.result is not None and "float" in self.result.dtype else "float32"
@@ -97,21 +97,21 @@ class Node(ModelNode):
         return [self.size(value) for value in values]
 
     def whole(self, value: Any) -> int:
-        """Return a whole number. Raises `ModelError` for one that is only known when the program runs."""
+        """Return a whole number. Raises `ModelError` for one known only at run time."""
         size = self.size(value)
         if not isinstance(size, int):
-            self.refuse("needs a number that is known while the program is read", hint=self.shape_hint)
+            self.refuse("needs a number that is known at import", hint=self.shape_hint)
         return size
 
     def wholes(self, values: Any, count: int | None = None) -> list[int]:
-        """Return whole numbers that are known; one number stands for `count` of them."""
+        """Return known whole numbers; a single one is repeated `count` times."""
         if not isinstance(values, (list, tuple)):
             values = [values]
         numbers = [self.whole(value) for value in values]
         return numbers * count if count is not None and len(numbers) == 1 else numbers
 
     def axes(self, values: Any, x: Expr) -> list[int]:
-        """Return axes of a tensor counted from 0: all of them for None and for an empty list."""
+        """Return axes of a tensor counted from 0; None and an empty list mean all of them."""
         rank = self.rank(x)
         if values is None or values == []:
             return list(range(rank))

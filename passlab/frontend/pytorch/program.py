@@ -1,7 +1,7 @@
-"""A program exported from PyTorch as plain data, and the JSON file it is kept in.
+"""A program exported from PyTorch as plain data, and its JSON file format.
 
-The data is that of `torch.export.ExportedProgram`: a list of nodes in the order of computation, each the call of one
-operator of PyTorch. So a program can be stored, sent and read where torch is not installed. In a file
+The data is that of `torch.export.ExportedProgram`: a list of nodes in the order of computation, each a call of one
+PyTorch operator. So a program can be stored, sent and read where torch is not installed. In a file
 
     {"format": "passlab exported program", "version": 1, "name": "Net",
      "inputs": [{"name": "x", "type": {"dtype": "float32", "shape": ["batch", 4]}},
@@ -12,8 +12,7 @@ operator of PyTorch. So a program can be stored, sent and read where torch is no
      "results": [{"node": "linear"}],
      "weights": {"linear.weight": {"dtype": "float32", "shape": [3, 4], "data": "base64 of its bytes"}}}
 
-a name among the dimensions of a shape is a size that is known when the program runs; numbers that JSON does not have
-are `{"float": "inf"}`.
+a name among the dimensions of a shape is a size known only at run time; numbers that JSON lacks are `{"float": "inf"}`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ FORMAT, VERSION = "passlab exported program", 1
 
 @dataclass(frozen=True)
 class TensorMeta:
-    """The type of a tensor; a dimension is a number, or the name of a size that is known when the program runs."""
+    """The type of a tensor; a dimension is a number, or the name of a size known at run time."""
 
     dtype: str
     shape: tuple[int | str, ...]
@@ -55,7 +54,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class CodePlace:
-    """The line of Python that asked for a node."""
+    """The line of Python that created a node."""
 
     file: str
     line: int
@@ -73,7 +72,7 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """The call of an operator in a `module`, told by its path. `type` is None for what is no single tensor."""
+    """The call of an operator in a `module`, given by its path. `type` is None unless the result is a single tensor."""
 
     name: str
     op: str
@@ -86,7 +85,7 @@ class NodeSpec:
 
 @dataclass(frozen=True)
 class Program:
-    """An exported program: what it is called, what it takes, computes and returns, and its weights by name."""
+    """An exported program: its name, inputs, nodes and results, and its weights by name."""
 
     name: str
     inputs: tuple[InputSpec, ...]
@@ -101,7 +100,7 @@ class Program:
 
 # ------------------------------------------------------------ writing
 def to_data(program: Program) -> dict[str, Any]:
-    """Return a program as what JSON can hold."""
+    """Return a program as data for JSON."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -160,7 +159,7 @@ def _item_data(value: Any) -> Any:
 
 # ------------------------------------------------------------ reading
 def load_program(source: Any) -> Program:
-    """Return the program in a JSON file, or in what `json.load` makes of one. Raises `ModelError` for anything else."""
+    """Return the program in a JSON file, or in the result of `json.load`. Raises `ModelError` for anything else."""
     if isinstance(source, Mapping):
         return from_data(source)
     path = Path(source)

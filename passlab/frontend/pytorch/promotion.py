@@ -1,7 +1,8 @@
-"""PyTorch's rules for the dtype in which operands meet.
+"""PyTorch's rules for the common dtype of operands.
 
-Tensors with dimensions decide; a tensor without any counts only where its kind (bool < integer < float) is higher, a
-Python number only where it is higher than both. Source: the manual page *Tensor Attributes*, section *Type Promotion*.
+Tensors with dimensions decide; a scalar tensor counts only if its kind (bool < integer < float) is higher, a Python
+number only if its kind is higher than those of both. Source: the manual page *Tensor Attributes*, section *Type
+Promotion*.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Operand = tuple[str, int]  # a dtype, and its weight: 2 for a tensor with dimens
 
 
 def kind_of(dtype: str) -> int:
-    """Return whether a dtype is bool, integer or floating-point."""
+    """Return the kind of a dtype: bool, integer or floating-point."""
     return BOOL if dtype == "bool" else FLOAT if "float" in dtype else INTEGER
 
 
@@ -26,7 +27,7 @@ def number_dtype(value: bool | int | float) -> str:
 
 
 def common_dtype(operands: Iterable[Operand]) -> str:
-    """Return the dtype in which operands meet."""
+    """Return the common dtype of operands."""
     best: dict[int, str] = {}
     for dtype, weight in operands:
         best[weight] = wider(best[weight], dtype) if weight in best else dtype
@@ -38,7 +39,7 @@ def common_dtype(operands: Iterable[Operand]) -> str:
 
 
 def wider(a: str, b: str) -> str:
-    """Return the dtype that two tensors of one weight meet in."""
+    """Return the common dtype of two tensors of one weight."""
     if a == b:
         return a
     if kind_of(a) != kind_of(b):
@@ -49,4 +50,4 @@ def wider(a: str, b: str) -> str:
         return other if sizes[0] < sizes[1] else "float32"  # float16 and bfloat16
     if one.startswith("u") == other.startswith("u") or (one.startswith("u") and sizes[0] < sizes[1]):
         return other
-    return f"int{min(64, 16 * sizes[1])}"  # an unsigned one that is no smaller needs a bit more
+    return f"int{min(64, 16 * sizes[1])}"  # an unsigned dtype of the same size or larger needs one more bit

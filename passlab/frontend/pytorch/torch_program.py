@@ -1,7 +1,7 @@
-"""A `torch.export.ExportedProgram` as plain data: the only file that knows torch.
+"""Conversion of a `torch.export.ExportedProgram` to plain data: the only file that knows torch.
 
-Operators that `importing` does not know are written out by PyTorch's own decompositions first. What is left of in-place
-operators is gone then, too.
+Operators that `importing` does not know are first expanded by PyTorch's own decompositions. That also removes the
+remaining in-place operators.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def load_exported(path: Path) -> Any:
         return torch.export.load(str(path))
     except OSError:
         raise
-    except Exception as error:  # torch raises what its readers raise: zip, JSON, pickle, assertion
+    except Exception as error:  # torch passes on the errors of its readers: zip, JSON, pickle, assertion
         hint = f"such a file is written by torch.export.save; {_SCRIPT}"
         raise ModelError(
             Diagnostic(f"{path.name} is not an exported program", found=str(error)[:400], hint=hint)
@@ -79,7 +79,7 @@ def program_of(exported: Any, supported: Collection[str]) -> Program:
 
 
 def _results_first(outputs: list[Any], specs: Any) -> list[Any]:
-    """Return the results of the model in their order, and behind them what it writes into its buffers and inputs."""
+    """Return the results of the model in their order, followed by the values written into its buffers and inputs."""
     pairs = list(zip(outputs, specs, strict=True))
     own = [output for output, spec in pairs if spec.kind.name == "USER_OUTPUT"]
     return own + [output for output, spec in pairs if spec.kind.name != "USER_OUTPUT"]
@@ -94,7 +94,7 @@ def _module_name(exported: Any) -> str:
 
 
 def _decompositions(supported: Collection[str]) -> Any:
-    """Return PyTorch's decompositions of the operators that are not known. Old versions of torch decompose all."""
+    """Return PyTorch's decompositions of unknown operators. Old versions of torch decompose all."""
     torch = torch_package()
     table = getattr(torch.export, "default_decompositions", None)
     if table is None:
@@ -107,7 +107,7 @@ def _decompositions(supported: Collection[str]) -> Any:
 
 
 def _input(node: Any, spec: Any) -> InputSpec | None:
-    """Return an input, None for an argument that is no tensor and was fixed when the program was exported."""
+    """Return an input, or None for an argument that is not a tensor and was fixed at export."""
     kind = "" if spec is None else spec.kind.name
     if kind in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
         return InputSpec(node.name, None, str(spec.target))
@@ -139,7 +139,7 @@ def _operator(target: Any) -> str:
 
 
 def _place(trace: str) -> CodePlace | None:
-    """Return the innermost line of a stack trace that is not PyTorch's own."""
+    """Return the innermost line of a stack trace outside PyTorch."""
     own = Path(torch_package().__file__).parent
     for file, line, code in reversed(_FRAME.findall(trace)):
         if not file.startswith(("torch/", "<")) and not Path(file).is_relative_to(own):
@@ -148,7 +148,7 @@ def _place(trace: str) -> CodePlace | None:
 
 
 def _near(file: str) -> str:
-    """Return a path as seen from here, where it lies below; or else its name."""
+    """Return a path relative to the current directory if it is inside, or else its name."""
     path = Path(file)
     return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else path.name
 
@@ -173,7 +173,7 @@ def _argument(value: Any) -> Any:
 
 
 def _item(value: Any) -> Any:
-    """Return an argument that is no list; None for what only says where or how memory is used."""
+    """Return an argument that is not a list; None for one that only concerns devices or memory."""
     torch = torch_package()
     if isinstance(value, torch.fx.Node):
         return Ref(value.name)

@@ -1,6 +1,6 @@
-"""Relay programs become ONNX models: `relay.to_onnx(mod, params)`.
+"""The exporter of Relay programs to ONNX models: `relay.to_onnx(mod, params)`.
 
-`exporting` is the way in; `emitter` writes the nodes of a graph in the order of the program, with `If` and `Loop` for
-branches and for functions that call themselves; `table` says how each operator is written, by the families in
-`operators/`. What ONNX cannot say is collected and named all at once.
+`exporting` is the entry point; `emitter` writes the nodes of a graph in program order, with `If` and `Loop` for
+branches and recursive functions; `table` lists the writers of the operators, defined by the families in `operators/`.
+Constructs without an ONNX counterpart are collected and reported together.
 """

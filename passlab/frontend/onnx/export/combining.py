@@ -1,7 +1,7 @@
-"""Several nodes of a finished graph as one: layer norms, GELU, and products of one input by several matrices.
+"""Combining several nodes of a finished graph: layer norms, GELU, and products of one input by several matrices.
 
-Each rule looks at one node, and puts one or a few nodes in its place and in that of nodes without other users. Values
-change by rounding only. A rule has a name, so that one can be told to leave it out.
+Each rule matches one node, and replaces it, and nodes used by it alone, by one or a few nodes. Values change by
+rounding only. Each rule has a name, by which it can be switched off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Shape = tuple[Any, ...]
 
 
 class NodeGraph:
-    """Nodes in the order of computation, who makes and who reads what, and what is known of shapes."""
+    """The nodes in the order of computation, the producer and readers of each tensor, and the known shapes."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class NodeGraph:
                 self.readers[name].append(node)
 
     def maker(self, name: str, *op_types: str) -> Any:
-        """Return the node of one of some operators that makes a tensor, or None."""
+        """Return the node that produces a tensor if it is one of some operators, or None."""
         node = self.makers.get(name)
         return node if node is not None and node.op_type in op_types else None
 
@@ -60,7 +60,7 @@ class NodeGraph:
         return None if value is None or value.size != 1 else float(value.reshape(-1)[0])
 
     def add_weight(self, hint: str, value: Array) -> str:
-        """Enter a weight and return its name."""
+        """Add a weight and return its name."""
         name, number = hint, 0
         while name in self.weights or name in self.makers:
             number += 1
@@ -79,7 +79,7 @@ class NodeGraph:
         )
 
     def replace(self, matched: Collection[Any], root: Any, *new: Any) -> None:
-        """Put new nodes in the place of the last of some nodes, and drop the others."""
+        """Replace the last of some nodes by new nodes, and drop the others."""
         gone = {id(node) for node in matched}
         at = next(index for index, node in enumerate(self.nodes) if node is root)
         kept = [node for node in self.nodes[:at] if id(node) not in gone]
@@ -88,7 +88,7 @@ class NodeGraph:
 
 
 def names_read(root: Any) -> list[str]:
-    """Return the names that a node reads, in the graphs inside it too."""
+    """Return the names that a node reads, including those in its subgraphs."""
     names, stack = [], [root]
     while stack:
         node = stack.pop()
@@ -99,7 +99,7 @@ def names_read(root: Any) -> list[str]:
 
 
 def _operands(node: Any) -> list[tuple[str, str]]:
-    """Return the operands of a commutative operator both ways round."""
+    """Return the operands of a commutative operator in both orders."""
     first, second = node.input
     return [(first, second), (second, first)]
 
@@ -141,7 +141,7 @@ def _is_last(graph: NodeGraph, x: str, scale: str, shift: str) -> bool:
 
 
 def _normalize(graph: NodeGraph, name: str) -> tuple[str, float, list[Any]] | None:
-    """Return the input, the number added, and the nodes of what is brought to mean 0 and deviation 1."""
+    """Return the input, epsilon, and nodes of a normalization to mean 0 and deviation 1."""
     ratio = graph.maker(name, "Div", "Mul")
     if ratio is None:
         return None
@@ -161,7 +161,7 @@ def _normalize(graph: NodeGraph, name: str) -> tuple[str, float, list[Any]] | No
 
 
 def _deviation(graph: NodeGraph, name: str, centred: str) -> tuple[str, float, list[Any]] | None:
-    """Return the same for the root of the mean of squares of what is centred."""
+    """Return the same for the root of the mean of squares of a centred tensor."""
     root, subtraction = graph.maker(name, "Sqrt"), graph.maker(centred, "Sub")
     total = root and graph.maker(root.input[0], "Add")
     if total is None or subtraction is None:
@@ -181,7 +181,7 @@ def _deviation(graph: NodeGraph, name: str, centred: str) -> tuple[str, float, l
 
 
 def _along_last(graph: NodeGraph, node: Any) -> bool:
-    """Whether a mean is that along the last axis, which it keeps."""
+    """Whether a mean is along the last axis, and keeps it."""
     axes = graph.constant(node.input[1]) if len(node.input) > 1 else None
     shape = graph.shapes.get(node.input[0])
     if axes is None or shape is None or _attribute(node, "keepdims", 1) != 1:
@@ -214,7 +214,7 @@ def gelu(graph: NodeGraph, root: Any) -> bool:
 
 
 def _factors(graph: NodeGraph, root: Any) -> tuple[list[str], list[Any]]:
-    """Return the factors of a product of three, and the nodes of it."""
+    """Return the factors of a product of three, and its nodes."""
     for product, other in _operands(root):
         inner = graph.maker(product, "Mul")
         if inner is not None and len(graph.readers[product]) == 1:
@@ -231,7 +231,7 @@ def _by_root_of_two(graph: NodeGraph, node: Any, x: str) -> bool:
 
 # ------------------------------------------------------------ products side by side
 def parallel_products(graph: NodeGraph, root: Any) -> bool:
-    """Products of one input by several matrices, with a vector added to each, are one product and a Split."""
+    """Combine products of one input by several matrices, with a vector added to each, into one product and a Split."""
     if root.op_type != "MatMul" or len(graph.shapes.get(root.input[0], ())) < 2:
         return False
     branches = [branch for node in graph.readers[root.input[0]] if (branch := _branch(graph, root.input[0], node))]
@@ -255,7 +255,7 @@ def parallel_products(graph: NodeGraph, root: Any) -> bool:
 
 
 def _branch(graph: NodeGraph, x: str, node: Any) -> tuple[Any, Any, Array] | None:
-    """Return a product by a matrix of weights, the addition after it, and the vector that is added."""
+    """Return a product by a matrix of weights, the addition after it, and the added vector."""
     if node.op_type != "MatMul" or node.input[0] != x:
         return None
     matrix = graph.weights.get(node.input[1])
@@ -273,7 +273,7 @@ def _branch(graph: NodeGraph, x: str, node: Any) -> tuple[Any, Any, Array] | Non
 
 # ------------------------------------------------------------ sums in products
 def added_product(graph: NodeGraph, root: Any) -> bool:
-    """A product of two matrices and the addition of a third is one Gemm."""
+    """Combine a product of two matrices and the addition of a third into one Gemm."""
     if root.op_type != "Add":
         return False
     for data, other in _operands(root):
@@ -293,7 +293,7 @@ def added_product(graph: NodeGraph, root: Any) -> bool:
 
 
 def shared_shift(graph: NodeGraph, root: Any) -> bool:
-    """A convolution with nothing added whose readers all add a number to each channel gets the first of these."""
+    """Move a per-channel addition that all readers of a convolution share into its bias."""
     if root.op_type != "Conv" or len(root.input) != 2 or root.output[0] in graph.outputs:
         return False
     weight, readers = graph.weights.get(root.input[1]), graph.readers[root.output[0]]
@@ -326,7 +326,7 @@ def shared_shift(graph: NodeGraph, root: Any) -> bool:
 
 # ------------------------------------------------------------ reshapes
 def reshapes(graph: NodeGraph, root: Any) -> bool:
-    """A Transpose that moves axes of one element only is a Reshape, and two Reshapes are one."""
+    """Replace a Transpose that moves only axes of size 1 by a Reshape, and two Reshapes by one."""
     if not _is_reshape(graph, root):
         return False
     before = graph.makers.get(root.input[0])
@@ -341,7 +341,7 @@ def reshapes(graph: NodeGraph, root: Any) -> bool:
 
 
 def _is_reshape(graph: NodeGraph, node: Any) -> bool:
-    """Whether a node leaves the elements in their order."""
+    """Whether a node keeps the order of the elements."""
     if node.op_type == "Reshape":
         return True
     shape = graph.shapes.get(node.input[0]) if node.op_type == "Transpose" else None
@@ -363,7 +363,7 @@ def _read_instead(root: Any, old: str, new: str) -> None:
 
 
 def _node(op_type: str, inputs: list[str], old: Any, outputs: list[str] | None = None, **attributes: Any) -> Any:
-    """Return a node under the name of the one that it takes the place of."""
+    """Return a node with the name of the one that it replaces."""
     return onnx().helper.make_node(op_type, inputs, outputs or list(old.output), name=old.name, **attributes)
 
 
@@ -378,7 +378,7 @@ RULES: dict[str, Callable[[NodeGraph, Any], bool]] = {
 
 
 def combine(graph: NodeGraph, left_out: Collection[str] = ()) -> Counter[str]:
-    """Apply each rule until it applies no more; return how often each did, by name."""
+    """Apply each rule until it no longer matches; return the number of applications by name."""
     applied: Counter[str] = Counter()
     for name, rule in RULES.items():
         at = 0

@@ -1,4 +1,4 @@
-"""Which elements the nodes of ONNX take, and which they give: what its schemas say, looked up node by node."""
+"""The element types of ONNX's nodes: the dtypes they accept and return, according to ONNX's schemas."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type
 from passlab.frontend.onnx.package import onnx
 
-_SINGLE = {"tensor(bool)": "bool", "tensor(int64)": "int64", "tensor(uint8)": "uint8"}  # what a result may always be
+_SINGLE = {"tensor(bool)": "bool", "tensor(int64)": "int64", "tensor(uint8)": "uint8"}  # the fixed types of results
 
 
 def result_dtypes(op_type: str, opset: int, dtypes: Sequence[str | None], results: int) -> list[str | None]:
-    """Return the dtypes of the results of a node, None for one that the dtypes of its inputs do not say.
+    """Return the dtypes of the results of a node, None for one that the dtypes of its inputs do not determine.
 
-    A dtype of None is one that is not known. Raises `NoCounterpartError` where ONNX's operator does not take them.
+    A dtype of None is unknown. Raises `NoCounterpartError` if ONNX's operator does not accept the dtypes.
     """
     schema = _schema(op_type, opset)
     bound: dict[str, str] = {}
@@ -26,7 +26,7 @@ def result_dtypes(op_type: str, opset: int, dtypes: Sequence[str | None], result
         if _type_string(dtype) not in formal.types:
             raise NoCounterpartError(f"ONNX's {op_type} takes no elements of {dtype}")
         first = bound.setdefault(formal.type_str, dtype)
-        if first != dtype and formal.type_str.isalnum():  # a letter with a number, one type for all that bear it
+        if first != dtype and formal.type_str.isalnum():  # a type variable: one type for all that share it
             raise NoCounterpartError(f"ONNX's {op_type} takes elements of one dtype, not {first} and {dtype}")
     formals = [schema.outputs[min(index, len(schema.outputs) - 1)] for index in range(results)]
     return [

@@ -1,8 +1,8 @@
-"""Writes the nodes of a graph in the order of a program.
+"""Writes the nodes of a graph in program order.
 
-Every expression becomes one name of a tensor, or a list of names for a tuple. Functions are written out where they are
-called; a function that calls itself last is a `Loop`, a branch an `If`. The walk over a body is iterative; graphs
-inside graphs nest at most `DEPTH` levels, for the format of ONNX's files nests no deeper.
+Every expression becomes the name of a tensor, or a list of names for a tuple. Functions are inlined at their calls; a
+tail-recursive function becomes a `Loop`, a branch an `If`. The walk over a body is iterative; subgraphs nest at most
+`DEPTH` levels, since the format of ONNX's files nests no deeper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from passlab.ir.span import Span
 from passlab.ir.types import TensorType, TupleType
 from passlab.op.dtypes import array_dtype
 
-DEPTH = 24  # graphs in graphs, functions in functions
+DEPTH = 24  # levels of nested graphs and functions
 
 
 class Emitter:
@@ -45,7 +45,7 @@ class Emitter:
         self.functions: ChainMap[Expr, Function] = ChainMap()
         self._used: dict[str, int] = {}
         self._constants: dict[Any, str] = {}
-        self._keyed: list[Any] = []  # values whose identity is a key: that of one let go may be given to the next
+        self._keyed: list[Any] = []  # values used as keys by identity: the id of a freed one may be reused
         self._transposed: dict[str, tuple[str, Sequence[int]]] = {}
         self._reshaped: dict[str, tuple[str, tuple[Any, ...]]] = {}
         self._depth = 0
@@ -53,13 +53,13 @@ class Emitter:
 
     # ------------------------------------------------------------ names and nodes
     def fresh(self, hint: str) -> str:
-        """Return a name that no tensor or node has yet: the hint, with a number where it is taken."""
+        """Return an unused name: the hint, with a number if it is taken."""
         count = self._used.get(hint, 0)
         self._used[hint] = count + 1
         return hint if count == 0 else self.fresh_numbered(hint, count)
 
     def fresh_numbered(self, hint: str, count: int) -> str:
-        """Return the hint with the first number that makes it new."""
+        """Return the hint with the first number that makes it unique."""
         while f"{hint}_{count}" in self._used:
             count += 1
         self._used[hint] = count + 1
@@ -69,7 +69,7 @@ class Emitter:
     def node(self, op_type: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> Any:
         """Emit a node and return the name of its result, or a list of names for several.
 
-        Raises `NoCounterpartError` where ONNX's operator does not take elements of these dtypes.
+        Raises `NoCounterpartError` if ONNX's operator does not accept elements of these dtypes.
         """
         dtypes = result_dtypes(op_type, self.opset, [self.dtypes.get(name) for name in inputs], outputs)
         name = self.fresh(self._label or op_type)
@@ -98,7 +98,7 @@ class Emitter:
         return self.constant(np.array(values, "int64"), hint="shape")
 
     def refuse(self, reason: str) -> NoReturn:
-        """Say that ONNX cannot express what is being written. Raises `NoCounterpartError`."""
+        """Report that ONNX cannot express the current construct. Raises `NoCounterpartError`."""
         raise NoCounterpartError(reason)
 
     @staticmethod
@@ -124,13 +124,14 @@ class Emitter:
         """Emit a cast and return its name."""
         if self.dtypes.get(name) == dtype:
             return name
-        saturate = 0 if dtype.startswith("float8") else None  # what a short float cannot hold is NaN, or infinite
+        # values that a short float cannot hold become NaN or infinity
+        saturate = 0 if dtype.startswith("float8") else None
         result: str = self.node("Cast", [name], to=element_type(dtype), saturate=saturate)
         self.dtypes[result] = dtype
         return result
 
     def transpose(self, name: str, perm: Sequence[int]) -> str:
-        """Return a tensor with its axes permuted: one node for several transposes, none where they undo each other."""
+        """Return a tensor with its axes permuted: several transposes are merged, inverse ones cancel."""
         source, order = self._transposed.get(name, (name, range(len(perm))))
         whole = [order[axis] for axis in perm]
         if whole == list(range(len(whole))):
@@ -140,7 +141,7 @@ class Emitter:
         return result
 
     def reshape(self, name: str, shape: Sequence[int], before: Sequence[Any]) -> str:
-        """Return a tensor in a shape that is known; `before` is its own. One node stands for several reshapes."""
+        """Return a tensor reshaped to a known shape; `before` is its own. Several reshapes are merged into one."""
         source, first = self._reshaped.get(name, (name, tuple(before)))
         if first == tuple(shape):
             return source
@@ -150,13 +151,13 @@ class Emitter:
         return result
 
     def before_reshape(self, name: str) -> tuple[str, tuple[Any, ...]]:
-        """Return what a tensor was reshaped from, with its shape; for one that was not, itself and no shape."""
+        """Return the tensor before a reshape, with its shape; for any other, itself and no shape."""
         return self._reshaped.get(name, (name, ()))
 
     # ------------------------------------------------------------ expressions
     # recurses: at most DEPTH levels of functions and graphs, see `deeper`
     def value(self, root: Expr) -> Names:
-        """Return the names of an expression, emitting what is not emitted yet."""
+        """Return the names of an expression, after emitting all of it."""
         stack: list[tuple[Expr, int]] = [(root, 0)]
         while stack:
             node, visits = stack.pop()
@@ -170,7 +171,7 @@ class Emitter:
                 stack.append((node, 1))
                 stack.extend((child, 0) for child in reversed(_operands(node)))
         if root not in self.values:
-            self.refuse("a function is no value of a model")
+            self.refuse("a model has no functions as values")
         return self.values[root]
 
     def _let(self, node: Let, visits: int, stack: list[tuple[Expr, int]]) -> None:
@@ -190,7 +191,7 @@ class Emitter:
             self.functions[node] = self.functions[node.body]
 
     def _enter(self, node: Expr) -> None:
-        """Note the names of one node whose operands are there."""
+        """Record the names of one node whose operands have been emitted."""
         if isinstance(node, Function):
             self.functions[node] = node
             return
@@ -206,7 +207,7 @@ class Emitter:
             self.values[node] = self._stand_in(node)
 
     def _stand_in(self, node: Expr) -> Names:
-        """Return names for what could not be written, so that the rest is looked at, too."""
+        """Return names for a construct that could not be written, so that the rest is checked, too."""
         ty = node.checked_type
         return [self.fresh("missing") for _ in ty.fields] if isinstance(ty, TupleType) else self.fresh("missing")
 
@@ -240,7 +241,7 @@ class Emitter:
         return self._apply(call, args)
 
     def _as_declared(self, names: Names, call: Call) -> Names:
-        """Return the results of a call in the dtypes that its type says, cast where a node gave others."""
+        """Return the results of a call in the dtypes of its type, cast if a node returned others."""
         kinds = tensor_types(call.checked_type)
         cast = [
             self.cast(name, ty.dtype) if name in self.dtypes else name
@@ -249,7 +250,7 @@ class Emitter:
         return refill(names, iter(cast))
 
     def _apply(self, call: Call, args: list[Names]) -> Names:
-        """Write the body of a function where it is called."""
+        """Write the body of a function at its call."""
         callee = call.op
         function = self.mod[callee] if isinstance(callee, GlobalVar) else self.functions.get(callee)
         if not isinstance(function, Function):
@@ -266,7 +267,7 @@ class Emitter:
     # ------------------------------------------------------------ graphs inside graphs
     @contextmanager
     def deeper(self) -> Iterator[None]:
-        """Bound how deep functions and graphs nest. Raises `NoCounterpartError` beyond `DEPTH`."""
+        """Limit the nesting of functions and graphs. Raises `NoCounterpartError` beyond `DEPTH`."""
         if self._depth >= DEPTH:
             self.refuse(f"functions or branches nest more than {DEPTH} levels deep")
         self._depth += 1
@@ -277,7 +278,7 @@ class Emitter:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Let names that are found inside end there."""
+        """Limit the scope of names found inside."""
         values, functions = self.values, self.functions
         self.values, self.functions = values.new_child(), functions.new_child()
         try:
@@ -287,7 +288,7 @@ class Emitter:
 
     @contextmanager
     def subgraph(self) -> Iterator[list[Any]]:
-        """Emit nodes into a graph of its own."""
+        """Emit nodes into a separate graph."""
         outer = self.nodes
         self.nodes = []
         try:
@@ -297,7 +298,7 @@ class Emitter:
             self.nodes = outer
 
     def graph(self, nodes: list[Any], inputs: Sequence[Any], outputs: Sequence[str], hint: str) -> Any:
-        """Return a graph of nodes for an attribute; its outputs have names of their own."""
+        """Return nodes as a graph for an attribute; its outputs have unique names."""
         helper = onnx().helper
         results = []
         own = {name for node in nodes for name in node.output}
@@ -324,7 +325,7 @@ class Emitter:
 
 
 def _operands(node: Expr) -> list[Expr]:
-    """Return what is emitted before a node; branches and bodies of functions are emitted in their own place."""
+    """Return the operands to emit before a node; branches and function bodies are emitted separately."""
     if isinstance(node, Call):
         callee = [] if isinstance(node.op, (Op, GlobalVar)) else [node.op]
         return [*callee, *node.args]
@@ -338,15 +339,15 @@ def _operands(node: Expr) -> list[Expr]:
 
 
 def op_name(call: Call) -> str:
-    """Return the name of the operator that is called."""
+    """Return the name of the operator of a call."""
     assert isinstance(call.op, Op)
     return call.op.name
 
 
 def label_of(call: Call) -> str:
-    """Return the name of the ONNX node that a call was imported from, an empty one for other calls.
+    """Return the name of the ONNX node that a call was imported from, or "" for other calls.
 
-    The importer gives such a call a source of its own: the name of the node, and the node as one line of text.
+    The importer gives such a call its own source: the name of the node, and the node as one line of text.
     """
     span = call.span
     text = span.source.text if isinstance(span, Span) else None

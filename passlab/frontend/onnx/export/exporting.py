@@ -21,8 +21,8 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.rewriting.parameters import bind_params_by_name
 
-OPSETS = range(18, 24)  # the versions of ONNX's operators in which the nodes are written that this writes
-PROTOBUF_LIMIT = 2**31 - 1  # bytes of one file; what is larger keeps its weights in a file beside it
+OPSETS = range(18, 24)  # the supported versions of ONNX's operators
+PROTOBUF_LIMIT = 2**31 - 1  # bytes of one file; a larger model stores its weights in a second file
 
 
 def to_onnx(
@@ -34,13 +34,13 @@ def to_onnx(
 ) -> Any:
     """Return a program as an `onnx.ModelProto`; with `path`, write it to a file as well.
 
-    The inputs of the model are the parameters of `main` (`name` names the graph), those in `params` become weights.
-    Functions are written out where they are called, branches become `If`, functions that call themselves last `Loop`.
-    Nodes that were imported from an ONNX model keep their names, and the model its metadata. Unknown dimensions have
-    names, each its own. A file that would have more than 2 GB keeps its weights in `PATH.data` beside it.
+    The inputs of the model are the parameters of `main` (`name` names the graph); parameters in `params` become
+    weights. Functions are inlined at their calls, branches become `If`, tail-recursive functions become `Loop`. Nodes
+    that were imported from an ONNX model keep their names, and the model its metadata. Each unknown dimension gets a
+    name. A model of more than 2 GB stores its weights in `PATH.data` beside the file.
 
-    Raises `ModelError` with everything that ONNX cannot say, each with its operator and reason, and for an opset that
-    is not among 18 to 23; `MissingPackageError` without the package `onnx`.
+    Raises `ModelError` with everything that ONNX cannot express, each with its operator and reason, and for an opset
+    outside 18 to 23; `MissingPackageError` without the package `onnx`.
     """
     model, _ = write_model(relay_ir, params, name, opset_version)
     if path is not None:
@@ -55,7 +55,7 @@ def write_model(
     opset_version: int = 21,
     left_out: Collection[str] = (),
 ) -> tuple[Any, Counter[str]]:
-    """Return what `to_onnx` returns, and how often each rule of `combining` applied; those in `left_out` do not."""
+    """Return the model of `to_onnx`, and how often each rule of `combining` applied; `left_out` names rules to skip."""
     package = onnx()
     if opset_version not in OPSETS or opset_version > package.defs.onnx_opset_version():
         hint = f"give one from {OPSETS.start} to {OPSETS.stop - 1}"
@@ -81,7 +81,7 @@ def write_model(
 
 
 def _tell_about(model: Any, about: Mapping[str, str]) -> None:
-    """Write into a model what the one that it comes from said of itself."""
+    """Copy the metadata of the original model into a model."""
     prefix = "metadata."
     props = {key.removeprefix(prefix): value for key, value in about.items() if key.startswith(prefix)}
     if props:
@@ -129,7 +129,7 @@ def _graph(emitter: Emitter, function: Function, name: str, left_out: Collection
 
 
 def _without_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: Emitter) -> None:
-    """Let nodes write the outputs themselves, where a result is that of a node and is one output only."""
+    """Let nodes write outputs directly, if a result belongs to one node and one output only."""
     weights = {tensor.name for tensor in emitter.initializers}
     copies = {node.input[0]: node for node in nodes[len(nodes) - len(results) :]}
     for result, copy in copies.items():
@@ -146,7 +146,7 @@ def _without_copies(nodes: list[Any], results: list[str], inputs: set[str], emit
 
 
 def _rename_inputs(root: Any, old: str, new: str) -> None:
-    """Rename an input of a node, in its subgraphs too."""
+    """Rename an input of a node, also in its subgraphs."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -163,7 +163,7 @@ def _value_info(emitter: Emitter, name: str, ty: TensorType) -> Any:
 
 
 def save_model(model: Any, path: Path) -> None:
-    """Write a model; one that is too large for one file keeps its weights beside it."""
+    """Write a model; one that is too large for one file stores its weights in a second one."""
     large = model.ByteSize() > PROTOBUF_LIMIT
     beside = {"save_as_external_data": True, "location": f"{path.name}.data"} if large else {}
     onnx().save(model, str(path), **beside)

@@ -1,4 +1,4 @@
-"""Functions that call themselves last, written as `Loop`."""
+"""Tail-recursive functions, written as `Loop`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Loop:
-    """A function that ends in an `if` with a call of itself in one branch and a result in the other."""
+    """A function that ends in an `if` with a recursive call in one branch and a result in the other."""
 
     def __init__(self, function: Function, branch: If, step: Call, repeats_if: bool) -> None:
         self.function = function
@@ -23,7 +23,7 @@ class Loop:
 
     @staticmethod
     def of(function: Function, itself: Expr) -> Loop | None:
-        """Return the loop that a function is, None for one that does not call itself last."""
+        """Return a function as a loop, or None if it is not tail-recursive."""
         branch = _after_lets(function.body)
         if not isinstance(branch, If):
             return None
@@ -34,12 +34,12 @@ class Loop:
         return None
 
     def _condition(self, e: Emitter) -> str:
-        """Emit what says whether there is another round, of the parameters as they are now."""
+        """Emit the condition for another iteration, in terms of the current parameters."""
         name: str = e.value(_replaced_tail(e, self.function.body, self.branch.cond))
         return name if self.repeats_if else e.node("Not", [name])
 
     def write(self, e: Emitter, args: list[Names]) -> Names:
-        """Emit the loop, its first round with the values of `args`, and return what the function returns."""
+        """Emit the loop, with `args` as initial values, and return the function's result."""
         params = self.function.params
         if any(arg is None for arg in args):
             e.refuse("a loop carries a function")
@@ -51,7 +51,7 @@ class Loop:
         with e.subgraph() as nodes:
             inner = [e.fresh("state") for _ in states]
             body = self.branch.true_branch if self.repeats_if else self.branch.false_branch
-            with e.scope():  # what depends on the parameters is emitted anew for other values of them
+            with e.scope():  # expressions that depend on the parameters are emitted again for other values
                 for param, names in zip(params, refill(shapes, iter(inner)), strict=True):
                     e.values[param] = names
                 following = [_in_lets(e, self.function.body, body, arg) for arg in self.step.args]
@@ -83,7 +83,7 @@ def _after_lets(body: Expr) -> Expr:
 
 
 def _replaced_tail(e: Emitter, body: Expr, tail: Expr) -> Expr:
-    """Emit the lets before the end of a body; return what is to be emitted in the place of the end."""
+    """Emit the lets before the end of a body; return the replacement of the end."""
     while isinstance(body, Let):
         if isinstance(body.value, Function):
             e.functions[body.var] = body.value
@@ -94,6 +94,6 @@ def _replaced_tail(e: Emitter, body: Expr, tail: Expr) -> Expr:
 
 
 def _in_lets(e: Emitter, body: Expr, branch: Expr, arg: Expr) -> Names:
-    """Return the names of an argument of the next round, after the lets of the function and of the branch."""
+    """Return the names of an argument of the next iteration, after the lets of the function and of the branch."""
     _replaced_tail(e, body, arg)
     return e.value(_replaced_tail(e, branch, arg))

@@ -1,4 +1,4 @@
-"""Names of tensors, nested as the tuples of a program are, and their types as ONNX has them."""
+"""Names of tensors, nested like the tuples of a program, and their types in ONNX."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from passlab.frontend.onnx.package import onnx
 from passlab.ir.types import TensorType, TupleType
 from passlab.op.dtypes import array_dtype
 
-Names = Any  # a name, or a list of these
+Names = Any  # a name, or a nested list of names
 
 
 class NoCounterpartError(Exception):
-    """ONNX cannot say an expression; the emitter notes it and goes on."""
+    """ONNX cannot express a construct; the emitter records it and continues."""
 
 
 def flat(names: Names) -> list[str]:
@@ -64,7 +64,7 @@ def tensor_types(ty: Any) -> list[TensorType]:
 
 
 def element_type(dtype: str) -> int:
-    """Return ONNX's number of a dtype. Raises `NoCounterpartError` for one that it does not have."""
+    """Return ONNX's number of a dtype. Raises `NoCounterpartError` if there is none."""
     try:
         return int(onnx().helper.np_dtype_to_tensor_dtype(array_dtype(dtype)))
     except (KeyError, ValueError, ModelError):

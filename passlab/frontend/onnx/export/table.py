@@ -1,4 +1,4 @@
-"""The table of Relay operators that ONNX can say: one operator, one entry.
+"""The table of Relay operators that ONNX can express: one operator, one entry.
 
     @exports("nn.bias_add")
     def bias_add(e: Emitter, call: Call, data: str, bias: str) -> str: ...
@@ -16,7 +16,7 @@ from typing import Any
 
 FAMILIES = ("arithmetic", "creation", "images", "indexing", "neural", "quantized", "reductions", "shapes")
 Writer = Callable[..., Any]
-# Operators that ONNX has a word near for, and why it is not that word.
+# Operators that differ from a similar one in ONNX, with the reason.
 REASONS = {
     "reinterpret": "ONNX has an operator for it, BitCast, from opset 26 on, and models are written up to opset 23",
     "vision.non_max_suppression": (
@@ -28,7 +28,7 @@ _writers: dict[str, Writer] = {}
 
 
 def exports(*names: str) -> Callable[[Writer], Writer]:
-    """Enter the decorated function into the table, for these operators."""
+    """Register the decorated function as the writer of these operators."""
 
     def enter(writer: Writer) -> Writer:
         for name in names:

@@ -1,6 +1,6 @@
-"""What is better said in ONNX itself: constants computed beforehand, biases inside convolutions and products.
+"""Simplification of the ONNX graph: constant folding, and biases inside convolutions and products.
 
-Works on the nodes of a finished graph. Every rewrite keeps the values, and leaves what other nodes read.
+Works on the nodes of a finished graph. Every rewrite preserves the values, and the tensors that other nodes read.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from passlab.frontend.onnx.package import onnx
 
 Array = np.ndarray[Any, Any]
-FOLDED_BYTES = 2**26  # results that are larger are left to the runtime
+FOLDED_BYTES = 2**26  # larger results are left to the runtime
 
 
 class Tidying:
-    """The nodes and weights of one graph, and who reads what."""
+    """The nodes and weights of one graph, and the readers of each tensor."""
 
     def __init__(self, nodes: list[Any], initializers: list[Any], outputs: list[str]) -> None:
         self.nodes = nodes
@@ -27,7 +27,7 @@ class Tidying:
         self.readers = Counter(name for node in _all_nodes(nodes) for name in node.input)
 
     def run(self) -> tuple[list[Any], list[Any]]:
-        """Return the nodes and weights that are left."""
+        """Return the remaining nodes and weights."""
         kept: list[Any] = []
         makers: dict[str, Any] = {}
         for node in self.nodes:
@@ -48,7 +48,7 @@ class Tidying:
         return result
 
     def _fold(self, node: Any) -> bool:
-        """Compute a node of weights only; return whether its result is a weight now."""
+        """Compute a node whose inputs are all weights; return whether its result became a weight."""
         compute = FOLDS.get(node.op_type)
         if compute is None or node.output[0] in self.outputs or not all(name in self.weights for name in node.input):
             return False
@@ -60,7 +60,7 @@ class Tidying:
         return True
 
     def _bias(self, node: Any, makers: dict[str, Any]) -> bool:
-        """Put the weight of an addition into the convolution or product before it; return whether it is there now."""
+        """Move the weight of an addition into the convolution or product before it; return whether that succeeded."""
         if node.op_type != "Add" or len(node.input) != 2:
             return False
         for data, bias in (tuple(node.input), tuple(node.input)[::-1]):
@@ -79,7 +79,7 @@ class Tidying:
         return False
 
     def _bias_of(self, maker: Any, value: Array, makers: dict[str, Any]) -> Array | None:
-        """Return what is added to the result of a node as its bias, None where it has no room for it."""
+        """Return the weight added to the result of a node as its bias, None if the node cannot take it."""
         if len(maker.input) != 2:
             return None
         origin = makers.get(maker.input[1])
@@ -98,7 +98,7 @@ class Tidying:
 
 
 def _all_nodes(nodes: list[Any]) -> list[Any]:
-    """Return the nodes of a graph and of the graphs inside it."""
+    """Return the nodes of a graph and of its subgraphs."""
     result, stack = [], list(nodes)
     while stack:
         node = stack.pop()

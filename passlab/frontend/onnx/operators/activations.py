@@ -142,7 +142,7 @@ def hardmax(n: Node, x: Expr) -> Expr:
 def along(n: Node, x: Expr, function: Callable[[Expr, int], Expr]) -> Expr:
     """Return `function(data, axis)` along the axis that a node names.
 
-    Before opset 13 all axes from that on are one: where it is not the last, data is flattened and shaped back.
+    Before opset 13 all axes from that one on count as one: unless it is the last, data is flattened and reshaped back.
     """
     rank = n.rank(x)
     if n.version >= 13:

@@ -1,4 +1,4 @@
-"""Operators on two or more tensors that are broadcast against each other."""
+"""Operators on two or more tensors that broadcast."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from passlab.ir.expr import Expr
 
 
 def align_ranks(n: Node, a: Expr, b: Expr) -> Expr:
-    """Return the second operand so that it broadcasts: before opset 7 an attribute says with which axes it lines up."""
+    """Return the second operand so that it broadcasts: before opset 7 an attribute names the axes it is aligned
+    with.
+    """
     if n.version >= 7 or not n.flag("broadcast"):
         return b
     axis = n.axis(n.integer("axis", n.rank(a) - n.rank(b)), n.rank(a))
@@ -82,7 +84,7 @@ def bitwise_xor(n: Node, a: Expr, b: Expr) -> Expr:
 
 
 def chain(n: Node, operator: str, tensors: tuple[Expr, ...]) -> Expr:
-    """Return tensors joined two by two by an operator."""
+    """Return tensors combined two by two by an operator."""
     result = tensors[0]
     for tensor in tensors[1:]:
         result = n(operator, result, tensor)

@@ -79,7 +79,7 @@ def scan(n: Node, *values: Expr) -> list[Expr]:
 
 
 def _position(n: Node, outputs: list[Expr]) -> list[Expr]:
-    """Return collected values with the axis of the rounds where it belongs, and in the order asked for."""
+    """Return collected values with the axis of iterations moved to its position, and in the requested order."""
     axes = n.integers("scan_output_axes", [0] * len(outputs))
     back = n.integers("scan_output_directions", [0] * len(outputs))
     result = []

@@ -1,4 +1,4 @@
-"""Convolutions, transposed and deformable ones too."""
+"""Convolutions, including transposed and deformable ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passlab.ir.expr import Expr
 
 
 def kernel_of(n: Node, weight: Expr) -> list[int]:
-    """Return the size of a kernel: what the node says, or else what its weight tells."""
+    """Return the size of a kernel: that in the node, or else that of its weight."""
     return n.integers("kernel_shape", None) or list(n.static_shape(weight, range(2, n.rank(weight))))
 
 
@@ -67,9 +67,9 @@ def conv_transpose(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> 
 
 
 def _transposed_padding(n: Node, x: Expr, strides: list[int], reach: list[int]) -> tuple[list[int], list[int]]:
-    """Return what is cut off at both ends, and what is added behind: by hand, or so that the result has a given size.
+    """Return the cropping at both ends, and the size added at the end: explicit, or chosen for the size of the result.
 
-    Where the result is larger than the windows reach, less than nothing is cut off.
+    If the result is larger than the windows reach, the cropping is negative.
     """
     rank = len(strides)
     auto, output_shape = n.choice("auto_pad", "NOTSET", AUTO), n.integers("output_shape", None)

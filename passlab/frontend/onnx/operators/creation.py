@@ -1,4 +1,4 @@
-"""Shapes of tensors, and tensors made from shapes."""
+"""Shapes of tensors, and tensors created from shapes."""
 
 from __future__ import annotations
 

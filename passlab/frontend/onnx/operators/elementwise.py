@@ -1,4 +1,4 @@
-"""Operators on each element by itself that Relay has under one name or another."""
+"""Elementwise operators that Relay has, possibly under another name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passlab.frontend.onnx.node import Node
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.ir.expr import Expr
 
-# By ONNX's name: Relay's, then the versions. Their first definitions had attributes that say nothing about the result.
+# By ONNX's name: Relay's, then the versions. Attributes of the first definitions do not affect the result.
 RENAMED: dict[str, tuple[str, tuple[int, ...]]] = {
     "Abs": ("abs", (1, 6, 13)), "Acos": ("acos", (7, 22)), "Acosh": ("acosh", (9, 22)), "Asin": ("asin", (7, 22)),
     "Asinh": ("asinh", (9, 22)), "Atan": ("atan", (7, 22)), "Atanh": ("atanh", (9, 22)),
@@ -92,12 +92,12 @@ def cast_like(n: Node, x: Expr, target: Expr) -> Expr:
     return _cast(n, x, n.dtype(target))
 
 
-# The largest numbers of 8-bit floats, at which a cast of ONNX saturates by default.
+# The largest 8-bit floats, at which a cast in ONNX saturates by default.
 _LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
 
 def saturate(n: Node, x: Expr, dtype: str) -> Expr:
-    """Return what is cast to a dtype: for an 8-bit float, cut to what it can hold."""
+    """Return a tensor cast to a dtype; for an 8-bit float, clipped to its range."""
     if dtype in _LARGEST and n.flag("saturate", True) and n.is_float(x):
         return n("clip", x, a_min=-_LARGEST[dtype], a_max=_LARGEST[dtype])
     return x

@@ -1,4 +1,4 @@
-"""Operators that pick elements by indices, or put them there. Negative indices of ONNX count from the end."""
+"""Operators that read or write elements at indices. Negative indices of ONNX count from the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def gather(n: Node, x: Expr, indices: Expr) -> Expr:
 
 
 def _as_known(n: Node, expr: Expr, entries: list[Entry]) -> Expr:
-    """Return entries of a shape: as a constant where all are known."""
+    """Return the elements of a shape: as a constant if all are known."""
     if not all(isinstance(entry, int) for entry in entries):
         return n.note(expr, entries)
     return n("reshape", n.constant(entries, expr), newshape=n.static_shape(expr))
@@ -48,7 +48,7 @@ def gather_nd(n: Node, x: Expr, indices: Expr) -> Expr:
 
 
 def _tuples_from_zero(n: Node, indices: Expr, x: Expr, length: int, first: int) -> Expr:
-    """Return index tuples, along the last axis, with each entry counted from 0 along the axis of `x` it stands for."""
+    """Return index tuples, along the last axis, with each element counted from 0 along its axis of `x`."""
     value = n.value(indices)
     if value is not None and (value >= 0).all():
         return indices

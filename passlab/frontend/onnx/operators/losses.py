@@ -1,4 +1,4 @@
-"""How wrong a classification is."""
+"""Losses of classifications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from passlab.frontend.onnx.node import Node
 from passlab.ir.expr import Expr
 
 _REDUCTIONS = ("mean", "none", "sum")
-_NEVER = -(2**31) + 1  # a class that no target is of
+_NEVER = -(2**31) + 1  # a class that no target has
 
 
 @onnx_operator("NegativeLogLikelihoodLoss", 12, 13, 22)

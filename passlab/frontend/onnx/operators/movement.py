@@ -1,4 +1,4 @@
-"""Operators that bring elements into another shape or order."""
+"""Operators that reshape or reorder elements."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def split(n: Node, x: Expr, lengths: Expr | None = None) -> list[Expr]:
 
 
 def _equal_parts(n: Node, x: Expr, axis: int) -> list[int]:
-    """Return the lengths of parts as equal as they can be, the last one shorter."""
+    """Return the lengths of parts as equal as possible, the last one shorter."""
     count = n.integer("num_outputs", len(n.outputs))
     (length,) = n.static_shape(x, [axis])
     if not 0 < count <= max(length, 1):
@@ -224,6 +224,6 @@ def columns_to_image(n: Node, x: Expr, image_shape: Expr, block_shape: Expr) -> 
 
 
 def _one_hot_kernels(block: list[int]) -> Array:
-    """Return for each tap of a block the kernel that has a one there."""
+    """Return for each tap of a block the kernel with a single one at that tap."""
     taps = int(np.prod(block))
     return np.eye(taps).reshape(taps, 1, *block)

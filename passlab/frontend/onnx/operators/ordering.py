@@ -1,4 +1,4 @@
-"""Operators that compare elements along an axis: the largest, the sorted, the different ones; and sums on the way."""
+"""Operators that compare elements along an axis: extremes, sorting, distinct elements; and running sums."""
 
 from __future__ import annotations
 

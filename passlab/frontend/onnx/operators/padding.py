@@ -38,7 +38,7 @@ def _fill(n: Node, x: Expr, value: Expr | None) -> Expr:
 
 
 def pad_sides(n: Node, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -> Expr:
-    """Return `x` with widths added at the sides of each axis, or cut off where they are negative."""
+    """Return `x` with widths added at the sides of each axis, or cropped if they are negative."""
     for axis, (before, after) in enumerate(sides):
         if before < 0 or after < 0:
             end = after if after < 0 else 2**63 - 1
@@ -55,7 +55,7 @@ def pad_sides(n: Node, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -
 
 
 def _wrap(n: Node, x: Expr, sides: list[list[int]]) -> Expr:
-    """Return `x` repeated round about: the elements along each axis taken in a circle."""
+    """Return `x` padded periodically along each axis."""
     for axis, (before, after) in enumerate(sides):
         if before or after:
             (length,) = n.static_shape(x, [axis])

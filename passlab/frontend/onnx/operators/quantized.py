@@ -1,4 +1,4 @@
-"""Quantized operators: whole numbers that stand for (number - zero point) * scale."""
+"""Quantized operators: integers that represent (integer - zero point) * scale."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _RANGES = {
 
 
 def _axis(n: Node, x: Expr, scale: Expr) -> int:
-    """Return the axis along which there are several scales; where there is one, it does not matter."""
+    """Return the axis along which scales vary; for a single scale it does not matter."""
     return n.axis(n.integer("axis", 1), n.rank(x)) if n.rank(scale) else 0
 
 
 def _is_relays(n: Node, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:
-    """Whether Relay quantizes so: numbers of 32 bits to 8 by known scales, one, or one for each place along an axis.
+    """Whether Relay's operator applies: from 32 bits to 8, by known scales, one, or one for each index along an axis.
 
-    Half-way between two integers Relay takes the one away from zero, and ONNX the even one: such numbers may differ by
-    one. Models whose scales are computed are left to the formula.
+    Relay rounds halves away from zero, ONNX to even: such numbers may differ by one. Models with computed scales use
+    the formula.
     """
     if n.value(scale) is None or (zero is not None and n.value(zero) is None):
         return False
@@ -43,7 +43,7 @@ def _is_relays(n: Node, integer: str, number: Expr, scale: Expr, zero: Expr | No
 
 
 def _for_relay(n: Node, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
-    """Return scales and zero points as Relay's operators take them: one is a scalar, zero points have 32 bits."""
+    """Return scales and zero points in Relay's form: a single one is a scalar, zero points have 32 bits."""
     zero = n("zeros_like", n.cast(scale, "int32")) if zero is None else n.cast(zero, "int32")
     if n.shape(scale) == (1,):
         return n("reshape", scale, newshape=[]), n("reshape", zero, newshape=[])
@@ -51,7 +51,7 @@ def _for_relay(n: Node, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
 
 
 def _spread(n: Node, part: Expr, x: Expr, axis: int, block: int) -> Expr:
-    """Return scales or zero points so that they broadcast against `x`: one for all, along an axis, or for a block."""
+    """Return scales or zero points that broadcast against `x`: a single one, along an axis, or per block."""
     if n.rank(part) == 0 or n.shape(part) == (1,):
         return n("reshape", part, newshape=[]) if n.rank(part) else part
     if block:
@@ -118,7 +118,7 @@ def dynamic_quantize(n: Node, x: Expr) -> list[Expr]:
 
 
 def _shift(n: Node, x: Expr, zero: Expr | None, axis: int) -> Expr:
-    """Return the distance of 8-bit numbers from their zero point, in 32 bits."""
+    """Return 8-bit numbers minus their zero point, in 32 bits."""
     result = n.cast(x, "int32")
     if zero is None:
         return result
@@ -133,7 +133,7 @@ def matmul_integer(n: Node, a: Expr, b: Expr, a_zero: Expr | None = None, b_zero
 
 
 def _integer_conv(n: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr:
-    """Return a convolution in 32 bits. What lies outside the image is the zero point, whose distance is 0."""
+    """Return a convolution in 32 bits. The padding is the zero point, which becomes 0."""
     windows = windows_of(n, x, kernel_of(n, w))
     rank = windows.rank
     image, kernel = _shift(n, x, x_zero, 1), _shift(n, w, w_zero, 0)
@@ -180,7 +180,7 @@ def quantized_matmul(
 
 
 def _requantize(n: Node, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axis: int) -> Expr:
-    """Return 32-bit numbers of one scale as 8-bit numbers of another, by rounding half to even as ONNX does."""
+    """Return 32-bit numbers of one scale as 8-bit numbers of another, rounding halves to even as ONNX does."""
     ratio = n.cast(n("divide", n.cast(scale, "float32"), n.cast(y_scale, "float32")), "float32")
     result = to_even(n, n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))
     result = n("add", result, n.cast(_spread(n, y_zero, x, axis, 0), "float32"))

@@ -1,6 +1,6 @@
-"""Random numbers, by Relay's counter-based generator: the same model always gives the same ones.
+"""Random numbers, by Relay's counter-based generator: the same model always gets the same ones.
 
-A node without a seed has one that is made of its name, so that no two of them give the same numbers.
+A node without a seed derives one from its name, so that no two nodes generate the same numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from passlab.ir.expr import Expr
 
 
 def _key(n: Node) -> Expr:
-    """Return the state of a generator that has given nothing yet."""
+    """Return the initial state of a generator."""
     seed = int(np.float32(n.number("seed")).view(np.uint32)) if n.has("seed") else zlib.crc32(n.name.encode())
     return n.constant([seed, 0, 0, 0, 0, 0, 0, 0, 1 << 63, 0], "uint64")
 

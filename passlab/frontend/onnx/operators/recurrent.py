@@ -1,6 +1,6 @@
-"""Recurrent layers, one step after the other: the length of the sequence must be known.
+"""Recurrent layers, unrolled: the length of the sequence must be known.
 
-The products with the inputs of all steps are one product; what is left in a step is the product with the state.
+The products with the inputs of all steps are one product; each step only does the product with the state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DIRECTIONS = {"forward": ("forward",), "reverse": ("reverse",), "bidirectional"
 
 # ---------------------------------------------------------------- activations
 def _activation(n: Node, name: str, alpha: float | None, beta: float | None) -> Activation:
-    """Return one of ONNX's activations with its two numbers, or with what stands for those that are not given."""
+    """Return one of ONNX's activations with its two parameters, or their defaults."""
     a, b = alpha, beta
     table: dict[str, Activation] = {
         "tanh": lambda x: n("tanh", x),
@@ -48,7 +48,7 @@ _TAKES = {"affine": 2, "leakyrelu": 1, "thresholdedrelu": 1, "scaledtanh": 2, "h
 
 
 def _activations(n: Node, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
-    """Return the activations of each direction. Their numbers are listed for those that take some, in order."""
+    """Return the activations of each direction. Parameters are listed for the activations that take some, in order."""
     names = n.texts("activations", None) or list(defaults) * directions
     if len(names) != len(defaults) * directions:
         n.refuse("has a wrong number of activations", str(len(defaults) * directions), str(len(names)))
@@ -163,7 +163,7 @@ def _run(
 
 
 def _one(n: Node, x: Expr | None, direction: int) -> Expr | None:
-    """Return the part of a direction of a weight, a bias or a first state."""
+    """Return the slice of a weight, a bias or an initial state for one direction."""
     return None if x is None else n("take", x, n.constant(direction, "int64"), axis=0)
 
 
@@ -192,7 +192,7 @@ def recurrent(
 ) -> list[Expr]:
     """Return the outputs of a recurrent layer: all steps, then the last of each state.
 
-    `weights` are those of the inputs, of the state, the biases and the peepholes; `firsts` the first states.
+    `weights` are those of the inputs, of the state, the biases and the peepholes; `firsts` the initial states.
     """
     directions = _DIRECTIONS[n.choice("direction", "forward", tuple(_DIRECTIONS))]
     by_batch = n.version >= 14 and n.flag("layout")

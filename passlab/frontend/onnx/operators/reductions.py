@@ -35,7 +35,7 @@ def _then(reduction: Reduction, function: str) -> Reduction:
 
 
 def log_sum_exp(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
-    """Return log(sum(exp(x))) with the maximum taken out, unless that is infinite."""
+    """Return log(sum(exp(x))) with the maximum subtracted first, unless that is infinite."""
     if not axes:
         return x
     top = n("max", x, axis=axes, keepdims=True)
@@ -53,7 +53,7 @@ def _absolute(n: Node, x: Expr) -> Expr:
 
 
 SUM = _plain("sum")
-# By ONNX's name: the reduction, the versions, the first of those whose axes are an input, and what the manual says.
+# By ONNX's name: the reduction, its versions, the first version with the axes as an input, and the manual's text.
 REDUCTIONS: dict[str, tuple[Reduction, tuple[int, ...], int, str]] = {
     "ReduceL1": (_of_each(_absolute, SUM), (1, 11, 13, 18), 18, "`sum` of absolute values."),
     "ReduceL2": (_then(_of_each(_square, SUM), "sqrt"), (1, 11, 13, 18), 18, "`sqrt` of the `sum` of squares."),

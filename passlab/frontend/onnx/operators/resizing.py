@@ -1,7 +1,6 @@
 """Resize and its older form, Upsample.
 
-Relay resizes images to whole multiples or fractions; everything else that ONNX can ask for is a product with one matrix
-for each axis.
+Relay resizes images by whole factors; every other resizing in ONNX is a product with one matrix for each axis.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def _numbers(n: Node, x: Expr, what: str) -> list[float]:
 
 
 def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, region: list[float] | None) -> Expr:
-    """Resize to sizes, or to what keeps the aspect ratio and fits them."""
+    """Resize to sizes, or to the sizes that fit them and keep the aspect ratio."""
     policy = n.choice("keep_aspect_ratio_policy", "stretch", _POLICIES)
     if n.value(sizes) is None and policy == "stretch" and len(axes) == n.rank(x) == 4:
         target = n("strided_slice", sizes, begin=[2], end=[4], strides=[1])
@@ -92,7 +91,7 @@ def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, reg
 def _by_scales(
     n: Node, x: Expr, axes: list[int], scales: Sequence[float], way: Resizing, region: list[float] | None = None
 ) -> Expr:
-    """Resize by factors; where the size of an image is not known, so is that of the result."""
+    """Resize by factors; if the size of an image is unknown, so is that of the result."""
     if len(scales) != len(axes):
         n.refuse("needs a scale for each axis", str(len(axes)), str(len(scales)))
     if not all(0 < scale < 1e6 for scale in scales):

@@ -1,4 +1,4 @@
-"""Sampling along a grid, and boxes that are not suppressed by better ones."""
+"""Sampling along a grid, and non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def non_max_suppression(
 
 
 def _just_above(n: Node, threshold: Expr) -> Expr:
-    """Return the next number: ONNX suppresses what overlaps by more than its threshold, Relay what reaches it."""
+    """Return the next larger number: ONNX suppresses overlaps above its threshold, Relay those that reach it."""
     value = n.value(threshold)
     if value is not None:
         return n.constant(np.nextafter(value, np.float32(np.inf)), "float32")

@@ -48,7 +48,7 @@ def _static(n: Node, x: Expr, begin: list[int], end: list[int], axes: list[int],
 
 
 def _dynamic(n: Node, x: Expr, starts: Expr, ends: Expr, axes: list[int], steps: Expr | None) -> Expr:
-    """Return a slice by computed bounds, which Relay wants for the first axes in order, none left out."""
+    """Return a slice by computed bounds; Relay requires them for the first axes, in order and without gaps."""
     rank = n.rank(x)
     places = [n.axis(axis, rank) for axis in axes]
     ones = n.constant([1] * len(places), starts)

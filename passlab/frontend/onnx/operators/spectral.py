@@ -53,7 +53,7 @@ def _mirror(n: Node, half: list[Expr], points: int) -> list[Expr]:
 
 
 def _cut(n: Node, x: Expr, points: int) -> Expr:
-    """Return the last axis cut, or filled with zeros, to a length."""
+    """Return the last axis cropped, or padded with zeros, to a length."""
     rank = n.rank(x)
     (length,) = n.static_shape(x, [rank - 1])
     if points < 1:

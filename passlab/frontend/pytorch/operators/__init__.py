@@ -1,1 +1,1 @@
-"""The operators of PyTorch that Relay has, or that are made of those it has, in families."""
+"""PyTorch's operators in terms of Relay's, in families."""

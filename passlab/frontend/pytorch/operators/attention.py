@@ -41,7 +41,7 @@ def scaled_dot_product_attention(
 
 
 def _repeated_heads(n: Node, query: Expr, x: Expr) -> Expr:
-    """Return keys or values with as many heads as there are queries."""
+    """Return keys or values with as many heads as the queries."""
     axis = n.rank(query) - 3
     (target,), (own,) = n.static_shape(query, [axis]), n.static_shape(x, [axis])
     return x if target == own else n("repeat", x, repeats=target // own, axis=axis)
@@ -58,7 +58,7 @@ def _causal(n: Node, scores: Expr) -> Expr:
 
 
 def _mask(n: Node, scores: Expr, mask: Expr) -> Expr:
-    """Return scores with a mask: of booleans that tell what counts, or of numbers that are added."""
+    """Return scores with a mask: bools that select scores, or numbers that are added."""
     if n.dtype(mask) != "bool":
         return n("add", scores, n.cast(mask, n.dtype(scores)))
     return n("where", mask, scores, n.constant(-math.inf, scores))

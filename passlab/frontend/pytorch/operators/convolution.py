@@ -1,4 +1,4 @@
-"""Convolutions, transposed ones too."""
+"""Convolutions, including transposed ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def convolution(
 
 
 def _sides(n: Node, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
-    """Return the padding before and behind each axis; `same` puts more behind."""
+    """Return the padding before and after each axis; `same` puts more after."""
     if pads == "valid":
         return [0] * 2 * len(dilations)
     if pads == "same":

@@ -1,4 +1,4 @@
-"""Tensors made of nothing but a shape."""
+"""Tensors created from a shape alone."""
 
 from __future__ import annotations
 

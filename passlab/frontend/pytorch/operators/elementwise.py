@@ -1,4 +1,4 @@
-"""Functions of each element by itself, and comparisons."""
+"""Elementwise functions and comparisons."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passlab.frontend.pytorch.entries import aten, enter
 from passlab.frontend.pytorch.node import Node, Number
 from passlab.ir.expr import Expr
 
-# By PyTorch's name: Relay's. Those of the first table make floats of integers.
+# By PyTorch's name: Relay's. Functions in the first table convert integers to floats.
 FLOATS = {
     "acos": "acos",
     "acosh": "acosh",

@@ -1,4 +1,4 @@
-"""Elements picked by indices, or put where indices say."""
+"""Reading and writing elements at indices."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def gather(n: Node, x: Expr, dim: int, index: Expr, sparse_grad: bool = False) -
 
 
 def _cut(n: Node, x: Expr, index: Expr, axis: int) -> Expr:
-    """Return `x` no longer than the indices along the other axes: PyTorch allows shorter indices."""
+    """Return `x` cropped to the shape of the indices along the other axes: PyTorch allows shorter indices."""
     shapes = zip(n.shape(x), n.shape(index), strict=True)
     shorter = [
         (at, b)
@@ -102,7 +102,7 @@ def index_copy(n: Node, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
 
 
 def _along(n: Node, index: Expr, source: Expr, axis: int) -> Expr:
-    """Return indices of one axis for each element of a tensor."""
+    """Return indices along one axis for each element of a tensor."""
     line = n("reshape", index, newshape=[-1 if at == axis else 1 for at in range(n.rank(source))])
     return expand(n, line, sizes_of(n, source))
 
@@ -121,18 +121,20 @@ def index_(n: Node, x: Expr, indices: list[Expr | None]) -> Expr:
     result = n("gather_nd", permute(n, x, [*axes, *rest]), joined, batch_dims=0, index_rank=len(axes))
     if not first:
         return result
-    count = n.rank(joined) - 1  # the axes of the indices stand in the place of the axes they pick from
+    count = n.rank(joined) - 1  # the axes of the indices replace the axes they select from
     order = list(range(count, count + axes[0])), list(range(count)), list(range(count + axes[0], count + len(rest)))
     return permute(n, result, [axis for part in order for axis in part])
 
 
 def _in_front(axes: list[int]) -> bool:
-    """Whether picked axes are neighbours, so that the result has theirs in their place, which is not the first."""
+    """Whether the selected axes are adjacent, so that the indices' axes replace them, and are not first."""
     return axes[-1] - axes[0] == len(axes) - 1 and axes[0] > 0
 
 
 def _places(n: Node, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | None], Expr]:
-    """Return indices that are whole numbers: a mask is the places where it holds, one list for each of its axes."""
+    """Return indices that are whole numbers: a mask becomes the indices where it holds, one list for each of its
+    axes.
+    """
     result: list[Expr | None] = []
     for index in indices:
         if index is None or n.dtype(index) != "bool":
@@ -144,7 +146,7 @@ def _places(n: Node, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | N
 
 
 def _tuples(n: Node, x: Expr, axes: list[int], picked: list[Expr]) -> Expr:
-    """Return index tuples, their entries along the first axis."""
+    """Return index tuples, with their elements along the first axis."""
     parts = [n.cast(from_zero(n, index, x, axis), "int64") for axis, index in zip(axes, picked, strict=True)]
     whole = parts[0]
     for part in parts[1:]:
@@ -232,7 +234,7 @@ def embedding_bag(
     bags -= include_last_offset
     n.room(bags, count)
     inside = n("equal", n("expand_dims", bag, axis=0), n.constant(np.arange(bags)[:, None], "int64"))
-    if padding_idx is not None and padding_idx < 0:  # a number from the end where the overload is named after it
+    if padding_idx is not None and padding_idx < 0:  # negative, counted from the end, in the overload named after it
         padding_idx = padding_idx + n.static_shape(weight)[0] if n.overload == "padding_idx" else None
     if padding_idx is not None:
         counts = n("not_equal", n.cast(indices, "int64"), n.constant(padding_idx, "int64"))
@@ -248,7 +250,7 @@ def embedding_bag(
 
 
 def _largest_in_bags(n: Node, rows: Expr, inside: Expr) -> Expr:
-    """Return the largest number of each column among the rows of each bag, 0 where a bag is empty."""
+    """Return the maximum of each column among the rows of each bag, 0 for an empty bag."""
     least = n.constant(-math.inf, rows)
     chosen = n("where", n("expand_dims", inside, axis=2), n("expand_dims", rows, axis=0), least)
     is_empty = n("logical_not", n("any", inside, axis=[1], keepdims=True))

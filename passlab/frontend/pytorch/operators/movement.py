@@ -1,4 +1,4 @@
-"""Operators that move elements and change none, and casts."""
+"""Operators that move elements without changing them, and casts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def view(n: Node, x: Expr, shape: Any) -> Expr:
 
 
 def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
-    """Return a reshape with one size that follows from the others."""
+    """Return a reshape with one size that is inferred from the others."""
     own, at = sizes_of(n, x), sizes.index(-1)
     if all(isinstance(size, int) for size in (*own, *sizes)):
         numbers = [int(size) for size in sizes if isinstance(size, int)]  # the same list, for type checkers
@@ -57,7 +57,7 @@ def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
         whole = math.prod(int(size) for size in own if isinstance(size, int))
         return reshape_to(n, x, [*sizes[:at], whole // rest if rest else 0, *sizes[at + 1 :]])
     left_own, left = list(own), [size for size in sizes if not (isinstance(size, int) and size == -1)]
-    for size in list(left):  # what stands on both sides is no part of the size that is asked for
+    for size in list(left):  # sizes on both sides are no part of the size to infer
         match = next((i for i, o in enumerate(left_own) if o is size or (isinstance(o, int) and o == size)), None)
         if match is not None and not isinstance(size, int):
             left_own.pop(match)

@@ -1,4 +1,4 @@
-"""Operators that bring data to one scale."""
+"""Normalizations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from passlab.ir.expr import Expr
 
 
 def _given(n: Node, part: Expr | None, value: float, count: int, like: Expr) -> Expr:
-    """Return a scale or a bias, that of no effect where there is none."""
+    """Return a scale or a bias, or a neutral one if there is none."""
     if part is not None:
         return part
     return n("full", n.constant(value, like), shape=[count], dtype=n.dtype(like))

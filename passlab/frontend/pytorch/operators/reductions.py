@@ -1,4 +1,4 @@
-"""Sums, means, extremes and the like along axes."""
+"""Reductions: sums, means, extremes and others along axes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def all_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
 
 
 def _spread(n: Node, x: Expr, axes: list[int], correction: Number, keepdim: bool) -> Expr:
-    """Return the variance, divided by the number of elements less the correction."""
+    """Return the variance, divided by the number of elements minus the correction."""
     result = n("variance", x, axis=axes, keepdims=keepdim)
     if correction == 0:
         return result

@@ -37,7 +37,7 @@ def _resize(
 
 
 def _split(n: Node, rest: tuple[Any, ...]) -> list[float | None] | None:
-    """Return the factors of an overload: one list in `vec`, one number for each axis elsewhere."""
+    """Return the factors of an overload: one list for `vec`, otherwise one number for each axis."""
     if n.overload == "vec":
         return rest[0] if rest else None
     return list(rest) if any(rest) else None

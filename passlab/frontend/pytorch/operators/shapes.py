@@ -1,4 +1,4 @@
-"""Whole numbers that are known when the program runs, and what is computed of them; parts of lists."""
+"""Arithmetic on whole numbers known at run time, and elements of lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def getitem(n: Node, values: Any, index: int) -> Any:
     """One of several results."""
     items = values[index]
     if items is None:
-        n.refuse("asks for a result that is not given here", found=f"result {index}")
+        n.refuse("uses a result that is not available here", found=f"result {index}")
     return items
 
 

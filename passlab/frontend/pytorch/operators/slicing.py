@@ -1,4 +1,4 @@
-"""Parts of tensors, and tensors with a part replaced."""
+"""Slices of tensors, and tensors with a slice replaced."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def unbind(n: Node, x: Expr, dim: int = 0) -> list[Expr]:
 
 
 def _replace(n: Node, x: Expr, source: Expr, axis: int, places: Sequence[int]) -> Expr:
-    """Return a tensor with the elements at some places of an axis replaced."""
+    """Return a tensor with the elements at some indices of an axis replaced."""
     (length,) = n.static_shape(x, [axis])
     new = np.zeros(length, np.int64)
     kept = np.zeros(length, np.bool_)

@@ -1,1 +1,1 @@
-"""How the operators of Relay are written in ONNX, a family in each file."""
+"""The writers of Relay operators in ONNX, one file for each family."""

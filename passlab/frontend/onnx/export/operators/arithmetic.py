@@ -1,4 +1,4 @@
-"""Operators on single elements: arithmetic, comparisons, logic, functions of one variable, casts."""
+"""Elementwise operators: arithmetic, comparisons, logic, functions of one variable, casts."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ def binary(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 @exports(*LOGICAL)
 def logical(e: Emitter, call: Call, *operands: str) -> Any:
-    """The ONNX operator of the same meaning, on what is not zero."""
+    """The ONNX operator of the same meaning, on bools (not zero)."""
     return e.node(LOGICAL[op_name(call)], [e.cast(name, "bool") for name in operands])
 
 
 @exports("trunc_divide")
 def trunc_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
-    """Div, which cuts quotients of integers; those of floats are cut by their size, and get their sign back."""
+    """Div, which truncates integers; a float quotient is truncated by magnitude, and its sign restored."""
     quotient = e.node("Div", [lhs, rhs])
     if not is_float(e, call):
         return quotient
@@ -101,7 +101,7 @@ def not_equal(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 
 def is_float(e: Emitter, call: Call) -> bool:
-    """Return whether the first operand has elements of floating point."""
+    """Whether the first operand has floating-point elements."""
     return "float" in e.type(call.args[0]).dtype
 
 
@@ -113,7 +113,7 @@ def mod(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 @exports("floor_mod")
 def floor_mod(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
-    """The remainder with the sign of the divisor; of floats, that of C, moved by one divisor where the signs differ."""
+    """The remainder with the sign of the divisor; for floats that of C, plus one divisor if the signs differ."""
     if not is_float(e, call):
         return e.node("Mod", [lhs, rhs])
     zero = e.constant(0, e.type(call).dtype)
@@ -125,7 +125,7 @@ def floor_mod(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 @exports("floor_divide")
 def floor_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
-    """The quotient rounded down; of integers, the difference to the remainder divided exactly."""
+    """The quotient rounded down; for integers, the dividend minus the remainder, divided exactly."""
     if is_float(e, call):
         return e.node("Floor", [e.node("Div", [lhs, rhs])])
     return e.node("Div", [e.node("Sub", [lhs, e.node("Mod", [lhs, rhs])]), rhs])
@@ -133,9 +133,9 @@ def floor_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 @exports("left_shift", "right_shift")
 def shift(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
-    """BitShift, which is defined for unsigned integers; signed ones are shifted as the bits they are made of.
+    """BitShift, which is defined for unsigned integers; signed ones are reinterpreted as unsigned.
 
-    To the right, the bits of a negative number are turned over before and after, so that ones come in from the left.
+    For a right shift, the bits of a negative number are inverted before and after, so that ones are shifted in.
     """
     dtype, direction = e.type(call.args[0]).dtype, "LEFT" if op_name(call) == "left_shift" else "RIGHT"
     if not dtype.startswith("int"):
@@ -169,14 +169,14 @@ def rsqrt(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("log2", "log10")
 def log_of_base(e: Emitter, call: Call, data: str) -> Any:
-    """The natural logarithm, divided by that of the base."""
+    """The natural logarithm divided by that of the base."""
     base = 2 if op_name(call) == "log2" else 10
     return e.node("Div", [e.node("Log", [data]), e.constant(math.log(base), e.type(call.args[0]).dtype)])
 
 
 @exports("trunc")
 def trunc(e: Emitter, call: Call, data: str) -> Any:
-    """The whole part, with its sign."""
+    """The integral part, with its sign."""
     if not is_float(e, call):
         return e.node("Identity", [data])
     return e.node("Mul", [e.node("Sign", [data]), e.node("Floor", [e.node("Abs", [data])])])
@@ -184,7 +184,7 @@ def trunc(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("round")
 def round_half_away(e: Emitter, call: Call, data: str) -> Any:
-    """Rounded half away from zero: what is beyond the whole part decides."""
+    """Round halves away from zero, by comparing the fraction with one half."""
     if not is_float(e, call):
         return e.node("Identity", [data])
     dtype = e.type(call.args[0]).dtype
@@ -209,7 +209,7 @@ def cast_like(e: Emitter, call: Call, data: str, like: str) -> Any:
 
 @exports("clip")
 def clip(e: Emitter, call: Call, data: str) -> Any:
-    """Clip, with bounds inside those of the dtype."""
+    """Clip, with bounds inside the range of the dtype."""
     dtype = e.type(call.args[0]).dtype
     attrs: Any = call.attrs
     low, high = attrs.a_min, attrs.a_max
@@ -223,7 +223,7 @@ def clip(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("where")
 def where(e: Emitter, call: Call, condition: str, x: str, y: str) -> Any:
-    """Where, of a condition that is made bool."""
+    """Where, with its condition cast to bool."""
     if e.type(call.args[0]).dtype != "bool":
         condition = e.cast(condition, "bool")
     return e.node("Where", [condition, x, y])

@@ -1,4 +1,4 @@
-"""Tensors made from attributes: filled ones, ranges, one-hot."""
+"""Tensors created from attributes: constants, ranges, one-hot."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passlab.op.dtypes import array_dtype
 
 
 def constant_tensor(e: Emitter, value: float, shape: str, dtype: str) -> Any:
-    """Return a tensor of one value and of a shape that is a tensor."""
+    """Return a tensor of one value whose shape is a tensor."""
     tensor = onnx().numpy_helper.from_array(np.full((1,), value, array_dtype(dtype)))
     return e.node("ConstantOfShape", [shape], value=tensor)
 
@@ -67,7 +67,7 @@ def arange(e: Emitter, call: Call, start: str, stop: str, step: str) -> Any:
 
 @exports("one_hot")
 def one_hot(e: Emitter, call: Call, indices: str, on: str, off: str) -> Any:
-    """OneHot; negative indices, which ONNX counts from the end, are those that Relay ignores."""
+    """OneHot; indices that Relay ignores, since they are negative, would count from the end in ONNX."""
     attrs: Any = call.attrs
     return _one_hot(e, call, indices, on, off, e.constant(attrs.depth, "int64"))
 
@@ -87,7 +87,8 @@ def _one_hot(e: Emitter, call: Call, indices: str, on: str, off: str, depth: str
     both = e.node("Concat", values, axis=0)
     if e.rank(call.args[0]):
         return e.node("OneHot", [safe, depth, both], axis=attrs.axis)
-    row = e.node("OneHot", [e.node("Unsqueeze", [safe, e.ints(0)]), depth, both], axis=1)  # ONNX has no scalar index
+    # ONNX's operator needs an index with at least one dimension
+    row = e.node("OneHot", [e.node("Unsqueeze", [safe, e.ints(0)]), depth, both], axis=1)
     return e.node("Squeeze", [row, e.ints(0)])
 
 
@@ -116,7 +117,7 @@ def trilu(e: Emitter, call: Call, data: str, k: str) -> Any:
 
 @exports("meshgrid")
 def meshgrid(e: Emitter, call: Call, data: list[str]) -> list[str]:
-    """Each vector as one axis, expanded to the shape of all."""
+    """Each vector along its own axis, expanded to the common shape."""
     attrs: Any = call.attrs
     fields: Any = call.args[0].checked_type
     if any(len(ty.shape) != 1 or ty.dynamic for ty in fields.fields):

@@ -1,4 +1,4 @@
-"""Operators on images: blocks, resizing, sampling at places, regions."""
+"""Image operators: blocks, resizing, sampling, regions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def blocks(e: Emitter, call: Call, data: str) -> Any:
     if op_name(call) == "nn.depth_to_space":
         mode = "DCR" if attrs.mode == "DCR" else "CRD"
         result = e.node("DepthToSpace", [result], blocksize=attrs.block_size, mode=mode)
-    else:  # places come before channels, whatever the mode
+    else:  # positions precede channels, whatever the mode
         result = e.node("SpaceToDepth", [result], blocksize=attrs.block_size)
     return in_layout(e, result, "NCHW", attrs.layout)
 
@@ -87,7 +87,7 @@ def upsampling(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("image.grid_sample")
 def grid_sample(e: Emitter, call: Call, data: str, grid: str) -> Any:
-    """GridSample, whose grid has the coordinates along the last axis."""
+    """GridSample, with the coordinates of the grid along the last axis."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
     if attrs.layout not in ("NCHW", "NCDHW") or (rank == 5 and e.opset < 20):
@@ -100,7 +100,7 @@ def grid_sample(e: Emitter, call: Call, data: str, grid: str) -> Any:
 
 @exports("vision.roi_align")
 def roi_align(e: Emitter, call: Call, data: str, rois: str) -> Any:
-    """RoiAlign; Relay has the number of the image in the first column of the regions."""
+    """RoiAlign; Relay stores the index of the image in the first column of the regions."""
     attrs: Any = call.attrs
     if attrs.layout != "NCHW":
         e.refuse("regions are taken from the layout NCHW")
@@ -142,7 +142,7 @@ def deformable_conv2d(e: Emitter, call: Call, data: str, offset: str, weight: st
 
 @exports("vision.all_class_non_max_suppression")
 def non_max_suppression(e: Emitter, call: Call, boxes: str, scores: str, *limits: str) -> Any:
-    """NonMaxSuppression, its rows padded to as many as there may be, and how many there are."""
+    """NonMaxSuppression, with its rows padded to the maximum number, and their count."""
     attrs: Any = call.attrs
     if attrs.output_format != "onnx":
         e.refuse('selected boxes are written in ONNX\'s form: `output_format="onnx"`')

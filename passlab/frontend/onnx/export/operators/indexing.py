@@ -1,4 +1,4 @@
-"""Operators that pick and put elements by index."""
+"""Operators that read and write elements by index."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def whole(e: Emitter, name: str) -> str:
 
 @exports("take")
 def take(e: Emitter, call: Call, data: str, indices: str) -> Any:
-    """Gather; indices outside are clipped or wrapped first, as Relay does."""
+    """Gather; indices out of range are clipped or wrapped first, as in Relay."""
     attrs: Any = call.attrs
     if attrs.batch_dims:
         e.refuse("ONNX has no Gather with shared leading axes")

@@ -1,4 +1,4 @@
-"""Layers: convolutions, pools, products of matrices, normalization, activations, resizing."""
+"""Neural network layers: convolutions, pools, matrix products, normalization, activations, resizing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SPATIAL = {3: "W", 4: "HW", 5: "DHW"}
 
 
 def channels_first(e: Emitter, call: Call) -> str:
-    """Return the layout that ONNX has for data of this rank: NCW, NCHW, NCDHW."""
+    """Return ONNX's layout for data of this rank: NCW, NCHW, NCDHW."""
     return f"NC{SPATIAL[e.rank(call.args[0])]}"
 
 
 def pads_of(padding: Any, rank: int) -> list[int]:
-    """Return padding as ONNX has it: all befores, then all afters."""
+    """Return padding in ONNX's order: before all axes, then after all axes."""
     values = [padding] if isinstance(padding, int) else [int(p) for p in padding]
     if len(values) == 1:
         return values * (2 * rank)
@@ -33,13 +33,13 @@ def each(value: Any, rank: int) -> list[int]:
 
 
 def in_result_dtype(e: Emitter, call: Call, name: str) -> str:
-    """Return a result in the dtype that a call has, which may be wider than that of its data."""
+    """Return a result in the dtype of a call, which may be wider than that of its data."""
     dtype = e.type(call).dtype
     return name if dtype == e.type(call.args[0]).dtype else e.cast(name, dtype)
 
 
 def wide_inputs(e: Emitter, call: Call, *names: str) -> list[str]:
-    """Return the operands of a sum of products in the dtype it is summed in; integers as floats of 64 bits."""
+    """Return the operands of a sum of products in the dtype of the sum; integers as float64."""
     dtype = e.type(call).dtype
     dtype = dtype if "float" in dtype else "float64"
     kinds = [e.type(arg).dtype for arg in call.args[: len(names)]]
@@ -47,14 +47,14 @@ def wide_inputs(e: Emitter, call: Call, *names: str) -> list[str]:
 
 
 def sum_in_result_dtype(e: Emitter, call: Call, name: str) -> str:
-    """Return a sum of products in the dtype of the call: whole numbers below 2^53 are exact in floats of 64 bits."""
+    """Return a sum of products in the dtype of the call: whole numbers below 2^53 are exact in float64."""
     dtype = e.type(call).dtype
     return name if "float" in dtype else e.cast(name, dtype)
 
 
 @exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
 def conv(e: Emitter, call: Call, data: str, weight: str) -> Any:
-    """Conv, between transposes where the layout is another."""
+    """Conv, between transposes if the layout differs."""
     return _conv(e, call, data, weight, "Conv", f"OI{channels_first(e, call)[2:]}")
 
 
@@ -63,7 +63,7 @@ def conv_transpose(e: Emitter, call: Call, data: str, weight: str) -> Any:
     """ConvTranspose, whose weights have the input channels first."""
     attrs: Any = call.attrs
     layout, kernel = channels_first(e, call), attrs.kernel_layout
-    # Relay's IO.. and OI.. for transposed convolutions both name the axes of the data first.
+    # Relay's IO.. and OI.. for transposed convolutions both name the data's axis first.
     weight_layout = f"IO{layout[2:]}" if kernel.startswith("I") else kernel
     spare = each(attrs.output_padding, len(layout) - 2)
     return _conv(e, call, data, weight, "ConvTranspose", weight_layout, output_padding=spare)
@@ -134,7 +134,7 @@ def global_pool(e: Emitter, call: Call, data: str) -> Any:
 
 @exports(*(f"nn.adaptive_{kind}_pool{rank}d" for kind in ("avg", "max") for rank in (1, 2, 3)))
 def adaptive_pool(e: Emitter, call: Call, data: str) -> Any:
-    """A pool whose windows have one size, where the result's size divides that of the data."""
+    """A pool with windows of equal size, if the result's size divides that of the data."""
     attrs: Any = call.attrs
     layout = channels_first(e, call)
     average = "avg" in op_name(call)
@@ -155,7 +155,7 @@ def adaptive_pool(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("nn.dense")
 def dense(e: Emitter, call: Call, data: str, weight: str) -> Any:
-    """Gemm of matrices, MatMul otherwise; the weight is transposed."""
+    """Gemm of matrices, otherwise MatMul with the transposed weight."""
     data, weight = wide_inputs(e, call, data, weight)
     if e.rank(call.args[0]) == 2 and "float" in e.type(call).dtype:
         return e.node("Gemm", [data, weight], transB=1)
@@ -164,7 +164,7 @@ def dense(e: Emitter, call: Call, data: str, weight: str) -> Any:
 
 @exports("nn.matmul", "nn.batch_matmul")
 def matmul(e: Emitter, call: Call, a: str, b: str) -> Any:
-    """Gemm of matrices, MatMul after transposes otherwise; batches that were flattened are taken as they were."""
+    """Gemm of matrices, otherwise MatMul after transposes; flattened batches are restored."""
     attrs: Any = call.attrs
     a, b = wide_inputs(e, call, a, b)
     flipped = (attrs.transpose_a, attrs.transpose_b)
@@ -193,7 +193,7 @@ def along(e: Emitter, name: str, axis: int, rank: int) -> str:
 
 @exports("nn.bias_add")
 def bias_add(e: Emitter, call: Call, data: str, bias: str) -> Any:
-    """Add, of the bias along its axis."""
+    """Add, with the bias along its axis."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
     if e.rank(call.args[1]) == 1:
@@ -203,7 +203,7 @@ def bias_add(e: Emitter, call: Call, data: str, bias: str) -> Any:
 
 @exports("nn.batch_norm")
 def batch_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str, mean: str, var: str) -> Any:
-    """BatchNormalization of inference, between transposes where the channels are not the second axis."""
+    """BatchNormalization at inference, between transposes if the channels are not the second axis."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
     axis = attrs.axis % rank
@@ -221,7 +221,7 @@ def batch_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str, mean: s
 
 
 def _normalize(e: Emitter, call: Call, data: str, axes: list[int]) -> str:
-    """Return what is left of data after its mean, over its deviation along some axes."""
+    """Return data minus its mean, divided by its deviation along some axes."""
     attrs: Any = call.attrs
     mean = e.node("ReduceMean", [data, e.ints(*axes)], keepdims=1)
     difference = e.node("Sub", [data, mean])
@@ -255,7 +255,7 @@ def layer_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> Any:
 
 @exports("nn.instance_norm")
 def instance_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> Any:
-    """InstanceNormalization of channels in the second axis, its formula for others."""
+    """InstanceNormalization with channels in the second axis, otherwise its formula."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
     axis = attrs.axis % rank
@@ -267,7 +267,7 @@ def instance_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> A
 
 @exports("nn.group_norm")
 def group_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> Any:
-    """The formula, of channels that are parted into groups."""
+    """The formula, over groups of channels."""
     attrs: Any = call.attrs
     shape = e.shape(call.args[0])
     axis = attrs.axis % len(shape)
@@ -280,7 +280,7 @@ def group_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> Any:
 
 @exports("nn.l2_normalize")
 def l2_normalize(e: Emitter, call: Call, data: str) -> Any:
-    """Over the root of the sum of squares, which is at least epsilon."""
+    """Division by the root of the sum of squares, which is at least epsilon."""
     attrs: Any = call.attrs
     axes = range(e.rank(call.args[0])) if attrs.axis is None else attrs.axis
     total = reduce_over(e, "ReduceSum", e.node("Mul", [data, data]), list(axes), True)
@@ -311,7 +311,7 @@ def leaky_relu(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("nn.prelu")
 def prelu(e: Emitter, call: Call, data: str, alpha: str) -> Any:
-    """PRelu, of slopes along their axis."""
+    """PRelu, with slopes along their axis."""
     attrs: Any = call.attrs
     return e.node("PRelu", [data, along(e, alpha, attrs.axis, e.rank(call.args[0]))])
 
@@ -332,7 +332,7 @@ def softmax(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("nn.dropout")
 def dropout(e: Emitter, call: Call, data: str) -> Any:
-    """Nothing: programs are for inference. The mask is all ones."""
+    """The input: programs are for inference. The mask is all ones."""
     mask = e.node("Expand", [e.constant(1, e.type(call.args[0]).dtype), e.node("Shape", [data])])
     return [data, mask]
 

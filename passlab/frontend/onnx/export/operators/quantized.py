@@ -1,4 +1,4 @@
-"""Quantized operators: integers with scales and zero points; some are written on floats between conversions."""
+"""Quantized operators: integers with scales and zero points; some are computed on floats between conversions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLOATS = {
 
 
 def _axis(e: Emitter, data: Expr, scale: Expr, axis: int) -> int | None:
-    """Return the axis along which scales vary, None for one scale."""
+    """Return the axis along which scales vary, None for a single scale."""
     return None if e.rank(scale) == 0 else axis % max(e.rank(data), 1)
 
 
@@ -52,7 +52,7 @@ def dequantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> Any:
 
 
 def floats(e: Emitter, data: str, dtype: str, scale: str, zero: str, axis: int | None) -> Any:
-    """Return integers of a dtype as floats; of int32, whose zero point must be 0 in ONNX, the difference."""
+    """Return integers of a dtype as floats; ONNX requires the zero point 0 for int32, so it is subtracted before."""
     if dtype == "int32":
         if axis is not None:
             e.refuse("int32 with a zero point for each channel has no counterpart")

@@ -1,4 +1,4 @@
-"""Operators that reduce along axes, sums along one, and orders."""
+"""Reductions, running sums, and sorting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min
 
 
 def axes_of(e: Emitter, data: Expr, attrs: Any) -> list[int]:
-    """Return the axes that a reduction runs over, from 0 on."""
+    """Return the axes of a reduction, counted from 0."""
     rank = e.rank(data)
     axis = attrs.axis
     listed = range(rank) if axis is None else [axis] if isinstance(axis, int) else axis
@@ -30,19 +30,19 @@ def reduce_over(e: Emitter, op_type: str, data: str, axes: list[int], keepdims: 
 
 @exports(*REDUCTIONS)
 def reduction(e: Emitter, call: Call, data: str) -> Any:
-    """The reduction of the same meaning."""
+    """The reduction with the same meaning."""
     attrs: Any = call.attrs
     return reduce_over(e, REDUCTIONS[op_name(call)], data, axes_of(e, call.args[0], attrs), attrs.keepdims)
 
 
 @exports("all", "any")
 def logical(e: Emitter, call: Call, data: str) -> Any:
-    """The least or the largest of zeros and ones, which tell what is not zero."""
+    """The minimum or maximum of zeros and ones, for values that are not zero."""
     attrs: Any = call.attrs
     op_type = "ReduceMin" if op_name(call) == "all" else "ReduceMax"
     bits = e.cast(e.cast(data, "bool"), "int32")
     name = reduce_over(e, op_type, bits, axes_of(e, call.args[0], attrs), attrs.keepdims)
-    return e.node("Greater", [name, e.constant(0, "int32")])  # of nothing, the largest is below 0
+    return e.node("Greater", [name, e.constant(0, "int32")])  # the maximum over no elements is below 0
 
 
 @exports("argmax", "argmin")
@@ -64,7 +64,7 @@ def arg_extreme(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("variance")
 def variance(e: Emitter, call: Call, data: str, mean: str) -> Any:
-    """The mean of the squares of the differences."""
+    """The mean of the squared differences."""
     attrs: Any = call.attrs
     axes = axes_of(e, call.args[0], attrs)
     difference = e.node("Sub", [data, mean])
@@ -82,7 +82,7 @@ def variance(e: Emitter, call: Call, data: str, mean: str) -> Any:
 
 @exports("cumsum")
 def cumsum(e: Emitter, call: Call, data: str) -> Any:
-    """CumSum, of the flattened tensor where no axis is given."""
+    """CumSum, of the flattened tensor if there is no axis."""
     attrs: Any = call.attrs
     dtype = e.type(call).dtype
     if attrs.axis is None:
@@ -95,7 +95,7 @@ def cumsum(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("cumprod")
 def cumprod(e: Emitter, call: Call, data: str) -> Any:
-    """Products with what lies one, two, four, ... places before, until all are in."""
+    """Products with the elements one, two, four, ... positions before, until all are included."""
     attrs: Any = call.attrs
     dtype, shape = e.type(call).dtype, list(e.shape(call.args[0]))
     if attrs.axis is None:
@@ -120,7 +120,7 @@ def cumprod(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("dft")
 def dft(e: Emitter, call: Call, real: str, imaginary: str) -> list[str]:
-    """DFT along the last axis, whose parts stand side by side."""
+    """DFT along the last axis, with both parts in a new axis."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
     parts = [e.node("Unsqueeze", [part, e.ints(rank)]) for part in (real, imaginary)]

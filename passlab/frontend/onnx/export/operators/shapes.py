@@ -1,4 +1,4 @@
-"""Operators that move elements without looking at them: reshapes, transposes, joins, parts, padding, repetition."""
+"""Operators that move elements without reading them: reshape, transpose, join, split, padding, repetition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST = 2**63 - 1
 
 @exports("reshape", "contrib_reverse_reshape", "nn.batch_flatten", "reshape_like")
 def reshape(e: Emitter, call: Call, data: str, *like: str) -> Any:
-    """Reshape to the shape of the result; one dimension that is not known is left to ONNX, more are computed."""
+    """Reshape to the shape of the result; ONNX infers one unknown dimension, others are computed."""
     dims = e.type(call).shape
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int)]
     if not unknown:
@@ -31,7 +31,7 @@ def reshape(e: Emitter, call: Call, data: str, *like: str) -> Any:
 
 
 def _dimensions(e: Emitter, call: Call, data: str, dims: Sequence[Dim]) -> list[str]:
-    """Return vectors of one element for the dimensions of a reshape with several unknown sizes."""
+    """Return the dimensions of a reshape with several unknown sizes, as vectors of one element."""
     codes = list(getattr(call.attrs, "newshape", None) or [])
     source = e.type(call.args[0]).shape
     if op_name(call) == "nn.batch_flatten":
@@ -42,7 +42,7 @@ def _dimensions(e: Emitter, call: Call, data: str, dims: Sequence[Dim]) -> list[
 
 
 def _special_dimensions(e: Emitter, data: str, codes: list[int], rank: int, reverse: bool) -> list[str]:
-    """Return dimensions for Relay's codes: -2 copies the rest, -3 joins two, -4 parts one."""
+    """Return dimensions for Relay's codes: -2 copies the rest, -3 joins two, -4 splits one."""
     if reverse:
         e.refuse("several dimensions that are read from the end are not known")
     parts: list[str] = []
@@ -93,13 +93,13 @@ def transpose(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("layout_transform")
 def layout_transform(e: Emitter, call: Call, data: str) -> Any:
-    """Transpose, where no axis is split."""
+    """Transpose, if no axis is split."""
     attrs: Any = call.attrs
     return in_layout(e, data, attrs.src_layout, attrs.dst_layout)
 
 
 def in_layout(e: Emitter, data: str, source: str, target: str) -> str:
-    """Return a tensor in another layout, the same name where it is the same one."""
+    """Return a tensor in another layout, the same name if the layout is the same."""
     if source == target:
         return data
     if sorted(source) != sorted(target) or not (source + target).isalpha() or not source.isupper():
@@ -129,7 +129,7 @@ def squeeze(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("concatenate", "stack")
 def concatenate(e: Emitter, call: Call, data: list[str]) -> Any:
-    """Concat; what is stacked gets a new axis first."""
+    """Concat; stacked tensors get a new axis first."""
     attrs: Any = call.attrs
     axis = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call)
     if op_name(call) == "stack":
@@ -156,7 +156,7 @@ def split(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("strided_slice")
 def strided_slice(e: Emitter, call: Call, data: str) -> Any:
-    """Slice; a step backwards ends before the first element where Relay's end does."""
+    """Slice; with negative steps, ONNX's end is adapted to include the first element where Relay's does."""
     attrs: Any = call.attrs
     shape = e.type(call.args[0]).shape
     axes = list(attrs.axes) if attrs.axes is not None else list(range(len(attrs.begin)))
@@ -179,7 +179,7 @@ def strided_slice(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("dyn.strided_slice")
 def dyn_strided_slice(e: Emitter, call: Call, data: str, begin: str, end: str, strides: str) -> Any:
-    """Slice with bounds that are tensors."""
+    """Slice with tensors as bounds."""
     attrs: Any = call.attrs
     if attrs.slice_mode != "end" or attrs.axes:
         e.refuse("slices by size or of chosen axes have no form with tensors as bounds")
@@ -217,7 +217,7 @@ def broadcast_to_like(e: Emitter, call: Call, data: str, like: str) -> Any:
 
 @exports("collapse_sum_like")
 def collapse_sum_like(e: Emitter, call: Call, data: str, like: str) -> Any:
-    """The sums over the axes along which a tensor was broadcast."""
+    """The sums over the broadcast axes of a tensor."""
     source, target = e.shape(call.args[0]), e.shape(call.args[1])
     extra = len(source) - len(target)
     axes = [*range(extra), *(i + extra for i, n in enumerate(target) if n == 1 and source[i + extra] != 1)]
@@ -227,7 +227,7 @@ def collapse_sum_like(e: Emitter, call: Call, data: str, like: str) -> Any:
 
 @exports("tile")
 def tile(e: Emitter, call: Call, data: str) -> Any:
-    """Tile, of a tensor with as many axes as there are repeats."""
+    """Tile of a tensor with as many axes as there are repeats."""
     attrs: Any = call.attrs
     reps, rank = [int(r) for r in attrs.reps], e.rank(call.args[0])
     if len(reps) > rank:
@@ -245,7 +245,7 @@ def dyn_tile(e: Emitter, call: Call, data: str, reps: str) -> Any:
 
 @exports("repeat")
 def repeat(e: Emitter, call: Call, data: str) -> Any:
-    """Each element several times in a row: a new axis, expanded, and joined to the one before."""
+    """Repeat each element: a new axis, expanded, and joined to the one before."""
     attrs: Any = call.attrs
     axis = attrs.axis
     if axis is None:
@@ -264,7 +264,7 @@ def repeat(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("reverse")
 def reverse(e: Emitter, call: Call, data: str) -> Any:
-    """Slice with a step backwards."""
+    """Slice with a negative step."""
     attrs: Any = call.attrs
     return e.node("Slice", [data, e.ints(-1), e.ints(-LARGEST), e.ints(attrs.axis), e.ints(-1)])
 
@@ -301,7 +301,7 @@ def mirror_pad(e: Emitter, call: Call, data: str) -> Any:
 
 @exports("dyn.nn.pad")
 def dyn_pad(e: Emitter, call: Call, data: str, widths: str, value: str) -> Any:
-    """Pad; ONNX has all widths before, then all after."""
+    """Pad; ONNX lists all widths before, then all after."""
     attrs: Any = call.attrs
     pads = e.node("Reshape", [e.transpose(e.cast(widths, "int64"), [1, 0]), e.ints(-1)])
     return pad_node(e, data, pads, attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
