@@ -7,7 +7,10 @@ of our run on NumPy: in products of matrices, and outside of kernels, in Python;
 copies of patches, pooling and elementwise ends. `bound` is the speed there would be if nothing but the products took
 time: no kernel in NumPy can be faster, unless it multiplies less (empty where products are spelled as operators, which
 are not counted). With one thread the processor's clock is read, so that the ratios hold on a busy machine; with more,
-the wall's. OPENBLAS_CORETYPE and the like bind BLAS to older processors, and onnxruntime not: unset them first.
+the wall's, and the machine must be quiet. Threads that wait for work keep a processor busy for up to a tenth of a
+second (OpenBLAS's, OpenMP's): so each run stands behind a pause and a run of its own that does not count. onnxruntime
+runs twice: with its waiting threads asleep, which speeds are told beside, and `awake`, as it comes. OPENBLAS_CORETYPE
+and its like bind BLAS to older processors, and onnxruntime not: unset them first.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import math
 import os
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,17 +34,18 @@ COMPARED = ("resnet18", "resnet50", "mobilenet", "squeezenet", "vgg11", "densene
             "transformer12x128", "lstm64x64")  # fmt: skip
 GOALS = {1: 0.8, 2: 0.9}  # threads -> speed on NumPy alone
 MOBILE_GOAL, COMPILED_GOAL = 0.65, 1.0
+PAUSE = 0.15  # seconds
 Job = Callable[[], Any]
 
 
-def session(model: Any, arrays: Sequence[Any]) -> Job:
-    """Return a run of a model in onnxruntime on as many threads as BLAS has."""
+def session(model: Any, arrays: Sequence[Any], awake: bool = False) -> Job:
+    """Return a run of a model in onnxruntime on as many threads as BLAS has, which wait `awake` or asleep."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads()
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # its idle threads would slow the others
+    options.add_session_config_entry("session.intra_op.allow_spinning", "1" if awake else "0")
     result = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     feed = dict(zip([i.name for i in result.get_inputs()], arrays, strict=True))
     return lambda: result.run(None, feed)
@@ -52,6 +57,9 @@ def turns(jobs: list[Job], runs: int) -> list[list[float]]:
     for turn in range(runs + 2):
         row = []
         for job in jobs:
+            if threads() > 1:
+                time.sleep(PAUSE)
+                job()
             start = now()
             job()
             row.append((now() - start) * 1e3)
@@ -105,21 +113,23 @@ def measure(name: str, providers: Sequence[str], runs: int) -> dict[str, Any]:
 
     exe = compiled()
     machines = [VirtualMachine(exe, providers=provider) for provider in providers]
-    theirs = session(relay.to_onnx(mod, params), args)
+    model = relay.to_onnx(mod, params)
+    theirs, awake = session(model, args), session(model, args, awake=True)
     expected = theirs()[0]
     for machine in machines:
         result = machine.run(*args)
         result = np.asarray(result[0] if isinstance(result, tuple) else result)
         np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4 * float(np.abs(expected).max()))
-    jobs: list[Job] = [theirs, *[lambda vm=vm: vm.run(*args) for vm in machines], matrix_product()]  # type: ignore[misc]
+    ours: list[Job] = [lambda vm=vm: vm.run(*args) for vm in machines]  # type: ignore[misc]
+    jobs: list[Job] = [theirs, *ours, awake, matrix_product()]
     rows = turns(jobs, runs)
     medians = [statistics.median(column) for column in zip(*rows, strict=True)]
     speeds = [statistics.median([row[0] / row[i] for row in rows]) for i in range(1, 1 + len(machines))]
     actual = shares(compiled(), args, 5)
     bound = speeds[0] / actual["BLAS"] if actual["BLAS"] > 0.05 else math.nan
     return {
-        "onnxruntime ms": medians[0], "product ms": medians[-1], **actual, "bound": bound,
-        "ms": dict(zip(providers, medians[1:-1], strict=True)), "speed": dict(zip(providers, speeds, strict=True)),
+        "onnxruntime ms": medians[0], "awake ms": medians[-2], "product ms": medians[-1], **actual, "bound": bound,
+        "ms": dict(zip(providers, medians[1:-2], strict=True)), "speed": dict(zip(providers, speeds, strict=True)),
     }  # fmt: skip
 
 
@@ -132,14 +142,15 @@ def goal(name: str, provider: str) -> float:
 
 def compare(networks: Sequence[str], providers: Sequence[str], runs: int, path: Path) -> int:
     """Measure, print the table, write the record. The first of the providers is `numpy`."""
-    bound = {name: value for name, value in os.environ.items() if name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
-    print(f"{threads()} threads" + "".join(f"; {name}={value} binds BLAS" for name, value in bound.items()))
+    settings = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_WAIT_POLICY")
+    bound = {name: value for name, value in os.environ.items() if name in settings}
+    print(f"{threads()} threads" + "".join(f"; {name}={value}" for name, value in bound.items()))
     heads = [*[f"{p} ms" for p in providers], *[f"{p} speed" for p in providers], "BLAS", "machine", "bound"]
-    print("network".ljust(20) + "onnxruntime ms" + "".join(head.rjust(13) for head in heads))
+    print("network".ljust(20) + "onnxruntime ms" + "".join(head.rjust(13) for head in ("awake ms", *heads)))
     results = {}
     for name in networks:
         result = results[name] = measure(name, providers, runs)
-        cells = [f"{result['ms'][p]:.2f}" for p in providers]
+        cells = [f"{result['awake ms']:.2f}", *[f"{result['ms'][p]:.2f}" for p in providers]]
         cells += [f"{s:.2f}" + (" held" if s >= goal(name, p) else " MISSED") for p, s in result["speed"].items()]
         cells += [f"{result['BLAS']:.0%}", f"{result['machine']:.0%}", f"{result['bound']:.2f}".replace("nan", "")]
         print(

@@ -71,6 +71,22 @@ def truncated_quotient(lhs: Array, rhs: Array) -> Array:
     return as_array(np.add(result, inexact & ((lhs < 0) != (rhs < 0)), dtype=lhs.dtype, casting="unsafe"))
 
 
+def _float_floor_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
+    """Return the quotients rounded down, as NumPy does, whose loop goes by remainders and takes four times as long.
+
+    A quotient of float32 below 2**20 that is no whole number is further from one than float64 rounds.
+    """
+    if not lhs.dtype == rhs.dtype == np.float32:
+        return as_array(np.floor_divide(lhs, rhs, out=out))
+    quotient = np.asarray(np.divide(lhs, rhs, dtype=np.float64))
+    rare = ~(np.abs(quotient) < 2.0**20) | (quotient == 0)
+    result = np.asarray(np.floor(quotient), np.float32)
+    if rare.any():
+        a, b = np.broadcast_arrays(lhs, rhs)
+        result[rare] = np.floor_divide(a[rare], b[rare])
+    return result if out is None else deliver(result, out)
+
+
 def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     return np.trunc(np.divide(lhs, rhs, out=out), out=out)
 
@@ -178,7 +194,7 @@ divide = binary(
 )
 floor_divide = binary(
     "floor_divide",
-    dividing_kernel(np.floor_divide, np.floor_divide),
+    dividing_kernel(np.floor_divide, _float_floor_divide),
     "The quotients of elements, rounded down.",
     level=1,
     gradient=flat_in_both,

@@ -67,6 +67,9 @@ def _arg_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
 
 
 # ---------------------------------------------------------------- kernels
+_SHORT_ROW, _MANY_ROWS = 16, 64
+
+
 def _lowest(dtype: np.dtype[Any]) -> Any:
     """The lowest value of the dtype."""
     if is_float(dtype):
@@ -89,11 +92,31 @@ def _prod(data: Array, **where: Any) -> Any:
 
 
 def _max(data: Array, **where: Any) -> Any:
-    return np.maximum.reduce(data, **where, **({} if data.size else {"initial": _lowest(data.dtype)}))
+    if data.size:
+        return extremum(np.maximum, data, **where)
+    return np.maximum.reduce(data, **where, initial=_lowest(data.dtype))
 
 
 def _min(data: Array, **where: Any) -> Any:
-    return np.minimum.reduce(data, **where, **({} if data.size else {"initial": _highest(data.dtype)}))
+    if data.size:
+        return extremum(np.minimum, data, **where)
+    return np.minimum.reduce(data, **where, initial=_highest(data.dtype))
+
+
+def extremum(join: np.ufunc, data: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Any:
+    """Return the largest or smallest elements along some dimensions, by `np.maximum` or `np.minimum`.
+
+    NumPy's reduction calls its loop for each row. Where rows are short and many, they are compared place by place.
+    """
+    length = math.prod(data.shape[at] for at in axis)
+    last = bool(axis) and tuple(axis) == tuple(range(data.ndim - len(axis), data.ndim))
+    if not last or not 1 < length <= _SHORT_ROW or data.size < length * _MANY_ROWS or not data.flags.c_contiguous:
+        return join.reduce(data, axis=axis, keepdims=keepdims)
+    rows = data.reshape(-1, length)
+    result = join(rows[:, 0], rows[:, 1])
+    for place in range(2, length):
+        join(result, rows[:, place], out=result)
+    return result.reshape(*data.shape[: -len(axis)], *(1,) * (keepdims * len(axis)))
 
 
 def _mean(data: Array, **where: Any) -> Any:

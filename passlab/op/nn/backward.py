@@ -188,6 +188,9 @@ def _check_windows(grad: TensorType, data: TensorType, attrs: Attrs) -> None:
         refuse("nn.conv2d_backward_weight: different batch sizes", 1, expected=batch, found=data)
 
 
+_COLUMN_BYTES = 2 << 20  # patches of so many samples are multiplied at once
+
+
 @operator(
     "nn.conv2d_backward_weight",
     ("grad", "data"),
@@ -234,14 +237,20 @@ def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array
     padded = np.ascontiguousarray(pad_spatial(data, before, after, False))
     (n, c, *_), (_, o, height, width) = padded.shape, grad.shape
     groups, (kh, kw) = attrs.groups, attrs.kernel_size
-    s1, s2, s3 = padded.strides[1:]
+    s0, s1, s2, s3 = padded.strides
     (dy, dx), (ty, tx) = attrs.dilation, attrs.strides
     result = np.zeros((groups, o // groups, c // groups * kh * kw), work)
-    for i in range(n):
+    samples = max(1, _COLUMN_BYTES // max(1, c * kh * kw * height * width * work.itemsize))
+    for i in range(0, n, samples):
+        some = grad[i : i + samples]
         view = as_strided(
-            padded[i], (c, kh, kw, height, width), (s1, s2 * dy, s3 * dx, s2 * ty, s3 * tx), writeable=False
+            padded[i : i + samples],
+            (c, kh, kw, len(some), height, width),
+            (s1, s2 * dy, s3 * dx, s0, s2 * ty, s3 * tx),
+            writeable=False,
         )
-        columns = view.reshape(groups, c // groups * kh * kw, height * width)
-        result += matmul(grad[i].reshape(groups, o // groups, -1), columns.transpose(0, 2, 1), work)
+        columns = view.reshape(groups, c // groups * kh * kw, -1)
+        rows = some.transpose(1, 0, 2, 3).reshape(groups, o // groups, -1)
+        result += matmul(rows, columns.transpose(0, 2, 1), work)
     weight = result.reshape(o, c // groups, kh, kw).transpose(tuple("OIHW".index(a) for a in layouts[2]))
     return deliver(np.ascontiguousarray(weight), dtype, out)

@@ -32,11 +32,17 @@ _SHORT_ROW = 12
 _MANY_CHANNELS = 64
 
 
+# From this many samples of images on that are no larger than this, loops along the samples are the longer ones.
+_MANY_SAMPLES, _SMALL_IMAGE = 16, 256
+
+
 def depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], last: bool) -> None:
     """Write the depthwise convolution of `x` with `w` into `out`; output channel o reads channel o // multiplier."""
     if last:
         padded = pad_spatial(x, window.before, window.after, True)
         _along_channels(out, padded, w.reshape(*kernel, -1), window, kernel)
+    elif x.shape[0] >= _MANY_SAMPLES and math.prod(out.shape[2:]) <= _SMALL_IMAGE:
+        _along_samples(out, x, w.reshape(-1, *kernel), window, kernel)
     elif out.shape[-1] < _SHORT_ROW and out.shape[1] == x.shape[1] >= _MANY_CHANNELS:
         _turn(out, pad_spatial(x, window.before, window.after, False), w.reshape(-1, *kernel), window, kernel)
     else:
@@ -186,6 +192,24 @@ def _turn(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
         data = np.ascontiguousarray(np.moveaxis(x[n, :, first : first + (rows - 1) * window.strides[0] + span], 0, -1))
         _sum_taps(result[:rows], data, taps, window)
         np.copyto(out[n, :, r : r + rows], np.moveaxis(result[:rows], -1, 0))
+
+
+def _along_samples(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+    """Many small images: some at a time are turned so that the samples stand last."""
+    channels, size, times = x.shape[1], out.shape[2:], out.shape[1] // x.shape[1]
+    step = max(_MANY_SAMPLES, _BLOCK_BYTES // max(1, 2 * x[0].nbytes))
+    taps = w.reshape(channels, times, *kernel, *(1,) * (len(size) + 1))
+    for start in range(0, len(x), step):
+        padded = pad_spatial(x[start : start + step], window.before, window.after, False)
+        data = np.ascontiguousarray(np.moveaxis(padded, 0, -1))
+        total = np.empty((channels, times, *size, data.shape[-1]), out.dtype)
+        product = np.empty_like(total)
+        for i, (tap, place) in enumerate(shifts(window, kernel, size)):
+            factor = taps[(slice(None), slice(None), *tap)]
+            np.multiply(data[(slice(None), *place)][:, None], factor, out=product if i else total)
+            if i:
+                np.add(total, product, out=total)
+        out[start : start + step] = np.moveaxis(total.reshape(out.shape[1], *size, -1), -1, 0)
 
 
 # ---------------------------------------------------------------- channels last

@@ -29,6 +29,7 @@ from passlab.op.nn.windows import (
     split_padding,
     window_size,
 )
+from passlab.op.reduce import extremum
 from passlab.op.relations import tensor
 from passlab.threads import share, thread_count
 
@@ -282,7 +283,10 @@ def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
 def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """The maximum of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_max_pool2d")
-    return _store(data.max(axis=axes, keepdims=True, initial=pooling.lowest(data.dtype)), data, out)
+    lowest = pooling.lowest(data.dtype)
+    if not data.size:
+        return _store(data.max(axis=axes, keepdims=True, initial=lowest), data, out)
+    return _store(np.maximum(extremum(np.maximum, data, axes, keepdims=True), lowest), data, out)
 
 
 _GlobalPool = attrs(

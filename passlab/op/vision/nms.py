@@ -77,12 +77,13 @@ def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> Any:
     valid = data[:, :, attrs.score_index] > score_threshold.reshape(())
     if attrs.id_index >= 0:
         valid &= data[:, :, attrs.id_index] >= 0
+    counts = valid.sum(axis=1, dtype=np.int32)
     moved, places = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
-    for i, mask in enumerate(valid):
-        chosen = np.flatnonzero(mask)
-        moved[i, : len(chosen)] = data[i, chosen]
-        places[i, : len(chosen)] = chosen
-    return valid.sum(axis=1, dtype=np.int32), moved, places
+    sample, chosen = np.nonzero(valid)  # sample by sample
+    front = np.arange(len(sample)) - np.repeat(np.cumsum(counts) - counts, counts)
+    moved[sample, front] = data[sample, chosen]
+    places[sample, front] = chosen
+    return counts, moved, places
 
 
 # ---------------------------------------------------------------- non_max_suppression

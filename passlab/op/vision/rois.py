@@ -46,12 +46,16 @@ Pool = Callable[[Array, Any, Array], Array]
 
 
 def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, regions: Pool) -> Any:
-    """Pool regions with `regions(images, numbers, rois)`, which returns (n, *pooled_size, C) for images (N, H, W,
-    C).
+    """Pool regions with `regions(images, numbers, rois)`, which returns (n, *pooled_size, C).
+
+    The images are (N, H, W, C).
     """
-    images = np.ascontiguousarray(data.transpose(0, 2, 3, 1) if attrs.layout == "NCHW" else data)
     batch = rois[:, 0].astype(np.int64)
-    check_batch(name, batch, len(images))
+    check_batch(name, batch, len(data))
+    used = np.unique(batch)
+    if len(used) < len(data):  # of the others nothing is read
+        data, batch = data[used], np.searchsorted(used, batch)
+    images = np.ascontiguousarray(data.transpose(0, 2, 3, 1) if attrs.layout == "NCHW" else data)
     result = regions(images, batch, rois[:, 1:]).astype(data.dtype, copy=False)
     return finish(
         np.ascontiguousarray(result.transpose(0, 3, 1, 2)) if attrs.layout == "NCHW" else result, data.dtype, out
