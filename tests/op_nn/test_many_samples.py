@@ -33,8 +33,9 @@ def test_depthwise_convolutions(times, attrs, rng):
         return run(
             f"""def @main(%x: Tensor[({len(samples)}, 4, 5, 6), float32], %w: Tensor[{weight.shape}, float32]) {{
             nn.conv2d(%x, %w, {attrs}, groups=4, channels={4 * times}, kernel_size=[3, 2]) }}""",
-            samples, weight,
-        )  # fmt: skip
+            samples,
+            weight,
+        )
 
     expected = np.concatenate([convolve(data[i : i + 1]) for i in range(SAMPLES)])
     np.testing.assert_array_equal(convolve(data), expected)
@@ -49,8 +50,9 @@ def test_gradients_of_weights(groups, rng):
             f"""def @main(%g: Tensor[{g.shape}, float32], %x: Tensor[{x.shape}, float32]) {{
             nn.conv2d_backward_weight(%g, %x, kernel_size=[3, 3], strides=[2, 2], padding=[1, 1], groups={groups},
                                       kernel_layout="NCHW", out_layout="OIHW") }}""",
-            g, x,
-        )  # fmt: skip
+            g,
+            x,
+        )
 
     alone = [gradient(data[i : i + 1], grad[i : i + 1]) for i in range(SAMPLES)]
     np.testing.assert_array_equal(gradient(data, grad), np.sum(alone, axis=0))
@@ -101,8 +103,9 @@ def test_regions_of_a_few_of_many_images(rng):
         return run(
             f"""def @main(%x: Tensor[{images.shape}, float32], %r: Tensor[{rois.shape}, float32]) {{
             vision.roi_align(%x, %r, pooled_size=[2, 2], spatial_scale=1f) }}""",
-            images, rois,
-        )  # fmt: skip
+            images,
+            rois,
+        )
 
     expected = [align(data[[int(r[0])]], a[None]) for r, a in zip(regions, alone, strict=True)]
     np.testing.assert_array_equal(align(data, regions), np.concatenate(expected))

@@ -326,6 +326,22 @@ class TestCompiledConvolutions:
         np.testing.assert_array_equal(compute(x, w), expected)
         np.testing.assert_array_equal(ending(x, w, bias, other), ended)
 
+    @pytest.mark.parametrize("threads", [2, 3])
+    @pytest.mark.parametrize(("rows", "units", "inputs"), [(1, 77, 19), (3, 5, 400), (2, 1, 1)])
+    def test_products_of_a_few_rows_are_the_definitions(self, rows, units, inputs, threads, rng, monkeypatch):
+        """Exact: whole numbers, whose sums are exact in any order."""
+        from passlab.vm.kernels import numba_convolution
+
+        monkeypatch.setattr(numba_convolution, "LARGE_WEIGHT", 0)
+        monkeypatch.setattr(numba_convolution, "loop_threads", lambda: threads)
+        x, w = (rng.integers(-9, 10, shape).astype("float32") for shape in ((rows, inputs), (units, inputs)))
+        types = f"%x: Tensor[{x.shape}, float32], %w: Tensor[{w.shape}, float32]"
+        mod = passlab.parse(f"def @main({types}) {{ nn.relu(nn.dense(%x, %w) + 3f) }}")
+        expected = np.maximum(x @ w.T + 3, 0)
+        for memory in (None, "naive"):
+            np.testing.assert_array_equal(run_on("numba", mod, {}, x, w, memory_cfg=memory), expected)
+            np.testing.assert_array_equal(run_on("numba", mod, {"w": w}, x, memory_cfg=memory), expected)
+
     @pytest.mark.parametrize("kind", ["plain", "depthwise"])
     def test_eight_threads_run_one_compiled_convolution(self, kind, monkeypatch):
         from passlab.vm.kernels import numba_convolution

@@ -24,12 +24,14 @@ from passlab.op.nn.sliding import Window
 from passlab.threads import work_together
 from passlab.vm.kernels.fused_product import Array, Remembered, shape_of
 from passlab.vm.kernels.numba_blocks import LANES, SUMS
-from passlab.vm.kernels.numba_loops import DATA_BYTES, by_blocks, by_channel, loop_threads
+from passlab.vm.kernels.numba_loops import DATA_BYTES, by_blocks, by_channel, by_rows, loop_threads
 
 PIECES = 4  # for each thread, at least: they differ in time, and threads come late
 FEWEST_PLACES = 96  # of the pieces that rows are cut into
 WORTH = 4_000_000  # additions and products of a convolution; smaller ones are done before another thread is awake
 SLOW = 8  # times as long as others take those of channels that have windows of their own
+MOST_ROWS = 3  # of a product that goes through its weight once; BLAS does more in blocks
+LARGE_WEIGHT = 1 << 17  # elements
 NOTHING = np.empty((1, 1, 1, 1), np.float32)
 
 
@@ -120,6 +122,32 @@ def convolution(call: Call, relu: bool) -> Callable[..., Any]:
         if out is not None and out is not result:
             out[...] = result
         return result if out is None else out
+
+    return compute
+
+
+def is_flat_product(call: Call) -> bool:
+    """Whether a product is of a few rows with a large weight, which is only read: several threads read faster.
+
+    NumPy's own threads would then wait for more on the processor where the next convolution needs help.
+    """
+    rows, weight = shape_of(call.args[0]), shape_of(call.args[1])
+    flat = len(rows) == len(weight) == 2 and rows[0] <= MOST_ROWS
+    return flat and loop_threads() > 1 and weight[0] * weight[1] >= LARGE_WEIGHT
+
+
+def flat_product(call: Call) -> Callable[..., Any]:
+    """Return a function (data, weight, out) of arrays, of which the last may be None."""
+    shape, threads = shape_of(call), loop_threads()
+
+    def compute(data: Any, weight: Any, out: Any = None) -> Any:
+        result = np.empty(shape, np.float32)
+        x, factors, counter = np.ascontiguousarray(data), np.ascontiguousarray(weight), np.zeros(1, np.int64)
+        work_together(lambda: by_rows(x, factors, counter, result), threads)
+        if out is None:
+            return result
+        out[...] = result
+        return out
 
     return compute
 

@@ -27,6 +27,7 @@ from passlab.vm.kernels.numba_blocks import (
     zeros,
 )
 
+ROWS = 32  # of a weight
 DATA_BYTES = 512 << 10  # of the data that rows of the result are computed from: it is read from the second-level cache
 
 
@@ -191,4 +192,33 @@ def _by_channel(x: Any, places: Any, counter: Any, weights: Any, ending: Any, ou
             finish(sums, wide, ending, n, o, 0, out[n, o : o + 1])
 
 
+def _by_rows(x: Any, weight: Any, counter: Any, out: Any) -> None:  # pragma: no cover
+    """Multiply a few rows with the rows of a weight, `ROWS` of which are a piece; four at a time hide their way."""
+    while True:
+        first = next_number(counter.ctypes.data) * ROWS
+        if first >= weight.shape[0]:
+            return
+        end = min(first + ROWS, weight.shape[0])
+        for o in range(first, end, 4):
+            a, b, c, d = (
+                weight[o],
+                weight[min(o + 1, end - 1)],
+                weight[min(o + 2, end - 1)],
+                weight[min(o + 3, end - 1)],
+            )
+            for n in range(x.shape[0]):
+                sums = (np.float32(0), np.float32(0), np.float32(0), np.float32(0))
+                for i in range(weight.shape[1]):
+                    value = x[n, i]
+                    sums = (
+                        sums[0] + value * a[i],
+                        sums[1] + value * b[i],
+                        sums[2] + value * c[i],
+                        sums[3] + value * d[i],
+                    )
+                for k in range(min(4, end - o)):
+                    out[n, o + k] = sums[k]
+
+
 by_blocks, by_channel = njit(_by_blocks), njit(_by_channel)
+by_rows: Any = numba.njit(nogil=True, fastmath={"contract", "reassoc"})(_by_rows)
