@@ -1,7 +1,7 @@
 """While `tvm` is importable, arrays that leave passlab have the methods of TVM's arrays.
 
-`install` wraps the methods that return results of executors, and the arrays of constants; they return the same memory
-as an `NDArray`. Three further members behave as in TVM, where passlab is stricter or leaner. The tables below list all
+`install` wraps the functions and methods that return arrays, and the arrays of constants; they return the same memory
+as an `NDArray`. Some further members behave as in TVM, where passlab is stricter or leaner. The tables below list all
 changes. `uninstall` restores everything.
 """
 
@@ -11,6 +11,8 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,41 +22,52 @@ from passlab.compat.scalars import IntImm
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
 from passlab.executor.create import Executor, FunctionValue, callable_parts
-from passlab.executor.outputs import RunsByInputs
+from passlab.executor.graph_module import GraphModuleDebug
 from passlab.ir.expr import Constant
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.op.dtypes import array_dtype
-from passlab.relay.calibration import get_calibration_data as calibration_data
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.vm import Executable, VirtualMachine
+from passlab.vm.compiling.compiler import VMCompiler
 
+# Functions whose results are wrapped: the module that defines each, and its name.
+FUNCTIONS: tuple[tuple[str, str], ...] = (
+    ("passlab.executor.building", "optimize"),
+    ("passlab.executor.param_dict", "load_param_dict"),
+    ("passlab.frontend.onnx.importing", "from_onnx"),
+    ("passlab.relay.calibration", "get_calibration_data"),
+    ("passlab.testing.init", "create_workload"),
+)
 # Methods whose results are wrapped; if a method returns a function, the results of that function are wrapped.
 METHODS: tuple[tuple[type, str], ...] = (
     (Executor, "evaluate"),
     (FunctionValue, "__call__"),
     (VirtualMachine, "invoke"),
     (VirtualMachine, "get_outputs"),
-    (RunsByInputs, "get_output"),
-    (RunsByInputs, "get_input"),
+    (VMCompiler, "get_params"),
+    (GraphModuleDebug, "debug_get_output"),
+    (GraphModuleDebug, "execute_node"),
     (GraphModule, "get_output"),
     (GraphModule, "get_input"),
     (AotModule, "get_output"),
     (AotModule, "get_input"),
 )
 ARRAYS: tuple[tuple[type, str], ...] = ((Constant, "data"), (RefValue, "value"))
-_before: list[tuple[type, str, Any]] = []
+_before: list[tuple[Any, str, Any]] = []
 
 
 def wrap_result(value: Any) -> Any:
-    """Return a result whose arrays are `NDArray`s, in tuples, lists and values of data types too."""
+    """Return a result whose arrays are `NDArray`s, in tuples, lists, dictionaries and values of data types too."""
     if type(value) is list:
         return [callable_parts(field, _leaf) for field in value]
     return callable_parts(value, _leaf)
 
 
 def _leaf(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: wrap_result(part) for key, part in value.items()}
     return _wrap_data(value) if isinstance(value, ADTValue) else as_ndarray(value)
 
 
@@ -82,12 +95,6 @@ def _wrapping(method: Callable[..., Any]) -> Callable[..., Any]:
         return wrap_result(result)
 
     return call
-
-
-def get_calibration_data(mod: IRModule, data: Any) -> dict[Any, dict[str, Any]]:
-    """Return what flows in and out of the functions of other compilers, as `NDArray`s."""
-    flows = calibration_data(mod, data).items()
-    return {function: {side: wrap_result(values) for side, values in flow.items()} for function, flow in flows}
 
 
 class _Listed(dict[Any, Any]):
@@ -180,9 +187,11 @@ def install() -> None:
     if _before:
         return
     for owner, name in METHODS:
-        if name in vars(owner):
-            _before.append((owner, name, vars(owner)[name]))
-            setattr(owner, name, _wrapping(vars(owner)[name]))
+        _before.append((owner, name, vars(owner)[name]))
+        setattr(owner, name, _wrapping(vars(owner)[name]))
+    for module, name in FUNCTIONS:
+        function = getattr(import_module(module), name)
+        _replace(name, function, _wrapping(function))
     for owner, name in ARRAYS:
         member = vars(owner)[name]
         _before.append((owner, name, member))
@@ -194,7 +203,19 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Restore the methods."""
+    """Restore the methods and functions."""
     while _before:
         owner, name, value = _before.pop()
-        setattr(owner, name, value)
+        if isinstance(owner, ModuleType):
+            _replace(name, vars(owner)[name], value, remember=False)
+        else:
+            setattr(owner, name, value)
+
+
+def _replace(name: str, function: Any, replacement: Any, remember: bool = True) -> None:
+    """Replace a function in each module of passlab that has it under a name."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("passlab.") and vars(module).get(name) is function:
+            if remember:
+                _before.append((module, name, function))
+            setattr(module, name, replacement)

@@ -54,10 +54,7 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.quantize.conversions", "tvm.relay.quantize._partition_conversions"),
     **_same("passlab.relay.quantize.calibration", "tvm.relay.quantize.kl_divergence"),
     **_same("passlab.relay.backend._backend", "tvm.relay.backend._backend"),
-    **{
-        address: ({"get_calibration_data": f"{OWN}.results:get_calibration_data"}, ("passlab.relay.analysis",))
-        for address in ("tvm.relay.analysis", "tvm.relay.analysis.analysis")
-    },
+    **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis"),
     "tvm.relay.transform": (_of(_STAND_INS, "ManifestAlloc"), ("passlab.relay.transform",)),
     **_same("passlab.analysis.annotated_regions", "tvm.relay.analysis.annotated_regions"),
     **_same("passlab.analysis.call_graph", "tvm.relay.analysis.call_graph"),

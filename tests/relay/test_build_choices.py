@@ -50,7 +50,7 @@ def test_unknown_names_and_options_are_refused(make, message):
 def test_what_there_is_can_be_listed():
     assert Executor.list_registered() == ["aot", "graph"]
     assert set(Runtime.list_registered()) == {"cpp", "crt"}
-    assert Executor.list_registered_options("aot")["interface-api"] == "String"
+    assert Executor.list_registered_options("aot")["interface-api"] == "runtime.String"
     assert Executor.list_registered_options(Executor("aot"))["workspace-byte-alignment"] == "IntImm"
     assert Runtime.list_registered_options("crt")["system-lib"] == "IntImm"
 

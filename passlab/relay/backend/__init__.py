@@ -58,7 +58,7 @@ class _Choice:
     def list_registered_options(cls, choice: Any) -> dict[str, str]:
         """Return the options of a name and Relay's names of their types. Raises `RunError` for an unknown name."""
         declared = cls._declare(getattr(choice, "name", choice))
-        return {key: _TYPE_KEYS[kind].removeprefix("runtime.") for key, (kind, _) in declared.items()}
+        return {key: _TYPE_KEYS[kind] for key, (kind, _) in declared.items()}
 
     def __getitem__(self, option: str) -> Any:
         return self.options.get(option)

@@ -188,9 +188,10 @@ class VMCompiler:
             raise RunTypeError(f"parameters are given by name, not as a {type(params).__name__}")
         self.params.update(params)
 
-    def get_params(self) -> dict[str, Constant]:
-        """Return the parameters given, as constants."""
-        return {name: value if isinstance(value, Constant) else Constant(value) for name, value in self.params.items()}
+    def get_params(self) -> dict[str, Any]:
+        """Return the parameters given, as arrays by name."""
+        constants = {n: value if isinstance(value, Constant) else Constant(value) for n, value in self.params.items()}
+        return {name: constant.data for name, constant in constants.items()}
 
     def optimize(
         self, mod: IRModule, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
