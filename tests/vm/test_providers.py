@@ -337,10 +337,14 @@ class TestCompiledConvolutions:
         x, w = (rng.integers(-9, 10, shape).astype("float32") for shape in ((rows, inputs), (units, inputs)))
         types = f"%x: Tensor[{x.shape}, float32], %w: Tensor[{w.shape}, float32]"
         mod = passlab.parse(f"def @main({types}) {{ nn.relu(nn.dense(%x, %w) + 3f) }}")
-        expected = np.maximum(x @ w.T + 3, 0)
+        expected, used = np.maximum(x @ w.T + 3, 0), []
+        monkeypatch.setattr(
+            numba_convolution, "by_rows", lambda *a, run=numba_convolution.by_rows: (used.append(1), run(*a))
+        )
         for memory in (None, "naive"):
             np.testing.assert_array_equal(run_on("numba", mod, {}, x, w, memory_cfg=memory), expected)
             np.testing.assert_array_equal(run_on("numba", mod, {"w": w}, x, memory_cfg=memory), expected)
+        assert len(used) >= 4
 
     @pytest.mark.parametrize("kind", ["plain", "depthwise"])
     def test_eight_threads_run_one_compiled_convolution(self, kind, monkeypatch):

@@ -53,6 +53,10 @@ class Kernels:
         """Return the name of a constant array."""
         return self.constants.array(value)
 
+    def replaces(self, call: Call) -> bool:
+        """Return False: a module computes with NumPy alone."""
+        return False
+
     def kernel(self, call: Call, args: Sequence[str]) -> str:
         """Return the call of an operator's kernel, copied into the module."""
         assert isinstance(call.op, Op)

@@ -57,6 +57,10 @@ class _Objects:
         """Return the name of a constant array."""
         return self._bind(value, "constant")
 
+    def replaces(self, call: Call) -> bool:
+        """Whether the function that computes an operator is not NumPy's."""
+        return self.implement is not numpy_function and self.implement(call) is not numpy_function(call)
+
     def kernel(self, call: Call, args: Sequence[str]) -> str:
         """Return the call of an operator's NumPy function."""
         assert isinstance(call.op, Op)

@@ -35,6 +35,9 @@ class Binder(Protocol):
     def array(self, value: Any) -> str:
         """Return the name of a constant array."""
 
+    def replaces(self, call: Call) -> bool:
+        """Whether a kernel is to be called even where NumPy has a text for the operator."""
+
     def kernel(self, call: Call, args: Sequence[str]) -> str:
         """Return the call of an operator's kernel on named arrays. Raises `VerifyError` when there is none."""
 
@@ -46,7 +49,7 @@ def operator_text(call: Call, args: tuple[str, ...], binder: Binder) -> PyExpr:
         shape = ", ".join(map(str, result.shape))
         return PyExpr(f"np.empty(({shape},), {literal(result.dtype)})")  # nothing to compute
     expr = emit(call, args, binder.scalar)
-    if expr is not None:
+    if expr is not None and not binder.replaces(call):
         return expr
     operands = [_as_array(a, node.checked_type_) for a, node in zip(args, call.args, strict=True)]
     text = binder.kernel(call, operands)
