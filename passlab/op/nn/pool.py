@@ -283,10 +283,10 @@ def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
 def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """The maximum of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_max_pool2d")
-    lowest = pooling.lowest(data.dtype)
+    least = pooling.lowest(data.dtype)
     if not data.size:
-        return _store(data.max(axis=axes, keepdims=True, initial=lowest), data, out)
-    return _store(np.maximum(extremum(np.maximum, data, axes, keepdims=True), lowest), data, out)
+        return _store(data.max(axis=axes, keepdims=True, initial=least), data, out)
+    return _store(np.maximum(extremum(np.maximum, data, axes, keepdims=True), least), data, out)
 
 
 _GlobalPool = attrs(
