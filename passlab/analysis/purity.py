@@ -34,7 +34,7 @@ from passlab.ir.expr import (
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType
-from passlab.ir.walk import CHILDREN, post_order
+from passlab.ir.walk import CHILDREN, LEAVES, post_order
 
 
 class Purity(NamedTuple):
@@ -248,6 +248,8 @@ class LocalPurity:
 
     def of(self, expr: Expr) -> bool:
         """Whether `expr` certainly neither reads nor changes state."""
+        if type(expr) in LEAVES:
+            return True
         table = self._known
         if expr not in table:
             stack: list[Expr] = [expr]

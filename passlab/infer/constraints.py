@@ -39,7 +39,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.op import Op
-from passlab.ir.types import FuncType, IncompleteType, RefType, TupleType, Type, scalar_type
+from passlab.ir.types import FuncType, IncompleteType, RefType, TensorType, TupleType, Type, scalar_type
 
 BOOL = scalar_type("bool")
 UNIT = TupleType(())
@@ -177,7 +177,11 @@ class Generator:
         var, value = let.var, let.value
         value_type = self.of(value)
         self.state.values[var] = value
-        if var.type_annotation is None and var not in self.types:
+        annotation = var.type_annotation
+        if annotation is value_type and type(annotation) is TensorType:
+            self.types[var] = annotation
+            return
+        if annotation is None and var not in self.types:
             self.types[var] = value_type
             return
         place = diagnose.place_in(value, let)

@@ -38,6 +38,7 @@ class InferenceState:
         self.signatures: dict[str, FuncType] = {}  # of the global functions in this group
         self.globals: set[str] = set()  # the functions mentioned
         self.data: set[str] = set()  # the data types mentioned
+        self.relied_on: set[Expr] = set()  # the nodes that are typed already and rely on the module
         self.reporter = OperatorReporter(self.solver, self)
         self.surplus: Instantiate | None = None  # instantiates type parameters that only one of two functions has
         self._kinds_checked: set[Type] = set()
@@ -49,6 +50,7 @@ class InferenceState:
         if isinstance(node, Constructor):
             data = self.env.data(node.belong_to.name_hint)
             self.data.add(node.belong_to.name_hint)
+            self.relied_on.add(node)
             mod = self.env.mod
             return data is not None and mod is not None and mod.find_constructor(node.name_hint) is node
         reliance = reliance_of(node)
@@ -57,6 +59,7 @@ class InferenceState:
                 return False
             self.globals.update(reliance.signatures)
             self.data.update(reliance.data)
+            self.relied_on.add(node)
         return True
 
     def of(self, node: Expr) -> Type:

@@ -13,7 +13,7 @@ from passlab.errors import Diagnostic
 from passlab.infer import diagnose
 from passlab.infer.inference_state import InferenceState
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step
-from passlab.infer.type_env import TypeDependency, reliance_of
+from passlab.infer.type_env import TypeDependency
 from passlab.ir.adt import Constructor, PatternConstructor, pattern_nodes, pattern_vars
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Match, Var, set_checked_type, set_reliance
 from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, holds, map_type
@@ -31,7 +31,7 @@ class Solution:
         self.changed: dict[Expr, Expr] = {}
         self._resolved: dict[Type, Type] = {}
         self._reliance: TypeDependency | None = None
-        self._relying: set[Expr] = set()  # the nodes typed here that rely on the module
+        self._relying: set[Expr] = set()  # the nodes typed here, or used here, that rely on the module
 
     def problems(self) -> list[Diagnostic]:
         """Return a finding for each expression whose type nothing determines, the causes only."""
@@ -62,22 +62,40 @@ class Solution:
 
     def write(self) -> None:
         """Type every node."""
-        state, types, changed = self.state, self.state.types, self.changed
+        state, changed = self.state, self.changed
         functions, data = state.relies_on()
         if functions or data:
             self._reliance = state.env.reliance(functions, data)
-        plain = not state.solver.used and self._reliance is None and not state.attrs and not state.type_args
+            self._relying |= state.relied_on
+        in_place = not state.solver.used and not state.attrs and not state.type_args
         for step in self.order:
             kind = type(step)
-            if plain and not changed and kind in _PLAIN and step._checked_type is None:  # type: ignore[union-attr]
-                set_checked_type(step, types[step])  # type: ignore[arg-type,index]
-            elif type(step) is BindLet:
+            if in_place and not changed and self._in_place(step, kind):
+                continue
+            if type(step) is BindLet:
                 self._node(step.let.var)
             elif type(step) is EnterClause:
                 for var in pattern_vars(step.clause.lhs):
                     self._node(var)
             elif type(step) is not EnterFunction:
                 self._node(step)  # type: ignore[arg-type]
+
+    def _in_place(self, step: Step, kind: type) -> bool:
+        """Type a node that needs no more than its type, while nothing around it changed; whether it is one."""
+        node: Any = step.let.var if type(step) is BindLet else step
+        if kind in _PLAIN:
+            if node._checked_type is not None:
+                return False
+            set_checked_type(node, self.state.types[node])
+            if self._reliance is not None and self._relies(node):
+                set_reliance(node, self._reliance)
+                self._relying.add(node)
+            return True
+        if type(node) is not Var or type(ty := node.type_annotation) is not TensorType:
+            return False
+        if node._checked_type is None and self.state.types[node] is ty:
+            set_checked_type(node, ty)
+        return node._checked_type is ty
 
     def _node(self, node: Expr) -> None:
         """Type one node, replacing it where that is needed."""
@@ -142,11 +160,10 @@ class Solution:
         if type(node) is Var:
             annotation = node.type_annotation
             return annotation is not None and holds(annotation, GlobalTypeVar)
-        kids = CHILDREN[kind](node)
-        if not self._relying.isdisjoint(kids):
-            return True
-        types = self.state.types
-        if any(kid not in types and reliance_of(kid) is not None for kid in kids):
+        relying = self._relying
+        if type(node) is Call:
+            return node.op in relying or not relying.isdisjoint(node.args)
+        if not relying.isdisjoint(CHILDREN[kind](node)):
             return True
         return isinstance(node, Match) and any(
             isinstance(p, PatternConstructor) for clause in node.clauses for p in pattern_nodes(clause.lhs)

@@ -198,7 +198,11 @@ class DictAttrs(Attrs):
         return all(same_values(value, other[name]) for name, value in self.items())
 
     def __hash__(self) -> int:
-        return hash(("DictAttrs", frozenset((k, value_hash(v)) for k, v in self.items())))
+        try:
+            return self._hash
+        except AttributeError:
+            _set(self, "_hash", hash(("DictAttrs", frozenset((k, value_hash(v)) for k, v in self.items()))))
+            return self._hash
 
 
 def attribute(name: str, value: Any) -> dict[str, Any]:

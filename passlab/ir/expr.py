@@ -68,7 +68,7 @@ class Expr(Arithmetic):
 
     def with_fields(self: ExprT, **changes: Any) -> ExprT:
         """Return a copy with some fields changed, untyped, at the same span; `self` when every value is the same."""
-        if all(getattr(self, name) is value for name, value in changes.items()):
+        if _same(self, changes):
             return self
         values = {name: getattr(self, name) for name in self.field_names}
         values["span"] = self.span
@@ -157,6 +157,11 @@ def _all_whole(values: Sequence[Expr]) -> tuple[Expr, ...]:
         if not isinstance(part, Expr):
             return tuple(map(unwrap, parts))
     return parts
+
+
+def _same(node: Expr, fields: Mapping[str, Any]) -> bool:
+    """Whether the fields of a node are these very objects."""
+    return all(getattr(node, name) is value for name, value in fields.items())
 
 
 def _as_list(values: Any) -> tuple[Any, ...]:
@@ -326,11 +331,11 @@ class Call(Expr):
         return (*types, self._checked_type) if len(types) == len(self.args) else self._type_args
 
     def with_fields(self, **changes: Any) -> Call:
-        if self.op.is_operator and "type_args" not in changes:
-            if all(getattr(self, name) is value for name, value in changes.items()):
-                return self
-            changes["type_args"] = self._type_args  # those of the types it has now would soon be out of date
-        return super().with_fields(**changes)
+        if _same(self, changes):
+            return self
+        # Of the call of an operator not the types that it has now: they would soon be out of date.
+        values = {"op": self.op, "args": self.args, "attrs": self.attrs, "type_args": self._type_args}
+        return type(self)(**{**values, "span": self.span, **changes})
 
 
 class Function(Expr):

@@ -303,7 +303,7 @@ def op_name(node: object) -> str:
 
 def has_trait(node: object, trait: Trait) -> TypeGuard[OpCall]:
     """Whether a node is the call of an operator that has a trait, or one of several joined by `|`."""
-    return type(node) is Call and type(node.op) is Op and bool(node.op.spec.traits & trait)
+    return type(node) is Call and type(node.op) is Op and bool(node.op.spec.traits._value_ & trait._value_)
 
 
 def find_op(name: str) -> Op | None:

@@ -264,6 +264,7 @@ def rewrite(
     replace: dict[Expr, Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
     only: tuple[type, ...] | None = None,
+    order: list[Expr] | None = None,
     name: str | Callable[[Expr], str] = "",
 ) -> ExprT:
     """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
@@ -271,7 +272,8 @@ def rewrite(
     `rule(pre, post)` gets each node as it was and as it is with its children rewritten, and returns what to put there.
     `only` limits the rule to nodes of some classes. `replace` gives results in advance (it substitutes variables, say);
     nodes in it are not entered, and it is filled with every node that changed. `enter(node)` may answer False to keep
-    a node as it is, children and all. New nodes without a span take that of the node they replace.
+    a node as it is, children and all. `order` is the post-order of what is entered, where the caller knows it. New
+    nodes without a span take that of the node they replace.
     The observer hears `name` for nodes that the rule replaced. A name also says that each of these rewrites is right
     without the others, so that they may be limited in number; a function of the node says which are.
     """
@@ -282,18 +284,19 @@ def rewrite(
     def new(node: Expr) -> Expr:
         return get(node, node)
 
-    kept = None if enter is None else set[Expr]()
+    kept = set[Expr]()
+    given = list(changed)
 
     def open_(node: Expr) -> bool:
-        if node in changed:
-            return False
-        if enter is not None and not enter(node):
-            kept.add(node)  # type: ignore[union-attr]
-            return False
-        return True
+        assert enter is not None
+        if enter(node):
+            return True
+        kept.add(node)
+        return False
 
-    order = post_order(root, enter=open_ if (changed or enter) else None)
-    table, replaced, places = CHILDREN, changed.keys(), Places(order)
+    if order is None:
+        order = post_order(root, enter=open_ if enter else None, seen=set(given))
+    table, replaced, places = CHILDREN, changed.keys(), Places([*given, *order] if given else order)
     for pre in order:
         if pre in changed or (kept and pre in kept):
             continue

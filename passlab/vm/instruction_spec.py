@@ -27,10 +27,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from functools import cache, cached_property
+from itertools import chain
+from operator import itemgetter
 from string import Formatter
 from typing import Any
 
@@ -60,6 +62,7 @@ class Effect(Enum):
 
 
 Code = str | Callable[[Any], str]  # if it depends on the instruction, a function of it
+Registers = Callable[[tuple[Any, ...]], tuple[int, ...]]
 Constant = Callable[
     [Any, Any], Any
 ]  # what a name in a code stands for: a function of the `Environment` and the instruction
@@ -104,15 +107,24 @@ class InstructionSpec:
         return tuple(at for at, o in enumerate(self.stored) if o.many)
 
     @cached_property
-    def registers(self) -> tuple[tuple[tuple[int, bool], ...], tuple[tuple[int, bool], ...]]:
-        """Where the registers that are read stand among the stored operands, and those written; and which are lists."""
-        places = [(at, o.many, o.writes) for at, o in enumerate(self.stored) if o.kind == "reg"]
-        return tuple((at, many) for at, many, w in places if not w), tuple((at, many) for at, many, w in places if w)
+    def reads(self) -> Registers:
+        """What returns the registers that an instruction with some operands reads, in their order."""
+        return _registers([(at, o.many) for at, o in enumerate(self.stored) if o.kind == "reg" and not o.writes])
+
+    @cached_property
+    def writes(self) -> Registers:
+        """What returns the registers that an instruction with some operands writes."""
+        return _registers([(at, o.many) for at, o in enumerate(self.stored) if o.kind == "reg" and o.writes])
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Where the offsets of jumps stand among the stored operands."""
         return tuple(at for at, o in enumerate(self.stored) if o.kind == "offset")
+
+    @cached_property
+    def parts_ways(self) -> bool:
+        """Whether something else may follow inside the function than the next instruction."""
+        return bool(self.offsets) or self.flow in (Flow.RETURN, Flow.STOP)
 
     @property
     def leaves(self) -> bool:
@@ -150,9 +162,25 @@ class InstructionSpec:
         operand = self.by_name.get(name)
         return operand.kind if operand else ""
 
-    def position(self, name: str) -> int:
-        """The index of a stored operand."""
-        return [o.name for o in self.stored].index(name)
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where the operands of each name stand among those stored."""
+        return {o.name: at for at, o in enumerate(self.stored)}
+
+
+def _registers(places: Sequence[tuple[int, bool]]) -> Registers:
+    """Return what takes the registers at some places, each of one or of a list, out of operands."""
+    if not any(many for _, many in places):
+        ats = [at for at, _ in places]
+        return lambda operands: tuple([operands[at] for at in ats])
+    if len(places) == 1:
+        return itemgetter(places[0][0])
+
+    def flat(operands: tuple[Any, ...]) -> tuple[int, ...]:
+        parts = [operands[at] if many else (operands[at],) for at, many in places]
+        return tuple(chain.from_iterable(parts))
+
+    return flat
 
 
 @cache

@@ -149,9 +149,9 @@ class Instruction:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        for operand, value in zip(self.spec.stored, self.operands, strict=True):
-            if operand.name == name:
-                return value
+        at = self.spec.places.get(name)
+        if at is not None:
+            return self.operands[at]
         raise AttributeError(f"{self.spec.mnemonic} has no operand `{name}`")
 
     @property
@@ -181,19 +181,11 @@ class Instruction:
 
     def reads(self) -> tuple[int, ...]:
         """The registers it reads, in operand order."""
-        return self._registers(self.spec.registers[0])
+        return self.spec.reads(self.operands)
 
     def writes(self) -> tuple[int, ...]:
         """The registers it writes. (A kernel changes the tensors in its output registers, not the registers.)"""
-        return self._registers(self.spec.registers[1])
-
-    def _registers(self, places: tuple[tuple[int, bool], ...]) -> tuple[int, ...]:
-        if len(places) == 1 and not places[0][1]:
-            return (self.operands[places[0][0]],)
-        registers: list[int] = []
-        for at, many in places:
-            registers += self.operands[at] if many else (self.operands[at],)
-        return tuple(registers)
+        return self.spec.writes(self.operands)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Instruction):

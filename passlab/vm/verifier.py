@@ -6,8 +6,11 @@ registers shrinks where paths meet.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cache
 from heapq import heappop, heappush
+from itertools import chain
+from typing import Any
 
 from passlab.errors import PasslabError, VerifyError
 from passlab.op.dtypes import array_dtype
@@ -39,9 +42,16 @@ def verify(exe: Executable) -> None:
             )
         if not function.instructions:
             raise VerifyError(f"{function.name} has no instructions")
+        reads = [i.spec.reads(i.operands) for i in function.instructions]
+        writes = [i.spec.writes(i.operands) for i in function.instructions]
+        if not _all_fit(function, sizes, (reads, writes)):
+            for i, instruction in enumerate(function.instructions):
+                _check_numbers(sizes, function, i, instruction)
         for i, instruction in enumerate(function.instructions):
-            _check_numbers(exe, sizes, function, i, instruction)
-        _check_flow(function)
+            check = _FURTHER.get(instruction.opcode)
+            if check is not None:
+                check(exe, function, i, instruction)
+        _check_flow(function, reads, writes)
 
 
 def _check_devices(exe: Executable) -> None:
@@ -60,9 +70,30 @@ def _fail(function: VMFunction, index: int, what: str) -> VerifyError:
     return VerifyError(f"{function.name}, instruction {index} ({function.instructions[index]}): {what}")
 
 
-def _check_numbers(
-    exe: Executable, sizes: dict[str, int], function: VMFunction, i: int, instruction: Instruction
-) -> None:
+def _all_fit(function: VMFunction, sizes: dict[str, int], registers: tuple[list[tuple[int, ...]], ...]) -> bool:
+    """Whether all numbers fit, told by the least and the largest of each operand: most functions need no more."""
+    named = [*chain.from_iterable(registers[0]), *chain.from_iterable(registers[1])]
+    if named and not (0 <= min(named) and max(named) < function.register_file_size):
+        return False
+    rows: dict[Opcode, list[tuple[Any, ...]]] = {}
+    for instruction in function.instructions:
+        rows.setdefault(instruction.opcode, []).append(instruction.operands)
+    for opcode, operands in rows.items():
+        for at, operand in _checked(opcode):
+            column = [row[at] for row in operands]
+            if operand.kind == "dtype":
+                if not all(map(_is_dtype, set(column))):
+                    return False
+                continue
+            values = list(chain.from_iterable(column)) if operand.many else column
+            if values and min(values) < 0:
+                return False
+            if operand.kind == "index" and max(values) >= sizes[operand.name]:
+                return False
+    return True
+
+
+def _check_numbers(sizes: dict[str, int], function: VMFunction, i: int, instruction: Instruction) -> None:
     for register in (*instruction.reads(), *instruction.writes()):
         if not 0 <= register < function.register_file_size:
             raise _fail(function, i, f"there is no register ${register}")
@@ -70,15 +101,13 @@ def _check_numbers(
     for at, operand in _checked(instruction.opcode):
         value = operands[at]
         if operand.kind == "dtype":
-            _check_dtype(function, i, value)
+            if not _is_dtype(value):
+                raise _fail(function, i, f"there are no arrays of {value}")
         elif operand.kind == "index":
             if not 0 <= value < sizes[operand.name]:
                 raise _fail(function, i, f"there is no {operand.name} {value}")
         elif any(n < 0 for n in value) if operand.many else value < 0:
             raise _fail(function, i, f"{operand.name} is negative")
-    check = _FURTHER.get(instruction.opcode)
-    if check is not None:
-        check(exe, function, i, instruction)
 
 
 @cache
@@ -108,11 +137,12 @@ def _check_closure(exe: Executable, function: VMFunction, i: int, instruction: I
         raise _fail(function, i, "it captures more than the function takes")
 
 
-def _check_dtype(function: VMFunction, i: int, dtype: str) -> None:
+def _is_dtype(dtype: str) -> bool:
     try:
         array_dtype(dtype)
     except PasslabError:
-        raise _fail(function, i, f"there are no arrays of {dtype}") from None
+        return False
+    return True
 
 
 def _check_kernel(exe: Executable, function: VMFunction, i: int, instruction: Instruction) -> None:
@@ -133,15 +163,17 @@ _FURTHER = {
 }
 
 
-def _check_flow(function: VMFunction) -> None:
+def _check_flow(function: VMFunction, reads: list[tuple[int, ...]], writes: list[tuple[int, ...]]) -> None:
     """Check that every register was written, on all paths, before it is read, and that no path runs off the end.
 
-    Blocks are visited in reverse postorder, so those of a function without loops once. The registers written before a
+    Blocks are visited in the order of their places, or, where some jump goes back, in reverse postorder: so those of a
+    function without loops once. The registers written before a
     block are a set in pieces, which neighbours share; it is forgotten once the block was visited for the last time.
     """
-    blocks = _blocks(function)
-    order = _order(blocks)
-    loops = any(order[target] <= order[start] for start in order for target in blocks[start][1])
+    code, blocks = function.instructions, _blocks(function)
+    back = any(target <= start for start, (_, following) in blocks.items() for target in following)
+    order = _order(blocks) if back else {start: start for start in blocks}
+    loops = back and any(order[target] <= order[start] for start in order for target in blocks[start][1])
     written = [0] * (function.register_file_size // PIECE + 1)
     for register in range(len(function.params)):
         written[register // PIECE] |= 1 << register % PIECE
@@ -154,7 +186,11 @@ def _check_flow(function: VMFunction) -> None:
         before, here = starts[start] if loops else starts.pop(start), dict[int, bool]()
         end, following = blocks[start]
         for i in range(start, end + 1):
-            _after(function, i, before, here)
+            for register in reads[i]:
+                if not (here[register] if register in here else before[register // PIECE] >> register % PIECE & 1):
+                    raise _fail(function, i, f"register ${register} is read before it is written on some path")
+            for register in writes[i]:
+                here[register] = code[i].opcode is not Opcode.KILL_REGISTER
         after = _join(before, here) if following else []
         for target in following:
             met = starts.get(target)
@@ -171,21 +207,22 @@ def _check_flow(function: VMFunction) -> None:
 def _blocks(function: VMFunction) -> dict[int, tuple[int, tuple[int, ...]]]:
     """Return the basic blocks, by head: the last instruction and what follows."""
     code = function.instructions
-    ways = [instruction.successors(i) for i, instruction in enumerate(code)]
-    heads = {target for i, targets in enumerate(ways) if targets != (i + 1,) for target in targets}
+    ways = {i: at.successors(i) for i, at in enumerate(code) if at.spec.parts_ways}
+    heads = {target for targets in ways.values() for target in targets}
+    ends = sorted({*ways, *(head - 1 for head in heads), len(code) - 1})
     blocks: dict[int, tuple[int, tuple[int, ...]]] = {}
     waiting = [0]
     while waiting:
-        start = end = waiting.pop()
+        start = waiting.pop()
         if start in blocks:
             continue
-        while ways[end] == (end + 1,) and end + 1 < len(code) and end + 1 not in heads:
-            end += 1
-        for target in ways[end]:
+        end = ends[bisect_left(ends, start)]
+        following = ways.get(end, (end + 1,))
+        for target in following:
             if not 0 <= target < len(code):
                 raise _fail(function, end, f"control leaves the function (to {target})")
-        blocks[start] = end, tuple(dict.fromkeys(ways[end]))
-        waiting += ways[end]
+        blocks[start] = end, tuple(dict.fromkeys(following))
+        waiting += following
     return blocks
 
 
@@ -215,14 +252,3 @@ def _join(before: list[int], here: dict[int, bool]) -> list[int]:
         if bool(piece & bit) != is_written:
             after[register // PIECE] = piece ^ bit
     return after
-
-
-def _after(function: VMFunction, index: int, before: list[int], here: dict[int, bool]) -> None:
-    """Check the registers an instruction reads, and note in `here` those it writes or kills."""
-    instruction = function.instructions[index]
-    for register in instruction.reads():
-        if not (here[register] if register in here else before[register // PIECE] >> register % PIECE & 1):
-            raise _fail(function, index, f"register ${register} is read before it is written on some path")
-    alive = instruction.opcode is not Opcode.KILL_REGISTER
-    for register in instruction.writes():
-        here[register] = alive

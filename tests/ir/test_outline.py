@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from passlab.ir import Call, Function, If, TensorType, Tuple, TupleGetItem, Var, structural_equal
+from passlab.devices import VirtualDevice, cuda
+from passlab.ir import Call, Constant, Function, If, TensorType, Tuple, TupleGetItem, Var, structural_equal
 from passlab.ir.outline import outline
 from passlab.op import make
 from passlab.text.parser import parse
@@ -29,6 +30,9 @@ KERNELS = """
     fn (%p0: (Tensor[(2), float32], Tensor[(2), float32]), Primitive=1) { %p0.1 }
     fn (%p0: Tensor[(2), float32], Primitive=1) { sum(%p0, axis=[0]) }
     fn (%p0: Tensor[(2), float32], Primitive=1) { sum(%p0, axis=[0], keepdims=True) }
+    fn (%p0: Tensor[(2), float32], Primitive=1) { add(%p0, 0f) }
+    fn (%p0: Tensor[(2), float32], Primitive=1) { add(%p0, -0f) }
+    fn (%p0: Tensor[(2), float32], Primitive=1) { add(%p0, 1f) }
     fn (%p0: Tensor[(2), float32], Primitive=1) { %0 = exp(%p0); add(%0, %0) }
     fn (%p0: Tensor[(2), float32], Primitive=1) { %0 = exp(%p0); %1 = exp(%p0); add(%0, %1) }
 """.strip().splitlines()
@@ -42,6 +46,19 @@ def literal(text):
 def test_kernels_have_one_outline_when_they_are_equal(one, two):
     a, b = literal(one.strip()), literal(two.strip())
     assert (outline(a) == outline(b)) == structural_equal(a, b)
+    assert outline(a).complete
+
+
+def test_only_outlines_without_objects_are_complete():
+    weights = [Function((), Constant(np.ones(2))) for _ in range(2)]
+    assert structural_equal(*weights)
+    assert outline(weights[0]) != outline(weights[1])
+    assert not outline(weights[0]).complete
+
+
+def test_a_kernel_on_another_device_has_another_outline():
+    kernel = literal(KERNELS[0].strip())
+    assert outline(kernel) != outline(kernel.with_fields(virtual_device=VirtualDevice(cuda(0))))
 
 
 def test_nodes_that_two_functions_share_are_told_apart_by_what_their_parameters_are():

@@ -52,6 +52,15 @@ def test_a_program_on_two_devices_computes_what_it_says(memory, rng):
     np.testing.assert_allclose(vm.run(x, y), expected(x, y), rtol=1e-6)
 
 
+def test_kernels_that_are_alike_run_each_on_its_own_device():
+    x = relay.var("x", shape=(2,))
+    there = on(cpu(1), relay.exp(relay.negative(on(cpu(0), relay.exp(relay.negative(x))))))
+    exe = compile(passlab.IRModule.from_expr(relay.Function([x], relay.exp(relay.negative(there)))))
+    assert sorted(exe.kernel_devices) == [0, 1]
+    code = exe.functions[0].instructions
+    assert [exe.kernel_devices[i.packed] for i in code if i.opcode is Opcode.INVOKE_PACKED] == [0, 1, 0]
+
+
 def test_devices_go_through_a_file(rng):
     mod, expected = two_devices(cuda(1))
     exe = compile(mod)

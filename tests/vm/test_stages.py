@@ -11,6 +11,8 @@ import pytest
 import passlab
 from passlab import relay, transform
 from passlab.errors import RunError, VerifyError
+from passlab.ir.op import is_call_of
+from passlab.ir.walk import post_order
 from passlab.transform import PassContext
 from passlab.vm.compiling.compiler import pipeline
 from tests.vm.programs import PROGRAMS, same
@@ -96,6 +98,19 @@ def test_memory_that_is_given_to_two_values_at_once_shows_in_the_evaluator():
     small = passlab.parse(mod.astext(show_meta_data=True).replace("alloc_storage(16i64", "alloc_storage(8i64"))
     with pytest.raises(RunError, match="does not fit into a storage of 8 bytes"):
         run("debug", small, [x])
+
+
+def test_pieces_of_memory_that_are_alike_stay_apart():
+    mod = passlab.parse("def @main(%x: Tensor[(4), float32]) { let %a = exp(%x); let %b = tanh(%x); subtract(%a, %b) }")
+    mod = transform.Sequential.from_text("LowerTE, InferType, ManifestAlloc, InferType")(mod)
+    storages = [n for n in post_order(mod["main"]) if is_call_of(n, "memory.alloc_storage")]
+    assert len(storages) == 2
+    assert len({tuple(n.args) for n in storages}) == 1  # sizes and shapes are one constant each
+    with PassContext(opt_level=3):
+        merged = transform.EliminateCommonSubexpr()(mod)
+    assert [n for n in post_order(merged["main"]) if is_call_of(n, "memory.alloc_storage")] == storages
+    x = np.linspace(0, 1, 4, dtype="float32")
+    np.testing.assert_allclose(run("debug", merged, [x]), np.exp(x) - np.tanh(x), rtol=1e-6)
 
 
 def test_what_was_given_up_cannot_be_used():

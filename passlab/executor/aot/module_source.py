@@ -36,9 +36,8 @@ from passlab.vm.kernels.python_text import Names, docstring, literal
 
 LOWER = """
     FuseOps
-    ToANormalForm
-    InferType
     LowerTE
+    ToANormalForm
     InferType
 """
 

@@ -23,10 +23,10 @@ keep:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passlab.analysis.fusion import FusionGraph, FusionGroups
 from passlab.analysis.state import Movability
+from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem, Var, set_span
 from passlab.ir.module import IRModule
 from passlab.ir.op import Trait, has_trait, is_op_call
@@ -35,6 +35,10 @@ from passlab.ir.walk import CHILDREN, note_rewrite, post_order, rebuild, result_
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
+
+KERNEL = DictAttrs({"Primitive": 1})
+RESHAPE = DictAttrs({"Primitive": 1, "relay.reshape_only": 1})
+NO_KERNEL = DictAttrs({"Primitive": 0})
 
 
 @standard_pass(opt_level=0, required=("InferType",), promise=EXACT)
@@ -121,7 +125,7 @@ class _Fuser:
         if type(node) is Tuple:
             if self._is_root(node):
                 return rebuild(node, self._now)
-            return node.with_fields(fields=self._inside(node, node.fields))
+            return node.with_fields(fields=self._inside(self._kernel(node), self._root(node), node.fields))
         if type(node) is TupleGetItem:
             return self._projection(node)
         return rebuild(node, self._now)
@@ -131,25 +135,29 @@ class _Fuser:
         return self.groups.root(number) == number
 
     def _call(self, call: Call) -> Expr:
-        kernel = self._kernel(call)
+        root, kernel = self._root(call), self._kernel(call)
         kernel.calls = True
         kernel.reshapes = kernel.reshapes and has_trait(call, Trait.RESHAPES)
-        inner = call.with_fields(args=self._inside(call, call.args))
-        return self._closed(call, inner, kernel) if self._is_root(call) else inner
+        inner = call.with_fields(args=self._inside(kernel, root, call.args))
+        return self._closed(call, inner, kernel) if root == self.graph.index[call] else inner
 
     def _projection(self, node: TupleGetItem) -> Expr:
         alone = self._is_root(node)
         if alone and self._root(node.tuple_value) != self.graph.index[node]:
             return rebuild(node, self._now)
-        inner = node.with_fields(tuple_value=self._inside(node, (node.tuple_value,))[0])
-        return self._closed(node, inner, self._kernel(node)) if alone else inner
+        kernel = self._kernel(node)
+        inner = node.with_fields(tuple_value=self._inside(kernel, self._root(node), (node.tuple_value,))[0])
+        return self._closed(node, inner, kernel) if alone else inner
 
     def _kernel(self, node: Expr) -> _Kernel:
-        return self.kernels.setdefault(self._root(node), _Kernel())
+        root = self._root(node)
+        kernel = self.kernels.get(root)
+        if kernel is None:
+            kernel = self.kernels[root] = _Kernel()
+        return kernel
 
-    def _inside(self, node: Expr, args: Sequence[Expr]) -> tuple[Expr, ...]:
-        """Return the arguments inside the kernel: nodes of the kernel itself, and parameters for all others."""
-        root, kernel = self._root(node), self._kernel(node)
+    def _inside(self, kernel: _Kernel, root: int, args: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Return the arguments inside a kernel: nodes of the kernel itself, and parameters for all others."""
         inside: list[Expr] = []
         for arg in args:
             now = self._now(arg)
@@ -158,11 +166,9 @@ class _Fuser:
         return tuple(inside)
 
     def _closed(self, node: Expr, body: Expr, kernel: _Kernel) -> Expr:
-        attrs: dict[str, Any] = {"Primitive": int(kernel.calls)}
-        if kernel.calls and kernel.reshapes:
-            attrs["relay.reshape_only"] = 1
+        attrs = (RESHAPE if kernel.reshapes else KERNEL) if kernel.calls else NO_KERNEL
         args = self._in_order(kernel, body)
-        function = Function([kernel.params[arg] for arg in args], body, node.checked_type, None, attrs)
+        function = Function(tuple([kernel.params[arg] for arg in args]), body, node.checked_type, None, attrs)
         return Call(function, args)
 
     def _in_order(self, kernel: _Kernel, body: Expr) -> tuple[Expr, ...]:
@@ -172,7 +178,7 @@ class _Fuser:
         another, after an effect of the latter.
         """
         args = tuple(kernel.params)
-        if sum(not self.is_movable(kernel.originals[arg]) for arg in args) < 2:
+        if len(args) < 2 or sum(not self.is_movable(kernel.originals[arg]) for arg in args) < 2:
             return args
         asked = {node: number for number, node in enumerate(post_order(body))}
         return tuple(sorted(args, key=lambda arg: asked[kernel.params[arg]]))

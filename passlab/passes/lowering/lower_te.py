@@ -32,7 +32,7 @@ from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
-from passlab.ir.outline import outline
+from passlab.ir.outline import Outline, outline
 from passlab.ir.walk import children, post_order, rewrite
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.transform.base import ModulePass
@@ -70,7 +70,8 @@ class _Library:
         self.kernels = {name: f for name, f in mod.items() if f.is_primitive}  # all primitive functions by name
         self.wrappers: dict[GlobalVar, Function] = {}
         self.wrapper_of: dict[str, GlobalVar] = {}
-        self.by_outline: dict[Hashable, GlobalVar] = {}
+        self.by_outline: dict[Outline, GlobalVar] = {}
+        self.by_call: dict[Hashable, GlobalVar] = {}  # of operators that fusion left alone
         self.by_hash: defaultdict[int, list[tuple[Function, GlobalVar]]] = defaultdict(list)
 
     def lower(self, function: Function) -> Function:
@@ -78,7 +79,7 @@ class _Library:
         order = post_order(function, enter=_outside)
         names: dict[Expr, GlobalVar] = {f: self.name(f) for f in order if isinstance(f, Function) and f.is_primitive}
         alone: dict[Expr, GlobalVar] = {
-            n: self.name(_wrap(n))
+            n: self.name_alone(n)
             for n in order
             if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE)
         }
@@ -87,12 +88,13 @@ class _Library:
             if isinstance(n, Let) and (n.value in names or n.value in bound):
                 bound[n.var] = names[n.value] if n.value in names else bound[n.value]
         if names or alone:
-            function = self._calling(function, names, alone, bound)
+            function = self._calling(function, order, names, alone, bound)
         return self._wrapping(function, bound)
 
     def _calling(
         self,
         function: Function,
+        order: list[Expr],
         names: dict[Expr, GlobalVar],
         alone: dict[Expr, GlobalVar],
         bound: dict[Expr, GlobalVar],
@@ -110,7 +112,7 @@ class _Library:
             return Call(bound[post.op], post.args, post.attrs, (), post.span) if post.op in bound else post
 
         replace: dict[Expr, Expr] = dict(names)
-        return rewrite(function, use, replace=replace, only=(Let, Call))
+        return rewrite(function, use, replace=replace, only=(Let, Call), order=order)
 
     def _wrapping(self, function: Function, bound: dict[Expr, GlobalVar]) -> Function:
         """Replace kernels used as values by functions that call them: a kernel itself is no value."""
@@ -148,12 +150,23 @@ class _Library:
 
     def name(self, primitive: Function) -> GlobalVar:
         """Return the global name of a primitive function, the same for equal functions."""
-        key = outline(primitive)  # among thousands of kernels few differ: this key finds most of them
-        result = self.by_outline.get(key) if key is not None else None
+        key = outline(primitive)
+        if key is None:
+            return self._equal(primitive)
+        result = self.by_outline.get(key)
+        if result is None:  # of thousands of kernels few differ
+            result = self.by_outline[key] = self._new(primitive) if key.complete else self._equal(primitive)
+        return result
+
+    def name_alone(self, call: Call) -> GlobalVar:
+        """Return the global name of the primitive function that an operator becomes by itself."""
+        key = (call.op, call.attrs, call.checked_type, *[arg.checked_type for arg in call.args])
+        try:
+            result = self.by_call.get(key)
+        except TypeError:  # an attribute that Python cannot hash
+            return self.name(_wrap(call))
         if result is None:
-            result = self._equal(primitive)
-            if key is not None:
-                self.by_outline[key] = result
+            result = self.by_call[key] = self.name(_wrap(call))
         return result
 
     def _equal(self, primitive: Function) -> GlobalVar:
@@ -162,10 +175,17 @@ class _Library:
         for other, var in same:
             if structural_equal(other, primitive, exact=True):
                 return var
-        stem = "fused_" + "_".join(n.op.name for n in post_order(primitive.body) if is_op_call(n))
-        var = GlobalVar(self._free(stem.replace(".", "_")[:LONGEST_NAME]))
+        var = self._new(primitive)
         same.append((primitive, var))
-        self.functions[var] = self.kernels[var.name_hint] = beta_reduced(primitive)
+        return var
+
+    def _new(self, primitive: Function) -> GlobalVar:
+        """Return a new global name for a primitive function."""
+        order = post_order(primitive.body)
+        stem = "fused_" + "_".join([n.op.name for n in order if is_op_call(n)])
+        var = GlobalVar(self._free(stem.replace(".", "_")[:LONGEST_NAME]))
+        composed = any(type(n) is Function for n in order)
+        self.functions[var] = self.kernels[var.name_hint] = beta_reduced(primitive) if composed else primitive
         return var
 
     def _free(self, stem: str) -> str:

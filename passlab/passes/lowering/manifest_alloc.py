@@ -82,7 +82,8 @@ class _Allocation:
         self.shape_functions: dict[GlobalVar, Function] = {}
         self.shape_names: dict[str, GlobalVar] = {}  # the name of the shape function of each primitive
         self.count: Counter[str] = Counter()
-        self._numbers: dict[int, Constant] = {}  # of the current function: a few numbers are used thousands of times
+        self._numbers: dict[Any, Constant] = {}  # of the current function: a few numbers and shapes, thousands of times
+        self._similar: dict[tuple[Any, ...], Call] = {}  # the first call of each operator with each set of attributes
 
     def manifest(self, function: Function) -> Function:
         """Return a function with explicit allocations."""
@@ -112,15 +113,14 @@ class _Allocation:
             if source is not None:
                 ty = types[0]
                 static = not ty.dynamic
-                shape = _integers(ty.shape) if static else self._with_shape(call, primitive, types, bindings)[0][0]
+                shape = self._shape(ty) if static else self._with_shape(call, primitive, types, bindings)[0][0]
                 return make("vm.reshape_tensor", call.args[source], shape, newshape=ty.shape)
         if any(t.dynamic for t in types):
             outs = self._dynamic(call, primitive, types, bindings)
         else:
             outs = [self._static(t, bindings, primitive.virtual_device) for t in types]
         done = self._var("called", TupleType(()))
-        invoke = make("vm.invoke_tvm_op", call.op, Tuple(call.args), Tuple(outs))
-        bindings.append((done, Call(invoke.op, invoke.args, invoke.attrs, (), call.span)))
+        bindings.append((done, self._call("vm.invoke_tvm_op", (call.op, Tuple(call.args), Tuple(outs)))))
         leaves = iter(outs)
 
         def leaf(part: Type) -> Expr:
@@ -134,7 +134,7 @@ class _Allocation:
         return result
 
     def _static(self, ty: TensorType, bindings: list[Binding], device: Any = None) -> Var:
-        shape = _integers(ty.shape)
+        shape = self._shape(ty)
         size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))
         return self._tensor(ty, size, shape, shape, bindings, device)
 
@@ -142,19 +142,20 @@ class _Allocation:
         self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding], device: Any
     ) -> Var:
         storage, tensor = self._var("storage", STORAGE), self._var("tensor", ty)
-        alloc = make("memory.alloc_storage", size, shape, self._int64(ALIGNMENT), dtype=ty.dtype, virtual_device=device)
-        bindings.append((storage, alloc))
-        place = make(
-            "memory.alloc_tensor",
-            storage,
-            self._int64(0),
-            shape,
-            dtype=ty.dtype,
-            const_shape=constant,
-            assert_shape=ty.shape,
-        )
-        bindings.append((tensor, place))
+        held = (size, shape, self._int64(ALIGNMENT))
+        bindings.append((storage, self._call("memory.alloc_storage", held, dtype=ty.dtype, virtual_device=device)))
+        attrs = {"dtype": ty.dtype, "const_shape": constant, "assert_shape": ty.shape}
+        bindings.append((tensor, self._call("memory.alloc_tensor", (storage, self._int64(0), shape), **attrs)))
         return tensor
+
+    def _call(self, name: str, args: tuple[Expr, ...], **attrs: Any) -> Call:
+        """Return the call of an operator; calls with equal attributes share them."""
+        key = (name, *attrs.values())
+        first = self._similar.get(key)
+        if first is None:
+            first = self._similar[key] = make(name, *args, **attrs)
+            return first
+        return Call(first.op, args, first.attrs)
 
     def _dynamic(self, call: Call, primitive: Function, types: list[TensorType], bindings: list[Binding]) -> list[Expr]:
         """Call the shape function, then allocate the results with the sizes it returns."""
@@ -237,6 +238,12 @@ class _Allocation:
         if number is None:
             number = self._numbers[value] = Constant(np.int64(_addressable(value)))
         return number
+
+    def _shape(self, ty: TensorType) -> Constant:
+        shape = self._numbers.get(ty.shape)
+        if shape is None:
+            shape = self._numbers[ty.shape] = _integers(ty.shape)
+        return shape
 
     def _var(self, stem: str, ty: Type | None = None) -> Var:
         self.count[stem] += 1

@@ -64,12 +64,13 @@ class ManifestLifetimes(FunctionPass):
         if func.is_primitive:
             return func
         nodes = post_order(func, enter=_enter)
-        if any(type(n) is Op and n.name == KILL for n in nodes):
+        if Op.get(KILL) in nodes:
             return func
         names = _aliases(nodes)
-        kills = _LastUses(func, names).kills
+        kills = _LastUses(func, names, nodes).kills
+        name = partial(_rule_name, names)
         replace = dict[Expr, Expr](names.items())
-        return rewrite(func, _with(kills, names), replace=replace, only=(Let,), name=partial(_rule_name, names))
+        return rewrite(func, _with(kills, names), replace=replace, only=(Let,), order=nodes, name=name)
 
 
 def _rule_name(names: Names, let: Expr) -> str:
@@ -158,12 +159,12 @@ class _LastUses:
     Aliases are skipped.
     """
 
-    def __init__(self, function: Function, names: Names) -> None:
+    def __init__(self, function: Function, names: Names, order: list[Expr]) -> None:
         self.kills: defaultdict[Let, list[Var]] = defaultdict(list)
         self._owner, used = _owners(function, names)
         if not used:
             return
-        self._function = function
+        self._order = order
         self._names = names
         self._bodies = {function: _Body()}
         self._stack: list[Any] = []
@@ -180,7 +181,7 @@ class _LastUses:
     @cached_property
     def _sizes(self) -> dict[Expr, int]:
         """The number of nodes of each expression: needed only at branches, which most functions lack."""
-        return _sizes(self._function)
+        return _sizes(self._order)
 
     def _visit(self, node: Expr) -> None:
         if isinstance(node, Var):
@@ -241,6 +242,7 @@ class _LastUses:
             self._stack.append(partial(self._chain, ways[i], body))
 
 
+_WITHOUT_USES = frozenset(LEAVES) - {Var}
 _OPENING = (If, Match, Let, Function)  # nodes with bindings of their own, or with alternatives
 
 
@@ -263,36 +265,37 @@ def _owners(function: Function, names: Names) -> tuple[dict[Expr, Function], dic
     stack = [(function.body, function)]
     while stack:
         node, around = stack.pop()
-        if isinstance(node, Var):
+        if type(node) is Var:
             used.setdefault(names.get(node, node), len(used))
             continue
-        children: tuple[Expr, ...] = (node.value, node.body) if isinstance(node, Let) else CHILDREN[type(node)](node)
-        if isinstance(node, Let) and node.var in names:
-            children = (node.body,)
+        children = CHILDREN[type(node)](node)
         if not children:
             continue
         if node in seen:
             return {}, {}
         seen.add(node)
-        if isinstance(node, Function):
+        if type(node) is Let:
+            owner[node] = owner[node.var] = around
+            children = (node.body,) if node.var in names else children[1:]
+        elif type(node) is If or type(node) is Match:
+            owner[node] = around
+            if type(node) is Match:
+                owner.update((var, around) for clause in node.clauses for var in pattern_vars(clause.lhs))
+        elif type(node) is Function:
             if node.is_primitive:
                 continue
             around, children = node, (node.body,)
             owner.update(dict.fromkeys(node.params, node))
-        if isinstance(node, (If, Match, Let)):
-            owner[node] = around
-        if isinstance(node, Let):
-            owner[node.var] = around
-        if isinstance(node, Match):
-            owner.update((var, around) for clause in node.clauses for var in pattern_vars(clause.lhs))
-        stack += [(child, around) for child in children[::-1] if type(child) is Var or type(child) not in LEAVES]
+        stack += [(child, around) for child in children[::-1] if type(child) not in _WITHOUT_USES]
     return owner, used
 
 
-def _sizes(function: Function) -> dict[Expr, int]:
-    """Return the number of nodes of each expression of a function without shared ones."""
+def _sizes(order: list[Expr]) -> dict[Expr, int]:
+    """Return the number of nodes of each expression; `order` holds those of a function without shared ones."""
     sizes: dict[Expr, int] = {}
-    for node in post_order(function, enter=_enter):
-        parts = CHILDREN[type(node)](node) if _enter(node) else ()
-        sizes[node] = 1 + sum(sizes.get(part, 0) for part in parts)
+    for node in order:
+        size = 1
+        for part in CHILDREN[type(node)](node):
+            size += sizes.get(part, 0)  # what stands in a kernel is not in the order
+        sizes[node] = size
     return sizes

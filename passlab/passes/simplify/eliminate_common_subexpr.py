@@ -34,7 +34,8 @@ class EliminateCommonSubexpr(FunctionPass):
 
     Two calls are equal if their operators and attributes are, and if each argument is the same node, an equal scalar
     constant, or a tuple of equal fields. Calls of stateful operators and calls without arguments are never merged, nor
-    are the marks of regions for other compilers. `fskip(expr)` returns True to keep a call as it is.
+    are the marks of regions for other compilers and pieces of memory. `fskip(expr)` returns True to keep a call as it
+    is.
 
     A use is redirected only to an expression in its own block or an enclosing one, never into another branch, arm or
     function, so nothing is computed that was not computed before (Relay merges across branches). Functions that are
@@ -51,6 +52,8 @@ class EliminateCommonSubexpr(FunctionPass):
         return _merge(func, twins) if twins else func
 
 
+# Each use has its own mark, or regions would merge; each storage is memory of its own.
+_APART = (BEGIN, END, "memory.alloc_storage")
 _NAME = "common subexpression"  # the name of the rewrite of each redirected use
 
 
@@ -76,7 +79,7 @@ def _key(node: Expr, number: dict[Expr, int], fskip: Callable[[Expr], bool] | No
         op = node.op
         if type(op) is not Op or op.spec.stateful or not node.args or (fskip is not None and fskip(node)):
             return None
-        if op.name in (BEGIN, END):  # each use has its own mark, or regions would merge
+        if op.name in _APART:
             return None
         return (op, node.attrs, *[number[a] for a in node.args])
     if type(node) is TupleGetItem:

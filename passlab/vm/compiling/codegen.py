@@ -68,16 +68,25 @@ class Pool:
         self.constant_devices: list[int] = []
         self.devices: dict[VirtualDevice, int] = {HOST: 0}
         self._alike: dict[tuple[Any, ...], list[int]] = {}  # constants of one device and kind that begin alike
+        self._numbers: dict[tuple[Constant, int], int] = {}  # of the nodes met so far, on each device
         self.kernels: dict[str, int] = {}
         self.constructors = constructor_numbers(mod.type_definitions.values())
 
     def device(self, device: Any) -> int:
         """Return the number of a device; what is not said to be elsewhere is on the host."""
+        if device is None:
+            return 0
         place = device_of(device)
         return self.devices.setdefault(place, len(self.devices))
 
-    def constant(self, data: np.ndarray[Any, Any], device: int = 0) -> int:
+    def constant(self, node: Constant, device: int = 0) -> int:
         """Return the number of a constant; equal ones, bit for bit, share it on each device."""
+        number = self._numbers.get((node, device))
+        if number is None:
+            number = self._numbers[node, device] = self._number(node.data, device)
+        return number
+
+    def _number(self, data: np.ndarray[Any, Any], device: int) -> int:
         flat = data.reshape(-1)
         alike = self._alike.setdefault((device, data.shape, data.dtype, flat[:SAMPLE].tobytes()), [])
         for number in alike:
@@ -144,7 +153,7 @@ class FunctionCode:
     def into(self, opcode: Opcode, *operands: Any, node: Expr) -> int:
         """Emit an instruction whose destination stands at `...`; return the new register."""
         dst = self.register()
-        self.emit(opcode, *(dst if o is ... else o for o in operands), node=node)
+        self.emit(opcode, *[dst if o is ... else o for o in operands], node=node)
         return dst
 
     def later(self) -> int:
@@ -202,7 +211,7 @@ class FunctionCode:
         if isinstance(expr, Call):
             return self._operator(expr, operands) if is_op_call(expr) else self._call(expr, operands)
         if isinstance(expr, Constant):
-            return self.into(Opcode.LOAD_CONST, self.pool.constant(expr.data), 0, ..., node=expr)
+            return self.into(Opcode.LOAD_CONST, self.pool.constant(expr), 0, ..., node=expr)
         if isinstance(expr, GlobalVar):
             return self.into(Opcode.ALLOC_CLOSURE, self._function(expr), ..., (), node=expr)
         if isinstance(expr, Tuple):
@@ -256,7 +265,7 @@ class FunctionCode:
             return self.into(Opcode.ALLOC_STORAGE, *operands, 64, attrs.dtype, device, ..., (), node=call)
         if name == "memory.alloc_tensor":
             if isinstance(attrs.const_shape, Constant):
-                shape = tuple(int(d) for d in attrs.const_shape.data.reshape(-1))
+                shape = tuple(attrs.const_shape.data.reshape(-1).tolist())
                 return self.into(Opcode.ALLOC_TENSOR, *operands, attrs.dtype, ..., shape, node=call)
             return self.into(Opcode.ALLOC_TENSOR_REG, *operands, attrs.dtype, ..., node=call)
         if name == "vm.shape_of":
@@ -295,7 +304,7 @@ class FunctionCode:
         if constant is None:
             return operands[0]
         device = self.pool.device(call.attrs.virtual_device)
-        return self.into(Opcode.LOAD_CONST, self.pool.constant(constant.data, device), device, ..., node=constant)
+        return self.into(Opcode.LOAD_CONST, self.pool.constant(constant, device), device, ..., node=constant)
 
     # ------------------------------------------------------------ control
     def _if(self, expr: If) -> Work:

@@ -46,12 +46,12 @@ PLACE = """
     FuseOps
     PlaceKernels
 """
+# Kernels get their names first: what follows then has a call where a function literal and its variable would stand.
 LOWER = """
+    LowerTE
     ToANormalForm
     InferType
     LambdaLift
-    InferType
-    LowerTE
     InferType
     ManifestAlloc
     ManifestLifetimes
