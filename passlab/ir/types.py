@@ -393,6 +393,8 @@ def holds(ty: Type, kind: type[Type]) -> bool:
 
 def type_nodes(root: Type) -> list[Type]:
     """Return every type inside `root` once, children before parents, `root` last."""
+    if not type_children(root):  # as of most types
+        return [root]
     order: list[Type] = []
     seen: set[int] = set()
     stack: list[tuple[Type, bool]] = [(root, False)]

@@ -101,9 +101,11 @@ class Rule:
     def __post_init__(self) -> None:
         object.__setattr__(self, "terms", tuple(_variants(_parse_text(self.pattern))))
 
-    def apply(self, call: Call, types: NodeTypes, purity: LocalPurity) -> Expr | None:
-        """Return the replacement of `call`, or None if the rule does not match."""
-        for term in self.terms:
+    def apply(
+        self, call: Call, types: NodeTypes, purity: LocalPurity, terms: tuple[Term, ...] | None = None
+    ) -> Expr | None:
+        """Return the replacement of `call`, or None if the rule does not match. `terms` are those that may match."""
+        for term in self.terms if terms is None else terms:
             nodes = _fits(term, call)
             if nodes is None:
                 continue
@@ -258,10 +260,7 @@ class RuleSet:
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = tuple(rules)
-        self._by_op: dict[str, list[Rule]] = {}
-        for rule in rules:
-            for op in rule.terms[0].ops:
-                self._by_op.setdefault(op, []).append(rule)
+        self._by_heads: dict[tuple[_Head, ...], list[tuple[Rule, tuple[Term, ...]]]] = {}
 
     def simplify(self, root: ExprT) -> ExprT:
         """Return the program with rules applied until none matches, from the leaves up; the same object if none does.
@@ -312,8 +311,36 @@ class RuleSet:
     def _once(self, call: Call, types: NodeTypes, purity: LocalPurity) -> tuple[Expr, str] | None:
         """Return the result and the name of the first rule that applies to a call, or None."""
         if type(call.op) is Op:
-            for rule in self._by_op.get(call.op.name, ()):
-                result = rule.apply(call, types, purity)
+            for rule, terms in self._candidates(call):
+                result = rule.apply(call, types, purity, terms)
                 if result is not None and result is not call:
                     return (result, rule.name) if may_rewrite(rule.name) else None
         return None
+
+    def _candidates(self, call: Call) -> list[tuple[Rule, tuple[Term, ...]]]:
+        """Return the rules that may fit a call, by what it and its arguments are; few calls differ in that."""
+        heads = (_head(call), *[_head(arg) for arg in call.args])
+        rules = self._by_heads.get(heads)
+        if rules is None:
+            terms = ((rule, tuple([term for term in rule.terms if _may_fit(term, heads)])) for rule in self.rules)
+            rules = self._by_heads[heads] = [(rule, fitting) for rule, fitting in terms if fitting]
+        return rules
+
+
+_Head = str | type[Constant] | None  # an operator by name, a constant, or anything else
+
+
+def _head(node: Expr) -> _Head:
+    if type(node) is Call and type(node.op) is Op:
+        return node.op.name
+    return Constant if type(node) is Constant else None
+
+
+def _may_fit(term: Term, heads: tuple[_Head, ...]) -> bool:
+    """Whether a pattern may fit a call, by what the call and its arguments are."""
+    if heads[0] not in term.ops or len(term.args) != len(heads) - 1:
+        return False
+    for part, head in zip(term.args, heads[1:], strict=True):
+        if (head not in part.ops) if type(part) is Term else (part[0] == "c" and head is not Constant):
+            return False
+    return True

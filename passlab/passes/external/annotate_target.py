@@ -125,7 +125,7 @@ class _Annotation:
         parts = node.args if type(node) is Call else CHILDREN[type(node)](node)
         if not all(map(states_type, parts)):
             return False
-        return all(self._holds_tensors(e.checked_type) for e in (node, *parts))
+        return all(map(self._holds_tensors, {node.checked_type, *[part.checked_type for part in parts]}))
 
     def _holds_tensors(self, ty: Type) -> bool:
         traits = self.tensors.get(ty)

@@ -134,8 +134,8 @@ def _obstacles(function: Function) -> Iterator[Diagnostic]:
 
 def cps_type(ty: Any, answer: TypeVar) -> Any:
     """Return a type (or None) with a continuation as the last parameter of each function type in it."""
-    if ty is None:
-        return None
+    if ty is None or not holds(ty, FuncType):
+        return ty
     memo: dict[Type, Type] = {}
     for node in type_nodes(ty):
         result = rebuild_type(node, memo.__getitem__)
