@@ -77,7 +77,7 @@ MACHINES = (
           "size = self._int64(prod(ty.concrete_shape) * itemsize(ty.dtype))", "size = self._int64(prod(ty.concrete_shape) * max(1, itemsize(ty.dtype) // 2))",
           MLP, _LOWER, "ManifestAlloc", "memory of a kernel"),
     Fault("inputs of a kernel reversed", "operands", "passes/lowering/manifest_alloc.py",
-          'make("vm.invoke_tvm_op", call.op, Tuple(call.args), Tuple(outs))', 'make("vm.invoke_tvm_op", call.op, Tuple(call.args[::-1]), Tuple(outs))',
+          '"vm.invoke_tvm_op", (call.op, Tuple(call.args), Tuple(outs))', '"vm.invoke_tvm_op", (call.op, Tuple(call.args[::-1]), Tuple(outs))',
           dataflow("tanh(subtract(exp(%x), %y))", _MATRIX), _LOWER, "ManifestAlloc", "memory of a kernel"),
     Fault("the reshaped value is another parameter", "operands", "passes/lowering/manifest_alloc.py",
           "return make(\"vm.reshape_tensor\", call.args[source], shape, newshape=ty.shape)",

@@ -100,7 +100,8 @@ def _cancel(c1: Any, c2: Any) -> bool:
     if not is_float_name(c1.tensor_type.dtype):
         return False
     one, other = c1.data.astype("float64"), c2.data.astype("float64")
-    return bool(np.any(np.maximum(np.abs(one), np.abs(other)) > _CANCELS * np.abs(one + other)))
+    with np.errstate(all="ignore"):  # infinities that cancel
+        return bool(np.any(np.maximum(np.abs(one), np.abs(other)) > _CANCELS * np.abs(one + other)))
 
 
 def _regroup(match: Match) -> Expr | None:
