@@ -285,7 +285,7 @@ def rewrite(
         return get(node, node)
 
     kept = set[Expr]()
-    given = list(changed)
+    replacements = list(changed)
 
     def open_(node: Expr) -> bool:
         assert enter is not None
@@ -295,8 +295,8 @@ def rewrite(
         return False
 
     if order is None:
-        order = post_order(root, enter=open_ if enter else None, seen=set(given))
-    table, replaced, places = CHILDREN, changed.keys(), Places([*given, *order] if given else order)
+        order = post_order(root, enter=open_ if enter else None, seen=set(replacements))
+    table, replaced, places = CHILDREN, changed.keys(), Places([*replacements, *order] if replacements else order)
     for pre in order:
         if pre in changed or (kept and pre in kept):
             continue

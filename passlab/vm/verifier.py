@@ -72,8 +72,8 @@ def _fail(function: VMFunction, index: int, what: str) -> VerifyError:
 
 def _all_fit(function: VMFunction, sizes: dict[str, int], registers: tuple[list[tuple[int, ...]], ...]) -> bool:
     """Whether all numbers fit, told by the least and the largest of each operand: most functions need no more."""
-    named = [*chain.from_iterable(registers[0]), *chain.from_iterable(registers[1])]
-    if named and not (0 <= min(named) and max(named) < function.register_file_size):
+    registers_used = [*chain.from_iterable(registers[0]), *chain.from_iterable(registers[1])]
+    if registers_used and not (0 <= min(registers_used) and max(registers_used) < function.register_file_size):
         return False
     rows: dict[Opcode, list[tuple[Any, ...]]] = {}
     for instruction in function.instructions:

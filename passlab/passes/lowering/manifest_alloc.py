@@ -142,8 +142,8 @@ class _Allocation:
         self, ty: TensorType, size: Expr, shape: Expr, constant: Expr | None, bindings: list[Binding], device: Any
     ) -> Var:
         storage, tensor = self._var("storage", STORAGE), self._var("tensor", ty)
-        held = (size, shape, self._int64(ALIGNMENT))
-        bindings.append((storage, self._call("memory.alloc_storage", held, dtype=ty.dtype, virtual_device=device)))
+        sizes = (size, shape, self._int64(ALIGNMENT))
+        bindings.append((storage, self._call("memory.alloc_storage", sizes, dtype=ty.dtype, virtual_device=device)))
         attrs = {"dtype": ty.dtype, "const_shape": constant, "assert_shape": ty.shape}
         bindings.append((tensor, self._call("memory.alloc_tensor", (storage, self._int64(0), shape), **attrs)))
         return tensor
