@@ -90,5 +90,9 @@ def _reduce_node(
 
 
 def _outside(func: Function, literal: Expr, new: Callable[[Expr], Expr]) -> set[Expr]:
-    """Return the current form of the nodes of a function that are also used outside its literal."""
-    return {new(node) for node in post_order(func, enter=lambda n: new(n) is not literal)}
+    """Return the current form of the nodes of a function that are evaluated outside of one of its literals.
+
+    A function inside of the literal is copied with it, with all that its body evaluates, even if it is called outside.
+    """
+    copied = {node for node in post_order(literal) if type(node) is Function}
+    return {new(node) for node in post_order(func, enter=lambda n: new(n) not in copied)}

@@ -8,7 +8,7 @@ call's arguments, then its callee). Knows nothing of passes. Linear in nodes, ex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from passlab.analysis.purity import LocalPurity
@@ -31,7 +31,12 @@ def is_atom(expr: Expr) -> bool:
 
 
 def bind_in_scopes(
-    function: Function, is_bound: Callable[[Expr, Plan], bool], *, flatten: bool, on_devices: bool = False
+    function: Function,
+    is_bound: Callable[[Expr, Plan], bool],
+    *,
+    flatten: bool,
+    on_devices: bool = False,
+    plan: Plan | None = None,
 ) -> Function:
     """Return `function` with each node for which `is_bound(node, plan)` holds bound by a `let`; itself if none is.
 
@@ -40,21 +45,23 @@ def bind_in_scopes(
     evaluation, including expressions used both inside and outside of such a let. With `on_devices`, each bound value is
     annotated by `on_device` with the device of an `on_device` around it, else with that of its function.
     """
-    plan = Plan(function)
-    filler = _Filler(plan, is_bound, flatten, on_devices)
+    filler = _Filler(plan or Plan(function), is_bound, flatten, on_devices)
     body = filler.fill(function.body)
     return function.with_fields(body=body)
 
 
-def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[Expr], bool]) -> Function:
+def bind_beside_effects(
+    function: Function, mod: IRModule, is_bound: Callable[[Expr], bool], plan: Plan | None = None
+) -> Function:
     """Return `function` with each node for which `is_bound(node)` holds bound by a `let`, and effects in order.
 
-    A let evaluates its value before its body. So if one of those nodes has effects, all nodes with effects are bound,
-    and the lets inside values are spliced into the enclosing lets.
+    A let evaluates its value before its body. So if one of those nodes has effects, or the value of a let that is used
+    outside of that let, all nodes with effects are bound, and lets inside values are spliced into the enclosing lets.
     """
-    is_movable, order = Movability(mod), post_order(function.body)
-    if all(not is_bound(node) or is_atom(node) or is_movable(node) for node in order):
-        return bind_in_scopes(function, lambda node, plan: is_bound(node), flatten=False)
+    is_movable, order, plan = Movability(mod), post_order(function.body), plan or Plan(function)
+    moves = (*filter(is_bound, order), *plan.widened())
+    if all(is_atom(node) or is_movable(node) for node in moves):
+        return bind_in_scopes(function, lambda node, plan: is_bound(node), flatten=False, plan=plan)
     chain = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
     for node in order:
         if type(node) is If:
@@ -65,7 +72,7 @@ def bind_beside_effects(function: Function, mod: IRModule, is_bound: Callable[[E
     def bound(node: Expr, plan: Plan) -> bool:
         return is_bound(node) or not (is_atom(node) or is_movable(node) or (type(node) is Let and node in chain))
 
-    return bind_in_scopes(function, bound, flatten=True)
+    return bind_in_scopes(function, bound, flatten=True, plan=plan)
 
 
 def bind_shared_effects(function: Function, mod: IRModule) -> Function:
@@ -162,6 +169,13 @@ class Plan:
         self.block: dict[Scope, Scope] = {self.top: self.top}
         self._place()
         self._spare_constants()
+
+    def widened(self) -> Iterator[Expr]:
+        """Yield the values of lets that are used outside of their let: their binding moves to a scope around it."""
+        for let in (node for node in self.order if type(node) is Let):
+            value = _target(let.value)
+            if self.named.get(value) is let.var and self.scope[value] is not self.inner[let][0]:
+                yield value
 
     def _visit(self, body: Expr) -> None:
         seen: set[Expr] = set()

@@ -57,6 +57,15 @@ RESULTS = {
       nn.dense(multiply(%c(1f, %v), %x), nn.relu(%m(2f)))""",
     "normalisation": """nn.batch_norm(%x, %c(1f, %v), %c(2f, %v), %c(3f, %v), %c(4f, %v)).0,
       nn.layer_norm(%x, %c(1f, %v), %c(2f, %v), scale=False), nn.dropout(%m(1f)).0""",
+    "a value that an inner let names, used again behind it": """
+      { %90 = %n(1f); let %y = (%n(2f), { let %z = %90; %z }); (%y.0, %y.1, %90) }""",
+    "a function called beside and inside of one that is called twice": """
+      { %91 = fn (%k: float32) -> float32 { let %u = ref_write(%r, add(ref_read(%r), %k)); ref_read(%r) };
+        let %p = %91(1f);
+        %92 = fn (%q: float32) -> float32 { let %w = (if (less(%q, 0f)) { %91 } else { %91 })(2f); add(%q, %w) };
+        let %s = %92(%p);
+        let %t = %92(%s);
+        (%p, %s, %t) }""",
     "a part of a let and of what is around it": """
       { %0 = { let %u = %n(1f); add(%u, ref_read(%r)) }; %1 = { let %w = %n(2f); multiply(%0, %w) };
         (subtract(%1, %0), ref_read(%r)) }""",

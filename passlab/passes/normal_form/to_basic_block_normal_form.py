@@ -49,4 +49,5 @@ class ToBasicBlockNormalForm(ModulePass):
 
 
 def _to_basic_blocks(function: Function, mod: IRModule) -> Function:
-    return bind_beside_effects(function, mod, Plan(function).crossing.__contains__)
+    plan = Plan(function)
+    return bind_beside_effects(function, mod, plan.crossing.__contains__, plan)
