@@ -20,7 +20,7 @@ from passlab.evaluate.values import Value
 from passlab.instrument.known_results import Key, KnownResult, KnownResults
 from passlab.ir.expr import Call, Constant, Expr, GlobalVar, If, Match
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, OpPattern, Trait
+from passlab.ir.op import Op, OpPattern, Trait, has_trait
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import float_info, is_float
 
@@ -33,7 +33,7 @@ LARGE = 1 << 16  # elements
 SHORTENING = 1000.0  # units of noise from which on it stands for shorter floats
 FRACTION = 64.0  # multiples of one over it count as exact
 WHOLE = 0.6  # of the digits of a dtype, that exact numbers may have: products and sums of them need the others
-COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+WITH_SIDES = Trait.COMPARES | Trait.CLAMPS
 Branch = tuple[
     Expr, int
 ]  # an `if` or `match`, and the number of the branch; a comparison or clip, and one of its sides
@@ -199,11 +199,11 @@ def _moved_constant(ev: Any, node: Constant, act: Any) -> Any:
 
 def has_sides(node: Expr) -> bool:
     """Whether a call is one that numbers fall on two sides of."""
-    return isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in (*COMPARISONS, "clip", "nn.relu")
+    return has_trait(node, WITH_SIDES)
 
 
 def _sides_taken(node: Call, values: Any, result: Any) -> tuple[int, ...]:
-    """Return the sides on which some number fell: false and true; below and above the bounds of a clip or relu."""
+    """Return the sides on which some number fell: false and true; below and above the bounds of a clamp."""
     if result.dtype == bool:
         return tuple([int(side) for side in np.unique(result)])
     data = values[node.args[0]]

@@ -60,6 +60,8 @@ class Trait(Flag):
     and the kernel may write over one of them.
     `KEEPS_WHOLE`: whole numbers give whole numbers; `MAKES_WHOLE`: all numbers do.
     `HOMOGENEOUS`: an input scaled by a positive factor gives the result scaled by it, element by element.
+    `CLAMPS`: each element of the input is kept between the attributes `a_min` and `a_max`, from 0 on without these.
+    `COMPARES`: the result says of each two elements how they compare.
     """
 
     RESHAPES = auto()
@@ -69,6 +71,8 @@ class Trait(Flag):
     KEEPS_WHOLE = auto()
     MAKES_WHOLE = auto()
     HOMOGENEOUS = auto()
+    CLAMPS = auto()
+    COMPARES = auto()
 
 
 NO_TRAITS = Trait(0)

@@ -21,6 +21,7 @@ from passlab.op.relations import broadcast_compare, broadcast_shape, same_dtype,
 def _comparison(name: str, ufunc: Callable[..., Any], doc: str, precision: Precision | None = None, **facts: Any) -> Op:
     kernel = binary_kernel(ufunc)
     facts |= {"relation": broadcast_compare, "gradient": flat_in_both, "precision": precision}
+    facts.setdefault("traits", Trait.COMPARES)
     return binary(name, kernel, doc, level=4, **facts)
 
 
@@ -28,13 +29,13 @@ equal = _comparison(
     "equal",
     np.equal,
     "Whether elements are equal; NaN equals nothing.",
-    traits=Trait.COMMUTATIVE,
+    traits=Trait.COMMUTATIVE | Trait.COMPARES,
 )
 not_equal = _comparison(
     "not_equal",
     np.not_equal,
     "Whether elements differ; NaN differs from everything.",
-    traits=Trait.COMMUTATIVE,
+    traits=Trait.COMMUTATIVE | Trait.COMPARES,
 )
 less = _comparison("less", np.less, "Whether each element of `lhs` is less than that of `rhs`.", Precision.FOLLOW)
 less_equal = _comparison(

@@ -435,7 +435,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
     example="clip(%x, a_min=0f, a_max=6f)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
-    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE,
+    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.CLAMPS,
 )
 def clip(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Clip each element to [a_min, a_max]; NaN stays NaN, and if the bounds cross, a_max wins."""

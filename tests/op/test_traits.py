@@ -90,6 +90,17 @@ def makes_whole(call: Call, arrays: list[Any]) -> bool:
     return np.array_equal(np.trunc(result), result)
 
 
+def clamps(call: Call, arrays: list[Any]) -> bool:
+    low, high = (0, np.inf) if call.attrs is None else (call.attrs["a_min"], call.attrs["a_max"])
+    wide = np.minimum(np.maximum(arrays[0].astype("float64"), low), high)
+    return np.array_equal(value(call, arrays).astype("float64"), wide)
+
+
+def compares(call: Call, arrays: list[Any]) -> bool:
+    alike = value(call, [arrays[0], arrays[0]])
+    return alike.dtype == bool and len(set(alike.reshape(-1).tolist())) <= 1
+
+
 LAWS: dict[Trait, tuple[Callable[[Call, list[Any]], bool], tuple[str, ...]]] = {
     Trait.COMMUTATIVE: (is_commutative, DTYPES),
     Trait.HOMOGENEOUS: (is_homogeneous, FLOATS),
@@ -97,6 +108,8 @@ LAWS: dict[Trait, tuple[Callable[[Call, list[Any]], bool], tuple[str, ...]]] = {
     Trait.MOVES: (is_move, DTYPES),
     Trait.KEEPS_WHOLE: (keeps_whole, FLOATS),
     Trait.MAKES_WHOLE: (makes_whole, FLOATS),
+    Trait.CLAMPS: (clamps, FLOATS),
+    Trait.COMPARES: (compares, FLOATS),
 }
 DECLARED = [(trait, name) for trait in LAWS for name in Op.list_op_names() if trait in Op.get(name).spec.traits]
 
@@ -124,7 +137,9 @@ def _pointwise(inputs: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("trait", "inputs"), [(Trait.COMMUTATIVE, 2), (Trait.HOMOGENEOUS, 1)], ids=lambda x: getattr(x, "name", str(x))
+    ("trait", "inputs"),
+    [(Trait.COMMUTATIVE, 2), (Trait.HOMOGENEOUS, 1), (Trait.CLAMPS, 1), (Trait.COMPARES, 2)],
+    ids=lambda x: getattr(x, "name", str(x)),
 )
 def test_no_operator_leaves_a_trait_out(trait, inputs):
     law, dtypes = LAWS[trait]

@@ -41,7 +41,7 @@ _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows
     example="nn.relu(%x)",
     layout=layout_rules.elementwise,
     precision=Precision.FOLLOW,
-    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS,
+    traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS | Trait.CLAMPS,
 )
 def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     """Replace negative elements by zero."""

@@ -35,13 +35,12 @@ from passlab.ir.op import Op, OpCall, is_call_of, is_op_call, op_name
 from passlab.ir.walk import CHILDREN, post_order, rebuild, rewrite
 from passlab.op import make
 from passlab.passes.precision.integer_rules import (
-    ALONE,
     OPTIONAL,
-    RULES,
     NoIntegerFormError,
     QuantParams,
     QuantParamsTuple,
     Region,
+    rule_of,
 )
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.base import FunctionPass
@@ -77,7 +76,7 @@ class FakeQuantizationToInteger(FunctionPass):
         own = call.op.spec.extra.get("FTVMFakeQuantizationToInteger")
         if own is not None:
             return own  # type: ignore[no-any-return]
-        return RULES.get(name) or (OPTIONAL.get(name) if name in (self.optional_qnn_ops or ()) else None)
+        return rule_of(call) or (OPTIONAL.get(name) if name in (self.optional_qnn_ops or ()) else None)
 
     def _region(self, post: Expr, types: NodeTypes) -> Expr:
         """Return the integer form of a quantized region, or the region itself."""
@@ -93,7 +92,7 @@ class FakeQuantizationToInteger(FunctionPass):
 
     def _alone(self, post: Expr, types: NodeTypes) -> Expr:
         """Return the integer form of a single call, dequantized afterwards, or the call itself."""
-        if not is_op_call(post) or post.op.name not in ALONE:
+        if not is_op_call(post) or rule_of(post, alone=True) is None:
             return post
         if any(op_name(a) != "qnn.dequantize" and type(a) is not Constant for a in post.args):
             return post

@@ -1,8 +1,8 @@
 """Integer forms of operators. An integer tensor represents the numbers `scale * (integer - zero_point)`.
 
-`RULES` maps operator names to functions of (call on integers, region) that return the integer expression and its
-quantization parameters. They raise `NoIntegerFormError` for an operator, or a use of it, without an integer form. Knows
-nothing of passes.
+`rule_of` returns for an operator the function of (call on integers, region) that returns the integer expression and its
+quantization parameters. It raises `NoIntegerFormError` for a use of the operator without an integer form. Knows nothing
+of passes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from passlab.errors import PasslabError
 from passlab.ir.equal import structural_equal
 from passlab.ir.expr import Constant, Expr, Tuple
-from passlab.ir.op import OpCall
+from passlab.ir.op import OpCall, Trait, has_trait
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
 from passlab.rewriting.constant_folding import fold
@@ -234,9 +234,12 @@ def _spread(value: Expr, like: QuantParams, region: Region, arg: Expr) -> Expr:
     return make("reshape", make("broadcast_to", value, shape=list(scale.shape)), newshape=shape)
 
 
-def _clip(call: OpCall, region: Region) -> Done:
+def _clamp(call: OpCall, region: Region) -> Done:
     arg, source = call.args[0], region.of(call.args[0])
     attrs: Any = call.attrs
+    if attrs is None:  # from zero on
+        zero = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
+        return make("maximum", arg, fold(zero)), source
     scale, zero = fold(source.scale), fold(source.zero_point)
     if type(scale) is Constant and type(zero) is Constant and scale.data.size == zero.data.size == 1:
         low, high = (_nearest(b / float(scale.data) + int(zero.data)) for b in (attrs.a_min, attrs.a_max))
@@ -252,12 +255,6 @@ def _clip(call: OpCall, region: Region) -> Done:
 def _nearest(value: float) -> int:
     """Round to the nearest whole number, as quantizing does (Relay truncates)."""
     return math.floor(value + 0.5)
-
-
-def _relu(call: OpCall, region: Region) -> Done:
-    arg, source = call.args[0], region.of(call.args[0])
-    zero = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
-    return make("maximum", arg, fold(zero)), source
 
 
 def _pad(call: OpCall, region: Region) -> Done:
@@ -336,7 +333,7 @@ def _unary(op: str) -> Rule:
 ALONE: dict[str, Rule] = {
     **dict.fromkeys(("nn.conv2d", "nn.conv2d_transpose"), _conv), "nn.dense": _dense, "nn.batch_matmul": _batch_matmul,
     "nn.bias_add": _bias_add, "nn.avg_pool2d": _pool, "nn.global_avg_pool2d": _pooled_wide, "split": _split,
-    "clip": _clip, "nn.relu": _relu, "nn.pad": _pad, **dict.fromkeys(("minimum", "maximum"), _in_one_scale),
+    "nn.pad": _pad, **dict.fromkeys(("minimum", "maximum"), _in_one_scale),
     **dict.fromkeys((
         "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "broadcast_to", "nn.max_pool2d",
         "nn.batch_flatten", "nn.depth_to_space", "max", "min",
@@ -351,13 +348,20 @@ RULES: dict[str, Rule] = {
 }  # fmt: skip
 OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
 
+
+def rule_of(call: OpCall, alone: bool = False) -> Rule | None:
+    """Return the integer form of an operator, None for one that has none; with `alone` of those of ALONE."""
+    if has_trait(call, Trait.CLAMPS):
+        return _clamp
+    return (ALONE if alone else RULES).get(call.op.name)
+
+
 __all__ = [
-    "ALONE",
     "OPTIONAL",
-    "RULES",
     "QuantParams",
     "QuantParamsTuple",
     "NoIntegerFormError",
     "Region",
     "requantize",
+    "rule_of",
 ]
