@@ -75,11 +75,7 @@ def operator(
             doc=doc if "\n" not in doc else inspect.cleandoc(doc),
             **facts,
         )
-        if spec.builder is None:
-            _set(spec, "builder", OpBuilder(spec, results, python))
-        else:
-            spec.builder.__doc__ = documentation(spec, spec.builder.__doc__ or spec.doc)
-            spec.builder.__name__ = spec.builder.__qualname__ = name.rpartition(".")[2]
+        _set(spec, "builder", OpBuilder(spec, results, python))
         return declare_op(spec)
 
     return declare
@@ -190,7 +186,7 @@ class Dynamic:
         return spec.builder(**rest, **added)
 
 
-def constant(dtype: str | None = None) -> Callable[[Any], Expr]:
+def constant(dtype: str | np.dtype[Any] | None = None) -> Callable[[Any], Expr]:
     """Return a converter of numbers and lists to constants, for a Python signature; it leaves expressions as they are.
 
     Without a dtype the constant has 32 bits where Python has 64, as in Relay.
@@ -200,7 +196,7 @@ def constant(dtype: str | None = None) -> Callable[[Any], Expr]:
         if isinstance(value, Expr):
             return value
         array = np.asarray(value, dtype)
-        return Constant(array if dtype else array.astype(_NARROW.get(array.dtype, array.dtype)))
+        return Constant(array if dtype is not None else array.astype(_NARROW.get(array.dtype, array.dtype)))
 
     return convert
 
@@ -226,7 +222,9 @@ class Python:
     `signature` is written as in Python: `"data, axis=-1, is_sorted=True"`. `convert` maps parameters to functions that
     convert the caller's value to the attribute's value (such as one number for all axes). `names` maps parameters to
     the attribute or input of another name (several names receive the elements of the value). `fixed` are attributes
-    without parameters, and `dynamic` is the operator for attributes known only at run time.
+    without parameters, and `dynamic` is the operator for attributes known only at run time. `prepare` changes values
+    that depend on one another, and returns the attributes that share the name of an input. `finish` converts the call
+    to the result of the function.
     """
 
     def __init__(
@@ -236,12 +234,16 @@ class Python:
         *,
         fixed: Mapping[str, Any] | None = None,
         dynamic: Dynamic | None = None,
+        prepare: Callable[[dict[str, Any]], Mapping[str, Any] | None] | None = None,
+        finish: Callable[[OpCall], Any] | None = None,
         **convert: Callable[[Any], Any],
     ) -> None:
         self._text = signature
         self.names = dict(names or {})
         self.fixed = dict(fixed or {})
         self.dynamic = dynamic
+        self.prepare = prepare
+        self.finish = finish
         self.convert = convert
 
     @cached_property
@@ -294,28 +296,39 @@ class OpBuilder:
         return {f.name: 0 if f.kind in ("int", "float") else () for f in needed}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        spec = self._spec
-        if self._python is not None:
-            kwargs = self._convert(self._python, self._bound(args, kwargs))
-            dynamic = self._python.dynamic
-            if dynamic is not None and (result := dynamic.call(kwargs, spec.inputs)) is not None:
+        spec, python = self._spec, self._python
+        shared = self._empty
+        if python is not None:
+            kwargs = self._with_defaults(python, self._bound(args, kwargs))
+            if python.prepare is not None:
+                shared = {**shared, **(python.prepare(kwargs) or {})}
+            kwargs = self._renamed(python, kwargs)
+            if python.dynamic is not None and (result := python.dynamic.call(kwargs, spec.inputs)) is not None:
                 return result
             args = tuple([kwargs.pop(n) for n in spec.inputs])
         elif kwargs or len(args) != len(spec.inputs):
             kwargs = self._bound(args, kwargs)
             args = tuple([kwargs.pop(n) for n in spec.inputs])
-        kwargs.update(self._empty)
+        kwargs.update(shared)
         result = make_call(Op.get(spec.name), args, kwargs)
+        if python is not None and python.finish is not None:
+            return python.finish(result)
         results = self._results
         count = results(result.attrs) if callable(results) else results if results != 1 else None
         return result if count is None else TupleWrapper(result, count)
 
-    def _convert(self, python: Python, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a call's parameters, defaults included, as inputs and attributes by name."""
+    @staticmethod
+    def _with_defaults(python: Python, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the converted values of a call's parameters by name, defaults included."""
         for name, parameter in python.signature.parameters.items():
             values.setdefault(name, parameter.default)
         for name, convert in python.convert.items():
             values[name] = convert(values[name])
+        return values
+
+    @staticmethod
+    def _renamed(python: Python, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values of parameters as those of inputs and attributes."""
         for name, own in python.names.items():
             value = values.pop(name)
             values.update(zip(own, value, strict=True) if isinstance(own, tuple) else {own: value})

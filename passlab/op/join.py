@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import dtype_of, flat
-from passlab.op.declare import Python, as_expr, call, field_of, operator
+from passlab.op.declare import Python, call, field_of, operator
 from passlab.op.dtypes import Array, is_float_name
 from passlab.op.fields import attrs, integer, integer_or_integers, text
 from passlab.op.relations import divide_counts, join_dim, normal_axis, plus, refuse, tensor, tensor_fields, total
@@ -262,13 +261,6 @@ def _meshgrid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return TupleType([TensorType(tuple(shape), fields[0].dtype)] * len(fields))
 
 
-def _meshgrid_builder(data: Any, indexing: str = "ij") -> TupleWrapper:
-    """Return the coordinate grids of the vectors of `data`."""
-    result = as_expr(data)
-    count = len(result) if isinstance(result, Tuple) else len(tuple_parts(result))
-    return TupleWrapper(call("meshgrid", result, indexing=indexing), count)
-
-
 def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each vector receives the sum of its grid's gradient over the dimensions of the others."""
     ty, attrs = orig.args[0].checked_type, orig.attrs
@@ -294,7 +286,7 @@ def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=3,
     out=False,
-    builder=_meshgrid_builder,
+    python=Python('data, indexing="ij"', finish=lambda call: TupleWrapper(call, len(tuple_parts(call.args[0])))),
     gradient=_meshgrid_grad,
     shapes="vectors (a), (b), ... -> as many tensors (a, b, ...)",
     source="np.meshgrid",

@@ -12,9 +12,9 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs, DictAttrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
-from passlab.ir.types import Dim, FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
+from passlab.ir.types import FuncType, GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall
 from passlab.op.chain import flat
 from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
@@ -94,21 +94,10 @@ def _alloc_tensor_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     return TensorType(attrs.assert_shape, attrs.dtype)
 
 
-def _alloc_tensor_builder(
-    storage: Expr,
-    offset: Expr,
-    shape: Expr,
-    dtype: str = "float32",
-    assert_shape: Sequence[Dim] | None = None,
-    const_shape: Constant | None = None,
-) -> Call:
-    """Allocate a tensor in `storage`, `offset` bytes from its start. A constant `shape` becomes the shape of the
-    type.
-    """
-    if const_shape is None and isinstance(shape, Constant):
-        const_shape = shape
-    values = {"dtype": dtype, "const_shape": const_shape, "assert_shape": assert_shape}
-    return call("memory.alloc_tensor", storage, offset, shape, **values)
+def _note_constant_shape(values: dict[str, Any]) -> None:
+    """Let a `shape` that is a constant be the shape of the type."""
+    if values["const_shape"] is None and isinstance(values["shape"], Constant):
+        values["const_shape"] = values["shape"]
 
 
 alloc_tensor = operator(
@@ -122,7 +111,9 @@ alloc_tensor = operator(
     ),
     relation=_alloc_tensor_type,
     pattern=OpPattern.OPAQUE,
-    builder=_alloc_tensor_builder,
+    python=Python(
+        'storage, offset, shape, dtype="float32", assert_shape=None, const_shape=None', prepare=_note_constant_shape
+    ),
     non_computational=True,
     level=10,
     doc="A tensor in a block of memory, `offset` bytes from its start.",

@@ -15,7 +15,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import layout_rules
@@ -313,17 +313,12 @@ def _variance_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     return TensorType(reduced_shape(data.shape, attrs), data.dtype)
 
 
-def _variance_builder(
-    data: Any,
-    axis: Any = None,
-    keepdims: bool = False,
-    exclude: bool = False,
-    unbiased: bool = False,
-    with_mean: Any = None,
-) -> Call:
-    """Return the variances of elements around `with_mean`, or around their means."""
-    center = with_mean if with_mean is not None else call("mean", data, axis=axis, keepdims=True, exclude=exclude)
-    return call("variance", data, center, axis=axis, keepdims=keepdims, exclude=exclude, unbiased=unbiased)
+def _default_mean(values: dict[str, Any]) -> None:
+    """Let variances be around the means where no other centre is given."""
+    if values["with_mean"] is None:
+        values["with_mean"] = call(
+            "mean", values["data"], axis=values["axis"], keepdims=True, exclude=values["exclude"]
+        )
 
 
 def _divisor(count: int, attrs: Attrs) -> int:
@@ -350,7 +345,11 @@ def _variance_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     level=4,
     out=False,
     warns=True,
-    builder=_variance_builder,
+    python=Python(
+        "data, axis=None, keepdims=False, exclude=False, unbiased=False, with_mean=None",
+        {"with_mean": "mean"},
+        prepare=_default_mean,
+    ),
     gradient=_variance_grad,
     shapes="data S, mean broadcastable to S -> S without axis",
     source="np.var about a given mean",

@@ -10,12 +10,12 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op.chain import flat
 from passlab.op.create import scalar
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Python, call, constant, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size
 from passlab.op.fields import attrs, dtype, expression
 from passlab.op.relations import tensor
@@ -130,14 +130,14 @@ def _arange_shape(attrs: Attrs, start: Array, stop: Array, step: Array) -> Type:
     return TensorType((_arange_length(attrs, start.item(), stop.item(), step.item()),), attrs.dtype)
 
 
-def _arange_builder(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Call:
-    """Return the numbers from `start` (0 if only one bound is given) up to `stop` in steps of `step`."""
-    first, last = (0, start) if stop is None else (start, stop)
-    ends = [
-        v if isinstance(v, Expr) else Constant(np.asarray(v, array_dtype(dtype)))
-        for v in (first, last, 1 if step is None else step)
-    ]
-    return call("arange", *ends, start=ends[0], stop=ends[1], step=ends[2], dtype=dtype)
+def _arange_ends(values: dict[str, Any]) -> dict[str, Expr]:
+    """Make constants of the numbers; a single bound is the end. The attributes repeat the inputs, as Relay's do."""
+    start, stop, step, dtype = (values[name] for name in ("start", "stop", "step", "dtype"))
+    ends = (0, start) if stop is None else (start, stop)
+    numbers = zip(("start", "stop", "step"), (*ends, 1 if step is None else step), strict=True)
+    exprs = {name: constant(array_dtype(dtype))(number) for name, number in numbers}
+    values.update(exprs)
+    return exprs
 
 
 def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -165,7 +165,7 @@ def _arange_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     precision=Precision.NEVER,
     level=3,
     out=False,
-    builder=_arange_builder,
+    python=Python('start, stop=None, step=None, dtype="float32"', {"stop": "end"}, prepare=_arange_ends),
     gradient=_arange_grad,
     shapes="start, stop, step () -> (ceil((stop - start) / step))",
     source="np.arange",

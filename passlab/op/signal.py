@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
 from passlab.op.declare import Python, call, field_of, operator
@@ -42,20 +42,12 @@ def _stft_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     return TensorType((batch, rows, frames, 2), data.dtype)
 
 
-def _stft_builder(
-    data: Any,
-    n_fft: int,
-    hop_length: Any = None,
-    win_length: Any = None,
-    window: Any = None,
-    normalized: bool = False,
-    onesided: bool = True,
-) -> Call:
-    """Return the Fourier transforms of windows of `data`; by default a window of ones."""
-    hop_length, win_length = hop_length or n_fft // 4, win_length or n_fft
-    result = window if window is not None else call("ones", shape=[n_fft], dtype="int32")
-    facts = {"n_fft": n_fft, "hop_length": hop_length, "win_length": win_length}
-    return call("stft", data, result, **facts, normalized=normalized, onesided=onesided)
+def _default_window(values: dict[str, Any]) -> None:
+    """Let windows be of `n_fft` ones and a quarter of that apart, unless they are given."""
+    size = values["n_fft"]
+    values["hop_length"], values["win_length"] = values["hop_length"] or size // 4, values["win_length"] or size
+    if values["window"] is None:
+        values["window"] = call("ones", shape=[size], dtype="int32")
 
 
 @operator(
@@ -74,7 +66,10 @@ def _stft_builder(
     level=3,
     out=False,
     warns=True,
-    builder=_stft_builder,
+    python=Python(
+        "data, n_fft, hop_length=None, win_length=None, window=None, normalized=False, onesided=True",
+        prepare=_default_window,
+    ),
     gradient=window_gradients.stft,
     shapes="data (batch, n) or (n), window (win_length) -> (batch, n_fft // 2 + 1, frames, 2)",
     source="np.fft.rfft of windows; PyTorch's stft without centring",

@@ -9,11 +9,11 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, call, operator
+from passlab.op.declare import Dynamic, Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, integers, text
 from passlab.op.relations import normal_axes, refuse, same_dtype, tensor
@@ -98,6 +98,9 @@ def _cuts(rank: int, attrs: Attrs) -> list[slice]:
     return slices_of(rank, attrs.begin, attrs.end, attrs.strides or (), attrs.slice_mode, attrs.axes)
 
 
+_BOUNDS = ("begin", "end", "strides")
+
+
 def python_slice(begin: Any, end: Any, strides: Any) -> tuple[list[int], list[int], list[int]]:
     """Return begin, end and strides given in Python, where None leaves an entry open, as lists of integers."""
     begin, end, strides = (None if v is None else _as_list(v) for v in (begin, end, strides))
@@ -117,17 +120,14 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if hasattr(value, "__iter__") else [value]
 
 
-def _slice_builder(
-    data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end"
-) -> Call:
-    """Return the box [begin, end) of `data` in steps of `strides`; entries of None are open."""
-    if any(isinstance(v, Expr) and not isinstance(v, Constant) for v in (begin, end, strides)):
-        bounds = [as_index(v) for v in (begin, end, strides if strides is not None else [1])]
-        return call(
-            "dyn.strided_slice", data, *bounds, begin=None, end=None, strides=None, slice_mode=slice_mode, axes=axes
-        )
-    starts, stops, steps = python_slice(begin, end, strides)
-    return call("strided_slice", data, begin=starts, end=stops, strides=steps, slice_mode=slice_mode, axes=axes)
+def _slice_bounds(values: dict[str, Any]) -> None:
+    """Make lists of the bounds (entries of None are open), or expressions where one is computed by the run."""
+    bounds = begin, end, strides = values["begin"], values["end"], values["strides"]
+    if any(isinstance(v, Expr) and not isinstance(v, Constant) for v in bounds):
+        exprs = [as_index(v) for v in (begin, end, [1] if strides is None else strides)]
+        values.update(zip(_BOUNDS, exprs, strict=True))
+    else:
+        values.update(zip(_BOUNDS, python_slice(begin, end, strides), strict=True))
 
 
 def as_index(value: Any) -> Expr:
@@ -155,7 +155,11 @@ def _slice_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     pattern=OpPattern.INJECTIVE,
     level=4,
     out=False,
-    builder=_slice_builder,
+    python=Python(
+        'data, begin, end, strides=None, axes=None, slice_mode="end"',
+        prepare=_slice_bounds,
+        dynamic=Dynamic("dyn.strided_slice"),
+    ),
     gradient=_slice_grad,
     shapes="(d0, ...) -> (ceil((end - begin) / strides), ...)",
     source="NumPy's basic slicing",

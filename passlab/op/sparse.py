@@ -11,10 +11,10 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Tuple, TupleGetItem
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, TupleType, Type
 from passlab.op.chain import flat
-from passlab.op.declare import call, operator
+from passlab.op.declare import Python, call, operator
 from passlab.op.dtypes import Array
 from passlab.op.gather import index_tensor
 from passlab.op.nn import sparse_gradients
@@ -106,11 +106,9 @@ def _fill_shape(
     return _fill_result(indices, TensorType((), sparse_values.dtype), len(sparse_indices) + empty, rows)
 
 
-def _fill_builder(sparse_indices: Any, sparse_values: Any, dense_shape: Any, default_value: Any) -> Tuple:
-    """Return the operator's three results as a tuple, in the dtypes of `sparse_indices` and `sparse_values`, and
-    bool.
-    """
-    result = call("sparse_fill_empty_rows", sparse_indices, sparse_values, dense_shape, default_value)
+def _fill_results(result: OpCall) -> Tuple:
+    """Return the three results in the dtypes of `sparse_indices` and `sparse_values`, and as bools."""
+    sparse_indices, sparse_values = result.args[:2]
     indices, values, empty = (TupleGetItem(result, at) for at in range(3))
     return Tuple(
         (
@@ -129,7 +127,7 @@ def _fill_builder(sparse_indices: Any, sparse_values: Any, dense_shape: Any, def
     pattern=OpPattern.OPAQUE,
     level=3,
     out=False,
-    builder=_fill_builder,
+    python=Python("sparse_indices, sparse_values, dense_shape, default_value", finish=_fill_results),
     gradient=sparse_gradients.sparse_fill_empty_rows,
     shapes="sparse_indices (n, 2), sparse_values (n), dense_shape (2), default_value (1) -> (m, 2), (m), (rows)",
     source="TensorFlow's sparse_fill_empty_rows",

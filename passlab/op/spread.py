@@ -9,7 +9,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Call, Constant, Expr
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import ANY, Shape, TensorType, Type
 from passlab.op import layout_rules
@@ -180,11 +180,12 @@ def _collapse_to_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     return TensorType(attrs.shape, data.dtype)
 
 
-def _collapse_to_builder(data: Any, shape: Any) -> Call:
-    """Return `data` summed to `shape` (integers, or an expression that computes it)."""
-    expected = shape if isinstance(shape, Expr) else Constant(np.asarray(shape, np.int32).reshape(-1))
-    values = expected.data.tolist() if isinstance(expected, Constant) else None
-    return call("collapse_sum_to", data, expected, shape=values, dtype="")
+def _collapse_sizes(values: dict[str, Any]) -> dict[str, Any]:
+    """Make a constant of a shape of integers. The attribute has them too, None where the run computes the shape."""
+    shape = values["shape"]
+    if not isinstance(shape, Expr):
+        shape = values["shape"] = Constant(np.asarray(shape, np.int32).reshape(-1))
+    return {"shape": shape.data.tolist() if isinstance(shape, Constant) else None}
 
 
 def _collapse_to_grad(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -213,7 +214,7 @@ def _collapse_to_shape(attrs: Attrs, data: Array, shape: Array) -> Type:
     warns=True,
     shape_function=_collapse_to_shape,
     gradient=_collapse_to_grad,
-    builder=_collapse_to_builder,
+    python=Python("data, shape", fixed={"dtype": ""}, prepare=_collapse_sizes),
     shapes="data (...), shape (rank) -> shape",
     source="the transpose of np.broadcast_to",
     edge_cases=(

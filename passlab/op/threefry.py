@@ -20,12 +20,12 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import Constant, Expr, TupleWrapper
+from passlab.ir.expr import Constant, Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import attrs_of, flat
 from passlab.op.create import scalar
-from passlab.op.declare import Python, call, field_of, operator
+from passlab.op.declare import Python, call, constant, field_of, operator
 from passlab.op.dtypes import Array, array_dtype, guard_size, is_float_name
 from passlab.op.fields import attrs, dims, dtype, integer
 from passlab.op.relations import join_dim, refuse, tensor
@@ -200,19 +200,14 @@ def _unit_numbers(key: Array, shape: tuple[int, ...], dtype: str) -> tuple[Array
     return after, numbers.reshape(shape).astype(expected)
 
 
-def _uniform_builder(key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0) -> TupleWrapper:
-    """Return the next key, and numbers drawn uniformly from [low, high)."""
-    return _draw("random.uniform", key, shape, dtype, low, high)
+def _draws(signature: str, *parameters: str) -> Python:
+    """Return the signature of a distribution whose parameters are numbers of the dtype that is drawn."""
 
+    def prepare(values: dict[str, Any]) -> None:
+        for name in parameters:
+            values[name] = constant(array_dtype(values["dtype"]))(values[name])
 
-def _normal_builder(key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0) -> TupleWrapper:
-    """Return the next key, and numbers from a normal distribution around `mean` with standard deviation `scale`."""
-    return _draw("random.normal", key, shape, dtype, mean, scale)
-
-
-def _draw(name: str, key: Any, shape: Any, dtype: str, *ends: Any) -> TupleWrapper:
-    bounds = [v if isinstance(v, Expr) else Constant(np.asarray(v, array_dtype(dtype))) for v in ends]
-    return TupleWrapper(call(name, key, *bounds, out_shape=shape, out_dtype=dtype), 2)
+    return Python(signature, {"shape": "out_shape", "dtype": "out_dtype"}, prepare=prepare)
 
 
 def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -242,7 +237,8 @@ def _along_draws(orig: OpCall, grad: Expr) -> list[Expr]:
     level=10,
     out=False,
     warns=True,
-    builder=_uniform_builder,
+    results=2,
+    python=_draws('key, shape, dtype="float32", low=0.0, high=1.0', "low", "high"),
     gradient=_along_draws,
     shapes="key (10), low, high broadcastable to out_shape -> key (10), out_shape",
     source="the upper bits of threefry words as a mantissa",
@@ -270,7 +266,8 @@ def uniform(attrs: Attrs, key: Array, low: Array, high: Array) -> tuple[Array, A
     level=10,
     out=False,
     warns=True,
-    builder=_normal_builder,
+    results=2,
+    python=_draws('key, shape, dtype="float32", mean=0.0, scale=1.0', "mean", "scale"),
     gradient=_along_draws,
     shapes="key (10), mean, scale broadcastable to out_shape -> key (10), out_shape",
     source="Box and Muller (1958)",

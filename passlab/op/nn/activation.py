@@ -10,10 +10,10 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import TupleWrapper
-from passlab.ir.op import Op, OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
-from passlab.op.declare import Python, make_call, operator
+from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
@@ -324,11 +324,6 @@ def _dropout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return None if data is None else TupleType((data, data))
 
 
-def dropout_builder(data: Any, rate: float = 0.5) -> Any:
-    """Return `data` with dropout applied (the first result of `nn.dropout`)."""
-    return TupleWrapper(make_call(Op.get("nn.dropout"), (data,), {"rate": rate}), 2)[0]
-
-
 @operator(
     "nn.dropout",
     ("data",),
@@ -337,8 +332,7 @@ def dropout_builder(data: Any, rate: float = 0.5) -> Any:
     stateful=True,
     level=1,
     warns=True,
-    builder=dropout_builder,
-    results=2,
+    python=Python("data, rate=0.5", finish=lambda call: TupleWrapper(call, 2)[0]),
     out=False,
     gradient=gradients.dropout,
     shapes="S -> S, mask S",

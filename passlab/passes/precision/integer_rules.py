@@ -238,8 +238,8 @@ def _clamp(call: OpCall, region: Region) -> Done:
     arg, source = call.args[0], region.of(call.args[0])
     attrs: Any = call.attrs
     if attrs is None:  # from zero on
-        zero = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
-        return make("maximum", arg, fold(zero)), source
+        nothing = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
+        return make("maximum", arg, fold(nothing)), source
     scale, zero = fold(source.scale), fold(source.zero_point)
     if type(scale) is Constant and type(zero) is Constant and scale.data.size == zero.data.size == 1:
         low, high = (_nearest(b / float(scale.data) + int(zero.data)) for b in (attrs.a_min, attrs.a_max))
