@@ -349,36 +349,30 @@ class Assembly:
                 following[unit] = begun.body
         self.units.clear()
         for begun, body in reversed(pairs):
-            banner = begun.banner
-            step = Step(len(self.steps) + 1, banner.name, banner.unit, banner.kind)
-            step.argument, step.options, step.phase, step.scope = (
-                banner.argument,
-                banner.options,
-                banner.phase,
-                banner.scope,
-            )
-            step.language = banner.language or self.language.name
-            step.before_body = begun.body.piece if begun.body is not None else None
+            step = self._step_between(begun, body)
             if begun.body is not None and not self.steps:
                 self.input = begun.body
-            if body is not None:
-                step.after_body, step.names, step.pieces, step.digest = (
-                    body.piece,
-                    body.names,
-                    body.pieces,
-                    body.numbers,
-                )
-            same = body is not None and begun.body is not None and body.numbers == begun.body.numbers
-            step.verdict, step.since = ("unchanged" if same else "unknown"), step.number
-            if not same:
-                step.note = (
-                    "changed by this pass or by one between it and the next pass on the same unit"
-                    if body
-                    else ("the text after the last pass on this unit is not in the dump")
-                )
-            if begun.body is not None and banner.scope != FRAGMENT:
-                self._write(begun.body, step.number - 1, True, banner)
+            if begun.body is not None and begun.banner.scope != FRAGMENT:
+                self._write(begun.body, step.number - 1, True, begun.banner)
             self.steps.append(step)
+
+    def _step_between(self, begun: _Open, body: Body | None) -> Step:
+        """Return the step of a pass from the text that it began with to that after it, where there is one."""
+        banner = begun.banner
+        step = Step(len(self.steps) + 1, banner.name, banner.unit, banner.kind)
+        step.argument, step.options, step.phase = banner.argument, banner.options, banner.phase
+        step.scope, step.language = banner.scope, banner.language or self.language.name
+        step.before_body = begun.body.piece if begun.body is not None else None
+        if body is not None:
+            step.after_body, step.names, step.pieces = body.piece, body.names, body.pieces
+            step.digest = body.numbers
+        same = body is not None and begun.body is not None and body.numbers == begun.body.numbers
+        step.verdict, step.since = ("unchanged" if same else "unknown"), step.number
+        if body is None:
+            step.note = "the text after the last pass on this unit is not in the dump"
+        elif not same:
+            step.note = "changed by this pass or by one between it and the next pass on the same unit"
+        return step
 
     def _trailing(self, banner: Banner) -> None:
         """Lines below a heading that announces no body are other output."""

@@ -284,12 +284,34 @@ def _depth(step: Step) -> int:
 
 
 def _judge_units(step: Step, assembly: Assembly) -> None:
-    """Compare the units of a body with the latest known state of each."""
-    units = assembly.units
+    """Compare the units of a body with the latest known state of each, and say what follows for the step."""
     if not step.names:
         step.verdict = "unknown"
         return
-    since = step.number
+    changed, unseen, since = _compare_units(step, assembly)
+    step.since = since
+    first = not any(other.after_body is not None for other in assembly.steps[:-1]) and assembly.input is None
+    wrapper = _INLINER.match if first or unseen else _WRAPS.search
+    if first or unseen:
+        step.verdict, step.since = "unknown", min(since, _first_step_without_state(assembly))
+    elif changed:
+        step.verdict = "changed" if since == step.number else "unknown"
+        if step.language == "mir" and _only_flags(step, assembly.units):
+            step.verdict = "unknown"
+            flags = "only flags and debug values differ, which analyses that print nothing set and take out, too"
+            step.note = step.note or flags
+    elif assembly.traits.nested or (assembly.traits.closed and _LOCATIONS.search(step.name)):
+        step.verdict = "unknown"
+        return
+    else:
+        step.verdict = "unchanged"
+    if assembly.traits.wraps and wrapper(step.name):
+        _judge_wrapper(step, assembly)
+
+
+def _compare_units(step: Step, assembly: Assembly) -> tuple[bool, bool, int]:
+    """Return whether units changed, whether nothing is known to compare with, and since which step they may have."""
+    units, since = assembly.units, step.number
     changed = unseen = False
     for name, piece in zip(step.names, step.pieces, strict=True):
         unit = units.get(name)
@@ -311,28 +333,7 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
         for unit in gone:
             changed = True
             since = min(since, _first_suspect(unit.name, unit, step, assembly))
-    first = not any(other.after_body is not None for other in assembly.steps[:-1]) and assembly.input is None
-    step.since = since
-    if first or (unseen and (len(step.names) == 1 or not assembly.saw_program)):
-        step.verdict, step.since = "unknown", min(since, _first_step_without_state(assembly))
-        if assembly.traits.wraps and _INLINER.match(step.name):
-            _judge_wrapper(step, assembly)
-    elif changed:
-        step.verdict = "changed" if since == step.number else "unknown"
-        if step.language == "mir" and _only_flags(step, units):
-            step.verdict = "unknown"
-            step.note = (
-                step.note
-                or "only flags and debug values differ, which analyses that print nothing set and take out, too"
-            )
-        if assembly.traits.wraps and _WRAPS.search(step.name):
-            _judge_wrapper(step, assembly)
-    elif assembly.traits.nested or (assembly.traits.closed and _LOCATIONS.search(step.name)):
-        step.verdict = "unknown"
-    else:
-        step.verdict = "unchanged"
-        if assembly.traits.wraps and _WRAPS.search(step.name):
-            _judge_wrapper(step, assembly)
+    return changed, unseen and (len(step.names) == 1 or not assembly.saw_program), since
 
 
 def _only_flags(step: Step, units: Mapping[str, Unit]) -> bool:

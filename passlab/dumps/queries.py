@@ -268,16 +268,18 @@ def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int,
         middle = (good + bad) // 2
         good, bad = (middle, bad) if holds(points[middle]) else (good, middle)
     step = recording.step(points[bad])
-    since = min(
-        [step.since, *[u.since[u.steps.index(step.number)] for u in recording.units.values() if step.number in u.steps]]
-    )
-    if since < step.number:
-        end = step.number
-        message = f"it holds after step {points[good]} and no longer after step {end}: one of {since} to {end}"
-    else:
-        message = f"step {step.number}, {step.name} on {step.unit or 'the program'}: it holds before and not after"
     command = commands.command_for(step, recording.format)
-    return Bisection(step, tuple(tried), message, command, recording.reducer)
+    return Bisection(step, tuple(tried), _first_failure(recording, step, points[good]), command, recording.reducer)
+
+
+def _first_failure(recording: TextRecording, step: Step, good: int) -> str:
+    """Return what was found of a step after which the predicate does not hold, as it did after step `good`."""
+    number = step.number
+    units = [unit for unit in recording.units.values() if number in unit.steps]
+    since = min([step.since, *[unit.since[unit.steps.index(number)] for unit in units]])
+    if since < number:
+        return f"it holds after step {good} and no longer after step {number}: one of {since} to {number}"
+    return f"step {number}, {step.name} on {step.unit or 'the program'}: it holds before and not after"
 
 
 def _versions(recording: TextRecording, unit: str | None, start: int, end: int) -> list[int]:
