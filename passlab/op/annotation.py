@@ -31,7 +31,7 @@ def _pass_on(orig: OpCall, grad: Expr) -> list[Expr]:
     return [grad]
 
 
-def _keep(attrs: Attrs, data: Array) -> Any:
+def _keep(attrs: Attrs, data: Array) -> Array:
     return data
 
 
@@ -148,7 +148,7 @@ def listen(function: Callable[[Any], object]) -> str:
     source="Relay",
     example="debug(%x)",
 )
-def debug(attrs: Attrs, program: Array) -> Any:
+def debug(attrs: Attrs, program: Array) -> Array:
     """Pass a value to a Python function, and return it. A name without a function in this process is ignored."""
     if attrs.debug_func in LISTENERS:
         LISTENERS[attrs.debug_func](program)
@@ -180,7 +180,7 @@ def _refuse_reference(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -
     example='parser.MetaRef(node_type_key="relay.Constant", node_index=0)',
     no_gradient="it is a placeholder for another expression until the metadata is read",
 )
-def meta_reference(attrs: Attrs) -> Any:
+def meta_reference(attrs: Attrs) -> Array:
     """A placeholder for a node of the metadata section, which the parser replaces; programs contain none."""
     raise RunError(Diagnostic("a reference into the metadata section has no value"))
 

@@ -91,7 +91,7 @@ def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Arr
     return np.trunc(np.divide(lhs, rhs, out=out), out=out)
 
 
-def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Any:
+def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     """Integer powers with negative exponents are truncated: only those of 1 and -1 are not 0."""
     if lhs.dtype.kind == "i" and np.any(rhs < 0):
         negative = rhs < 0

@@ -30,7 +30,7 @@ NOTHING = TupleType(())
 STORAGE: Type = TypeCall(GlobalTypeVar("Storage"), ())
 
 
-def _only_in_the_machine(attrs: Attrs, *values: Any, out: Array | None = None) -> Any:
+def _only_in_the_machine(attrs: Attrs, *values: Any, out: Array | None = None) -> Array:
     raise RunError(
         Diagnostic(
             "this operator is an instruction of the virtual machine",

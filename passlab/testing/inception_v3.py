@@ -36,7 +36,7 @@ def _pool(net: Expr, kind: str, size: int, stride: int, padding: int) -> Any:
     return op(f"nn.{kind}_pool2d", net, **sizes, **more)
 
 
-def _tower(net: Expr, steps: tuple[Step, ...], name: str) -> Any:
+def _tower(net: Expr, steps: tuple[Step, ...], name: str) -> Expr:
     """A chain of convolutions named `{name}_conv`, `{name}_conv_1`, ..."""
     for i, step in enumerate(steps):
         size, stride = step[1], step[2] if len(step) == 3 else 1

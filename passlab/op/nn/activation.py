@@ -43,7 +43,7 @@ _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows
     precision=Precision.FOLLOW,
     traits=Trait.IN_PLACE | Trait.KEEPS_WHOLE | Trait.HOMOGENEOUS | Trait.CLAMPS,
 )
-def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Replace negative elements by zero."""
     result = np.empty_like(data) if out is None else out
     if data.size < _ROW or result.dtype != data.dtype or not (data.flags.c_contiguous and result.flags.c_contiguous):
@@ -56,7 +56,7 @@ def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
 
 
 @cache
-def _zeros(dtype: Any) -> Any:
+def _zeros(dtype: Any) -> Array:
     """Return a row of zeros to compare with. NumPy compares two rows four times faster than a row and a number."""
     zeros = np.zeros(_ROW, dtype)
     zeros.flags.writeable = False

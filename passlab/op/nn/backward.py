@@ -51,7 +51,7 @@ def _taps(plan: Plan) -> list[tuple[slice, ...]]:
     ]
 
 
-def _unpad(whole: Any, plan: Plan, data: Any) -> Any:
+def _unpad(whole: Any, plan: Plan, data: Any) -> Array:
     inner: list[Any] = [slice(None)] * data.ndim
     for axis, before, length in zip(plan.axes, plan.before, plan.lengths, strict=True):
         inner[axis] = slice(before, before + length)

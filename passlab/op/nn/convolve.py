@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from passlab.op.dtypes import Array
 from passlab.op.nn.arithmetic import deliver, working_dtype
 from passlab.op.nn.depthwise import depthwise
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
@@ -133,7 +134,7 @@ def _copy(block: Any, patches: Any) -> None:
     share_range(copy, block.shape[1], block.nbytes)
 
 
-def _patches(x: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> Any:
+def _patches(x: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> Array:
     """Return a view of the padded data as patches (n, C, *K, *size).
 
     If rows are short, or windows have a stride along them, the elements that each tap of the last axis reads are copied
@@ -184,7 +185,7 @@ def _columns_last(out: Any, x: Any, matrix: Any, window: Window, groups: int, ke
         np.matmul(block.reshape(groups, -1, inner), matrix, out=result)
 
 
-def _room(scratch: Any, count: int) -> Any:
+def _room(scratch: Any, count: int) -> Array:
     return scratch if scratch.size >= count else np.empty(count, scratch.dtype)
 
 

@@ -138,7 +138,7 @@ def _nll_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TensorType(targets.shape if attrs.reduction == "none" else (), predictions.dtype)
 
 
-def _pick(data: Any, targets: Any) -> Any:
+def _pick(data: Any, targets: Any) -> Array:
     """Return the element of the class axis (1) of `data` that each target names; targets are legal class numbers."""
     return np.take_along_axis(data, np.expand_dims(targets, 1), axis=1).squeeze(1)
 

@@ -66,7 +66,7 @@ def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return padded_type("nn.pad", data, attrs.pad_width, attrs.pad_mode)
 
 
-def add_border(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Any:
+def add_border(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Array:
     """Return `data` with a border of `value`; negative widths crop."""
     shape = tuple(n + a + b for n, (a, b) in zip(data.shape, widths, strict=True))
     result = np.empty(shape, data.dtype) if out is None else out

@@ -306,7 +306,7 @@ def _dilate_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     example="nn.dilate(%x, strides=[1, 2])",
     layout=layout_rules.permute("strides"),
 )
-def dilate(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def dilate(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Spread the elements apart, with a constant value between them."""
     shape = tuple(max(0, (n - 1) * s + 1) for n, s in zip(data.shape, attrs.strides, strict=True))
     result = np.empty(shape, data.dtype) if out is None else out

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.op.dtypes import half_away, is_float
+from passlab.op.dtypes import Array, half_away, is_float
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
 COORDINATES = (
@@ -37,7 +37,7 @@ class Scheme:
     fill: float = 0.0
 
 
-def positions(scheme: Scheme, length: int, count: int, start: float = 0.0, end: float = 1.0) -> Any:
+def positions(scheme: Scheme, length: int, count: int, start: float = 0.0, end: float = 1.0) -> Array:
     """Return the positions of `count` new elements on an axis of `length` elements, as float32."""
     f = np.float32
     new = np.arange(count, dtype=f)

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from passlab.op.dtypes import Array
 
-def overlaps(box: Any, others: Any, edge: float = 0.0) -> Any:
+
+def overlaps(box: Any, others: Any, edge: float = 0.0) -> Array:
     """Return the intersection over union of one box (4,) and others (n, 4); corners may be in any order.
 
     `edge` is added to widths and heights: 1 if coordinates name whole pixels.
@@ -21,7 +23,7 @@ def overlaps(box: Any, others: Any, edge: float = 0.0) -> Any:
         return np.where(union > 0, common / union, 0).astype(others.dtype, copy=False)
 
 
-def descending(scores: Any) -> Any:
+def descending(scores: Any) -> Array:
     """Return the order of scores from the highest down; equal scores keep their order."""
     return np.argsort(-scores, kind="stable")
 

@@ -101,7 +101,7 @@ def _loc_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TupleType((TensorType((batch, count, 6), probabilities.dtype), TensorType((batch,), "int32")))
 
 
-def _position(anchor: Any, moves: Any, variances: Sequence[float], clip: bool) -> Any:
+def _position(anchor: Any, moves: Any, variances: Sequence[float], clip: bool) -> Array:
     """Return anchors (n, 4) moved and scaled by predictions (n, 4)."""
     scaled = moves * np.array(variances, moves.dtype)
     size = anchor[:, 2:] - anchor[:, :2]

@@ -136,7 +136,7 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
     if attrs.id_index >= 0:
         ids = sorted_data[rows, attrs.id_index]
 
-        def same(i: int) -> Any:  # a detection without a class removes nothing
+        def same(i: int) -> Array:  # a detection without a class removes nothing
             return (ids == ids[i]) | attrs.force_suppress if ids[i] >= 0 else np.zeros(len(ids), np.bool_)
 
     kept = rows[greedy(boxes, limit, threshold, same=same)]

@@ -66,7 +66,7 @@ def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, regions: Pool
 _SAMPLED_AT_ONCE = 1 << 18  # elements read in one step, so that intermediate arrays stay in cache
 
 
-def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
+def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Array:
     """Regions with the same number of samples in each bin are read together."""
     result = np.empty((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     scaled = (rois * rois.dtype.type(attrs.spatial_scale)).astype(np.float64)
@@ -164,7 +164,7 @@ def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]
     return [(min(max(a + start, 0), length), min(max(b + start, 0), length)) for a, b in edges]
 
 
-def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Any:
+def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Array:
     """Compare whole rows first: those are the long runs."""
     result = np.zeros((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     corners = nearest_index(rois * rois.dtype.type(attrs.spatial_scale)).tolist()

@@ -66,8 +66,12 @@ class Emitter:
         self._used[f"{hint}_{count}"] = 1
         return f"{hint}_{count}"
 
-    def node(self, op_type: str, inputs: Sequence[str], outputs: int = 1, **attributes: Any) -> Any:
-        """Emit a node and return the name of its result, or a list of names for several.
+    def node(self, op_type: str, inputs: Sequence[str], **attributes: Any) -> str:
+        """Emit a node with one result and return its name. Raises what `node_with` raises."""
+        return self.node_with(1, op_type, inputs, **attributes)[0]
+
+    def node_with(self, outputs: int, op_type: str, inputs: Sequence[str], **attributes: Any) -> list[str]:
+        """Emit a node with so many results and return their names.
 
         Raises `NoCounterpartError` if ONNX's operator does not accept elements of these dtypes.
         """
@@ -77,7 +81,7 @@ class Emitter:
         self.dtypes.update({name: dtype for name, dtype in zip(results, dtypes, strict=True) if dtype is not None})
         attributes = {key: value for key, value in attributes.items() if value is not None}
         self.nodes.append(onnx().helper.make_node(op_type, list(inputs), results, name=name, **attributes))
-        return results[0] if outputs == 1 else results
+        return results
 
     def constant(self, value: Any, dtype: str | None = None, hint: str = "const") -> str:
         """Return the name of a constant tensor; equal small ones share a name."""
@@ -320,8 +324,9 @@ class Emitter:
                 names = self.value(branch)
                 shapes.append(names)
                 graphs.append(self.graph(nodes, (), flat(names), hint))
-        results = self.node("If", [condition], len(flat(shapes[0])), then_branch=graphs[0], else_branch=graphs[1])
-        return refill(shapes[0], iter(results if isinstance(results, list) else [results]))
+        count = len(flat(shapes[0]))
+        results = self.node_with(count, "If", [condition], then_branch=graphs[0], else_branch=graphs[1])
+        return refill(shapes[0], iter(results))
 
 
 def _operands(node: Expr) -> list[Expr]:

@@ -67,8 +67,8 @@ class Loop:
                 for name, ty in zip(inner, kinds, strict=True)
             ]
             graph = e.graph(nodes, inputs, [again, *flat(following)], "body")
-        results = e.node("Loop", ["", first, *states], max(len(states), 1), body=graph)
-        last = refill(shapes, iter(results if isinstance(results, list) else [results]))
+        results = e.node_with(max(len(states), 1), "Loop", ["", first, *states], body=graph)
+        last = refill(shapes, iter(results))
         with e.scope():
             for param, names in zip(params, last, strict=True):
                 e.values[param] = names

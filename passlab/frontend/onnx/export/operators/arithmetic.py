@@ -68,25 +68,25 @@ LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logi
 
 
 @exports(*UNARY)
-def unary(e: Emitter, call: Call, data: str) -> Any:
+def unary(e: Emitter, call: Call, data: str) -> str:
     """The ONNX operator of the same meaning."""
     return e.node(UNARY[op_name(call)], [data])
 
 
 @exports(*BINARY)
-def binary(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+def binary(e: Emitter, call: Call, lhs: str, rhs: str) -> str:
     """The ONNX operator of the same meaning; both broadcast as NumPy does."""
     return e.node(BINARY[op_name(call)], [lhs, rhs])
 
 
 @exports(*LOGICAL)
-def logical(e: Emitter, call: Call, *operands: str) -> Any:
+def logical(e: Emitter, call: Call, *operands: str) -> str:
     """The ONNX operator of the same meaning, on bools (not zero)."""
     return e.node(LOGICAL[op_name(call)], [e.cast(name, "bool") for name in operands])
 
 
 @exports("trunc_divide")
-def trunc_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+def trunc_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> str:
     """Div, which truncates integers; a float quotient is truncated by magnitude, and its sign restored."""
     quotient = e.node("Div", [lhs, rhs])
     if not is_float(e, call):
@@ -95,7 +95,7 @@ def trunc_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 
 @exports("not_equal")
-def not_equal(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+def not_equal(e: Emitter, call: Call, lhs: str, rhs: str) -> str:
     """The negation of Equal."""
     return e.node("Not", [e.node("Equal", [lhs, rhs])])
 
@@ -106,13 +106,13 @@ def is_float(e: Emitter, call: Call) -> bool:
 
 
 @exports("mod", "trunc_mod")
-def mod(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+def mod(e: Emitter, call: Call, lhs: str, rhs: str) -> str:
     """The remainder with the sign of the dividend."""
     return e.node("Mod", [lhs, rhs], fmod=1)
 
 
 @exports("floor_mod")
-def floor_mod(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+def floor_mod(e: Emitter, call: Call, lhs: str, rhs: str) -> str:
     """The remainder with the sign of the divisor; for floats that of C, plus one divisor if the signs differ."""
     if not is_float(e, call):
         return e.node("Mod", [lhs, rhs])
@@ -124,7 +124,7 @@ def floor_mod(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 
 @exports("floor_divide")
-def floor_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
+def floor_divide(e: Emitter, call: Call, lhs: str, rhs: str) -> str:
     """The quotient rounded down; for integers, the dividend minus the remainder, divided exactly."""
     if is_float(e, call):
         return e.node("Floor", [e.node("Div", [lhs, rhs])])
@@ -150,32 +150,32 @@ def shift(e: Emitter, call: Call, lhs: str, rhs: str) -> Any:
 
 
 @exports("isfinite")
-def isfinite(e: Emitter, call: Call, data: str) -> Any:
+def isfinite(e: Emitter, call: Call, data: str) -> str:
     """Neither NaN nor infinite."""
     return e.node("Not", [e.node("Or", [e.node("IsNaN", [data]), e.node("IsInf", [data])])])
 
 
 @exports("isinf")
-def isinf(e: Emitter, call: Call, data: str) -> Any:
+def isinf(e: Emitter, call: Call, data: str) -> str:
     """IsInf."""
     return e.node("IsInf", [data])
 
 
 @exports("rsqrt")
-def rsqrt(e: Emitter, call: Call, data: str) -> Any:
+def rsqrt(e: Emitter, call: Call, data: str) -> str:
     """The reciprocal of the root."""
     return e.node("Reciprocal", [e.node("Sqrt", [data])])
 
 
 @exports("log2", "log10")
-def log_of_base(e: Emitter, call: Call, data: str) -> Any:
+def log_of_base(e: Emitter, call: Call, data: str) -> str:
     """The natural logarithm divided by that of the base."""
     base = 2 if op_name(call) == "log2" else 10
     return e.node("Div", [e.node("Log", [data]), e.constant(math.log(base), e.type(call.args[0]).dtype)])
 
 
 @exports("trunc")
-def trunc(e: Emitter, call: Call, data: str) -> Any:
+def trunc(e: Emitter, call: Call, data: str) -> str:
     """The integral part, with its sign."""
     if not is_float(e, call):
         return e.node("Identity", [data])
@@ -183,7 +183,7 @@ def trunc(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("round")
-def round_half_away(e: Emitter, call: Call, data: str) -> Any:
+def round_half_away(e: Emitter, call: Call, data: str) -> str:
     """Round halves away from zero, by comparing the fraction with one half."""
     if not is_float(e, call):
         return e.node("Identity", [data])
@@ -195,20 +195,20 @@ def round_half_away(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("cast")
-def cast(e: Emitter, call: Call, data: str) -> Any:
+def cast(e: Emitter, call: Call, data: str) -> str:
     """Cast."""
     attrs: Any = call.attrs
     return e.cast(data, attrs.dtype)
 
 
 @exports("cast_like")
-def cast_like(e: Emitter, call: Call, data: str, like: str) -> Any:
+def cast_like(e: Emitter, call: Call, data: str, like: str) -> str:
     """CastLike."""
     return e.node("CastLike", [data, like])
 
 
 @exports("clip")
-def clip(e: Emitter, call: Call, data: str) -> Any:
+def clip(e: Emitter, call: Call, data: str) -> str:
     """Clip, with bounds inside the range of the dtype."""
     dtype = e.type(call.args[0]).dtype
     attrs: Any = call.attrs
@@ -222,7 +222,7 @@ def clip(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("where")
-def where(e: Emitter, call: Call, condition: str, x: str, y: str) -> Any:
+def where(e: Emitter, call: Call, condition: str, x: str, y: str) -> str:
     """Where, with its condition cast to bool."""
     if e.type(call.args[0]).dtype != "bool":
         condition = e.cast(condition, "bool")

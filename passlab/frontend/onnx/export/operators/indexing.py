@@ -16,7 +16,7 @@ def whole(e: Emitter, name: str) -> str:
 
 
 @exports("take")
-def take(e: Emitter, call: Call, data: str, indices: str) -> Any:
+def take(e: Emitter, call: Call, data: str, indices: str) -> str:
     """Gather; indices out of range are clipped or wrapped first, as in Relay."""
     attrs: Any = call.attrs
     if attrs.batch_dims:
@@ -71,7 +71,7 @@ def _bring_inside(e: Emitter, mode: str, size: str, indices: str) -> str:
 
 
 @exports("gather")
-def gather(e: Emitter, call: Call, data: str, indices: str) -> Any:
+def gather(e: Emitter, call: Call, data: str, indices: str) -> str:
     """GatherElements."""
     attrs: Any = call.attrs
     return e.node("GatherElements", [data, whole(e, indices)], axis=attrs.axis)
@@ -85,7 +85,7 @@ def _last_axis(e: Emitter, call: Call, indices: str) -> str:
 
 
 @exports("gather_nd")
-def gather_nd(e: Emitter, call: Call, data: str, indices: str) -> Any:
+def gather_nd(e: Emitter, call: Call, data: str, indices: str) -> str:
     """GatherND, which has the coordinates along the last axis."""
     attrs: Any = call.attrs
     return e.node("GatherND", [data, _last_axis(e, call, indices)], batch_dims=attrs.batch_dims)
@@ -101,7 +101,7 @@ def _reduction(e: Emitter, mode: str) -> str:
 
 
 @exports("scatter_elements", "scatter")
-def scatter_elements(e: Emitter, call: Call, data: str, indices: str, updates: str) -> Any:
+def scatter_elements(e: Emitter, call: Call, data: str, indices: str, updates: str) -> str:
     """ScatterElements."""
     attrs: Any = call.attrs
     reduction = _reduction(e, getattr(attrs, "reduction", "update"))
@@ -109,7 +109,7 @@ def scatter_elements(e: Emitter, call: Call, data: str, indices: str, updates: s
 
 
 @exports("scatter_nd")
-def scatter_nd(e: Emitter, call: Call, data: str, indices: str, updates: str) -> Any:
+def scatter_nd(e: Emitter, call: Call, data: str, indices: str, updates: str) -> str:
     """ScatterND, which has the coordinates along the last axis."""
     attrs: Any = call.attrs
     reduction = _reduction(e, attrs.mode)
@@ -117,7 +117,7 @@ def scatter_nd(e: Emitter, call: Call, data: str, indices: str, updates: str) ->
 
 
 @exports("argwhere")
-def argwhere(e: Emitter, call: Call, condition: str) -> Any:
+def argwhere(e: Emitter, call: Call, condition: str) -> str:
     """NonZero, which has the coordinates along the first axis."""
     if not e.rank(call.args[0]):
         e.refuse("ONNX's NonZero gives a scalar a coordinate, Relay none")
@@ -126,14 +126,14 @@ def argwhere(e: Emitter, call: Call, condition: str) -> Any:
 
 
 @exports("einsum")
-def einsum(e: Emitter, call: Call, data: list[str]) -> Any:
+def einsum(e: Emitter, call: Call, data: list[str]) -> str:
     """Einsum."""
     attrs: Any = call.attrs
     return e.node("Einsum", data, equation=attrs.equation)
 
 
 @exports("sequence_mask")
-def sequence_mask(e: Emitter, call: Call, data: str, lengths: str) -> Any:
+def sequence_mask(e: Emitter, call: Call, data: str, lengths: str) -> str:
     """Where the number along the axis is below the length."""
     attrs: Any = call.attrs
     shape = e.shape(call.args[0])
@@ -148,10 +148,10 @@ def sequence_mask(e: Emitter, call: Call, data: str, lengths: str) -> Any:
 
 
 @exports("unique")
-def unique(e: Emitter, call: Call, data: str) -> Any:
+def unique(e: Emitter, call: Call, data: str) -> list[str]:
     """Unique, its results padded with zeros to the length of the data, and how many there are."""
     attrs: Any = call.attrs
-    values, first, inverse, counts = e.node("Unique", [data], outputs=4, sorted=int(bool(attrs.sorted)))
+    values, first, inverse, counts = e.node_with(4, "Unique", [data], sorted=int(bool(attrs.sorted)))
     number = e.node("Shape", [values])
     pads = e.node("Concat", [e.ints(0), e.node("Sub", [e.node("Shape", [data]), number])], axis=0)
     padded = [e.node("Pad", [part, pads]) for part in (values, e.cast(first, "int32"), e.cast(counts, "int32"))]

@@ -30,13 +30,13 @@ def _axis(e: Emitter, data: Expr, scale: Expr, axis: int) -> int | None:
 
 
 @exports("qnn.quantize")
-def quantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> Any:
+def quantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> str:
     """QuantizeLinear."""
     attrs: Any = call.attrs
     return quantize_floats(e, data, scale, zero, attrs.out_dtype, _axis(e, call.args[0], call.args[1], attrs.axis))
 
 
-def quantize_floats(e: Emitter, data: str, scale: str, zero: str, dtype: str, axis: int | None) -> Any:
+def quantize_floats(e: Emitter, data: str, scale: str, zero: str, dtype: str, axis: int | None) -> str:
     """Return floats as integers of a dtype."""
     if dtype == "int32":
         e.refuse("ONNX quantizes to 8 or 16 bits")
@@ -44,14 +44,14 @@ def quantize_floats(e: Emitter, data: str, scale: str, zero: str, dtype: str, ax
 
 
 @exports("qnn.dequantize")
-def dequantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> Any:
+def dequantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> str:
     """DequantizeLinear."""
     attrs: Any = call.attrs
     axis = _axis(e, call.args[0], call.args[1], attrs.axis)
     return floats(e, data, e.type(call.args[0]).dtype, scale, zero, axis)
 
 
-def floats(e: Emitter, data: str, dtype: str, scale: str, zero: str, axis: int | None) -> Any:
+def floats(e: Emitter, data: str, dtype: str, scale: str, zero: str, axis: int | None) -> str:
     """Return integers of a dtype as floats; ONNX requires the zero point 0 for int32, so it is subtracted before."""
     if dtype == "int32":
         if axis is not None:
@@ -61,7 +61,7 @@ def floats(e: Emitter, data: str, dtype: str, scale: str, zero: str, axis: int |
 
 
 @exports("qnn.requantize")
-def requantize(e: Emitter, call: Call, data: str, scale: str, zero: str, out_scale: str, out_zero: str) -> Any:
+def requantize(e: Emitter, call: Call, data: str, scale: str, zero: str, out_scale: str, out_zero: str) -> str:
     """Through floats."""
     attrs: Any = call.attrs
     axis = _axis(e, call.args[0], call.args[1], attrs.axis)
@@ -76,7 +76,7 @@ def requantize(e: Emitter, call: Call, data: str, scale: str, zero: str, out_sca
 
 
 @exports(*FLOATS)
-def through_floats(e: Emitter, call: Call, *inputs: str) -> Any:
+def through_floats(e: Emitter, call: Call, *inputs: str) -> str:
     """The operator on floats, between DequantizeLinear and QuantizeLinear."""
     count = 2 if op_name(call) in ("qnn.add", "qnn.subtract", "qnn.mul") else 1
     attrs: Any = call.attrs
@@ -91,7 +91,7 @@ def through_floats(e: Emitter, call: Call, *inputs: str) -> Any:
 
 
 @exports("qnn.concatenate")
-def concatenate(e: Emitter, call: Call, data: list[str], scales: list[str], zeros: list[str], *out: str) -> Any:
+def concatenate(e: Emitter, call: Call, data: list[str], scales: list[str], zeros: list[str], *out: str) -> str:
     """Concat of floats, between DequantizeLinear and QuantizeLinear."""
     attrs: Any = call.attrs
     dtype = e.type(call).dtype
@@ -105,7 +105,7 @@ def _eight_bits(e: Emitter, call: Call) -> None:
 
 
 @exports("qnn.conv2d")
-def conv(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> Any:
+def conv(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """ConvInteger."""
     attrs: Any = call.attrs
     _eight_bits(e, call)
@@ -123,7 +123,7 @@ def conv(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero:
 
 
 @exports("qnn.dense")
-def dense(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> Any:
+def dense(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """MatMulInteger, of the transposed weight."""
     _eight_bits(e, call)
     zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
@@ -131,7 +131,7 @@ def dense(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero
 
 
 @exports("qnn.batch_matmul")
-def batch_matmul(e: Emitter, call: Call, x: str, y: str, zero: str, y_zero: str, *scales: str) -> Any:
+def batch_matmul(e: Emitter, call: Call, x: str, y: str, zero: str, y_zero: str, *scales: str) -> str:
     """MatMulInteger, after transposes."""
     attrs: Any = call.attrs
     _eight_bits(e, call)

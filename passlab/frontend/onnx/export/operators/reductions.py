@@ -21,7 +21,7 @@ def axes_of(e: Emitter, data: Expr, attrs: Any) -> list[int]:
     return [a for a in range(rank) if a not in axes] if attrs.exclude else axes
 
 
-def reduce_over(e: Emitter, op_type: str, data: str, axes: list[int], keepdims: bool) -> Any:
+def reduce_over(e: Emitter, op_type: str, data: str, axes: list[int], keepdims: bool) -> str:
     """Return a reduction; one over no axes is the tensor itself."""
     if not axes:
         return e.node("Identity", [data])
@@ -29,14 +29,14 @@ def reduce_over(e: Emitter, op_type: str, data: str, axes: list[int], keepdims: 
 
 
 @exports(*REDUCTIONS)
-def reduction(e: Emitter, call: Call, data: str) -> Any:
+def reduction(e: Emitter, call: Call, data: str) -> str:
     """The reduction with the same meaning."""
     attrs: Any = call.attrs
     return reduce_over(e, REDUCTIONS[op_name(call)], data, axes_of(e, call.args[0], attrs), attrs.keepdims)
 
 
 @exports("all", "any")
-def logical(e: Emitter, call: Call, data: str) -> Any:
+def logical(e: Emitter, call: Call, data: str) -> str:
     """The minimum or maximum of zeros and ones, for values that are not zero."""
     attrs: Any = call.attrs
     op_type = "ReduceMin" if op_name(call) == "all" else "ReduceMax"
@@ -46,7 +46,7 @@ def logical(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("argmax", "argmin")
-def arg_extreme(e: Emitter, call: Call, data: str) -> Any:
+def arg_extreme(e: Emitter, call: Call, data: str) -> str:
     """ArgMax or ArgMin along one axis, or of the flattened tensor."""
     attrs: Any = call.attrs
     axes = axes_of(e, call.args[0], attrs)
@@ -63,7 +63,7 @@ def arg_extreme(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("variance")
-def variance(e: Emitter, call: Call, data: str, mean: str) -> Any:
+def variance(e: Emitter, call: Call, data: str, mean: str) -> str:
     """The mean of the squared differences."""
     attrs: Any = call.attrs
     axes = axes_of(e, call.args[0], attrs)
@@ -81,7 +81,7 @@ def variance(e: Emitter, call: Call, data: str, mean: str) -> Any:
 
 
 @exports("cumsum")
-def cumsum(e: Emitter, call: Call, data: str) -> Any:
+def cumsum(e: Emitter, call: Call, data: str) -> str:
     """CumSum, of the flattened tensor if there is no axis."""
     attrs: Any = call.attrs
     dtype = e.type(call).dtype
@@ -94,7 +94,7 @@ def cumsum(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("cumprod")
-def cumprod(e: Emitter, call: Call, data: str) -> Any:
+def cumprod(e: Emitter, call: Call, data: str) -> str:
     """Products with the elements one, two, four, ... positions before, until all are included."""
     attrs: Any = call.attrs
     dtype, shape = e.type(call).dtype, list(e.shape(call.args[0]))
@@ -151,7 +151,7 @@ def dyn_topk(e: Emitter, call: Call, data: str, k: str) -> Any:
 
 def _top(e: Emitter, call: Call, data: str, k: str) -> Any:
     attrs: Any = call.attrs
-    values, indices = e.node("TopK", [data, k], 2, axis=attrs.axis, largest=int(not attrs.is_ascend))
+    values, indices = e.node_with(2, "TopK", [data, k], axis=attrs.axis, largest=int(not attrs.is_ascend))
     if attrs.ret_type == "values":
         return values
     indices = e.cast(indices, attrs.dtype)
@@ -159,9 +159,9 @@ def _top(e: Emitter, call: Call, data: str, k: str) -> Any:
 
 
 @exports("sort", "argsort")
-def sort(e: Emitter, call: Call, data: str) -> Any:
+def sort(e: Emitter, call: Call, data: str) -> str:
     """TopK of all elements."""
     attrs: Any = call.attrs
     size = e.shape(call.args[0])[attrs.axis]
-    values, indices = e.node("TopK", [data, e.ints(size)], 2, axis=attrs.axis, largest=int(not attrs.is_ascend))
+    values, indices = e.node_with(2, "TopK", [data, e.ints(size)], axis=attrs.axis, largest=int(not attrs.is_ascend))
     return values if op_name(call) == "sort" else e.cast(indices, attrs.dtype)

@@ -76,14 +76,14 @@ def dimension(e: Emitter, data: str, axis: int) -> str:
 
 
 @exports("dyn.reshape")
-def dyn_reshape(e: Emitter, call: Call, data: str, shape: str) -> Any:
+def dyn_reshape(e: Emitter, call: Call, data: str, shape: str) -> str:
     """Reshape."""
     attrs: Any = call.attrs
     return e.node("Reshape", [data, e.cast(shape, "int64")], allowzero=int(bool(attrs.allowzero)))
 
 
 @exports("transpose")
-def transpose(e: Emitter, call: Call, data: str) -> Any:
+def transpose(e: Emitter, call: Call, data: str) -> str:
     """Transpose."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
@@ -92,7 +92,7 @@ def transpose(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("layout_transform")
-def layout_transform(e: Emitter, call: Call, data: str) -> Any:
+def layout_transform(e: Emitter, call: Call, data: str) -> str:
     """Transpose, if no axis is split."""
     attrs: Any = call.attrs
     return in_layout(e, data, attrs.src_layout, attrs.dst_layout)
@@ -109,7 +109,7 @@ def in_layout(e: Emitter, data: str, source: str, target: str) -> str:
 
 
 @exports("expand_dims")
-def expand_dims(e: Emitter, call: Call, data: str) -> Any:
+def expand_dims(e: Emitter, call: Call, data: str) -> str:
     """Unsqueeze."""
     attrs: Any = call.attrs
     first = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call.args[0]) + 1
@@ -128,7 +128,7 @@ def squeeze(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("concatenate", "stack")
-def concatenate(e: Emitter, call: Call, data: list[str]) -> Any:
+def concatenate(e: Emitter, call: Call, data: list[str]) -> str:
     """Concat; stacked tensors get a new axis first."""
     attrs: Any = call.attrs
     axis = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call)
@@ -147,15 +147,15 @@ def split(e: Emitter, call: Call, data: str) -> Any:
     if len(sizes) == 1:
         return [e.node("Identity", [data])]
     if all(isinstance(size, int) for size in sizes):
-        return e.node("Split", [data, e.ints(*sizes)], len(sizes), axis=axis)
+        return e.node_with(len(sizes), "Split", [data, e.ints(*sizes)], axis=axis)
     if isinstance(attrs.indices_or_sections, int):
-        return e.node("Split", [data], len(sizes), axis=axis, num_outputs=len(sizes))
+        return e.node_with(len(sizes), "Split", [data], axis=axis, num_outputs=len(sizes))
     cuts = [0, *(int(i) for i in attrs.indices_or_sections), LARGEST]
     return [e.node("Slice", [data, e.ints(start), e.ints(stop), e.ints(axis)]) for start, stop in pairwise(cuts)]
 
 
 @exports("strided_slice")
-def strided_slice(e: Emitter, call: Call, data: str) -> Any:
+def strided_slice(e: Emitter, call: Call, data: str) -> str:
     """Slice; with negative steps, ONNX's end is adapted to include the first element where Relay's does."""
     attrs: Any = call.attrs
     shape = e.type(call.args[0]).shape
@@ -178,7 +178,7 @@ def strided_slice(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("dyn.strided_slice")
-def dyn_strided_slice(e: Emitter, call: Call, data: str, begin: str, end: str, strides: str) -> Any:
+def dyn_strided_slice(e: Emitter, call: Call, data: str, begin: str, end: str, strides: str) -> str:
     """Slice with tensors as bounds."""
     attrs: Any = call.attrs
     if attrs.slice_mode != "end" or attrs.axes:
@@ -189,7 +189,7 @@ def dyn_strided_slice(e: Emitter, call: Call, data: str, begin: str, end: str, s
 
 
 @exports("slice_like")
-def slice_like(e: Emitter, call: Call, data: str, like: str) -> Any:
+def slice_like(e: Emitter, call: Call, data: str, like: str) -> str:
     """Slice to the shape of another tensor."""
     attrs: Any = call.attrs
     axes = [int(a) % e.rank(call.args[0]) for a in attrs.axes or range(e.rank(call.args[1]))]
@@ -198,25 +198,25 @@ def slice_like(e: Emitter, call: Call, data: str, like: str) -> Any:
 
 
 @exports("broadcast_to")
-def broadcast_to(e: Emitter, call: Call, data: str) -> Any:
+def broadcast_to(e: Emitter, call: Call, data: str) -> str:
     """Expand."""
     return e.node("Expand", [data, e.ints(*e.shape(call))])
 
 
 @exports("dyn.broadcast_to")
-def dyn_broadcast_to(e: Emitter, call: Call, data: str, shape: str) -> Any:
+def dyn_broadcast_to(e: Emitter, call: Call, data: str, shape: str) -> str:
     """Expand."""
     return e.node("Expand", [data, e.cast(shape, "int64")])
 
 
 @exports("broadcast_to_like")
-def broadcast_to_like(e: Emitter, call: Call, data: str, like: str) -> Any:
+def broadcast_to_like(e: Emitter, call: Call, data: str, like: str) -> str:
     """Expand to the shape of another tensor."""
     return e.node("Expand", [data, e.node("Shape", [like])])
 
 
 @exports("collapse_sum_like")
-def collapse_sum_like(e: Emitter, call: Call, data: str, like: str) -> Any:
+def collapse_sum_like(e: Emitter, call: Call, data: str, like: str) -> str:
     """The sums over the broadcast axes of a tensor."""
     source, target = e.shape(call.args[0]), e.shape(call.args[1])
     extra = len(source) - len(target)
@@ -226,7 +226,7 @@ def collapse_sum_like(e: Emitter, call: Call, data: str, like: str) -> Any:
 
 
 @exports("tile")
-def tile(e: Emitter, call: Call, data: str) -> Any:
+def tile(e: Emitter, call: Call, data: str) -> str:
     """Tile of a tensor with as many axes as there are repeats."""
     attrs: Any = call.attrs
     reps, rank = [int(r) for r in attrs.reps], e.rank(call.args[0])
@@ -236,7 +236,7 @@ def tile(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("dyn.tile")
-def dyn_tile(e: Emitter, call: Call, data: str, reps: str) -> Any:
+def dyn_tile(e: Emitter, call: Call, data: str, reps: str) -> str:
     """Tile."""
     if e.shape(call.args[1])[0] != e.rank(call.args[0]):
         e.refuse("there must be a repeat for each axis")
@@ -244,7 +244,7 @@ def dyn_tile(e: Emitter, call: Call, data: str, reps: str) -> Any:
 
 
 @exports("repeat")
-def repeat(e: Emitter, call: Call, data: str) -> Any:
+def repeat(e: Emitter, call: Call, data: str) -> str:
     """Repeat each element: a new axis, expanded, and joined to the one before."""
     attrs: Any = call.attrs
     axis = attrs.axis
@@ -263,14 +263,14 @@ def repeat(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("reverse")
-def reverse(e: Emitter, call: Call, data: str) -> Any:
+def reverse(e: Emitter, call: Call, data: str) -> str:
     """Slice with a negative step."""
     attrs: Any = call.attrs
     return e.node("Slice", [data, e.ints(-1), e.ints(-LARGEST), e.ints(attrs.axis), e.ints(-1)])
 
 
 @exports("reverse_sequence")
-def reverse_sequence(e: Emitter, call: Call, data: str, lengths: str) -> Any:
+def reverse_sequence(e: Emitter, call: Call, data: str, lengths: str) -> str:
     """ReverseSequence."""
     attrs: Any = call.attrs
     axes = {"time_axis": attrs.seq_axis, "batch_axis": attrs.batch_axis}
@@ -280,7 +280,7 @@ def reverse_sequence(e: Emitter, call: Call, data: str, lengths: str) -> Any:
 
 
 @exports("nn.pad")
-def pad(e: Emitter, call: Call, data: str, value: str) -> Any:
+def pad(e: Emitter, call: Call, data: str, value: str) -> str:
     """Pad."""
     attrs: Any = call.attrs
     widths = [[int(n) for n in pair] for pair in attrs.pad_width]
@@ -289,7 +289,7 @@ def pad(e: Emitter, call: Call, data: str, value: str) -> Any:
 
 
 @exports("nn.mirror_pad")
-def mirror_pad(e: Emitter, call: Call, data: str) -> Any:
+def mirror_pad(e: Emitter, call: Call, data: str) -> str:
     """Pad by reflection, which does not repeat the border."""
     attrs: Any = call.attrs
     if attrs.mode != "REFLECT":
@@ -300,13 +300,13 @@ def mirror_pad(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("dyn.nn.pad")
-def dyn_pad(e: Emitter, call: Call, data: str, widths: str, value: str) -> Any:
+def dyn_pad(e: Emitter, call: Call, data: str, widths: str, value: str) -> str:
     """Pad; ONNX lists all widths before, then all after."""
     attrs: Any = call.attrs
     pads = e.node("Reshape", [e.transpose(e.cast(widths, "int64"), [1, 0]), e.ints(-1)])
     return pad_node(e, data, pads, attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
 
 
-def pad_node(e: Emitter, data: str, pads: str, mode: str, value: str) -> Any:
+def pad_node(e: Emitter, data: str, pads: str, mode: str, value: str) -> str:
     """Return a padded tensor."""
     return e.node("Pad", [data, pads, value] if mode == "constant" else [data, pads], mode=mode)
