@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from passlab.compat.missing import missing_name
+from passlab.op.dtypes import Array
 
 # Packages of TVM without a counterpart: everything below them is absent, except the addresses in the table.
 _PACKAGES = (
@@ -66,7 +67,7 @@ class AbsentName(type):
     __call__ = __iter__ = __len__ = __getitem__ = __enter__ = __exit__ = _refuse
     __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = __rsub__ = __lt__ = __gt__ = _refuse
 
-    def __getattr__(cls, name: str) -> Any:
+    def __getattr__(cls, name: str) -> Array:
         if name.startswith("__"):
             raise AttributeError(name)
         raise missing_name(f"{cls.__module__}.{cls.__qualname__}.{name}")

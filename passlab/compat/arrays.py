@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab.devices import Device, cpu
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import Array, array_dtype
 
 
 class NDArray(np.ndarray):
@@ -55,7 +55,7 @@ def empty(shape: Sequence[int] | int, dtype: str = "float32", device: Any = None
     return np.zeros(shape, array_dtype(str(dtype))).view(NDArray)
 
 
-def as_ndarray(value: Any) -> Any:
+def as_ndarray(value: Any) -> Array:
     """Return an array or a NumPy number as an `NDArray` of the same memory; other values as they are."""
     if isinstance(value, np.generic):
         value = np.asarray(value)

@@ -136,7 +136,7 @@ def _remember(function: Callable[..., Any]) -> Callable[..., Any]:
     parameters = list(inspect.signature(function).parameters)
 
     @functools.wraps(function)
-    def once(*args: Any, **kwargs: Any) -> Any:
+    def once(*args: Any, **kwargs: Any) -> Array:
         named = {**dict(zip(parameters, args, strict=False)), **kwargs}
         key = repr(sorted((name, value) for name, value in named.items() if name != "self"))
         if key not in results:

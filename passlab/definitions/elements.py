@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Constant
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import Array, array_dtype
 
 Meaning = Callable[..., Any]
 MEANING: dict[str, Meaning] = {}
@@ -37,7 +37,7 @@ def wide(x: Any) -> Any:
     return np.asarray(x).astype(np.float64)
 
 
-def wrap(values: Any, dtype: Any) -> Any:
+def wrap(values: Any, dtype: Any) -> Array:
     """Return Python integers of any size as integers of a dtype, wrapped."""
     kind = np.dtype(dtype)
     if kind.kind == "b":
@@ -259,7 +259,7 @@ MEANING["cast_like"] = lambda attrs, x, like: _as(x, like.dtype.name)
 
 
 @means("reinterpret")
-def reinterpret(attrs: Any, x: Any) -> Any:
+def reinterpret(attrs: Any, x: Any) -> Array:
     """Define `reinterpret`."""
     kind = array_dtype(attrs.dtype)
     return np.frombuffer(x.astype(_STORED.get(kind.name, x.dtype)).tobytes(), kind).reshape(x.shape)
@@ -334,7 +334,7 @@ MEANING["shape_of"] = MEANING["vm.shape_of"] = lambda attrs, x: np.array(x.shape
 MEANING["ndarray_size"] = lambda attrs, x: np.array(x.size)
 
 
-def _one_hot(attrs: Any, i: Any, on: Any, off: Any, depth: Any) -> Any:
+def _one_hot(attrs: Any, i: Any, on: Any, off: Any, depth: Any) -> Array:
     result = np.empty((*i.shape, int(depth)), on.dtype)
     for at in np.ndindex(*result.shape):
         result[at] = on if i[at[:-1]] == at[-1] else off

@@ -10,10 +10,11 @@ import numpy as np
 from passlab.definitions.elements import MEANING, each, is_int, means, wide
 from passlab.definitions.networks import _PLAIN, _sides, _to
 from passlab.definitions.places import grid_value, resize_line, sample
+from passlab.op.dtypes import Array
 
 
 # ---------------------------------------------------------------- borders and blocks
-def _pad(x: Any, widths: Any, value: Any, mode: Any) -> Any:
+def _pad(x: Any, widths: Any, value: Any, mode: Any) -> Array:
     inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(widths, x.shape, strict=True))]
     widths = [(max(int(a), 0), max(int(b), 0)) for a, b in widths]
     return (
@@ -29,7 +30,7 @@ MEANING["nn.mirror_pad"] = lambda attrs, x: np.pad(x, attrs.pad_width, attrs.mod
 
 
 @means("nn.dilate")
-def dilate(attrs: Any, x: Any) -> Any:
+def dilate(attrs: Any, x: Any) -> Array:
     """Define `nn.dilate`."""
     result = np.full(
         [max((n - 1) * s + 1, 0) for n, s in zip(x.shape, attrs.strides, strict=True)],
@@ -40,7 +41,7 @@ def dilate(attrs: Any, x: Any) -> Any:
 
 
 @means("nn.fifo_buffer")
-def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Any:
+def fifo_buffer(attrs: Any, x: Any, buffer: Any) -> Array:
     """Define `nn.fifo_buffer`."""
     both = np.concatenate((buffer, x), attrs.axis)
     length = both.shape[attrs.axis]
@@ -180,7 +181,7 @@ def dilation2d(attrs: Any, x: Any, w: Any) -> Any:
 
 
 @means("image.affine_grid")
-def affine_grid(attrs: Any, theta: Any) -> Any:
+def affine_grid(attrs: Any, theta: Any) -> Array:
     """Define `image.affine_grid`."""
     rows, columns = attrs.target_shape
     result = np.zeros((len(theta), 2, rows, columns))
@@ -190,7 +191,7 @@ def affine_grid(attrs: Any, theta: Any) -> Any:
 
 
 @means("image.grid_sample")
-def grid_sample(attrs: Any, x: Any, grid: Any) -> Any:
+def grid_sample(attrs: Any, x: Any, grid: Any) -> Array:
     """Define `image.grid_sample`."""
     result = np.zeros((*x.shape[:2], *grid.shape[2:]))
     rank = x.ndim - 2

@@ -12,6 +12,7 @@ import numpy as np
 
 from passlab.definitions.elements import KEEPS_WIDTH, MEANING, Meaning, _quotient, is_int, means, wide
 from passlab.definitions.places import bilinear
+from passlab.op.dtypes import Array
 
 
 def _spread(values: Any, rank: int) -> tuple[int, ...]:
@@ -49,7 +50,7 @@ def _number(x: Any) -> Any:
 
 
 # ---------------------------------------------------------------- convolutions
-def conv(x: Any, w: Any, attrs: Any) -> Any:
+def conv(x: Any, w: Any, attrs: Any) -> Array:
     """Convolve x (N, C, *S) with w (O, C / groups, *K), padded with zeros."""
     rank = x.ndim - 2
     strides, dilation = _spread(attrs.strides, rank), _spread(attrs.dilation, rank)
@@ -138,7 +139,7 @@ def deformable_conv2d(attrs: Any, x: Any, offset: Any, w: Any) -> Any:
 
 
 @means("nn.correlation")
-def correlation(attrs: Any, x: Any, y: Any) -> Any:
+def correlation(attrs: Any, x: Any, y: Any) -> Array:
     """FlowNet's correlation: for each position and displacement the mean over a window and the channels."""
     pad = attrs.padding[0]
     x, y = (np.pad(wide(v), [(0, 0), (0, 0), (pad, pad), (pad, pad)]) for v in (x, y))
@@ -194,7 +195,7 @@ def bitserial_conv2d(attrs: Any, x: Any, w: Any) -> Any:
 
 
 @means("nn.bitpack")
-def bitpack(attrs: Any, x: Any) -> Any:
+def bitpack(attrs: Any, x: Any) -> Array:
     """Define `nn.bitpack`."""
     width = np.dtype(attrs.pack_type).itemsize * 8
     planes = []
@@ -224,7 +225,7 @@ def _csr(data: Any, indices: Any, indptr: Any, columns: int) -> Any:
     return _number(result)
 
 
-def _sparse_product(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
+def _sparse_product(data: Any, indices: Any, indptr: Any, x: Any) -> Array:
     """Multiply a matrix in compressed sparse rows by a dense one: elements that are not stored never meet a NaN."""
     block = data.shape[1:] if data.ndim == 3 else (1, 1)
     data, x = _number(data.reshape(-1, *block)), _number(x)
@@ -238,7 +239,7 @@ def _sparse_product(data: Any, indices: Any, indptr: Any, x: Any) -> Any:
 
 
 @means("nn.sparse_dense", "nn.internal.sparse_dense_padded")
-def sparse_dense(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Any:
+def sparse_dense(attrs: Any, x: Any, data: Any, indices: Any, indptr: Any) -> Array:
     """Define `nn.sparse_dense` and `nn.internal.sparse_dense_padded`."""
     product = _sparse_product(data, indices, indptr, x.T)
     return product if attrs.sparse_lhs else product.T
@@ -456,7 +457,7 @@ def l2_normalize(attrs: Any, x: Any) -> Any:
 
 
 @means("nn.lrn")
-def lrn(attrs: Any, x: Any) -> Any:
+def lrn(attrs: Any, x: Any) -> Array:
     """Define `nn.lrn`."""
     x = wide(x)
     result, half = np.zeros(x.shape), attrs.size // 2

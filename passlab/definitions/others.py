@@ -12,6 +12,7 @@ from passlab.definitions.elements import MEANING, means, nearest, wide
 from passlab.definitions.images import _pad
 from passlab.definitions.networks import _along, _pool, _spread, _to
 from passlab.definitions.places import iou, sample, survivors
+from passlab.op.dtypes import Array
 
 
 # ---------------------------------------------------------------- quantized
@@ -189,7 +190,7 @@ def regular(attrs: Any, boxes: Any, scores: Any) -> Any:
 
 
 @means("vision.multibox_prior")
-def multibox_prior(attrs: Any, x: Any) -> Any:
+def multibox_prior(attrs: Any, x: Any) -> Array:
     """Define `vision.multibox_prior`."""
     height, width = x.shape[2:]
     steps = [s if s > 0 else 1 / n for s, n in zip(attrs.steps, (height, width), strict=True)]
@@ -223,7 +224,7 @@ def multibox_transform_loc(attrs: Any, p: Any, loc: Any, anchor: Any) -> Any:
 
 
 @means("vision.proposal")
-def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Any:
+def proposal(attrs: Any, scores: Any, moves: Any, info: Any) -> Array:
     """Define `vision.proposal`."""
     result = np.zeros((len(scores) * attrs.rpn_post_nms_top_n, 5))
     anchors, stride = [(s, r) for r in attrs.ratios for s in attrs.scales], attrs.feature_stride

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from passlab.op.dtypes import Array
+
 
 def place(mode: str, i: int, length: int, count: int, start: float, end: float) -> float:
     """Return the source position of element i of `count` on an axis of `length` elements (ONNX, operator Resize)."""
@@ -42,7 +44,7 @@ def resize_line(
     exclude: Any = False,
     roi: Any = (0.0, 1.0),
     fill: Any = 0.0,
-) -> Any:
+) -> Array:
     """Resize the last axis of x, one element at a time."""
     length, result = x.shape[-1], np.zeros((*x.shape[:-1], count))
     for i in range(count):

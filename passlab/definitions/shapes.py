@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.definitions.elements import MEANING, Meaning, _quotient, each, is_int, means, wide
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import Array, array_dtype
 
 # ---------------------------------------------------------------- shape
 MEANING["transpose"] = lambda attrs, x: np.transpose(x, attrs.axes)
@@ -99,7 +99,7 @@ MEANING["collapse_sum_to"] = lambda attrs, x, shape: _collapse(x, [int(n) for n 
 
 
 @means("sliding_window")
-def sliding_window(attrs: Any, x: Any) -> Any:
+def sliding_window(attrs: Any, x: Any) -> Array:
     """Define `sliding_window`."""
     axis = attrs.axis % x.ndim
     view = np.lib.stride_tricks.sliding_window_view(
@@ -174,7 +174,7 @@ def variance(attrs: Any, x: Any, center: Any) -> Any:
 
 
 def _position(best: Callable[[Any], Any]) -> Meaning:
-    def meaning(attrs: Any, x: Any) -> Any:
+    def meaning(attrs: Any, x: Any) -> Array:
         axes = _axes(attrs, x.ndim)
         stay = [d for d in range(x.ndim) if d not in axes]
         rows = x.transpose(*stay, *axes).reshape([x.shape[d] for d in stay] + [math.prod(x.shape[d] for d in axes)])
@@ -201,7 +201,7 @@ MEANING["argmin"] = _position(lambda row: n if (n := _first_nan(row)) is not Non
 
 
 def _scan(function: Any, start: int) -> Meaning:
-    def meaning(attrs: Any, x: Any) -> Any:
+    def meaning(attrs: Any, x: Any) -> Array:
         rows = x.ravel() if attrs.axis is None else x
         axis = attrs.axis or 0
         kind = array_dtype(attrs.dtype) if attrs.dtype else rows.dtype
@@ -252,7 +252,7 @@ def gather(attrs: Any, x: Any, i: Any) -> Any:
 
 
 @means("gather_nd")
-def gather_nd(attrs: Any, x: Any, i: Any) -> Any:
+def gather_nd(attrs: Any, x: Any, i: Any) -> Array:
     """Define `gather_nd`."""
     if attrs.batch_dims:
         return np.stack([x[b][tuple(i[:, b])] for b in range(len(x))])
@@ -305,7 +305,7 @@ def sequence_mask(attrs: Any, x: Any, lengths: Any) -> Any:
     return result
 
 
-def _dense(i: Any, v: Any, default: Any, shape: Any) -> Any:
+def _dense(i: Any, v: Any, default: Any, shape: Any) -> Array:
     result = np.full([int(n) for n in shape], default)
     rows = i.reshape(-1, 1) if i.ndim < 2 else i
     for row, value in zip(rows, np.broadcast_to(v, (len(rows),)), strict=True):
@@ -358,13 +358,13 @@ def _orders(x: Any, axis: int, ascending: bool) -> Any:
 
 
 @means("argsort")
-def argsort(attrs: Any, x: Any) -> Any:
+def argsort(attrs: Any, x: Any) -> Array:
     """Define `argsort`."""
     return np.moveaxis(_orders(x, attrs.axis, attrs.is_ascend)[0], -1, attrs.axis)
 
 
 @means("sort")
-def sort(attrs: Any, x: Any) -> Any:
+def sort(attrs: Any, x: Any) -> Array:
     """Define `sort`."""
     places, moved = _orders(x, attrs.axis, attrs.is_ascend)
     return np.moveaxis(np.take_along_axis(moved, places, -1), -1, attrs.axis)
@@ -383,7 +383,7 @@ MEANING["dyn.topk"] = _topk
 
 
 @means("searchsorted")
-def searchsorted(attrs: Any, rows: Any, values: Any) -> Any:
+def searchsorted(attrs: Any, rows: Any, values: Any) -> Array:
     """Define `searchsorted`."""
     result = np.zeros(values.shape, np.int64)
     for at in np.ndindex(*values.shape):
@@ -430,7 +430,7 @@ def dft(attrs: Any, re: Any, im: Any) -> Any:
 
 
 @means("stft")
-def stft(attrs: Any, x: Any, window: Any) -> Any:
+def stft(attrs: Any, x: Any, window: Any) -> Array:
     """Define `stft`."""
     rows = wide(x).reshape(-1, x.shape[-1])
     starts = range(0, x.shape[-1] - attrs.n_fft + 1, attrs.hop_length)

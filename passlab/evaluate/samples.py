@@ -9,7 +9,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Function
 from passlab.ir.types import IncompleteType, TensorType, Type, fold_tuple
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import Array, array_dtype
 
 
 def random_arguments(function: Function, seed: int, hint: str | None = None) -> list[Any]:
@@ -29,7 +29,7 @@ def _random(ty: Type | None, name: str, rng: np.random.Generator, hint: str | No
     return fold_tuple(ty or IncompleteType(), lambda part: _random_tensor(part, name, rng, hint), tuple)
 
 
-def _random_tensor(ty: Type, name: str, rng: np.random.Generator, hint: str | None) -> Any:
+def _random_tensor(ty: Type, name: str, rng: np.random.Generator, hint: str | None) -> Array:
     if not isinstance(ty, TensorType) or ty.dynamic:
         what = f"%{name} has no random value"
         raise RunError(Diagnostic(what, expected="a tensor of known shape", found=str(ty), hint=hint))

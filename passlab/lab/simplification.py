@@ -162,7 +162,7 @@ def _export(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapp
         return mod, _count(mod), {}, error.diagnostics[0].message
 
 
-def _graph_of(model: Any) -> Any:
+def _graph_of(model: Any) -> int:
     """Return the graph of a model: a file's, that of bytes, or its own."""
     import onnx
 

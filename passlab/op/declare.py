@@ -211,7 +211,7 @@ def known_list(value: Any) -> Any:
     return value if isinstance(value, Expr) or value is None or hasattr(value, "__iter__") else (value,)
 
 
-def known_integer(value: Any) -> Any:
+def known_integer(value: Any) -> int:
     """Return the value of a scalar constant; for a Python signature."""
     return int(value.data) if isinstance(value, Constant) else value
 

@@ -33,6 +33,7 @@ PER_10_000_LINES = {
     "noqa": 3.8,
     "bare participle names": 6.9,
     "in-function imports": 7.8,
+    "returns typed Any": 65,
     "files with `if TYPE_CHECKING`": 6.4,
 }
 # Shares of all functions or parameters: the first number is of the part, the second of the whole.
@@ -87,7 +88,7 @@ def test_lengths_stay_readable():
     assert percentile(figures().file_lines, 50) <= 130
     assert percentile(figures().file_lines, 90) <= 320
     assert percentile(figures().function_lines, 50) <= 6
-    assert percentile(figures().function_lines, 99) <= 29
+    assert percentile(figures().function_lines, 99) <= 28
 
 
 def test_names_say_what_a_value_is():

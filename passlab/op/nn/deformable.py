@@ -85,7 +85,7 @@ def _check_offset(
 _READ_AT_ONCE = 1 << 14  # positions: this many at a time need few calls, and stay in cache
 
 
-def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, before: Sequence[int]) -> Any:
+def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, before: Sequence[int]) -> Array:
     """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved positions; offset is (G, taps, 2, H,
     W).
     """

@@ -9,9 +9,10 @@ import numpy as np
 
 from passlab import relay
 from passlab.compat.topi.testing.meaning import meaning
+from passlab.op.dtypes import Array
 
 
-def dilate_python(input_np: Any, strides: Sequence[int], dilation_value: float = 0.0, out_dtype: Any = None) -> Any:
+def dilate_python(input_np: Any, strides: Sequence[int], dilation_value: float = 0.0, out_dtype: Any = None) -> Array:
     """Return an array with stride - 1 times `dilation_value` between neighbours on each axis."""
     shape = [(size - 1) * stride + 1 for size, stride in zip(input_np.shape, strides, strict=True)]
     result = np.full(shape, dilation_value, out_dtype or input_np.dtype)
@@ -38,7 +39,7 @@ def dense(
     return np.maximum(result, 0) if use_relu else result
 
 
-def gather_python(data: Any, axis: int, indices: Any) -> Any:
+def gather_python(data: Any, axis: int, indices: Any) -> Array:
     """Return the elements at indices of the same rank along one axis."""
     return np.take_along_axis(data, indices, axis)
 
@@ -59,7 +60,7 @@ def matrix_set_diag(input_np: Any, diagonal: Any, k: Any = 0, align: str = "RIGH
     return meaning(lambda x, d: relay.matrix_set_diag(x, d, k, align), input_np, diagonal)
 
 
-def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: str) -> Any:
+def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: str) -> Array:
     """Return the insertion indices of values in sorted rows."""
     side: Any = "right" if right else "left"
     rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
@@ -68,7 +69,7 @@ def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: 
     return np.stack(places).reshape(values.shape).astype(out_dtype)
 
 
-def sequence_mask(data: Any, valid_length: Any, mask_value: float, axis: int) -> Any:
+def sequence_mask(data: Any, valid_length: Any, mask_value: float, axis: int) -> Array:
     """Return sequences with `mask_value` after their ends."""
     places = np.arange(data.shape[axis]).reshape([-1 if at == axis else 1 for at in range(data.ndim)])
     lengths = valid_length.reshape([-1 if at == 1 - axis else 1 for at in range(data.ndim)])

@@ -8,25 +8,26 @@ import numpy as np
 
 from passlab import relay
 from passlab.compat.topi.testing.meaning import meaning
+from passlab.op.dtypes import Array
 from passlab.relay import nn
 
 
-def softmax_python(a_np: Any, axis: int = 1) -> Any:
+def softmax_python(a_np: Any, axis: int = 1) -> Array:
     """Return the softmax on one axis."""
     return meaning(lambda x: nn.softmax(x, axis), a_np)
 
 
-def log_softmax_python(a_np: Any, axis: int = 1) -> Any:
+def log_softmax_python(a_np: Any, axis: int = 1) -> Array:
     """Return the logarithm of softmax."""
     return meaning(lambda x: nn.log_softmax(x, axis), a_np)
 
 
-def lrn_python(a_np: Any, size: int, axis: int, bias: float, alpha: float, beta: float) -> Any:
+def lrn_python(a_np: Any, size: int, axis: int, bias: float, alpha: float, beta: float) -> Array:
     """Return data divided by a power of the sum of squares of neighbours on one axis."""
     return meaning(lambda x: nn.lrn(x, size, axis, bias, alpha, beta), a_np)
 
 
-def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Any:
+def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Array:
     """Return data divided by its Euclidean norm on some axes, by default on all of them."""
     axes = tuple(range(a_np.ndim)) if axis is None else axis
     return meaning(lambda x: nn.l2_normalize(x, eps, axes), a_np)
@@ -55,7 +56,7 @@ def instance_norm_python(data: Any, gamma: Any, beta: Any, channel_axis: int, ax
 
 def group_norm_python(
     data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5
-) -> Any:
+) -> Array:
     """Return data with mean 0 and variance 1 in each group of channels, scaled and shifted by channel."""
     parts = np.split(data, num_groups, channel_axis)
     whole = (channel_axis, *(axis for axis in axes if axis != channel_axis))
@@ -100,6 +101,6 @@ def batch_norm(
     return [out, moving_mean, moving_var]
 
 
-def nll_loss(predictions: Any, targets: Any, weights: Any, reduction: str = "mean", ignore_index: int = -100) -> Any:
+def nll_loss(predictions: Any, targets: Any, weights: Any, reduction: str = "mean", ignore_index: int = -100) -> Array:
     """Return the negative log likelihood of targets."""
     return meaning(lambda p, t, w: relay.nn.nll_loss(p, t, w, reduction, ignore_index), predictions, targets, weights)

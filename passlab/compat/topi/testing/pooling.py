@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.compat.topi.testing.meaning import meaning
+from passlab.op.dtypes import Array
 from passlab.relay import nn
 
 _LAYOUTS = {3: "NCW", 4: "NCHW", 5: "NCDHW"}
@@ -34,7 +35,7 @@ def poolnd_python(
     ceil_mode: bool = False,
     dtype: str = "float32",
     layout: str | None = None,
-) -> Any:
+) -> Array:
     """Return the mean (`pool_type` "avg") or the maximum ("max") of each window of 1, 2 or 3 axes."""
     plain = _LAYOUTS[np_data.ndim]
     order = [(layout or plain).index(axis) for axis in plain]
@@ -80,7 +81,7 @@ def pool1d_ncw_python(
     count_include_pad: bool = True,
     ceil_mode: bool = False,
     dtype: str = "float32",
-) -> Any:
+) -> Array:
     """Return the mean or the maximum of each window of (N, C, W)."""
     size, step = (kernel, strides) if isinstance(kernel, int) else (kernel[0], strides[0])
     before, after = padding
@@ -99,14 +100,14 @@ def pool3d_ncdhw_python(
     count_include_pad: bool = True,
     ceil_mode: bool = False,
     dtype: str = "float32",
-) -> Any:
+) -> Array:
     """Return the mean or the maximum of each window of (N, C, D, H, W)."""
     return poolnd_python(
         np_data, kernel, strides, (1, 1, 1), padding[:3], padding[3:], pool_type, count_include_pad, ceil_mode, dtype
     )
 
 
-def adaptive_pool(np_data: Any, out_size: Any, pool_type: str, layout: str) -> Any:
+def adaptive_pool(np_data: Any, out_size: Any, pool_type: str, layout: str) -> Array:
     """Return the mean or the maximum of each of `out_size` parts."""
     sizes = (out_size,) if isinstance(out_size, int) else tuple(out_size)
     pool = _ADAPTIVE[pool_type, np_data.ndim]
@@ -122,7 +123,7 @@ def pool_grad_nchw(
     pool_type: str,
     ceil_mode: bool,
     count_include_pad: bool = True,
-) -> Any:
+) -> Array:
     """Return the gradient of pooling (N, C, H, W); the first of several maxima gets all of it."""
     out_grad_np = np.asarray(out_grad_np).astype(a_np.dtype)
     if pool_type == "max":
