@@ -302,7 +302,7 @@ class OpBuilder:
             kwargs = self._with_defaults(python, self._bound(args, kwargs))
             if python.prepare is not None:
                 shared = {**shared, **(python.prepare(kwargs) or {})}
-            kwargs = self._renamed(python, kwargs)
+            kwargs = self._by_attribute(python, kwargs)
             if python.dynamic is not None and (result := python.dynamic.call(kwargs, spec.inputs)) is not None:
                 return result
             args = tuple([kwargs.pop(n) for n in spec.inputs])
@@ -327,7 +327,7 @@ class OpBuilder:
         return values
 
     @staticmethod
-    def _renamed(python: Python, values: dict[str, Any]) -> dict[str, Any]:
+    def _by_attribute(python: Python, values: dict[str, Any]) -> dict[str, Any]:
         """Return the values of parameters as those of inputs and attributes."""
         for name, own in python.names.items():
             value = values.pop(name)
