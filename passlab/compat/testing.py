@@ -19,7 +19,7 @@ from passlab.devices import Device, cpu
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import Array, array_dtype
 from passlab.testing import rand as random_array
 from passlab.testing import run_as_python as python_value
 
