@@ -17,6 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Generic
 
@@ -61,17 +62,23 @@ def save(trace: TraceData, path: str | os.PathLike[str], forks: bool = True) -> 
         "runs": [_told(run, places, values) for run in runs],
         "values": values.entries,
     }
-    unfinished = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.part")
+    texts: list[tuple[str, bytes | str]] = [
+        ("head.json", json.dumps(head)),
+        ("program.bin", code),
+        ("kernels.rly", kernels),
+    ]
+    tensors = ((f"tensors/{number}", tensor_record(array)) for number, array in enumerate(values.tensors))
+    logs = ((f"runs/{n}/{name}", data) for n, run in enumerate(runs) for name, data in log_parts(run.log).items())
+    _write_archive(Path(path), chain(texts, tensors, logs))
+
+
+def _write_archive(path: Path, files: Iterable[tuple[str, bytes | str]]) -> None:
+    """Write an archive of named files, which appears under its name only once it is whole."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
-            file.writestr("head.json", json.dumps(head))
-            file.writestr("program.bin", code)
-            file.writestr("kernels.rly", kernels)
-            for number, array in enumerate(values.tensors):
-                file.writestr(f"tensors/{number}", tensor_record(array))
-            for place, run in enumerate(runs):
-                for name, data in log_parts(run.log).items():
-                    file.writestr(f"runs/{place}/{name}", data)
+            for name, data in files:
+                file.writestr(name, data)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)

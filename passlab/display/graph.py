@@ -150,6 +150,11 @@ class GraphView(View):
         return lines
 
     @building()
+    def _tip(self, box: Box) -> str:
+        """Return what a box says where the pointer rests on it."""
+        note = self.notes.get(box.expr, "") if box.expr is not None else ""
+        return "\n".join(filter(None, (_about(box), note)))
+
     def data(self) -> dict[str, Any]:
         fused = any(group.kind == "fused" for group in self.graph.groups)
         return {
@@ -159,16 +164,8 @@ class GraphView(View):
             "folded": self.is_folded,
             "boxes": [
                 [
-                    *size,
-                    box.kind,
-                    face.fate,
-                    -1 if box.group is None else box.group,
-                    list(face.lines),
-                    "\n".join(
-                        filter(None, (_about(box), self.notes.get(box.expr, "") if box.expr is not None else ""))
-                    ),
-                    _box_nodes(box),
-                    family(box),
+                    *(*size, box.kind, face.fate, -1 if box.group is None else box.group),
+                    *(list(face.lines), self._tip(box), _box_nodes(box), family(box)),
                 ]
                 for box, face, size in zip(self.graph.boxes, self.faces, self.sizes, strict=True)
             ],

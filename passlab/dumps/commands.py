@@ -127,19 +127,10 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
     if format_name == "llvm-pictures":
         return ""  # there is no text to run it on
     if format_name.startswith("llvm"):
-        if step.language == "mir":
-            hit = re.search(r"\(([\w-]+)\)\Z", step.name)
-            return f"llc {path}.mir -run-pass={hit[1]} -o -" if hit else ""
-        legacy = re.search(r"\(([\w-]+)\)\Z", step.name)
-        if legacy:
-            return f"llc {path}.ll -stop-after={legacy[1]} -o -"
-        if _ANALYSIS.match(step.name):
-            return ""  # no pass of its own: it computes or drops what others look up
-        return f"opt -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
-    if format_name in ("mlir", "mlir-tree", "iree-phases"):
-        if format_name == "iree-phases":
-            phase = step.name.partition(".")[2]
-            return f"iree-compile --compile-to={phase} {path}.mlir -o -"
+        return _llvm_command(step, path)
+    if format_name == "iree-phases":
+        return f"iree-compile --compile-to={step.name.partition('.')[2]} {path}.mlir -o -"
+    if format_name in ("mlir", "mlir-tree"):
         tool = "iree-opt" if step.argument.startswith("iree-") else "mlir-opt"
         options = f"{{{step.options}}}" if step.options and len(step.options) < 300 else ""
         anchor = step.unit.partition(" @")[0] or "builtin.module"
@@ -153,6 +144,17 @@ def command_for(step: Step, format_name: str, path: str = "before") -> str:
     if format_name == "onnx":
         return f"onnxoptimizer.optimize(onnx.load('{path}.onnx'), ['{step.name}'])"
     return ""
+
+
+def _llvm_command(step: Step, path: str) -> str:
+    legacy = re.search(r"\(([\w-]+)\)\Z", step.name)
+    if step.language == "mir":
+        return f"llc {path}.mir -run-pass={legacy[1]} -o -" if legacy else ""
+    if legacy:
+        return f"llc {path}.ll -stop-after={legacy[1]} -o -"
+    if _ANALYSIS.match(step.name):
+        return ""  # no pass of its own: it computes or drops what others look up
+    return f"opt -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
 
 
 REDUCERS = {

@@ -49,22 +49,24 @@ def scan_xla(files: list[Path]) -> Scan:
     ]
     for module in sorted({*chains, *inputs}):
         if module in inputs:
-            source = FileSource(inputs[module])
-            banners.append(Banner(source, "start", "input", module, "module", scope=MODULE, end=source.size))
-            banners[-1].phase = module
+            banners.append(_xla_banner(inputs[module], "start", "input", module))
         if module not in chains and module in outputs:  # made without --xla_dump_hlo_pass_re
-            source = FileSource(outputs[module])
-            banners.append(Banner(source, "after", "all passes", module, "module", scope=MODULE, end=source.size))
-            banners[-1].phase = module
+            banners.append(_xla_banner(outputs[module], "after", "all passes", module))
             notes.append(f"{module} has no passes: --xla_dump_hlo_pass_re=.* dumps the program around each")
         for _, path, match in sorted(chains.get(module, ()), key=lambda item: item[0]):
-            source = FileSource(path)
-            name = match["after"]
-            banner = Banner(source, "after", name, match["pipeline"], "pipeline", scope=MODULE, end=source.size)
-            banner.phase = module
+            banner = _xla_banner(path, "after", match["after"], module)
+            banner.unit, banner.kind = match["pipeline"], "pipeline"
             banner.note = f"before {match['before']}" if match["before"] else ""
             banners.append(banner)
     return Scan(banners, notes=notes)
+
+
+def _xla_banner(path: Path, when: str, name: str, module: str) -> Banner:
+    """Return the banner of a file that holds a whole module."""
+    source = FileSource(path)
+    banner = Banner(source, when, name, module, "module", scope=MODULE, end=source.size)
+    banner.phase = module
+    return banner
 
 
 def scan_gcc(files: list[Path]) -> Scan:

@@ -323,25 +323,7 @@ class RelayMagics(NamedMagics):
         """
         options = options_of(self.vm, line)
         self._check_targets(options.out)
-        program = self.shell.user_ns.get(options.program)
-        kind = type(program).__name__
-        if isinstance(program, lab.Debugger):
-            debugger = program
-        elif isinstance(program, lab.Trace):
-            debugger = lab.Debugger(program)
-        elif isinstance(program, passlab.Recording):
-            arguments = self._arguments(program.output[options.entry], options.args, options.random)
-            debugger = lab.Debugger(program, *arguments, entry=options.entry, executor=options.executor)
-        elif kind == "Executable":
-            cached = program.entry_types.get(options.entry)
-            arguments = (
-                self._arguments(cached, options.args, options.random) if cached is not None or options.args else []
-            )
-            debugger = lab.Debugger(program, *arguments, entry=options.entry)
-        else:
-            mod = self._program(options.program)
-            arguments = self._arguments(mod[options.entry], options.args, options.random)
-            debugger = lab.Debugger(mod, *arguments, entry=options.entry, executor=options.executor)
+        debugger = self._debugger(options)
         for expected in (part for text in options.breaks for part in words(text)):
             debugger.breakpoint(expected)
         if options.breaks:
@@ -349,3 +331,21 @@ class RelayMagics(NamedMagics):
         if options.out:
             self.shell.user_ns[options.out] = debugger
         return debugger
+
+    def _debugger(self, options: Any) -> lab.Debugger:
+        """Return the debugger of a program, of what was compiled or recorded, or the one that is named."""
+        program, entry = self.shell.user_ns.get(options.program), options.entry
+        if isinstance(program, lab.Debugger):
+            return program
+        if isinstance(program, lab.Trace):
+            return lab.Debugger(program)
+        if type(program).__name__ == "Executable":
+            ty = program.entry_types.get(entry)
+            has_types = ty is not None or options.args
+            arguments = self._arguments(ty, options.args, options.random) if has_types else []
+            return lab.Debugger(program, *arguments, entry=entry)
+        if not isinstance(program, passlab.Recording):
+            program = self._program(options.program)
+        mod = program.output if isinstance(program, passlab.Recording) else program
+        arguments = self._arguments(mod[entry], options.args, options.random)
+        return lab.Debugger(program, *arguments, entry=entry, executor=options.executor)
