@@ -22,6 +22,9 @@ class Named:
     def array(self, value):
         return f"array_{'x'.join(map(str, value.shape))}"
 
+    def replaces(self, call):
+        return False
+
     def kernel(self, call, args):
         return f"{call.op.name.replace('.', '_')}(attrs, {', '.join(args)})"
 
