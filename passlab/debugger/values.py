@@ -45,7 +45,7 @@ def short_text(value: Any, most: int = 60) -> str:
         return "-"
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
-            return f"{value.item()!r} {value.dtype.name}"
+            return f"{value} {value.dtype.name}"  # as short as its dtype tells it apart
         return f"{kind_text(value)} {range_text(value)}".rstrip()
     if isinstance(value, tuple):
         inner = ", ".join(kind_text(v) or repr(v) for v in value[:4])

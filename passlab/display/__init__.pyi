@@ -31,6 +31,8 @@ from passlab.display.operators import OperatorsView as OperatorsView
 from passlab.display.operators import operators_view as operators_view
 from passlab.display.profile import ProfileView as ProfileView
 from passlab.display.profile import profile_view as profile_view
+from passlab.display.prospects import ProspectsView as ProspectsView
+from passlab.display.prospects import prospects_view as prospects_view
 from passlab.display.recording import RecordingView as RecordingView
 from passlab.display.recording import recording_view as recording_view
 from passlab.display.report import write_html as write_html

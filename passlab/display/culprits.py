@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 
@@ -11,26 +12,52 @@ from passlab.display.module import module_view
 from passlab.display.page import static_document
 from passlab.display.parts import Code, Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.rows import Rows
+from passlab.display.searches import VerdictView
 from passlab.display.view import HasFrame, View
 from passlab.errors import Diagnostic, FileAccessError, counted
 from passlab.instrument.statistics import count_module
 from passlab.lab.culprit_search import Culprit
 from passlab.lab.fuzzing import Campaign
+from passlab.lab.recording import record as recorded
 from passlab.table import Table
 
 
-class CulpritView(View):
+class CulpritView(VerdictView):
     """What broke a program, and how one knows."""
 
     kind = "culprit"
 
     def __init__(self, culprit: Culprit) -> None:
+        recording = recorded(culprit.program, []) if culprit.recording is None else culprit.recording
+        super().__init__(recording, culprit.bisection)
         self.culprit = culprit
 
-    @property
+    @cached_property
     def title(self) -> str:
         """The first sentence."""
         return self.culprit.sentences[0]
+
+    @property
+    def is_found(self) -> bool:
+        """Whether a pass, an executor or a kernel is wrong."""
+        return self.culprit.found
+
+    def sentences(self) -> Sequence[str]:
+        """Those of the culprit; how values differ is said once, by the sentence about the operator."""
+        first, *others = self.culprit.sentences
+        why = "" if self.bisection is None else self.bisection.why
+        told = self.culprit.node is not None and any(str(self.culprit.node.finding) in line for line in others)
+        return [first.removesuffix(f": {why}.") if why and told else first, *others]
+
+    def folds(self) -> list[tuple[str, str]]:
+        if not self.culprit.found:
+            return []
+        program = self.culprit.module.astext(show_meta_data=False)
+        return [(self._smallest(), program), ("a script that shows it", self.culprit.script())]
+
+    def _smallest(self) -> str:
+        size = counted(count_module(self.culprit.module)[0], "node")
+        return f"the smallest program that shows it: {size}"
 
     def parts(self) -> Iterable[Part]:
         culprit = self.culprit
@@ -41,8 +68,7 @@ class CulpritView(View):
         if event is not None and event.changed:
             yield Fold(f"what {event.id} {event.name} changed", [Embedded(diff_view(event.diff()))])
         if culprit.found:
-            size = counted(count_module(culprit.module)[0], "node")
-            yield Fold(f"the smallest program that shows it: {size}", [Embedded(module_view(culprit.module))])
+            yield Fold(self._smallest(), [Embedded(module_view(culprit.module))])
             yield HtmlOnly(Fold("a script that shows it", [Code(culprit.script())], tone="muted"))
         if len(culprit.table()):
             yield Fold("what was looked at", [Rows(culprit.table())], tone="muted")

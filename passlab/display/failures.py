@@ -124,10 +124,12 @@ def _file_name(file: str) -> str:
 
 
 def _source(file: str, line: int, frame: FrameType) -> str:
-    """The line at fault, marked, with some around it."""
+    """The line at fault, marked, with some around it; of a function none behind its end."""
     linecache.lazycache(file, frame.f_globals)
-    rows = []
-    for number in range(max(1, line - AROUND), line + AROUND + 1):
+    code, rows = frame.f_code, []
+    end = max((number for *_, number in code.co_lines() if number), default=line)
+    last = line + AROUND if code.co_name == "<module>" else max(line, min(line + AROUND, end))
+    for number in range(max(1, line - AROUND), last + 1):
         text = linecache.getline(file, number, frame.f_globals).rstrip("\n")
         if text or number == line:
             rows.append(f"{'>' if number == line else ' '} {number:>4} | {visible(text)}")

@@ -14,15 +14,19 @@ from passlab.vm.objects import VMClosure
 MOST = 40  # boxes of one value
 CELL = 22  # characters of a cell
 DATA, CLOSURE = "data", "closure"
+_OBJECTS = (ADTValue, VMClosure, Closure, RefValue)
 
 
 def heap_of(value: Any) -> list[list[Any]] | None:
-    """Return the boxes of a value, itself first: `[name, kind, depth, cells]`; None for values that need no drawing.
+    """Return the boxes of a value, itself first: `[name, kind, depth, cells]`; None for values that need no drawing:
+    tensors, and tuples of nothing else.
 
     A cell is `[text, box]`: what it holds in a word, or the number of the box that it points to, else -1. Boxes beyond
     `MOST` are told in words.
     """
-    if not isinstance(value, (ADTValue, VMClosure, Closure, RefValue)):
+    if not isinstance(value, _OBJECTS) and not (
+        isinstance(value, tuple) and any(isinstance(field, _OBJECTS) for field in value)
+    ):
         return None
     numbers: dict[int, int] = {id(value): 0}
     boxes: list[list[Any]] = []
@@ -31,7 +35,7 @@ def heap_of(value: Any) -> list[list[Any]] | None:
         name, kind, fields = _parts(held)
         cells = []
         for field in fields:
-            if not isinstance(field, (ADTValue, VMClosure, Closure, RefValue, tuple)):
+            if not isinstance(field, (*_OBJECTS, tuple)):
                 cells.append([_word(field), -1])
                 continue
             if id(field) not in numbers and len(numbers) < MOST:

@@ -47,8 +47,9 @@ _CHECKED = {
     "src": re.compile(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]*\Z"),
 }
 _NUMBERS = frozenset(
-    ("colspan", "x", "y", "rx", "width", "height", "font_size", "stroke_width", "fill_opacity", "stroke_opacity")
-)
+    ("colspan", "x", "y", "rx", "width", "height", "font_size", "stroke_width", "fill_opacity", "stroke_opacity",
+     "aria_valuenow")
+)  # fmt: skip
 
 
 def escape(text: object) -> Markup:

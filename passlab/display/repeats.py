@@ -55,30 +55,32 @@ class _Token:
 
 
 def structure(graph: Dataflow, whole: int) -> list[Item]:
-    """Return the items of a graph in order; one of at most `whole` boxes is one piece."""
+    """Return the items of a graph in order; one of at most `whole` boxes, or a function of as few, is one piece."""
     if len(graph.boxes) <= whole:
         return [Piece(tuple(range(len(graph.boxes))))] if graph.boxes else []
-    order = _order(graph)
+    order, homes = _order(graph), _homes(graph)
     tokens: list[_Token] = []
     producers = _producers(graph)
-    for segment in _segments(graph, order):
+    small = {home for home, count in Counter(homes).items() if home >= 0 and count <= whole}
+    for segment in _segments(graph, order, homes, small):
         tokens.append(_token(graph, segment, producers))
     items: list[Item] = []
     for token in squeeze(tokens):
         item = token.item
         items += _region(graph, item.boxes) if isinstance(item, Piece) and token.weight > NO_WAISTS else [item]
-    return _join_pieces(items, RUN)
+    return _join_pieces(items, RUN, homes)
 
 
-def _join_pieces(items: Sequence[Item], most: int) -> list[Item]:  # recurses: once for a repeat in a repeat, few deep
-    """Return items with neighbouring pieces as one, of up to `most` boxes; those of a body, of up to `BODY`."""
+def _join_pieces(items: Sequence[Item], most: int, homes: Sequence[int]) -> list[Item]:  # recurses: few repeats deep
+    """Return items with neighbouring pieces of a function as one, of up to `most` boxes; of a body, of up to `BODY`."""
     joined: list[Item] = []
     for item in items:
         if isinstance(item, Repeat):
-            joined.append(Repeat(tuple(tuple(_join_pieces(body, BODY)) for body in item.bodies), item.similar))
+            joined.append(Repeat(tuple(tuple(_join_pieces(body, BODY, homes)) for body in item.bodies), item.similar))
             continue
         last = joined[-1] if joined else None
-        if isinstance(last, Piece) and len(last.boxes) + len(item.boxes) <= most:
+        fits = isinstance(last, Piece) and len(last.boxes) + len(item.boxes) <= most
+        if isinstance(last, Piece) and fits and homes[last.boxes[-1]] == homes[item.boxes[0]]:
             joined[-1] = Piece(last.boxes + item.boxes)
         else:
             joined.append(item)
@@ -107,10 +109,11 @@ def _producers(graph: Dataflow) -> list[list[int]]:
 
 
 def _order(graph: Dataflow) -> list[int]:
-    """The boxes in program order, inputs and constants right before what first takes them."""
+    """The boxes in program order, inputs and constants right before what first takes them, if anything does."""
     producers = _producers(graph)
     order: list[int] = []
-    waiting = {box.number for box in graph.boxes if not producers[box.number]}
+    used = {arrow.source for arrow in graph.arrows}
+    waiting = {box.number for box in graph.boxes if not producers[box.number] and box.number in used}
     for box in graph.boxes:
         if box.number in waiting and box.kind in ("input", "constant"):
             continue
@@ -124,35 +127,50 @@ def _order(graph: Dataflow) -> list[int]:
     return [*order, *(number for number in sorted(waiting) if number not in placed)]
 
 
-def _segments(graph: Dataflow, order: list[int]) -> list[list[int]]:
-    """Cut the boxes behind each waist; no cut runs through a group."""
+def _homes(graph: Dataflow) -> list[int]:
+    """The function that each box stands in, by the number of its group; -1 where the graph is of one alone."""
+    parents = {group.number: group.parent for group in graph.groups}
+    definitions = {group.number for group in graph.groups if group.kind == "definition"}
+    homes = []
+    for box in graph.boxes:
+        group = box.group
+        while group is not None and group not in definitions:
+            group = parents[group]
+        homes.append(-1 if group is None else group)
+    return homes
+
+
+def _segments(graph: Dataflow, order: list[int], homes: Sequence[int], small: set[int]) -> list[list[int]]:
+    """Cut the boxes behind each waist, and between functions; no cut runs through a small one, or a group inside it."""
     position = {number: place for place, number in enumerate(order)}
     reach = list(range(len(order)))
     for arrow in graph.arrows:
         source, target = position[arrow.source], position[arrow.target]
         reach[source] = max(reach[source], target)
+    ends = [-1] * len(order)  # for each place the last one of the groups that begin there
     for members in _group_members(graph).values():
         places = [position[number] for number in members]
-        first = min(places)
-        reach[first] = max(reach[first], max(places) + 1)  # its last box may be a waist, none inside it
+        ends[min(places)] = max(ends[min(places)], *places)
     segments: list[list[int]] = [[]]
-    far = -1
+    far = end = -1
     for place, number in enumerate(order):
         segments[-1].append(number)
-        waist = far <= place
+        end = max(end, ends[place])
+        waist = max(far, end) <= place and homes[number] not in small
         far = max(far, reach[place])
-        if waist:
+        if waist or (place + 1 < len(order) and homes[order[place + 1]] != homes[number]):
             segments.append([])
     return [segment for segment in segments if segment]
 
 
 def _group_members(graph: Dataflow) -> dict[int, list[int]]:
-    """The boxes of each group, those of groups inside it included; groups of a single definition are left out."""
+    """The boxes of each group inside a function, those of groups inside it included."""
     parents = {group.number: group.parent for group in graph.groups}
+    definitions = {group.number for group in graph.groups if group.kind == "definition"}
     members: dict[int, list[int]] = {}
     for box in graph.boxes:
         group = box.group
-        while group is not None:
+        while group is not None and group not in definitions:
             members.setdefault(group, []).append(box.number)
             group = parents[group]
     return members

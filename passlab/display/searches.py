@@ -2,50 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
 
 from passlab.display.diffs import diff_view
 from passlab.display.module import module_view
+from passlab.display.nodes import number_of
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
+from passlab.display.recording import RecordingView, recording_view
 from passlab.display.rows import Rows
 from passlab.display.view import HasFrame, View
+from passlab.errors import visible
 from passlab.lab.bisection import Bisection
+from passlab.lab.recording import Recording
 from passlab.lab.reduction import Reduction
 from passlab.table import Table
 
 
-class BisectionView(View):
+class VerdictView(RecordingView):
+    """A recording that a search looked at, beneath what the search came to; it opens at the guilty pass.
+
+    A node that went wrong is selected there when asked for, so that all views of the notebook show it.
+    """
+
+    def __init__(self, recording: Recording, bisection: Bisection | None) -> None:
+        super().__init__(recording)
+        self.bisection = bisection
+
+    @cached_property
+    def start(self) -> int:
+        """The pass that broke the program; where none did, what a recording starts with."""
+        event = None if self.bisection is None else self.bisection.event
+        return self.events.index(event) if event in self.events else super().start
+
+    def twin(self) -> RecordingView:
+        return self
+
+    def sentences(self) -> Sequence[str]:
+        """What the search came to, the most important first, and what it looked at last."""
+        raise NotImplementedError
+
+    def folds(self) -> list[tuple[str, str]]:
+        """What unfolds below the sentences: its name, and a program or a script."""
+        return []
+
+    def data(self, only_start: bool = False) -> dict[str, Any]:
+        """Return what the widget needs: that of the recording, with what was said of it and of its steps."""
+        data = super().data(only_start)
+        verdicts = () if self.bisection is None else self.bisection.verdicts
+        said = {verdict.event.id: [verdict.good, visible(verdict.why)] for verdict in verdicts}
+        for step in data["steps"]:
+            if step["id"] in said:
+                step["verdict"] = said[step["id"]]
+        verdict = {
+            "found": self.is_found,
+            "sentences": [visible(sentence) for sentence in self.sentences()],
+            "folds": [[visible(name), text] for name, text in self.folds()],
+            "nodes": self._wrong_nodes(),
+        }
+        return {**data, "title": visible(recording_view(self.recording).title), "verdict": verdict}
+
+    @property
+    def is_found(self) -> bool:
+        """Whether something is wrong."""
+        return self.bisection is not None and self.bisection.found
+
+    def _wrong_nodes(self) -> list[int]:
+        """The first node whose value went wrong, where that is known."""
+        check = None if self.bisection is None else self.bisection.check
+        wrong = None if check is None else check.node
+        return [] if wrong is None else [number_of(wrong.old if wrong.removed else wrong.node)]
+
+
+class BisectionView(VerdictView):
     """The pass that broke a program: a sentence, the programs that were looked at, and what the pass changed."""
 
     kind = "bisection"
+    bisection: Bisection
 
     def __init__(self, bisection: Bisection) -> None:
-        self.found = bisection
+        super().__init__(bisection.recording, bisection)
 
-    @property
+    @cached_property
     def title(self) -> str:
         """Which pass it was, or that none was."""
-        return self.found.summary()
+        return self.bisection.summary()
+
+    def sentences(self) -> Sequence[str]:
+        found = self.bisection
+        if not found.found:
+            return [found.summary().removesuffix(f": {found.looked_at}"), f"looked at: {found.looked_at}"]
+        head = found.summary().removesuffix(f": {found.why}")
+        return [line for line in (head, found.why, f"looked at: {found.looked_at}") if line]
 
     def parts(self) -> Iterable[Part]:
-        event = self.found.event
-        yield Sentence(self.title, "bad" if self.found.found else "good")
-        if self.found.found:
-            yield Sentence(f"looked at: {self.found.looked_at}", "muted")
-        if self.found.verdicts:
+        event = self.bisection.event
+        yield Sentence(self.title, "bad" if self.is_found else "good")
+        if self.is_found:
+            yield Sentence(f"looked at: {self.bisection.looked_at}", "muted")
+        if self.bisection.verdicts:
             yield Rows(self._verdicts())
         if event is not None and event.changed:
             yield Fold(f"what {event.id} {event.name} changed", [Embedded(diff_view(event.diff()))], opened=True)
 
     def _verdicts(self) -> Table:
         """The programs that were looked at; what the sentence says already is not said again."""
-        event, table = self.found.event, self.found.table()
+        event, table = self.bisection.event, self.bisection.table()
         shown = None if event is None else event.id
         return Table(table.columns, [(*row[:-1], "" if row[0] == shown else row[-1]) for row in table.rows])
 
     def source(self) -> HasFrame:
         """Return one row per program that was looked at."""
-        return self.found
+        return self.bisection
 
 
 class ReductionView(View):
@@ -81,4 +150,4 @@ def reduction_view(reduction: Reduction) -> ReductionView:
     return ReductionView(reduction)
 
 
-__all__ = ["BisectionView", "ReductionView", "bisection_view", "reduction_view"]
+__all__ = ["BisectionView", "ReductionView", "VerdictView", "bisection_view", "reduction_view"]

@@ -6,6 +6,7 @@ repeats folded. The browser packs in the same way, and unfolds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -64,7 +65,8 @@ def parts_of(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> l
     into: dict[int, list[Arrow]] = {}
     for arrow in graph.arrows:
         into.setdefault(arrow.target, []).append(arrow)
-    return [_part(graph, piece, sizes, into) for piece in _pieces(items)]
+    group_sizes = _group_sizes(graph)
+    return [_part(graph, piece, sizes, into, _groups_of(graph, piece, group_sizes)) for piece in _pieces(items)]
 
 
 def _pieces(items: Sequence[Item]) -> list[Piece]:
@@ -85,10 +87,10 @@ def _crossing(graph: Dataflow, pieces: Sequence[Piece]) -> list[Arrow]:
     return [arrow for arrow in graph.arrows if home[arrow.source] != home[arrow.target]]
 
 
-def _part(graph: Dataflow, piece: Piece, sizes: Sequence[Size], into: dict[int, list[Arrow]]) -> Part:
+def _part(graph: Dataflow, piece: Piece, sizes: Sequence[Size], into: dict[int, list[Arrow]], groups: set[int]) -> Part:
     """The graph of one piece: its boxes numbered from 0, and a port where values come from outside."""
     inside = {number: at for at, number in enumerate(piece.boxes)}
-    part = Dataflow(groups=[g for g in graph.groups if g.number in _groups_of(graph, piece)])
+    part = Dataflow(groups=[graph.groups[number] for number in sorted(groups)])
     present = {group.number for group in part.groups}
     for at, number in enumerate(piece.boxes):
         box = graph.boxes[number]
@@ -110,19 +112,25 @@ def _part(graph: Dataflow, piece: Piece, sizes: Sequence[Size], into: dict[int, 
     return part, part_sizes, _trunk(part)
 
 
-def _groups_of(graph: Dataflow, piece: Piece) -> set[int]:
-    """The groups whose boxes all lie in a piece, as far as its boxes know; the whole graph's definition is none."""
+def _group_sizes(graph: Dataflow) -> Counter[int | None]:
+    """How many boxes each group has, those of groups inside it included."""
+    sizes = Counter(box.group for box in graph.boxes)
+    for group in reversed(graph.groups):
+        sizes[group.parent] += sizes[group.number]
+    return sizes
+
+
+def _groups_of(graph: Dataflow, piece: Piece, sizes: Counter[int | None]) -> set[int]:
+    """The groups that lie in a piece: a function only with all its boxes, for others are never cut."""
     parents = {group.number: group.parent for group in graph.groups}
-    kinds = {group.number: group.kind for group in graph.groups}
-    groups: set[int] = set()
-    whole = len(piece.boxes) == len(graph.boxes)
+    definitions = {group.number for group in graph.groups if group.kind == "definition"}
+    inside: Counter[int] = Counter()
     for number in piece.boxes:
         group = graph.boxes[number].group
         while group is not None:
-            if whole or kinds[group] != "definition":
-                groups.add(group)
+            inside[group] += 1
             group = parents[group]
-    return groups
+    return {group for group, count in inside.items() if group not in definitions or count == sizes[group]}
 
 
 def _trunk(part: Dataflow) -> frozenset[int]:

@@ -21,6 +21,7 @@ Array = np.ndarray[Any, Any]
 CANCELLATION = 1024.0
 # What a contract counts in units is meant for float32; in shorter floats as many would be larger than the numbers.
 COARSEST = 1 / 16
+TELLING = 1e6  # units up to which a distance is told: beyond, both numbers say more
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Disagreement:
 
     def __str__(self) -> str:
         many = f"{self.count:,} of {self.size:,} elements differ, the worst " if self.size > 1 else ""
-        far = "" if np.isinf(self.ulps) else f" ({self.ulps:,.0f} units in the last place)"
+        far = f" ({self.ulps:,.0f} units in the last place)" if self.ulps < TELLING else ""
         return f"{many}{self.path or 'the value'}: {self.before} became {self.after}{far}"
 
 

@@ -9,7 +9,9 @@ knows nothing of orders of passes: after one of them has run, the answers may be
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from passlab.diffing.diff import diff
 from passlab.errors import PasslabError
@@ -25,6 +27,7 @@ from passlab.transform.registry import get_pass, pass_names
 from passlab.transform.sequential import Sequential
 
 HIGHEST = 4  # the level at which every pass inside another one runs
+_log = logging.getLogger("passlab")
 # They print the program, or read again what they have printed, and take longer than all others together.
 _PRINTERS = frozenset(("AnnotateSpans", "PrintIR"))
 
@@ -39,7 +42,7 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
     rows, failures = [], []
     for name, tried in _name(passes):
         try:
-            with PassContext(opt_level=HIGHEST):
+            with PassContext(opt_level=HIGHEST), _quiet():
                 after = tried(typed)
         except PasslabError as error:
             failures.append((name, tried.info.opt_level, f"fails: {error.diagnostics[0].message}"))
@@ -47,6 +50,17 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
         if after is not typed and (difference := diff(typed, after)):
             rows.append((name, tried.info.opt_level, difference.summary))
     return Table(("pass", "opt_level", "what it would do"), [*rows, *failures])
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the warnings of a pass that is only tried to itself."""
+    level = _log.level
+    _log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        _log.setLevel(level)
 
 
 def _name(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass]]:

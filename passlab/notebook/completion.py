@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from passlab.notebook.instruments import INSTRUMENTS
 from passlab.notebook.pipelines import RECORDINGS
 from passlab.passes import PASSES
 from passlab.transform.base import Pass
+from passlab.transform.registry import find_factory
 
 _WORD = re.compile(r"(?:--)?[%@]?[\w.]*\Z")
 _CALL = re.compile(r"([\w.]+)\([^()]*\Z")
@@ -72,6 +74,11 @@ def _in_passes(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iter
         yield from _programs(namespace)
         if re.match(r"%%?(bisect|culprit)\b", before.lstrip()):
             yield from ((n, "recording") for n, v in namespace.items() if type(v).__name__ == "Recording")
+        return
+    call = _CALL.search(before[: len(before) - len(fragment)])
+    factory = find_factory(call[1]) if call else None
+    if factory is not None:
+        yield from ((f"{name}=", "option") for name in inspect.signature(factory).parameters)
         return
     if words[-2 if fragment else -1] == "--good":
         yield from ((n, "function") for n, v in namespace.items() if callable(v) and not n.startswith("_"))

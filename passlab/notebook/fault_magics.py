@@ -15,7 +15,6 @@ from passlab import lab
 from passlab.errors import did_you_mean
 from passlab.notebook import rooms, values
 from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
-from passlab.notebook.progress import Progress
 
 
 @magics_class
@@ -58,7 +57,21 @@ class FaultMagics(NamedMagics):
                 raise UsageError(f"%bisect needs a pipeline: %bisect {options.program} InferType, FoldConstant")
             recording, _ = self._recorded(mod, text, options, [])
         inputs = values.from_names(options.args, self.shell.user_ns) if options.args else None
-        bisection = recording.bisect(good, inputs=inputs, entry=options.entry, seed=options.random, every=options.every)
+        places = {id(event): number for number, event in enumerate(recording.events)}
+        with rooms.progress.Progress() as progress:
+
+            def looking(event: Any) -> None:
+                number, total = places[id(event)], len(places) - 1
+                progress.show("bisect", f"{number} of {total}: {event.name}", part=(number - 1) / total)
+
+            bisection = recording.bisect(
+                good,
+                inputs=inputs,
+                entry=options.entry,
+                seed=options.random,
+                every=options.every,
+                looking=looking,
+            )
         if options.out:
             self.shell.user_ns[options.out] = bisection
         if not options.reduce or not bisection.found:
@@ -96,7 +109,7 @@ class FaultMagics(NamedMagics):
             program, _ = self._recorded(mod, text, options, [])
         elif text:
             raise UsageError(f"%culprit: `{options.program}` is a recording, which has its pipeline already")
-        with Progress() as progress:
+        with rooms.progress.Progress() as progress:
             result = lab.culprit(
                 program,
                 inputs=inputs,
@@ -129,7 +142,7 @@ class FaultMagics(NamedMagics):
         options = options_of(self.fuzz, shielded(line))
         self._check_targets(options.out)
         subject = rooms.pipelines.pass_of(" ".join(options.passes).translate(BARE), self.shell.user_ns)
-        with Progress() as progress:
+        with rooms.progress.Progress() as progress:
             campaign = lab.fuzz(
                 subject,
                 seconds=options.seconds,

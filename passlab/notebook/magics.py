@@ -138,7 +138,7 @@ class RelayMagics(NamedMagics):
         self._check_targets(options.out, options.recording)
         text = pipeline_of(options, cell)
         if not text:
-            return rooms.pipelines.outlook(mod, options.mod)
+            return display.prospects_view(mod, options.mod)
         try:
             recording, reports = self._recorded(mod, text, options, self.instruments_wanted)
             error = recording.error

@@ -76,7 +76,9 @@ class NamedMagics(Magics):
         context = rooms.pipelines.ContextOptions(
             options.opt_level, words(options.require), words(options.disable), config_of(options.config)
         )
-        return rooms.pipelines.run(mod, text, context, self.shell.user_ns, instruments)
+        with rooms.progress.Progress() as progress:
+            own = () if "progress" in instruments else (rooms.progress.PassProgress(progress),)
+            return rooms.pipelines.run(mod, text, context, self.shell.user_ns, instruments, own)
 
     def _program(self, name: str) -> passlab.IRModule:
         """The module of a name of the notebook."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from passlab.display import TableView, table_view
 from passlab.dumps.recording import TextRecording
 from passlab.infer import infer_expr, infer_module
 from passlab.instrument.recorder import EventRecorder
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.lab.applicable import prospects
 from passlab.lab.recording import Recording, record
 from passlab.notebook.instruments import instrument_of
 from passlab.passes import PASSES
 from passlab.rewriting.parameters import bind_params
-from passlab.table import Table
 from passlab.text import parser
 from passlab.text.lexer import lex
 from passlab.transform.base import Pass
@@ -52,12 +49,17 @@ class ContextOptions(NamedTuple):
 
 
 def run(
-    mod: IRModule, pipeline: str, context: ContextOptions, namespace: Mapping[str, Any], instruments: list[str]
+    mod: IRModule,
+    pipeline: str,
+    context: ContextOptions,
+    namespace: Mapping[str, Any],
+    instruments: list[str],
+    progress: Sequence[Any] = (),
 ) -> tuple[Recording, list[Any]]:
     """Record a pipeline, given as text, over a module. Passes bound to names of the notebook may be used by name.
 
     It runs under the PassContext in force, its instruments included, with what `context` changes. Returns the
-    recording, and the instruments of `instruments` that have something to show.
+    recording, and the instruments of `instruments` that have something to show; `progress` are instruments beside them.
     """
     watching = [instrument_of(name, namespace) for name in instruments]
     passes = pass_of(pipeline, namespace)
@@ -68,7 +70,7 @@ def run(
         required_pass=context_names(context.required, passes),
         disabled_pass=context_names(context.disabled, passes),
         config=context.config,
-        instruments=watching,
+        instruments=[*watching, *progress],
     )
     return recording, [one for one in watching if has_report(one)]
 
@@ -91,14 +93,6 @@ def pass_names(namespace: Mapping[str, Any]) -> list[str]:
 def has_report(watching: Any) -> bool:
     """Whether an instrument is shown after a run: all but a recorder, since the run is recorded anyway."""
     return not isinstance(watching, EventRecorder)
-
-
-def outlook(mod: IRModule, name: str) -> TableView:
-    """Return which passes would change a program of this name, and what each would do."""
-    table = prospects(mod)
-    what = "these passes, each by itself, would change" if len(table) else "no pass that needs no options would change"
-    rows = sorted(table.rows, key=lambda row: str(row[-1]).startswith("fails"))  # what one can use comes first
-    return table_view(Table(table.columns, rows), f"{what} `{name}`; `%passes {name} PASS` runs one")
 
 
 def _is_meant_as_pass(value: Any) -> bool:

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from passlab.notebook import live as live
     from passlab.notebook import pipelines as pipelines
     from passlab.notebook import printed as printed
+    from passlab.notebook import progress as progress
     from passlab.notebook import widgets as widgets
 
-_MODULES = ("completion", "inspection", "live", "pipelines", "printed", "widgets")
+_MODULES = ("completion", "inspection", "live", "pipelines", "printed", "progress", "widgets")
 
 __getattr__, __dir__ = lazy_module(
     __name__,

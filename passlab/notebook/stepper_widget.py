@@ -133,6 +133,7 @@ def branch_data(fork: Fork, view: StepperView) -> dict[str, Any]:
     return {
         "data": view.data(only_start=view.is_large),
         "instant": fork.instant,
+        "changed": list(fork.changes),
         "text": visible(head),
         "rows": rows,
         "head": list(table.columns),

@@ -32,6 +32,7 @@ _WIDGETS = {
     "graph": "passlab.notebook.graph_widget:GraphWidget",
     "heatmap": "passlab.notebook.explorer:HeatMapWidget",
     "pipeline": "passlab.notebook.explorer:PipelineWidget",
+    "prospects": "passlab.notebook.prospects_widget:ProspectsWidget",
     "stepper": "passlab.notebook.stepper_widget:StepperWidget",
 }
 

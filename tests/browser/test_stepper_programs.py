@@ -176,12 +176,14 @@ def test_a_fork_runs_on_with_a_whole_tensor_beside_the_original(driven: Driven) 
     messages = driven.asked(f'str(d.fork({{{register}: "random 7"}}, {kernel})).splitlines()')
     expect(driven.root.locator(".pl-branch-line")).to_contain_text(messages[0])
     first = driven.asked(f'[str(c) for c in d.fork({{{register}: "random 7"}}, {kernel}).compare().rows[0]]')
-    expect(driven.root.locator(".pl-branch-first")).to_contain_text(
-        f"They first differ at instant {int(first[0]):,} of the original"
-    )
+    expect(driven.root.locator(".pl-branch-first")).to_contain_text(f"They first differ at instant {int(first[0]):,}: ")
     expect(driven.root.locator(".pl-branch-first")).to_contain_text(first[3])
     driven.root.locator(".pl-branch-table tbody tr").first.click()
-    assert driven.at == int(first[0]) - kernel + 1
+    assert driven.at == int(first[0]) + 1  # instants go on in a branch
+    expect(driven.root.locator(".pl-inst.pl-here")).to_be_in_viewport()
+    driven.type(f"{kernel}g")
+    assert driven.at == kernel
+    driven.root.locator(".pl-branch-table tbody tr").first.click()
     driven.root.locator(f".pl-register[data-register='{first[1][1:]}']").click()
     expect(driven.root.locator(".pl-original")).to_contain_text(first[2])
     driven.click("back to the original")

@@ -39,3 +39,11 @@ def test_a_cell_that_holds_itself_points_back_and_long_lists_end():
 def test_tensors_need_no_heap():
     assert heap_of(np.ones(3)) is None
     assert heap_of((np.ones(3),)) is None
+
+
+def test_a_tuple_is_drawn_where_it_holds_an_object():
+    assert heap_of((np.ones(3), np.float32(2))) is None
+    assert heap_of((np.float32(2), ADTValue(NIL, ()))) == [
+        ["tuple", "data", 0, [["2.0", -1], ["", 1]]],
+        ["Nil", "data", 1, []],
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pytest
 
 import passlab
@@ -13,6 +15,13 @@ from passlab.display.sheet import pack, place
 from passlab.testing import densenet, lstm, resnet, squeezenet
 
 WHOLE = 24
+
+
+def fused_modules() -> passlab.IRModule:
+    """Two alike functions of kernels that are fused, which makes groups inside them."""
+    text = "def @{} (%x: Tensor[(4, 4), float32]) {{ nn.relu(tanh(exp(nn.dense(%x, sigmoid(add(%x, 2f)))))) }}"
+    both = passlab.parse("\n".join(text.format(name) for name in ("first", "main")))
+    return passlab.transform.FuseOps(2)(passlab.transform.InferType()(both))
 
 
 def shape(items: list[Item]) -> list[object]:
@@ -46,7 +55,7 @@ def tower(body: str, count: int) -> passlab.IRModule:
         (resnet.get_workload(num_layers=50)[0], [(2, 10, False), (3, 10, False), (5, 10, False), (2, 10, False)]),
         (squeezenet.get_workload()[0], [(3, 11, False), (4, 11, False)]),
         (densenet.get_workload()[0], [(5, 6, True), (11, 6, True), (23, 6, True), (15, 6, True)]),
-        (lstm.get_workload(iterations=16, num_hidden=16)[0], [(16, 18, True)]),
+        (lstm.get_workload(iterations=16, num_hidden=16)[0], [(16, 18, False)]),
     ],
     ids=["resnet", "squeezenet", "densenet", "lstm"],
 )
@@ -107,3 +116,60 @@ def test_equal_pieces_are_laid_out_once():
     data = graph_view(resnet.get_workload(num_layers=50)[0]).data()
     pieces = sum(len(item["bodies"]) if isinstance(item, dict) else 1 for item in data["items"])
     assert len(data["layouts"]) < pieces
+
+
+def pieces(items: Iterable[Item]) -> Iterator[Piece]:
+    for item in items:
+        if isinstance(item, Piece):
+            yield item
+        else:
+            for body in item.bodies:
+                yield from pieces(body)
+
+
+TREES = """
+type Bag[A] { Empty, Both(A, Bag[A], Bag[A]) }
+def @put(%t: Bag[float32], %v: float32) -> Bag[float32] {
+  match (%t) {
+    Empty => Both(%v, Empty, Empty),
+    Both(%x, %l, %r) => if (%v < %x) { Both(%x, @put(%l, %v), %r) } else { Both(%x, %l, @put(%r, %v)) }
+  }
+}
+def @sum(%t: Bag[float32]) -> float32 {
+  match (%t) { Empty => 0f, Both(%x, Empty, _) => %x, Both(%x, %l, %r) => %x + @sum(%l) + @sum(%r) }
+}
+def @main(%a: float32, %b: float32) { @sum(@put(@put(@put(Empty, %a), %b), tanh(%b))) }
+"""
+
+
+@pytest.mark.parametrize("mod", [passlab.parse(TREES), fused_modules()], ids=["match", "kernels"])
+def test_pieces_hold_whole_functions_or_parts_of_one_and_cut_no_branch(mod):
+    found = dataflow(mod)
+    parents = {group.number: group for group in found.groups}
+
+    def around(number):
+        group = found.boxes[number].group
+        while group is not None:
+            yield parents[group]
+            group = parents[group].parent
+
+    functions: dict[str, int] = {}
+    for piece in pieces(structure(found, 8)):
+        homes = {group.name for number in piece.boxes for group in around(number) if group.kind == "definition"}
+        assert len(homes) == 1
+        functions[homes.pop()] = 1
+        for group in found.groups:
+            if group.kind != "definition":
+                inside = {box.number for box in found.boxes if group in around(box.number)}
+                assert inside <= set(piece.boxes) or not inside & set(piece.boxes)
+    assert set(functions) == {f"@{name}" for name, _ in mod.items()}
+
+
+def test_a_whole_function_has_its_frame_and_no_arrow_comes_from_another():
+    view = graph_view(passlab.parse(TREES))
+    groups = {group.number: group for group in view.graph.groups}
+    framed = [
+        groups[n].name for placed in view.placed.values() for n in placed.groups if groups[n].kind == "definition"
+    ]
+    assert sorted(framed) == ["@main", "@put", "@sum"]
+    assert pack(view.items, view.placed, (1000.0, 500.0)).joints == []

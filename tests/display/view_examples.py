@@ -29,6 +29,7 @@ from passlab.display import (
     node_values_view,
     operators_view,
     profile_view,
+    prospects_view,
     recording_view,
     reduction_view,
     solving_view,
@@ -40,6 +41,7 @@ from passlab.display import (
 )
 from passlab.display.culprits import CampaignReport
 from passlab.display.instruments import printed_step_view
+from passlab.display.searches import VerdictView
 from passlab.display.text_comparison import text_comparison_view
 from passlab.display.text_graph import live_graph_view
 from passlab.display.text_recording import text_diff_view, text_recording_view
@@ -118,6 +120,7 @@ EXAMPLES = {
     "PrintedStepView": lambda: printed_step_view(printed().steps[-1]),
     "PrinterView": lambda: instrument_view(printed()),
     "ProfileView": lambda: profile_view(profiled()),
+    "ProspectsView": lambda: prospects_view(network(), "net"),
     "RecordingView": lambda: recording_view(recorded()),
     "ReductionView": lambda: reduction_view(reduce(network(), lambda mod: "nn.dense" in mod.astext())),
     "SolvingView": lambda: solving_view(watch_solver(network(), "fusion")),
@@ -149,7 +152,8 @@ def classes() -> dict[str, type[View]]:
     for module in pkgutil.iter_modules(display.__path__):
         if module.name != "layout_worker":  # a program of its own
             importlib.import_module(f"passlab.display.{module.name}")
-    return {cls.__name__: cls for cls in _below(View) if cls.__module__.startswith("passlab.")}
+    own = (cls for cls in _below(View) if cls.__module__.startswith("passlab."))
+    return {cls.__name__: cls for cls in own if cls is not VerdictView}  # whose sentences are those of its subclasses
 
 
 def _below(base: type[View]) -> Iterator[type[View]]:

@@ -26,6 +26,12 @@ def test_passes_by_name():
     assert names("%passes net Fuse") == ["FuseOps"]
 
 
+def test_options_inside_a_pass():
+    assert names("%passes net FoldConstant, FuseOps(fuse") == ["fuse_opt_level="]
+    assert "desired_layouts=" in names("%%passes net\nInferType\nConvertLayout(")
+    assert names("%passes net Nothing(fuse") == []
+
+
 def test_programs_as_the_first_word():
     from passlab.ir.module import IRModule
 

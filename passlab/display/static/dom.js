@@ -149,6 +149,9 @@ export function reveal(list, item) {
   else if (above + at.height > list.clientHeight) list.scrollTop += Math.min(above, above + at.height - list.clientHeight);
 }
 
+/** A sentence as elements: what stands in `backticks` is code. @param {string} text @returns {Node[]} */
+export const prose = (text) => text.split(/`([^`]+)`/).map((part, at) => (at % 2 ? el("code", "pl-said-code", part) : document.createTextNode(part)));
+
 let ids = 0;
 /** A name for an element that others refer to. */
 export const uniqueId = () => `pl-${++ids}-${Math.random().toString(36).slice(2, 8)}`;

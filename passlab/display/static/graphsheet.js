@@ -1,7 +1,7 @@
 // Where the pieces of a graph stand: below one another in columns, as a newspaper has them; repeats folded or unfolded.
 // Nothing here draws.
 
-const GAP = 18, GUTTER = 46, COLUMNS = 29, FRAME = 12, TITLE = 26, SHEETS = 5; // pixels; SHEETS is the offset of stacked sheets
+const GAP = 18, GUTTER = 46, COLUMNS = 29, FRAME = 12, TITLE = 26, SHEETS = 5, OVER = 9; // pixels; SHEETS is the offset of stacked sheets, OVER how far above a frame ways run
 const LONG_BODY = 24; // boxes of a body above which its pieces may stand in different columns
 
 /**
@@ -104,7 +104,7 @@ function columnsOf(list, most) {
 /** @param {Unit[][]} columns @returns {[number, number]} */
 function sizeOf(columns) {
   const width = columns.map(reach).reduce((sum, [low, high]) => sum + high - low + GUTTER, -GUTTER);
-  return [width, Math.max(...columns.map((column) => column.reduce((sum, one) => sum + one.height, 0)))];
+  return [width, Math.max(...columns.map((column) => column.reduce((sum, one) => sum + one.height, OVER)))];
 }
 
 /** The columns that show everything largest in a window. @param {Unit[]} list @param {number} width @param {number} height */
@@ -131,13 +131,13 @@ export function pack(data, open, width, height) {
   let left = 0, last = /** @type {[number, number] | null} */ (null);
   for (const column of columns) {
     const [low, high] = reach(column);
-    let port = left - low, y = 0;
+    let port = left - low, y = OVER;
     for (const one of column) {
       const top = y;
       y += one.frame ? FRAME + (one.first ? TITLE : 0) : 0;
       one.pieces.forEach(([number, boxes, groups], place) => {
         const layout = data.layouts[number], x = port + one.at[place];
-        if (last && layout.entry >= 0) sheet.joints.push(joint(last, [x + layout.entry, y], left));
+        if (last && layout.entry >= 0) sheet.joints.push(joint(last, [x + layout.entry, y], left, one.frame && !place ? top - OVER + 1 : y - OVER));
         sheet.pieces.push({ layout, boxes, groups, x, y });
         y += layout.size[1];
         last = layout.exit >= 0 ? [x + layout.exit, y] : null;
@@ -161,12 +161,13 @@ export function pack(data, open, width, height) {
 /**
  * The points from one piece to the next: down, or down the column's gutter and over the top of the next one.
  * @param {[number, number]} from @param {[number, number]} to @param {number} left of the column of the second
+ * @param {number} over the height above the second, and above the title of its frame, at which the way turns
  */
-function joint([x0, y0], [x1, y1], left) {
+function joint([x0, y0], [x1, y1], left, over) {
   if (y1 > y0 && Math.abs(x1 - x0) < 1) return [x0, y0, x1, y1];
-  if (y1 > y0) return [x0, y0, x0, (y0 + y1) / 2, x1, (y0 + y1) / 2, x1, y1];
+  if (y1 > y0) return [x0, y0, x0, over, x1, over, x1, y1];
   const gutter = left - GUTTER / 2;
-  return [x0, y0, x0, y0 + 10, gutter, y0 + 10, gutter, y1 - 14, x1, y1 - 14, x1, y1];
+  return [x0, y0, x0, y0 + 10, gutter, y0 + 10, gutter, over, x1, over, x1, y1];
 }
 
 /** The paths of all repeats. @param {any[]} items @param {string} [path] @returns {string[]} */

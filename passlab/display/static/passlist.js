@@ -31,6 +31,15 @@ export function passName(text) {
   return at < 0 ? [el("b", "", text)] : [el("b", "", text.slice(0, at)), el("span", "pl-pass-options", text.slice(at))];
 }
 
+/** What was said of a step that a search looked at. @param {[boolean, string]} verdict @returns {HTMLElement} */
+function stepVerdict([good, why]) {
+  const sign = el("span", `pl-step-verdict ${good ? "pl-verdict-good" : "pl-verdict-bad"}`, good ? "✓" : "✗");
+  sign.setAttribute("role", "img");
+  sign.setAttribute("aria-label", good ? "the program is good after it" : "it broke the program");
+  sign.title = `${good ? "the program is good after it" : "it broke the program"}${why ? `: ${why}` : ""}`;
+  return sign;
+}
+
 export class Passes {
   /** @param {(at: number) => void} chosen hears which step was chosen */
   constructor(chosen) {
@@ -121,7 +130,7 @@ export class Passes {
     name.style.paddingLeft = `${14 * step.depth}px`;
     const timed = step.outcome !== "input" && step.outcome !== "skipped", outcome = OUTCOMES.includes(step.outcome) ? step.outcome : "other";
     const item = el("div", `pl-pass pl-pass-${outcome}${outside ? " pl-outside" : ""}`, mark(step.outcome),
-      el("span", "pl-pass-id", step.depth ? "" : step.id), name, el("span", "pl-time", timed ? time(step.ms) : ""), timed ? bar : null);
+      el("span", "pl-pass-id", step.depth ? "" : step.id), name, step.verdict ? stepVerdict(step.verdict) : null, el("span", "pl-time", timed ? time(step.ms) : ""), timed ? bar : null);
     item.id = `${this.name}-${at}`;
     item.dataset.at = String(at);
     item.title = outside ? `${step.name} (it is shown at the right, and hidden by the search or the filters)` : step.name;
@@ -131,6 +140,7 @@ export class Passes {
 
   /** Choose a step that may be out of sight: one inside another, or filtered out. @param {number} at */
   go(at) {
+    if (!this.steps[at]) return;
     if (!this.shown.includes(at)) {
       if (this.steps[at].depth) this.inner = true;
       this.hidden.delete(this.steps[at].outcome);

@@ -3,7 +3,7 @@ import { Biography } from "./biography.js";
 import { CodePane } from "./codepane.js";
 import { chips } from "./diff.js";
 import { DiffPane } from "./diffpane.js";
-import { button, el, many } from "./dom.js";
+import { button, el, many, prose } from "./dom.js";
 import { GraphPair } from "./graphpair.js";
 import { GraphPane } from "./graphpane.js";
 import { passName, time } from "./passlist.js";
@@ -124,7 +124,7 @@ export class Step {
     const spent = step.outcome === "input" || step.outcome === "skipped" ? "" : time(step.ms);
     const facts = [spent, many(step.calls, "operator"), many(step.nodes, "node"), step.rewrites ? many(step.rewrites, "rewrite") : ""];
     this.facts.textContent = facts.filter(Boolean).join("  ·  ");
-    this.sentence.textContent = step.said;
+    this.sentence.replaceChildren(...prose(step.said));
     this.sentence.classList.toggle("pl-error", step.outcome === "failed");
     this.chips.replaceChildren(...(diff && diff.operators.length ? [chips(diff.operators)] : []));
   }
@@ -193,7 +193,7 @@ export class Step {
   showError(step) {
     const { frames = [], node = "", traceback = "", title = step.error } = step.failure || {}, parts = [];
     if (frames.length) {
-      parts.push(el("div", "pl-error", title));
+      parts.push(el("div", "pl-error", ...prose(title)));
       for (const [place, source] of frames) parts.push(el("div", "pl-dim", place), el("pre", "pl-code pl-error-source", source));
       if (node) parts.push(el("div", "", el("span", "pl-dim", "working on  "), el("code", "pl-code", node)));
     } else parts.push(el("pre", "pl-code pl-error-text", step.error));

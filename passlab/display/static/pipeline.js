@@ -5,16 +5,17 @@ import { button, el, help, keys } from "./dom.js";
 import { Passes } from "./passlist.js";
 import { Step } from "./passpane.js";
 import { followSelection, listenTo, Selection } from "./selection.js";
+import { verdictStrip } from "./verdict.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that touched the selected node"],
   ["s S", "select the next line, the previous one"], ["/", "search the passes, by name or by an operator they touched"],
   ["c", "only passes that changed something"], ["i", "passes inside passes"], ["1 2 3 4 5", "program, diff, graph, table, error"], ["6", "the rewrites of the pass; [ ] go through them, space plays"],
-  ["t f", "types beside lines; fold all"], ["r v", "in the graph: the neighbourhood of the selected box; before and after side by side"], ["b", "which pass made each line"], ["x w", "compare with another recording or step; what if"], ...DIFF_KEYS.slice(0, 3),
+  ["t f", "types beside lines; fold all"], ["r v", "in the graph: the neighbourhood of the selected box; before and after side by side"], ["b", "which pass made each line"], ["x w", "compare with another recording or step; what if"], ["e", "where a search found a fault: that pass, and its wrong node"], ...DIFF_KEYS.slice(0, 3),
   ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "let go of both"],
   ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"], ...DIFF_KEYS.slice(5),
 ]);
-const MOST = 600, PASS = 30, LINE = 20, WIDTH = 56; // pixels, and characters of a line in one half of a diff
+const MOST = 600, PASS = 30, LINE = 20, VERDICT = 80, WIDTH = 56; // pixels, and characters of a line in one half of a diff
 
 /** How many lines the longest program or diff takes, if that is not too many. @param {any} data */
 function longest(data) {
@@ -66,18 +67,27 @@ export function explorer({ model, el: host }) {
     model.set("selected", at);
     model.save_changes();
   });
+  const verdict = el("div", "pl-verdict");
   const columns = el("div", "pl-columns", passes.element, step.element), asking = new Asking(model, root, selection, columns, () => passes.at);
-  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...asking.buttons, button("?", () => keyHelp())), columns);
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...asking.buttons, button("?", () => keyHelp())), verdict, columns);
   step.code.asked = (at) => passes.go(at);
-  const usual = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => asking.toggle("compare"), w: () => asking.toggle("what if") };
+  const guilty = () => (model.get("data").verdict?.found ? showGuilty(model.get("data").verdict.nodes) : false);
+  const usual = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => asking.toggle("compare"), w: () => asking.toggle("what if"), e: () => guilty() };
   keys(root, usual, () => (asking.mode ? { "?": () => keyHelp(), ...asking.keys() } : usual));
+  const showGuilty = (/** @type {number[]} */ nodes) => {
+    passes.go(model.get("data").start);
+    step.choose("Diff");
+    if (nodes.length) selection.set(nodes);
+  };
   const update = () => {
     const data = model.get("data"), chosen = model.get("selected");
     title.textContent = data.title;
+    verdict.hidden = !data.verdict;
+    if (data.verdict) verdict.replaceChildren(...verdictStrip(data.verdict, showGuilty));
     selection.learn(data.links);
     if (!data.partial) {
       const listed = PASS * data.steps.filter((/** @type {any} */ s) => !s.depth).length;
-      root.style.setProperty("--pl-height", `${Math.min(MOST, 240 + Math.max(listed, LINE * longest(data)))}px`);
+      root.style.setProperty("--pl-height", `${Math.min(MOST, 240 + Math.max(listed, LINE * longest(data))) + (data.verdict ? VERDICT : 0)}px`);
     }
     passes.at = -1;
     passes.show(data.steps);

@@ -14,6 +14,9 @@ export function valueField(register, instant, done, leave) {
   return { field, parts: [el("b", "", `$${register}`), " at instant ", grouped(instant), " becomes ", field] };
 }
 
+/** Where a value comes from that nothing in a branch wrote. @param {any} branch @param {number} register */
+export const given = (branch, register) => ((branch.changed || []).includes(register) ? `given in this branch, at instant ${grouped(branch.instant)}` : "from before the branch");
+
 /** What a branch is, and where it differs from its original.
  * @param {any} branch @param {HTMLElement} back @param {(at: number) => void} go */
 export function branchStrip(branch, back, go) {
@@ -34,8 +37,7 @@ function differences(branch, go) {
   });
   const names = branch.head.map((/** @type {string} */ name) => el("th", "", name));
   const table = el("table", "pl-branch-table", el("thead", "", el("tr", "", ...names)), el("tbody", "", ...rows));
-  const there = grouped(Number(first[0])), here = grouped(Number(first[0]) - branch.instant);
-  const where = `They first differ at instant ${there} of the original, ${here} here: ${first[1]} was `;
+  const where = `They first differ at instant ${grouped(Number(first[0]))}: ${first[1]} was `;
   const sentence = el("div", "pl-branch-first", where, el("b", "", first[2]), " and is ", el("b", "", first[3]));
   return el("div", "", sentence, el("div", "pl-branch-rows", table));
 }

@@ -20,7 +20,7 @@ export function actions(view) {
     ArrowRight: () => view.grain.advance(1), ArrowLeft: () => view.grain.advance(-1), i: () => view.grain.turn(), z: () => view.grain.fold(), Z: () => view.time.zoom(0, 0), m: () => view.move("kernel", 1), M: () => view.move("kernel", -1), l: () => view.move("line", 1), L: () => view.move("line", -1),
     n: () => view.move("next", 1), N: () => view.move("next", -1),
     f: () => view.move("finish", 1), F: () => view.move("finish", -1), c: () => view.proceed(1), C: () => view.proceed(-1),
-    g: () => { const to = view.count ? Number(view.count) : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),
+    g: () => { const to = view.count ? Number(view.count) - view.began : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),
     b: () => view.toggle(view.run.siteAt(view.at)), "/": () => view.find.focus(), w: () => view.watch(), o: () => view.origin(),
     u: () => { const to = view.past.pop(); if (to !== undefined) view.go(to); }, t: () => view.source.turn(), e: () => view.edit(), x: () => view.export(),
     "[": () => view.frame(view.up + 1), "]": () => view.frame(Math.max(0, view.up - 1)),

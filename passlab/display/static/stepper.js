@@ -1,7 +1,7 @@
 // The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
 import { button, choices, el, grouped, help, keys, removable } from "./dom.js";
 import { download } from "./download.js";
-import { branchStrip, valueField } from "./stepfork.js";
+import { branchStrip, given, valueField } from "./stepfork.js";
 import { Grain } from "./stepgrain.js";
 import { actions, KEYS, STEPS } from "./stepkeys.js";
 import { followSelection, listenTo, Selection } from "./selection.js";
@@ -50,7 +50,7 @@ class Stepper {
     this.branch.hidden = true;
     this.position = /** @type {HTMLInputElement} */ (el("input", "pl-find pl-position"));
     this.position.setAttribute("aria-label", "instant");
-    this.position.addEventListener("change", () => this.go(Number(this.position.value.replace(/[^\d]/g, "")) || 0));
+    this.position.addEventListener("change", () => this.go((Number(this.position.value.replace(/[^\d]/g, "")) || 0) - this.began));
     this.total = el("span", "pl-title");
     this.status = el("span", "pl-stepper-said");
     this.find = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
@@ -80,14 +80,20 @@ class Stepper {
     this.root.prepend(el("div", "pl-bar pl-step-title", this.title, el("span", "pl-grow"), this.status), bar, this.branch, el("div", "pl-step-columns", this.code.element, values, sides), this.time.element);
   }
 
+  /** Where a branch left its original. */
+  get began() {
+    return this.original ? this.original.instant : 0;
+  }
+
   /** @param {any} data @param {number} at @param {{text: string, sites?: number[]}[]} [breaks] @param {[number, number][]} [watches] */
   load(data, at, breaks = data.breaks, watches = []) {
     this.run = new Run(data);
     this.title.textContent = data.title;
-    this.total.textContent = `of ${grouped(this.run.length)}`;
+    this.total.textContent = `of ${grouped(this.began + this.run.length)}`;
     this.words.replaceChildren(...choices(this.run.words()));
     this.breaks = breaks.flatMap(({ text, sites }) => this.run.breakOf(text) || (sites && sites.length ? this.run.breakAt(text, sites) : []));
     [this.watches, this.past, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
+    this.time.began = this.began;
     this.time.show(this.run, this.breaks);
     this.drawStops();
     this.go(at, false, true);
@@ -239,7 +245,7 @@ class Stepper {
         for (const r of run.sites.changes[site]) looks.set(r, "writes");
       }
     }
-    this.position.value = grouped(at);
+    this.position.value = grouped(this.began + at);
     this.time.move(at);
     this.frames.show(run, at, this.up);
     this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
@@ -264,8 +270,8 @@ class Stepper {
     this.code.show(run, run.func[run.frameOf[last]], -1, run.site[last], new Map(), stops, true);
     const number = run.data.end.result || 0;
     const head = el("div", "pl-value-head", el("b", "", "result"), el("span", "pl-value-text", run.texts[number] || "–"));
-    const drawn = run.data.values.pictures[number];
-    this.card.replaceChildren(head, ...(drawn ? [tensorCard(drawn)] : []));
+    const drawn = run.data.values.pictures[number], heap = run.data.values.heaps?.[number];
+    this.card.replaceChildren(head, drawn ? tensorCard(drawn) : "", heap ? drawHeap(heap) : "");
   }
 
   /** The register to look at: just written, else read. @param {Map<number, string>} looks @param {Int32Array} values */
@@ -285,19 +291,19 @@ class Stepper {
     const head = el("div", "pl-value-head", el("b", "pl-reg", `$${this.register}`), el("span", "pl-value-text", run.texts[number]));
     const parts = [head];
     if (by !== undefined && by >= 0) {
-      const jump = el("button", "pl-link", `written at ${grouped(by)}`);
+      const jump = el("button", "pl-link", `written at ${grouped(this.began + by)}`);
       jump.title = "go to the instruction that wrote it (o)";
       jump.addEventListener("click", () => this.origin());
       const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
       parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
-    } else parts.push(el("div", "pl-dim pl-written", "an argument of the program"));
+    } else parts.push(el("div", "pl-dim pl-written", this.original ? given(this.model.get("branch") || {}, this.register) : "an argument of the program"));
     const old = this.before(), was = old > WAITING && this.original ? this.original.run : null;
     if (was && was.texts[old] !== run.texts[number]) {
       const drawn = was.data.values.pictures[old];
       parts.push(el("div", "pl-original", el("div", "pl-value-head", el("b", "", "original"), el("span", "pl-value-text", was.texts[old])), drawn ? tensorCard(drawn) : null));
     }
     const picture = run.data.values.pictures[number] || (this.model.get("pictures") || {})[number];
-    const heap = (run.data.values.heaps || {})[number];
+    const heap = run.data.values.heaps?.[number];
     if (heap) parts.push(drawHeap(heap));
     if (picture) parts.splice(2, 0, tensorCard(picture));
     else if (run.late.has(number)) parts.push(el("div", "pl-empty", this.ask(number)));
@@ -321,7 +327,7 @@ class Stepper {
     }
   }
 
-  // ---------------------------------------------------------------- what needs a kernel
+  // ---- what needs a kernel
   edit() {
     const place = this.run.place(this.at), fork = this.model.get("branch");
     if (fork && fork.data) return this.say("this is a branch already: go back to the original first");

@@ -16,6 +16,7 @@ export class Timeline {
     this.breaks = /** @type {Break[]} */ ([]);
     this.from = 0; // the stretch of the run that is shown
     this.to = 0;
+    this.began = 0; // the instant at which a branch left its original
     this.width = 0;
     this.bars = /** @type {Element[]} */ ([]);
     this.waiting = false;
@@ -90,7 +91,7 @@ export class Timeline {
     const length = this.run ? this.run.length : 0;
     [this.from, this.to] = to - from < 2 ? [0, length] : this.within(from, to - from);
     this.whole.hidden = this.from === 0 && this.to >= length;
-    this.whole.textContent = `${grouped(this.from)} … ${grouped(this.to)}: show the whole run`;
+    this.whole.textContent = `${grouped(this.began + this.from)} … ${grouped(this.began + this.to)}: show the whole run`;
     [this.width, this.bars] = [0, []];
     this.draw();
     this.move(this.at);
@@ -115,7 +116,7 @@ export class Timeline {
     const site = run.siteAt(at), part = this.part(at);
     const name = site < 0 ? run.data.end.text : run.sites.names[site];
     const took = at < run.length && run.sites.roles[run.site[at]] === 3 ? ` · ${micros(run.columns.micros[at])}` : "";
-    this.tip.textContent = `${grouped(at)}  ${name}${took}`;
+    this.tip.textContent = `${grouped(this.began + at)}  ${name}${took}`;
     this.tip.hidden = false;
     this.tip.style.left = `${100 * part}%`;
     this.tip.style.transform = `translateX(${part > 0.5 ? "-105%" : "5%"})`;

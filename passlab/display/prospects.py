@@ -1,0 +1,46 @@
+"""The view of a program's prospects: which passes would change it now, each by itself, and what each would do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from passlab.display.tables import TableView
+from passlab.errors import visible
+from passlab.ir.module import IRModule
+from passlab.lab.applicable import prospects
+from passlab.table import Table
+
+FAILS = "fails"
+
+
+class ProspectsView(TableView):
+    """Passes that would change a program, what one can use first. `name` is what the program is called."""
+
+    kind = script = "prospects"
+
+    def __init__(self, mod: IRModule, name: str = "") -> None:
+        table = prospects(mod)
+        rows = sorted(table.rows, key=lambda row: str(row[-1]).startswith(FAILS))
+        called = f"`{name}`" if name else "the program"
+        what = "these passes, each by itself, would change" if rows else "no pass that needs no options would change"
+        super().__init__(
+            Table(("pass", "level", "what it would do"), rows),
+            f"{what} {called}; `%passes {name or 'NAME'} PASS` runs one",
+        )
+        self.mod, self.name = mod, name
+
+    def data(self) -> dict[str, Any]:
+        """Return the rows: pass, level, what it would do, and whether it fails."""
+        rows = [
+            [visible(name), level, visible(what).removeprefix(f"{FAILS}: "), str(what).startswith(FAILS)]
+            for name, level, what in self.table.rows
+        ]
+        return {"kind": self.kind, "title": self.title, "rows": rows}
+
+
+def prospects_view(mod: IRModule, name: str = "") -> ProspectsView:
+    """Return the view of which passes would change a program, which each is tried on: see `lab.prospects`."""
+    return ProspectsView(mod, name)
+
+
+__all__ = ["ProspectsView", "prospects_view"]

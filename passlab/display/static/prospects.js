@@ -1,0 +1,71 @@
+// The widget of a program's prospects: passes that would change it; one that is chosen runs, and is explored beneath.
+import { button, el, help, icon, keys, prose, reveal, uniqueId } from "./dom.js";
+import { explorer } from "./pipeline.js";
+
+const KEYS = /** @type {[string, string][]} */ ([["j k", "next and previous pass"], ["g G", "first and last"], ["Enter", "run the pass by itself"], ["Tab", "into what it did, beneath"]]);
+const RUN = "M5 3l7 5-7 5z";
+
+/** @param {{model: any, el: HTMLElement}} context */
+function render({ model, el: host }) {
+  const root = el("div", "passlab pl-prospects"), title = el("span", "pl-title"), list = el("div", "pl-list"), beneath = el("div", "");
+  const name = uniqueId(), keyHelp = help(root, KEYS);
+  let at = 0, close = () => {};
+  root.tabIndex = 0;
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "passes that would change the program");
+  root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), button("?", () => keyHelp())), list);
+  const outlook = () => model.get("prospects") || model.get("data"); // of a page, which has the data of its view alone
+  const rows = () => outlook().rows || [];
+  const run = () => {
+    if (!rows()[at]) return;
+    if (typeof model.send !== "function") return title.replaceChildren("running a pass needs the running kernel");
+    root.classList.add("pl-waiting");
+    model.send({ run: rows()[at][0] });
+  };
+  const choose = (/** @type {number} */ to) => {
+    at = Math.max(0, Math.min(rows().length - 1, to));
+    [...list.children].forEach((item, place) => {
+      item.classList.toggle("pl-chosen", place === at);
+      item.setAttribute("aria-selected", String(place === at));
+      if (place === at) {
+        list.setAttribute("aria-activedescendant", item.id);
+        reveal(list, /** @type {HTMLElement} */ (item));
+      }
+    });
+  };
+  const row = (/** @type {[string, number, string, boolean]} */ [pass, level, what, fails], /** @type {number} */ place) => {
+    const item = el("div", `pl-pass pl-prospect${fails ? " pl-prospect-fails" : ""}`, el("span", "pl-prospect-run", icon(RUN)), el("b", "pl-prospect-name", pass), el("span", "pl-prospect-what", fails ? `fails: ${what}` : what), el("span", "pl-time", `level ${level}`));
+    item.id = `${name}-${place}`;
+    item.title = `run ${pass} by itself: ${what}`;
+    item.setAttribute("role", "option");
+    item.addEventListener("click", () => {
+      choose(place);
+      run();
+    });
+    return item;
+  };
+  const draw = () => {
+    title.replaceChildren(...prose((outlook().title || "").replace(/;.*/, "")));
+    list.replaceChildren(...rows().map(row));
+    choose(at);
+  };
+  const ran = () => {
+    root.classList.remove("pl-waiting");
+    [...list.children].forEach((item, place) => item.classList.toggle("pl-prospect-ran", rows()[place][0] === model.get("ran")));
+    if (!model.get("ran") || beneath.childElementCount) return;
+    close = explorer({ model, el: beneath });
+    root.classList.add("pl-prospects-open");
+  };
+  keys(root, { j: () => choose(at + 1), k: () => choose(at - 1), ArrowDown: () => choose(at + 1), ArrowUp: () => choose(at - 1), g: () => choose(0), G: () => choose(rows().length - 1), Enter: run, "?": () => keyHelp(), Escape: () => false });
+  host.append(root, beneath);
+  draw();
+  ran();
+  const heard = /** @type {[string, () => void][]} */ ([["change:prospects", draw], ["change:ran", ran], ["change:data", ran]]);
+  for (const [event, hear] of heard) model.on(event, hear);
+  return () => {
+    for (const [event, hear] of heard) model.off(event, hear);
+    close();
+  };
+}
+
+export default { render };

@@ -1,0 +1,34 @@
+// What a search came to, above the recording that it looked at: what is wrong, why, what was looked at, and what shows it.
+import { button, el, ICONS, prose } from "./dom.js";
+import { mark } from "./passlist.js";
+import { tokens } from "./relaytext.js";
+
+/**
+ * @param {{found: boolean, sentences: string[], folds: [string, string][], nodes: number[]}} verdict
+ * @param {(nodes: number[]) => void} show the pass that it is about, with nodes selected there
+ * @returns {Node[]}
+ */
+export function verdictStrip({ found, sentences: [head, ...rest], folds, nodes }, show) {
+  const sign = mark(found ? "failed" : "changed"), links = [];
+  sign.setAttribute("aria-label", found ? "a fault was found" : "no fault was found");
+  if (found) links.push(button("show the pass", () => show([])));
+  if (nodes.length) {
+    const wrong = button("select the wrong node", () => show(nodes));
+    wrong.title = "the first node whose value went wrong, in all views and passes";
+    links.push(wrong);
+  }
+  const lines = rest.map((line, at) => el("div", at === rest.length - 1 ? "pl-dim" : "", ...prose(capital(line))));
+  return [sign, el("div", "pl-verdict-words", el("div", `pl-verdict-head ${found ? "pl-error" : "pl-verdict-good"}`, ...prose(capital(head))), ...lines, ...folds.map(fold)),
+    el("span", "pl-verdict-links", ...links)];
+}
+
+/** @param {string} text */
+const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+/** A program, or behind it a script, that unfolds, with its lines numbered. @param {[string, string]} named @param {number} at */
+function fold([name, text], at) {
+  const lines = text.trimEnd().split("\n"), copy = button("copy", () => navigator.clipboard?.writeText(text), ICONS.copy);
+  const rows = lines.map((line, number) => el("div", "pl-row", el("span", "pl-number", number + 1),
+    el("span", "pl-text", ...(at ? [line] : tokens(line).map(([piece, kind]) => (kind ? el("span", `pl-${kind}`, piece) : document.createTextNode(piece)))))));
+  return el("details", "", el("summary", "", name), el("div", "pl-verdict-code", el("div", "pl-code", ...rows), copy));
+}

@@ -1,0 +1,51 @@
+"""The widget of a program's prospects: a pass that is chosen runs, and its recording is explored beneath."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import traitlets
+
+from passlab.display.prospects import ProspectsView
+from passlab.display.recording import recording_view
+from passlab.lab.applicable import HIGHEST
+from passlab.lab.recording import Recording, record
+from passlab.notebook.explorer import PipelineWidget
+from passlab.notebook.view_widget import static_twins
+
+
+class ProspectsWidget(PipelineWidget):
+    """Passes that would change a program. `recording` is that of the pass that was run last, None before any was."""
+
+    _script = "prospects"
+    prospects = traitlets.Dict().tag(sync=True)
+    ran = traitlets.Unicode("").tag(sync=True)  # the pass that was run last
+
+    def __init__(self, view: ProspectsView) -> None:
+        self.outlook = view
+        super().__init__(recording_view(record(view.mod, [])))
+        self.recording: Recording | None = None
+        self.prospects = view.data()
+
+    def _heard(self, widget: object, content: object, buffers: object) -> None:
+        names = self.outlook.table.column("pass")
+        if isinstance(content, dict) and content.get("run") in names:
+            self._run(content["run"])
+        else:
+            super()._heard(widget, content, buffers)
+
+    def _run(self, name: str) -> None:
+        """Run one pass by itself. One that fails leaves its error in the recording."""
+        self.recording = record(self.outlook.mod, name, opt_level=HIGHEST, name=self.outlook.name)
+        self.view = recording_view(self.recording)
+        with self.hold_sync():
+            self.graphs, self.comparison, self.selected = {}, {}, -1
+            self.data = self._data()
+            self.ran = name
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        return {**data, **static_twins(self.outlook)}, metadata
+
+
+__all__ = ["ProspectsWidget"]
