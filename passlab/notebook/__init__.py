@@ -37,3 +37,16 @@ def show(value: object) -> Any:
         hint = f"there are views of {', '.join(sorted(name for _, name in VIEWS))}"
         raise PassTypeError(Diagnostic("this value has no view", found=type(value).__name__, hint=hint))
     return widgets.show(view)
+
+
+def load_marimo() -> None:
+    """Let every value that has a view show it in marimo, which knows nothing of IPython's formatters.
+
+    marimo asks a value for `_display_`; the classes with views are given one.
+    """
+    from importlib import import_module
+
+    from passlab.notebook.formatters import VIEWS
+
+    for module, name in VIEWS:
+        getattr(import_module(module), name)._display_ = show
