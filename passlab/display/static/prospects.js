@@ -1,6 +1,7 @@
 // The widget of a program's prospects: passes that would change it; one that is chosen runs, and is explored beneath.
 import { button, el, help, icon, keys, prose, reveal, uniqueId } from "./dom.js";
 import { explorer } from "./pipeline.js";
+import { listenTo } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([["j k", "next and previous pass"], ["g G", "first and last"], ["Enter", "run the pass by itself"], ["Tab", "into what it did, beneath"]]);
 const RUN = "M5 3l7 5-7 5z";
@@ -60,10 +61,9 @@ function render({ model, el: host }) {
   host.append(root, beneath);
   draw();
   ran();
-  const heard = /** @type {[string, () => void][]} */ ([["change:prospects", draw], ["change:ran", ran], ["change:data", ran]]);
-  for (const [event, hear] of heard) model.on(event, hear);
+  const leaveModel = listenTo(model, { "change:prospects": draw, "change:ran": ran, "change:data": ran });
   return () => {
-    for (const [event, hear] of heard) model.off(event, hear);
+    leaveModel();
     close();
   };
 }
