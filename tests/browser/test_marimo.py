@@ -140,4 +140,3 @@ def test_the_stepper_steps(page: Page) -> None:
     page.locator(".pl-stepper").focus()
     page.keyboard.press("G")
     expect(page.locator(".pl-stepper .pl-value-head")).to_contain_text("result")
-
