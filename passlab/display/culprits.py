@@ -46,8 +46,8 @@ class CulpritView(VerdictView):
         """Those of the culprit; how values differ is said once, by the sentence about the operator."""
         first, *others = self.culprit.sentences
         why = "" if self.bisection is None else self.bisection.why
-        told = self.culprit.node is not None and any(str(self.culprit.node.finding) in line for line in others)
-        return [first.removesuffix(f": {why}.") if why and told else first, *others]
+        repeats = self.culprit.node is not None and any(str(self.culprit.node.finding) in line for line in others)
+        return [first.removesuffix(f": {why}.") if why and repeats else first, *others]
 
     def folds(self) -> list[tuple[str, str]]:
         if not self.culprit.found:

@@ -47,9 +47,8 @@ _CHECKED = {
     "src": re.compile(r"data:image/svg\+xml;base64,[A-Za-z0-9+/=]*\Z"),
 }
 _NUMBERS = frozenset(
-    ("colspan", "x", "y", "rx", "width", "height", "font_size", "stroke_width", "fill_opacity", "stroke_opacity",
-     "aria_valuenow")
-)  # fmt: skip
+    ("colspan", "x", "y", "rx", "width", "height", "font_size", "stroke_width", "fill_opacity", "stroke_opacity")
+) | {"aria_valuenow"}
 
 
 def escape(text: object) -> Markup:

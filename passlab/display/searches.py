@@ -51,12 +51,12 @@ class VerdictView(RecordingView):
         """Return what the widget needs: that of the recording, with what was said of it and of its steps."""
         data = super().data(only_start)
         verdicts = () if self.bisection is None else self.bisection.verdicts
-        said = {verdict.event.id: [verdict.good, visible(verdict.why)] for verdict in verdicts}
+        verdict_of = {verdict.event.id: [verdict.good, visible(verdict.why)] for verdict in verdicts}
         for step in data["steps"]:
-            if step["id"] in said:
-                step["verdict"] = said[step["id"]]
+            if step["id"] in verdict_of:
+                step["verdict"] = verdict_of[step["id"]]
         verdict = {
-            "found": self.is_found,
+            "broken": self.is_found,
             "sentences": [visible(sentence) for sentence in self.sentences()],
             "folds": [[visible(name), text] for name, text in self.folds()],
             "nodes": self._wrong_nodes(),
@@ -90,11 +90,11 @@ class BisectionView(VerdictView):
         return self.bisection.summary()
 
     def sentences(self) -> Sequence[str]:
-        found = self.bisection
-        if not found.found:
-            return [found.summary().removesuffix(f": {found.looked_at}"), f"looked at: {found.looked_at}"]
-        head = found.summary().removesuffix(f": {found.why}")
-        return [line for line in (head, found.why, f"looked at: {found.looked_at}") if line]
+        bisection = self.bisection
+        if not bisection.found:
+            return [bisection.summary().removesuffix(f": {bisection.looked_at}"), f"looked at: {bisection.looked_at}"]
+        head = bisection.summary().removesuffix(f": {bisection.why}")
+        return [line for line in (head, bisection.why, f"looked at: {bisection.looked_at}") if line]
 
     def parts(self) -> Iterable[Part]:
         event = self.bisection.event

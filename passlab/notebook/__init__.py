@@ -44,9 +44,8 @@ def load_marimo() -> None:
 
     marimo asks a value for `_display_`; the classes with views are given one.
     """
-    from importlib import import_module
-
+    from passlab.lazy import load
     from passlab.notebook.formatters import VIEWS
 
     for module, name in VIEWS:
-        getattr(import_module(module), name)._display_ = show
+        load(f"{module}:{name}")._display_ = show

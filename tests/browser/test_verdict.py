@@ -46,26 +46,26 @@ PASSES = [transform.InferType(), transform.SimplifyExpr(), softens, transform.Fo
 
 
 @pytest.fixture(scope="module")
-def found() -> lab.Bisection:
+def search() -> lab.Bisection:
     return lab.bisect(passlab.parse(NET), PASSES, opt_level=4)
 
 
 @pytest.fixture
-def opened(found: lab.Bisection, chrome: Browser) -> Iterator[tuple[Page, Kernel]]:
-    with widget_page(show(bisection_view(found)), chrome, kind="pipeline") as page:
+def opened(search: lab.Bisection, chrome: Browser) -> Iterator[tuple[Page, Kernel]]:
+    with widget_page(show(bisection_view(search)), chrome, kind="pipeline") as page:
         yield page
 
 
-def test_it_opens_at_the_guilty_pass_beneath_the_verdict(opened, found):
+def test_it_opens_at_the_guilty_pass_beneath_the_verdict(opened, search):
     page, _ = opened
-    expect(page.locator(".pl-step-name")).to_have_text(found.event.name)
+    expect(page.locator(".pl-step-name")).to_have_text(search.event.name)
     words = page.locator(".pl-verdict-words").inner_text()
-    assert words.count(found.why[1:].replace("`", "")) == 1
-    assert found.looked_at in words
+    assert words.count(search.why[1:].replace("`", "")) == 1
+    assert search.looked_at in words
     expect(page.locator(".pl-verdict [role=img]")).to_have_attribute("aria-label", "a fault was found")
 
 
-def test_each_step_that_was_looked_at_says_what_was_found(opened, found):
+def test_each_step_that_was_looked_at_says_what_was_found(opened, search):
     page, _ = opened
     page.locator(".pl-pipeline").focus()
     page.keyboard.press("i")  # passes inside others, too
@@ -74,20 +74,20 @@ def test_each_step_that_was_looked_at_says_what_was_found(opened, found):
         for row in page.locator(".pl-pass").all()
         for sign in row.locator(".pl-step-verdict").all()
     }
-    events = found.recording.events
-    assert shown == {str(events.index(verdict.event)): verdict.good for verdict in found.verdicts}
+    events = search.recording.events
+    assert shown == {str(events.index(verdict.event)): verdict.good for verdict in search.verdicts}
     assert list(shown.values()).count(False) == 1
 
 
-def test_the_wrong_node_is_selected_from_any_pass_by_a_key(opened, found):
+def test_the_wrong_node_is_selected_from_any_pass_by_a_key(opened, search):
     page, kernel = opened
     page.locator(".pl-pipeline").focus()
     page.keyboard.press("g")
     expect(page.locator(".pl-step-name")).to_have_text("input")
     page.keyboard.press("e")
-    expect(page.locator(".pl-step-name")).to_have_text(found.event.name)
+    expect(page.locator(".pl-step-name")).to_have_text(search.event.name)
     expect(page.locator(".pl-selected .pl-text:visible", has_text="sigmoid(").first).to_be_visible()
-    assert kernel.widget.selection == [found.check.node.node]
+    assert kernel.widget.selection == [search.check.node.node]
     page.keyboard.press("g")
     expect(page.locator(".pl-selected .pl-text:visible", has_text="tanh(").first).to_be_visible()
 

@@ -144,23 +144,23 @@ def @main(%a: float32, %b: float32) { @sum(@put(@put(@put(Empty, %a), %b), tanh(
 
 @pytest.mark.parametrize("mod", [passlab.parse(TREES), fused_modules()], ids=["match", "kernels"])
 def test_pieces_hold_whole_functions_or_parts_of_one_and_cut_no_branch(mod):
-    found = dataflow(mod)
-    parents = {group.number: group for group in found.groups}
+    whole = dataflow(mod)
+    parents = {group.number: group for group in whole.groups}
 
     def around(number):
-        group = found.boxes[number].group
+        group = whole.boxes[number].group
         while group is not None:
             yield parents[group]
             group = parents[group].parent
 
     functions: dict[str, int] = {}
-    for piece in pieces(structure(found, 8)):
+    for piece in pieces(structure(whole, 8)):
         homes = {group.name for number in piece.boxes for group in around(number) if group.kind == "definition"}
         assert len(homes) == 1
         functions[homes.pop()] = 1
-        for group in found.groups:
+        for group in whole.groups:
             if group.kind != "definition":
-                inside = {box.number for box in found.boxes if group in around(box.number)}
+                inside = {box.number for box in whole.boxes if group in around(box.number)}
                 assert inside <= set(piece.boxes) or not inside & set(piece.boxes)
     assert set(functions) == {f"@{name}" for name, _ in mod.items()}
 

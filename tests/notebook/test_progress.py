@@ -43,8 +43,8 @@ def shell(running_shell):
 def test_a_pipeline_tells_its_passes_in_order_and_leaves_nothing(shell, shown):
     shell.run_line_magic("passes", f"net {PASSES} -O 4 -q")
     names = PASSES.split(", ")
-    told = [f"pass {number} of {len(names)}: {name}" for number, name in enumerate(names, 1)]
-    assert list(map(repr, shown)) == [*told, ""]
+    expected = [f"pass {number} of {len(names)}: {name}" for number, name in enumerate(names, 1)]
+    assert list(map(repr, shown)) == [*expected, ""]
     values = [re.search(r'aria-valuenow="(\d+)"', line._repr_html_()) for line in shown]
     assert [value and int(value[1]) for value in values] == [0, 25, 50, 75, None]
     assert shown[-1]._repr_html_() == '<div style="display:none"></div>'

@@ -71,7 +71,7 @@ export function explorer({ model, el: host }) {
   const columns = el("div", "pl-columns", passes.element, step.element), asking = new Asking(model, root, selection, columns, () => passes.at);
   root.prepend(el("div", "pl-bar", title, el("span", "pl-grow"), ...asking.buttons, button("?", () => keyHelp())), verdict, columns);
   step.code.asked = (at) => passes.go(at);
-  const guilty = () => (model.get("data").verdict?.found ? showGuilty(model.get("data").verdict.nodes) : false);
+  const guilty = () => (model.get("data").verdict?.broken ? showGuilty(model.get("data").verdict.nodes) : false);
   const usual = { ...actions(root, passes, step, selection, () => keyHelp()), x: () => asking.toggle("compare"), w: () => asking.toggle("what if"), e: () => guilty() };
   keys(root, usual, () => (asking.mode ? { "?": () => keyHelp(), ...asking.keys() } : usual));
   const showGuilty = (/** @type {number[]} */ nodes) => {

@@ -1,7 +1,7 @@
 // The stepper: a recorded run, forwards and backwards. All it needs is in its data; a kernel adds forks and large pictures.
 import { button, choices, el, grouped, help, keys, removable } from "./dom.js";
 import { download } from "./download.js";
-import { branchStrip, given, valueField } from "./stepfork.js";
+import { branchStrip, originInBranch, valueField } from "./stepfork.js";
 import { Grain } from "./stepgrain.js";
 import { actions, KEYS, STEPS } from "./stepkeys.js";
 import { followSelection, listenTo, Selection } from "./selection.js";
@@ -296,7 +296,7 @@ class Stepper {
       jump.addEventListener("click", () => this.origin());
       const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
       parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
-    } else parts.push(el("div", "pl-dim pl-written", this.original ? given(this.model.get("branch") || {}, this.register) : "an argument of the program"));
+    } else parts.push(el("div", "pl-dim pl-written", this.original ? originInBranch(this.model.get("branch") || {}, this.register) : "an argument of the program"));
     const old = this.before(), was = old > WAITING && this.original ? this.original.run : null;
     if (was && was.texts[old] !== run.texts[number]) {
       const drawn = was.data.values.pictures[old];

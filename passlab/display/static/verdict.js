@@ -4,21 +4,21 @@ import { mark } from "./passlist.js";
 import { tokens } from "./relaytext.js";
 
 /**
- * @param {{found: boolean, sentences: string[], folds: [string, string][], nodes: number[]}} verdict
+ * @param {{broken: boolean, sentences: string[], folds: [string, string][], nodes: number[]}} verdict
  * @param {(nodes: number[]) => void} show the pass that it is about, with nodes selected there
  * @returns {Node[]}
  */
-export function verdictStrip({ found, sentences: [head, ...rest], folds, nodes }, show) {
-  const sign = mark(found ? "failed" : "changed"), links = [];
-  sign.setAttribute("aria-label", found ? "a fault was found" : "no fault was found");
-  if (found) links.push(button("show the pass", () => show([])));
+export function verdictStrip({ broken, sentences: [head, ...rest], folds, nodes }, show) {
+  const sign = mark(broken ? "failed" : "changed"), links = [];
+  sign.setAttribute("aria-label", broken ? "a fault was found" : "no fault was found");
+  if (broken) links.push(button("show the pass", () => show([])));
   if (nodes.length) {
     const wrong = button("select the wrong node", () => show(nodes));
     wrong.title = "the first node whose value went wrong, in all views and passes";
     links.push(wrong);
   }
   const lines = rest.map((line, at) => el("div", at === rest.length - 1 ? "pl-dim" : "", ...prose(capital(line))));
-  return [sign, el("div", "pl-verdict-words", el("div", `pl-verdict-head ${found ? "pl-error" : "pl-verdict-good"}`, ...prose(capital(head))), ...lines, ...folds.map(fold)),
+  return [sign, el("div", "pl-verdict-words", el("div", `pl-verdict-head ${broken ? "pl-error" : "pl-verdict-good"}`, ...prose(capital(head))), ...lines, ...folds.map(fold)),
     el("span", "pl-verdict-links", ...links)];
 }
 
