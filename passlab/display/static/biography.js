@@ -38,6 +38,15 @@ function insideOf(data, event, step) {
   return id.startsWith(`${data.steps[step].id}.`);
 }
 
+/** The first line of a program of the recording that is the selected node. @param {any} data @param {import("./selection.js").Selection} selection @returns {string} */
+function firstName(data, selection) {
+  for (const step of data.steps) {
+    const line = (data.nodes[step.after] || []).findIndex((/** @type {number} */ node) => selection.has(node)), lines = data.modules[step.after];
+    if (line >= 0 && lines) return data.lines[lines[line]][0].trim();
+  }
+  return "";
+}
+
 export class Biography {
   /** @param {import("./selection.js").Selection} selection @param {(event: number) => void} go hears which pass was clicked */
   constructor(selection, go) {
@@ -46,6 +55,7 @@ export class Biography {
     this.data = /** @type {any} */ (null); // of the strip that is drawn
     this.nodes = /** @type {number[]} */ ([]);
     this.chapters = /** @type {ReturnType<typeof chapters>} */ ([]);
+    this.latest = ""; // how the node was last written
     this.name = el("span", "pl-life-name");
     this.words = el("span", "pl-life-words");
     this.words.setAttribute("role", "status");
@@ -65,10 +75,13 @@ export class Biography {
     this.element.hidden = this.selection.empty || !data.nodes;
     if (this.element.hidden) return;
     if (this.data !== data || this.nodes !== this.selection.nodes) this.draw(data);
+    this.element.hidden = this.chapters.every(({ what }) => what === "absent"); // it is a node of another recording
+    if (this.element.hidden) return;
     for (const mark of this.track.children) mark.classList.toggle("pl-life-here", mark.getAttribute("data-event") === String(here));
     const now = this.chapters.find((chapter) => chapter.event === here);
-    this.name.textContent = name;
-    this.name.title = name;
+    this.latest = name || this.latest; // one that is gone keeps the name it had
+    this.name.textContent = this.latest;
+    this.name.title = this.latest;
     this.words.textContent = now ? `${now.event === 0 && now.what === "born" ? "in the input" : WORDS[now.what]}${now.rule ? ` by ${now.rule}` : ""}` : "";
   }
 
@@ -76,6 +89,7 @@ export class Biography {
   draw(data) {
     [this.data, this.nodes] = [data, this.selection.nodes];
     this.chapters = chapters(data, this.selection);
+    this.latest = firstName(data, this.selection);
     const wide = Math.max(LEAST, Math.min(MOST, 520 / Math.max(1, this.chapters.length)));
     this.track.setAttribute("width", String(wide * this.chapters.length));
     this.track.replaceChildren(...this.chapters.map((chapter, at) => this.mark(chapter, at, wide)));

@@ -8,7 +8,7 @@ import { saveDrawing } from "./graphsave.js";
 import { pack, repeatOf, repeats } from "./graphsheet.js";
 import { Slices } from "./graphslices.js";
 
-const MARGIN = 16, READABLE = 0.6; // pixels; the scale below which text is too small
+const MARGIN = 16, LEGIBLE = 0.42, READABLE = 0.6; // pixels; the scales below which names of boxes, and their details, are too small
 const NEAR = 0.75, FAR = 0.22; // the scale from which details are shown, and below which only blocks have names
 
 export class GraphPane {
@@ -86,7 +86,7 @@ export class GraphPane {
     const { clientWidth, clientHeight } = this.canvas;
     if (!clientWidth || !this.data) return;
     const other = !this.window || Math.abs(this.window[0] - clientWidth) > 60 || Math.abs(this.window[1] - clientHeight) > 60;
-    if (this.sheet && !other && this.fitted) return this.drawView();
+    if (this.sheet && !other && this.fitted) return this.start();
     this.arrange();
     this.start();
   }
@@ -335,11 +335,11 @@ export class GraphPane {
     this.place(x, y, scale);
   }
 
-  /** Show everything if it can be read then, else from the top left corner. */
+  /** Show everything if names can be read then, else from the top left corner. */
   start() {
     this.fit();
     if (this.radius.arrows) return this.radius.fit();
-    if (!this.fitted || this.scale >= READABLE || !this.sheet) return;
+    if (!this.fitted || this.scale >= LEGIBLE || !this.sheet) return;
     if (this.data.boxes.length > 60) return; // blocks and their names tell more than a corner
     const [x, y] = [...this.places.values()].reduce((a, b) => (b[1] < a[1] ? b : a));
     this.place(this.canvas.clientWidth / 2 - x * READABLE, 48 - y * READABLE, READABLE);

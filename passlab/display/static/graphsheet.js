@@ -137,7 +137,7 @@ export function pack(data, open, width, height) {
       y += one.frame ? FRAME + (one.first ? TITLE : 0) : 0;
       one.pieces.forEach(([number, boxes, groups], place) => {
         const layout = data.layouts[number], x = port + one.at[place];
-        if (last && layout.entry >= 0) sheet.joints.push(joint(last, [x + layout.entry, y], left, one.frame && !place ? top - OVER + 1 : y - OVER));
+        if (last && layout.entry >= 0) sheet.joints.push(joint(last, [x + layout.entry, y + entryOf(layout)], left, one.frame && !place ? top - OVER + 1 : y - OVER));
         sheet.pieces.push({ layout, boxes, groups, x, y });
         y += layout.size[1];
         last = layout.exit >= 0 ? [x + layout.exit, y] : null;
@@ -156,6 +156,12 @@ export function pack(data, open, width, height) {
   }
   sheet.width = Math.max(0, left - GUTTER);
   return sheet;
+}
+
+/** How far below the top of a piece the arrows start that come from outside. @param {any} layout @returns {number} */
+function entryOf(layout) {
+  const starts = layout.arrows.flatMap((/** @type {any} */ [source, , , points]) => (source < 0 && points.length ? [points[1]] : []));
+  return starts.length ? Math.max(0, Math.min(...starts)) : 0;
 }
 
 /**
