@@ -17,12 +17,14 @@ from playwright.sync_api import Browser, Page, expect
 import passlab
 from passlab import lab, relay, vm
 from passlab.display import (
+    bisection_view,
     comparison_view,
     executable_view,
     graph_view,
     heat_map_view,
     instrument_view,
     node_values_view,
+    prospects_view,
     recording_view,
     solving_view,
     stepper_view,
@@ -31,7 +33,7 @@ from passlab.display.nodes import number_of
 from passlab.evaluate.samples import random_arguments
 from passlab.instrument import PrintIRAfter
 from passlab.ir.expr import Call
-from passlab.ir.walk import post_order
+from passlab.ir.walk import post_order, rewrite
 from passlab.lab.recording import Recording
 from passlab.notebook.live import LiveOptions, LiveWidget
 from passlab.notebook.widgets import show
@@ -82,6 +84,21 @@ def stepper() -> Any:
     return show(stepper_view(debugger))
 
 
+def broken() -> list[Any]:
+    """The passes with one among them that takes a sigmoid for a tanh."""
+
+    @passlab.transform.function_pass(opt_level=0, name="Mistakes")
+    def mistakes(func: Any, mod: Any, ctx: Any) -> Any:
+        def rule(before: Any, node: Any) -> Any:
+            wrong = isinstance(node, Call) and node.op == relay.op.get("sigmoid")
+            return relay.tanh(*node.args) if wrong else node
+
+        return rewrite(func, rule, only=(Call,))
+
+    first, *rest = [passlab.transform.get_pass(name) for name in PASSES.split(", ")]
+    return [first, mistakes, *rest]
+
+
 # Each view, with the script of its widget and the keys that are pressed in it.
 VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
     "explorer": (lambda: show(recording_view(recorded())), "", "s s s s s s s s s"),
@@ -91,6 +108,8 @@ VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: show(comparison_view(lab.compare(recorded(), recorded().what_if.without("SimplifyExpr").recording))), "", "",
     ),
     "live": (lambda: LiveWidget(NET, PASSES, LiveOptions("net"), {}), "live", ""),
+    "bisection": (lambda: show(bisection_view(lab.bisect(passlab.parse(NET), broken(), opt_level=4))), "pipeline", "e"),
+    "prospects": (lambda: show(prospects_view(passlab.parse(NET), "net")), "prospects", "j j j Enter"),
     "heat-map": (lambda: show(heat_map_view(lab.what_if(passlab.parse(NET), PASSES))), "", "j j h Enter"),
     "printed": (lambda: show(instrument_view(printed())), "", "c g Enter"),
     "values": (
