@@ -29,6 +29,7 @@ from passlab import __version__, instrument
 from passlab.errors import Diagnostic, DumpError, PassError, PasslabError, RunError, visible
 from passlab.frontend import to_onnx
 from passlab.infer import infer_module
+from passlab.instrument.last_resort import LastResort
 from passlab.lab.recording import Recording, record
 from passlab.lab.simplification import simplify
 from passlab.text.parser import parse
@@ -316,19 +317,20 @@ def _culprit(options: argparse.Namespace) -> int:
     from passlab.lab.culprit_search import culprit
 
     pipeline = as_pass(_pipeline(options.pipeline))
-    matches = culprit(
-        _read(options.program),
-        pipeline,
-        entry=options.entry,
-        seed=options.random,
-        executors=_names(options.executors),
-        seconds=options.seconds,
-        progress=_progress(),
-        opt_level=options.opt_level,
-        required_pass=context_names(_names(options.require), pipeline),
-        disabled_pass=context_names(_names(options.disable), pipeline),
-        config=_config(options.config),
-    )
+    with LastResort(options.seconds):
+        matches = culprit(
+            _read(options.program),
+            pipeline,
+            entry=options.entry,
+            seed=options.random,
+            executors=_names(options.executors),
+            seconds=options.seconds,
+            progress=_progress(),
+            opt_level=options.opt_level,
+            required_pass=context_names(_names(options.require), pipeline),
+            disabled_pass=context_names(_names(options.disable), pipeline),
+            config=_config(options.config),
+        )
     print(visible(matches.text()))
     if matches.found:
         for path, write in ((options.script, matches.script), (options.notebook, matches.notebook)):
@@ -341,15 +343,16 @@ def _fuzz(options: argparse.Namespace) -> int:
     from passlab.lab.fuzzing import fuzz
 
     seconds = options.seconds if options.hours is None else options.hours * 3600
-    campaign = fuzz(
-        _pipeline(options.pipeline),
-        seconds=seconds,
-        programs=options.programs,
-        seed=options.seed,
-        most=options.most,
-        progress=_progress(),
-        directory=options.out,
-    )
+    with LastResort(seconds):
+        campaign = fuzz(
+            _pipeline(options.pipeline),
+            seconds=seconds,
+            programs=options.programs,
+            seed=options.seed,
+            most=options.most,
+            progress=_progress(),
+            directory=options.out,
+        )
     print(visible(campaign.text()))
     if options.out is not None:
         from passlab.display.culprits import write_campaign

@@ -12,8 +12,20 @@ from __future__ import annotations
 from passlab.definitions import images as images
 from passlab.definitions import networks as networks
 from passlab.definitions import others as others
+from passlab.definitions import random_numbers as random_numbers
 from passlab.definitions import reshapes as reshapes
 from passlab.definitions import shapes as shapes
 from passlab.definitions.elements import KEEPS_WIDTH, MEANING, Meaning, Refused
 
-__all__ = ["KEEPS_WIDTH", "MEANING", "Meaning", "Refused", "images", "networks", "others", "reshapes", "shapes"]
+__all__ = [
+    "KEEPS_WIDTH",
+    "MEANING",
+    "Meaning",
+    "Refused",
+    "images",
+    "networks",
+    "others",
+    "random_numbers",
+    "reshapes",
+    "shapes",
+]

@@ -52,6 +52,8 @@ def resize_line(
         if mode == "tf_crop_and_resize" and not 0 <= at <= length - 1:
             result[..., i] = fill
             continue
+        if method == "nearest_neighbor" and mode == "asymmetric" and length and count % length == 0:
+            at = i // (count // length)  # whole multiples repeat each element, whatever the rounding (as in Relay)
         if method == "nearest_neighbor":
             near = {
                 "floor": math.floor(at + 1e-5),

@@ -2,8 +2,8 @@
 
     relay.create_executor("definition", mod).evaluate()(x)
 
-Slow and obvious: the answer to "is it the kernel?". Operators without a definition (random numbers, instructions of the
-virtual machine) are computed by their kernels.
+Slow and obvious: the answer to "is it the kernel?". Operators without a definition (draws by given probabilities,
+instructions of the virtual machine) are computed by their kernels.
 """
 
 from __future__ import annotations

@@ -8,14 +8,16 @@
         deadline.close()
 
 A thread of its own raises an exception in the one that runs the block, again and again until it is heard (one may be
-lost in a callback). Python code stops at once; a single call of NumPy is waited for. Deadlines may stand inside one
-another: each raises a class of its own. What is raised is no `Exception`, so that a pass which catches all of those
+lost in a callback). Python code stops at once. A call that waits (`time.sleep`, a lock, a socket) is woken by a signal
+where it waits in the main thread; a call that computes in C is waited for. Deadlines may stand inside one another: each
+raises a class of its own. What is raised is no `Exception`, so that a pass which catches all of those
 does not keep it.
 """
 
 from __future__ import annotations
 
 import ctypes
+import signal
 import sys
 import threading
 import time
@@ -36,6 +38,7 @@ _SOON = 0.001  # seconds until a thread that starts another one is looked at aga
 # ended.
 _PATIENCE = 1.0
 _starting = threading.Lock()
+_WAKING = getattr(signal, "SIGURG", None)  # a signal that nobody minds; there is none on Windows
 _START = threading.Thread.start.__code__
 # Modules that hold locks of the whole process, which a function that is ended between two lines never gives back.
 _LOCKING = frozenset({"threading", "logging", "queue", "weakref", "_weakrefset", "importlib._bootstrap"})
@@ -62,10 +65,12 @@ class Deadline:
         self._raised = False
         self._thread = 0
         self._frame: FrameType | None = None
+        self._wakes = False
 
     def __enter__(self) -> Deadline:
         self._thread = threading.get_ident()
         self._frame = sys._getframe(1)
+        self._wakes = self.seconds is not None and _may_wake()
         if self.seconds is not None:
             with _starting:
                 threading.Thread(target=self._watch, name="passlab-deadline", daemon=True).start()
@@ -112,6 +117,8 @@ class Deadline:
                     since = now
                     self._raised = True
                     _raise_in(self._thread, self.error)
+                    if self._wakes and _WAKING is not None:
+                        signal.pthread_kill(self._thread, _WAKING)  # the call that waits looks up, and hears it
                     if start is not None and now - seen > _PATIENCE:
                         start.f_locals["self"]._started.set()
             self._over.wait(_AGAIN if raising else _SOON)
@@ -129,6 +136,19 @@ class Deadline:
                 return frames
             frame = frame.f_back
         return []
+
+
+def _may_wake() -> bool:
+    """Whether the main thread is asked, and can be woken: by a signal that does nothing but end what waits."""
+    if _WAKING is None or threading.current_thread() is not threading.main_thread():
+        return False
+    if signal.getsignal(_WAKING) is signal.SIG_DFL:
+        signal.signal(_WAKING, _woken)
+    return signal.getsignal(_WAKING) is _woken
+
+
+def _woken(number: int, frame: FrameType | None) -> None:
+    """What was raised before the signal is heard as soon as this function begins."""
 
 
 def run_within(seconds: float | None, work: Callable[[], T]) -> tuple[T | None, TimeUpError | None]:

@@ -11,7 +11,11 @@ from passlab.instrument.events import Event
 from passlab.instrument.statistics import count_module
 from passlab.instrument.trial import Inputs, Trial
 from passlab.instrument.validation import Check, contract_of, examine
+from passlab.ir.adt import Constructor
+from passlab.ir.expr import Call
 from passlab.ir.module import IRModule
+from passlab.ir.op import Op
+from passlab.ir.walk import post_order
 from passlab.lab.oracle import Predicate, judge
 from passlab.lab.signature import same_failure
 from passlab.transform.numeric_contract import Promise
@@ -19,7 +23,7 @@ from passlab.transform.numeric_contract import Promise
 PATIENCE = 5.0  # seconds that a pass or program of a search may take at least; more where the good one took longer
 SMALL = 60  # nodes up to which a program of a reduction is tried on inputs of all kinds,
 QUICK = 0.05  # for so many seconds,
-SHORT_RUN = 0.25  # none of whose runs takes longer
+SHORT_RUN = 0.06  # none of whose runs takes longer where functions are called, which may go on for ever
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Criterion:
         kind = check.inputs if check is not None and self.inputs is None else ""
         if count_module(mod)[0] > SMALL:
             return Trial(None, self.entry, self.seed, kinds=(kind,) if kind else (), **options)
-        return Trial(None, self.entry, self.seed, seconds=QUICK, first=kind, limit=SHORT_RUN, **options)
+        return Trial(None, self.entry, self.seed, seconds=QUICK, first=kind, limit=run_limit(mod), **options)
 
     def is_bad(
         self,
@@ -80,4 +84,10 @@ class Criterion:
         return node_name(check.node.node) == node_name(outcome.node.node) and check.node.removed == outcome.node.removed
 
 
-__all__ = ["PATIENCE", "SHORT_RUN", "SMALL", "Criterion"]
+def run_limit(mod: IRModule) -> float | None:
+    """Return the seconds that one run of a small program may take; None where nothing can go on for ever."""
+    nodes = (n for function in mod.functions.values() for n in post_order(function))
+    return SHORT_RUN if any(type(n) is Call and not isinstance(n.op, (Op, Constructor)) for n in nodes) else None
+
+
+__all__ = ["PATIENCE", "SMALL", "Criterion", "run_limit"]

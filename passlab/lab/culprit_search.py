@@ -20,20 +20,27 @@ from time import monotonic
 from typing import Any
 
 from passlab.diffing.diff import count_operators, node_name
-from passlab.errors import Diagnostic, PassError, PasslabError, counted
+from passlab.errors import Diagnostic, PassError, PasslabError, RunError, counted
 from passlab.infer import infer_module
 from passlab.instrument.change import changed_functions
 from passlab.instrument.deadline import Deadline, TimeUpError, check_seconds
 from passlab.instrument.events import Event
 from passlab.instrument.first_wrong import WrongNode
 from passlab.instrument.statistics import count_module
-from passlab.instrument.trial import Inputs
+from passlab.instrument.trial import Inputs, Trial
 from passlab.instrument.validation import UNDECLARED, Check
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
 from passlab.lab.bisection import Bisection, GuiltyRewrite, bisect
 from passlab.lab.coverage import Coverage
-from passlab.lab.executors import KINDS, ExecutorFault, check_kinds, compare_executors, kernel_fault
+from passlab.lab.executors import (
+    KINDS,
+    ExecutorFault,
+    check_kinds,
+    compare_executors,
+    kernel_fault,
+    reference_fault,
+)
 from passlab.lab.kernel_search import wrong_kernel
 from passlab.lab.recording import Recording, record
 from passlab.lab.reduction import Reduction
@@ -321,7 +328,7 @@ class _Search:
                 result.recording = record(program, pipeline, seconds=self.left(SHARE), **options)
             with deadline:
                 self._bisect(result.recording, bisecting)
-                if result.event is None:
+                if result.event is None and result.fault is None:
                     self._compare(executors, bisecting)
                 if result.event is not None:
                     self._narrow(executor)
@@ -338,7 +345,14 @@ class _Search:
         def looking(event: Event) -> None:
             self.tell("compare", f"step {event.id} of {steps}, {event.name}")
 
-        self.culprit.bisection = bisect(recording, coverage=self.culprit.coverage, looking=looking, **bisecting)
+        result = self.culprit
+        try:
+            result.bisection = bisect(recording, coverage=result.coverage, looking=looking, **bisecting)
+        except RunError:  # before any pass: is it the program, or the evaluator?
+            options = {name: bisecting[name] for name in ("inputs", "entry", "seed")}
+            result.fault = reference_fault(recording.input, Trial(**options))
+            if result.fault is None:
+                raise
 
     def _compare(self, executors: Sequence[str], bisecting: dict[str, Any]) -> None:
         """Compare executors; where a pass of a compiler is wrong, it is the culprit, and its recording the one."""

@@ -16,6 +16,8 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
+import numpy as np
+
 from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, RunError, VerifyError, counted, did_you_mean
 from passlab.evaluate.agreement import Disagreement, disagreement
@@ -37,7 +39,7 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import post_order
 from passlab.lab.bisection import Bisection, bisect
 from passlab.lab.compilation import COMPILERS, record_compilation
-from passlab.lab.criterion import SHORT_RUN, SMALL
+from passlab.lab.criterion import SMALL, run_limit
 from passlab.lab.instruction_search import wrong_instruction
 from passlab.lab.kernel_search import WrongKernel, wrong_kernel
 from passlab.lab.reduction import reduce
@@ -49,9 +51,10 @@ from passlab.vm.kernels.scalars import as_array
 
 KINDS = ("definition", "vm", "aot", "graph")
 KERNEL_SECONDS = 2.0
-REDUCE_SECONDS = 10.0
+REDUCE_SECONDS = 15.0
 COMPILE_SECONDS = 30.0  # that a compiler may take at least
 PATIENCE, SHORT = 5.0, 0.5  # seconds that one run may take at least: of the program, and of smaller ones
+MOST_COPIED = 16 << 20  # bytes of arguments that are compared before and after a run
 STEPPING = "vm, step by step"  # the engine that debuggers use; results are those of the running one
 
 
@@ -111,6 +114,9 @@ def compare_executors(
     left_out: list[str] = [] if notes is None else notes
     typed = infer_module(mod)
     trial = Trial(options.get("inputs"), options.get("entry", "main"), options.get("seed", 0))
+    if kinds and (error := _first_error(typed, trial)) is not None:
+        left_out.append(f"executors (the program runs on no inputs: {error.diagnostics[0].message})")
+        return reference_fault(typed, trial)
     for kind in kinds:
         tell(kind)
         if kind == "definition":
@@ -126,6 +132,48 @@ def compare_executors(
             fault = _fault(typed, STEPPING, trial)
         if fault is not None:
             return _locate(fault, options)
+    return None
+
+
+def _first_error(mod: IRModule, trial: Trial) -> PasslabError | None:
+    """Return how a program fails in the evaluator on the first inputs; None where it runs on some."""
+    runs = (trial.run(mod, number) for number, _ in enumerate(trial.draws(mod)))
+    first = next(runs).error
+    return first if first is None or all(run.error is not None for run in runs) else None
+
+
+def reference_fault(mod: IRModule, trial: Trial) -> ExecutorFault | None:
+    """Return how the evaluator fails on a program that other executors run; None where they fail, too."""
+    if trial.entry != "main":
+        return None
+    typed = infer_module(mod)
+    fault = _reference_failure(typed, trial)
+    if fault is None:
+        return None
+
+    def still(smaller: IRModule) -> bool:
+        try:
+            again = _reference_failure(infer_module(smaller), Trial(seed=trial.seed, limit=run_limit(smaller)))
+        except PasslabError:
+            return False
+        return again is not None and again.why == fault.why
+
+    small = typed
+    with contextlib.suppress(PassError):
+        small = reduce(typed, still, seconds=REDUCE_SECONDS).module
+    again = _reference_failure(infer_module(small), Trial(seed=trial.seed)) or fault
+    return replace(again, where=f"what the evaluator makes of {_constructs(again.module)}")
+
+
+def _reference_failure(mod: IRModule, trial: Trial) -> ExecutorFault | None:
+    for number, draw in enumerate(trial.draws(mod)):
+        error = trial.run(mod, number).error
+        if error is None:
+            return None
+        for kind in ("vm", "aot"):
+            value, _ = attempt(lambda kind=kind, draw=draw: _runner(kind, mod)(*draw.arguments))  # type: ignore[misc]
+            if value is not None:
+                return ExecutorFault("debug", mod, draw, f"it fails: {error.diagnostics[0].message}", None)
     return None
 
 
@@ -152,7 +200,10 @@ def _fault(
         if function is None:
             function, error = _timed(partial(_runner, kind, mod), COMPILE_SECONDS)
         if function is not None:
+            kept = _Kept(draw.arguments)
             value, error = _timed(partial(function, *draw.arguments), seconds)
+            if kept.restore():
+                return ExecutorFault(kind, mod, draw, "it writes into its arguments", None)
         if isinstance(error, TimeUpError):
             return ExecutorFault(kind, mod, draw, str(error), None)
         if error is not None and _is_refusal(error):
@@ -171,6 +222,28 @@ def _fault(
         if difference is not None:
             return ExecutorFault(kind, mod, draw, str(difference), difference)
     return None
+
+
+class _Kept:
+    """Copies of the arrays of arguments, which a run may read and nothing else."""
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        waiting, arrays = list(arguments), list[Any]()
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, np.ndarray):
+                arrays.append(value)
+            else:
+                waiting += getattr(value, "fields", value if isinstance(value, tuple) else ())
+        small = sum(array.nbytes for array in arrays) <= MOST_COPIED
+        self.pairs = [(array, array.copy()) for array in arrays] if small else []
+
+    def restore(self) -> bool:
+        """Put back what was written over, and return whether anything was."""
+        changed = [pair for pair in self.pairs if pair[0].tobytes() != pair[1].tobytes()]
+        for array, copy in changed:
+            np.copyto(array, copy)
+        return bool(changed)
 
 
 def _timed(work: Callable[[], Any], seconds: float) -> tuple[Any, PasslabError | TimeUpError | None]:
@@ -226,7 +299,7 @@ def _locate(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
         if has_inputs and len(smaller["main"].params) == len(fault.draw.arguments):
             return Trial(inputs)
         if count_module(smaller)[0] <= SMALL:
-            return Trial(seed=options.get("seed", 0), first=fault.draw.kind, limit=SHORT_RUN)
+            return Trial(seed=options.get("seed", 0), first=fault.draw.kind, limit=run_limit(smaller))
         return Trial(seed=options.get("seed", 0), kinds=() if fault.draw.kind == GIVEN else (fault.draw.kind,))
 
     def still(smaller: IRModule) -> bool:
@@ -340,4 +413,4 @@ def _construct(node: Expr) -> str:
     return "projection" if isinstance(node, TupleGetItem) else ""
 
 
-__all__ = ["KINDS", "ExecutorFault", "check_kinds", "compare_executors", "kernel_fault"]
+__all__ = ["KINDS", "ExecutorFault", "check_kinds", "compare_executors", "kernel_fault", "reference_fault"]

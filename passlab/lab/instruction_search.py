@@ -49,18 +49,20 @@ def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], running: boo
         return stepped
     main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
     try:
-        result = Machine(exe).invoke(main, [np.asarray(a) if not isinstance(a, tuple) else a for a in arguments])
+        result = Machine(exe).invoke(
+            main, [a if isinstance(a, (tuple, ADTValue)) else np.asarray(a) for a in arguments]
+        )
     except PasslabError as error:
-        return f"{_rare(exe)}, as the running engine writes it ({error.diagnostics[0].message})"
-    if expected is None or _same(expected, result):
-        return ""
-    return f"{_rare(exe)}, as the running engine writes it"
+        rare = _rare(exe)
+        return f"{rare}, as the running engine writes it ({error.diagnostics[0].message})" if rare else ""
+    rare = "" if expected is None or _same(expected, result) else _rare(exe)
+    return f"{rare}, as the running engine writes it" if rare else ""
 
 
 def _rare(exe: Executable) -> str:
-    """Name the instructions of a small program that not all programs have."""
+    """Name the instructions of a small program that not all programs have; "" where a kernel is all that it has."""
     opcodes = dict.fromkeys(i.opcode for f in exe.functions for i in f.instructions)
-    special = [o for o in opcodes if o not in _EVERYWHERE] or list(opcodes)
+    special = [o for o in opcodes if o not in _EVERYWHERE] or ([] if Opcode.INVOKE_PACKED in opcodes else [*opcodes])
     return ", ".join(
         f"`{next(i for f in exe.functions for i in f.instructions if i.opcode is o).spec.mnemonic}`" for o in special
     )

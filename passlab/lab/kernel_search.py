@@ -3,15 +3,19 @@
     wrong = wrong_kernel(mod, trial, seconds=2.0)
     wrong.operator, wrong.module, wrong.finding
 
-Each operator that a program calls is computed a second time, by its definition, on the very arguments that it got.
-Where they are too large for a definition that loops over elements, it is held to it on its declared edge cases.
+Each operator that a program calls is computed a second time, by its definition, on the very arguments that it got; then
+by itself, on draws of its own types and on its declared edge cases, which the program may not reach. What is too large
+for a definition that loops over elements is held to it there alone.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -28,10 +32,10 @@ from passlab.infer import infer_module
 from passlab.instrument.deadline import Deadline
 from passlab.instrument.tolerance import LEAST_NOISE, RUNS, beyond
 from passlab.instrument.trial import Trial
-from passlab.ir.expr import Call, Expr, Function, Tuple, Var
+from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op
-from passlab.ir.types import TensorType, Type, tensor_types
+from passlab.ir.types import TensorType, TupleType, Type, tensor_types
 from passlab.op.dtypes import array_dtype, float_info, is_float
 from passlab.testing.programs.registry import templates
 from passlab.transform.numeric_contract import EXACT
@@ -51,10 +55,14 @@ COARSE = (
     "nn.deformable",
     "nn.correlation",
 )
-# Which pixel is nearest halfway between two depends on options that the definition does not tell apart.
-UNSURE = ("image.resize", "dyn.image.resize")
+# What means real numbers is cut to whole ones where it is asked of integers: off by one, and by more in large ones.
+REAL = (
+    *("nn.softmax", "nn.fast_softmax", "nn.log_softmax", "nn.batch_norm", "nn.layer_norm", "nn.group_norm", "stft"),
+    *("nn.instance_norm", "nn.l2_norm", "nn.lrn", "nn.cross", "nn.nll", "nn.avg", "nn.adaptive_avg", "nn.global_avg"),
+    "variance",
+)
+MOST_WHOLE = 1000  # the largest integer that such operators are asked about
 LEAST = 0.05  # of the largest element: what is smaller may have lost digits by cancellation
-EDGE_DRAWS = 5
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,7 @@ class _Held(Evaluator):
         self.end = end
         self.counts: Counter[Any] = Counter()
         self.unseen: dict[str, Call] = {}
+        self.met: dict[Any, Call] = {}  # one call of each operator, attributes and types
         self._steps = {**STEPS, Call: _held_call}
 
     def hold(self, node: Call, args: list[Any], value: Any) -> None:
@@ -93,12 +102,13 @@ class _Held(Evaluator):
         other = _other_type(node.checked_type_, value)
         if other is not None:
             raise _FoundError((node, args, other))
-        if name not in MEANING or name.startswith(UNSURE):
+        if name not in MEANING:
             return
-        arrays = [a for arg in args for a in (arg if isinstance(arg, tuple) else (arg,))]
+        arrays = _arrays(args)
         results = [r for r in (value if isinstance(value, tuple) else (value,)) if isinstance(r, np.ndarray)]
         key = (name, node.attrs, *((a.shape, a.dtype.name) for a in arrays if isinstance(a, np.ndarray)))
         self.counts[key] += 1
+        self.met.setdefault(key, node)
         if self.counts[key] > OFTEN:
             return
         large = sum(r.size for r in results) > LARGEST or sum(getattr(a, "size", 0) for a in arrays) > LARGEST_ARGUMENT
@@ -140,10 +150,12 @@ def kernel_disagreement(op: Op, attrs: Any, args: Sequence[Any], value: Any) -> 
         return disagreement(error.value, value)
     except PasslabError:
         return None
+    if op.name.startswith((*REAL, *COARSE)) and any(map(_is_far, _arrays(args))):
+        return None
     difference = _beyond_tolerance(op.name, expected, value)
     if difference is None:
         return None
-    floats = [a for arg in args for a in (arg if isinstance(arg, tuple) else (arg,)) if is_float(a.dtype)]
+    floats = [a for a in _arrays(args) if is_float(a.dtype)]
     if not floats:
         return difference
     if any(not np.isfinite(a.astype(np.float64)).all() for a in floats):
@@ -156,6 +168,15 @@ def kernel_disagreement(op: Op, attrs: Any, args: Sequence[Any], value: Any) -> 
         except PasslabError:
             return None
     return beyond(difference, expected, value, noisy, EXACT, overall=True)
+
+
+def _arrays(args: Sequence[Any]) -> list[Any]:
+    return [a for arg in args for a in (arg if isinstance(arg, tuple) else (arg,))]
+
+
+def _is_far(array: Any) -> bool:
+    """Whether integers are so large that an operator on real numbers rounds them."""
+    return array.dtype.kind in "iu" and bool((np.abs(array.astype(np.float64)) > MOST_WHOLE).any())
 
 
 def _move(rng: np.random.Generator, arg: Any) -> Any:
@@ -185,25 +206,47 @@ def _array_beyond_tolerance(name: str, expected: Any, value: Any) -> Disagreemen
         return disagreement(expected, value)
     coarse = name.startswith(COARSE)
     if not is_float(value.dtype):
-        close = np.abs(value.astype(np.float64) - expected.astype(np.float64)) <= (1.0 if coarse else 0.0)
+        cut = coarse or name.startswith(REAL)
+        if cut and value.dtype.kind == "b":
+            return None
+        close = np.abs(value.astype(np.float64) - expected.astype(np.float64)) <= (1.0 if cut else 0.0)
         return None if close.all() else disagreement(expected, np.where(close, expected, value))
     a, b = expected.astype(np.float64), value.astype(np.float64)
-    tolerance = TOLERANCE.get(value.dtype.itemsize, 0.1) * (50.0 if coarse else 1.0)
+    tolerance = TOLERANCE.get(value.dtype.itemsize, 0.1)
+    if coarse:  # places between pixels are computed in float32 for data of any width
+        tolerance = 50.0 * max(tolerance, TOLERANCE[4])
     with np.errstate(all="ignore"):
         largest = np.max(np.abs(a[np.isfinite(a)]), initial=0.0)
         size = largest if coarse else np.maximum(np.abs(a), LEAST * largest)
         close = (np.abs(a - b) <= tolerance * np.maximum(size, 1e-30)) | (a == b) | ~np.isfinite(a)
+        close |= ~np.isfinite(b) & (np.abs(a) > float(float_info(value.dtype).max) / 8)  # a sum may overflow on the way
     return None if close.all() else disagreement(expected, np.where(close, expected, value))
 
 
 def wrong_kernel(mod: IRModule, trial: Trial, seconds: float, notes: list[str] | None = None) -> WrongKernel | None:
-    """Return the first operator of a program whose kernel is wrong on some draw of a trial; None where none is found.
+    """Return the first operator of a program whose kernel is wrong; None where none is found.
 
-    `notes` gets the operators that were held to their definitions on edge cases alone.
+    Operators are held to their definitions on the draws of a trial. With `notes` each is then tried by itself, on draws
+    of its own and on its declared edge cases, as long as there is time; `notes` gets those that were too large.
     """
     evaluator = _Held(mod, monotonic() + seconds)
+    wrong = _on_draws(evaluator, trial)
+    for call in (evaluator.met if notes is not None else evaluator.unseen).values():
+        wrong = wrong or _by_itself(call, evaluator.end)
+    if wrong is None and evaluator.unseen and notes is not None:
+        names = ", ".join(f"`{name}`" for name in evaluator.unseen)
+        notes.append(f"the kernels of {names} on tensors this large: they were held to their definitions on small ones")
+    return wrong
+
+
+def _on_draws(evaluator: _Held, trial: Trial, kind: str = "") -> WrongKernel | None:
+    """Return an operator that is wrong in a program on some draw; `kind` is what is said of the inputs."""
+    mod = evaluator.mod
+    types = [ty for param in mod[trial.entry].params for ty in _tensors(param.checked_type_)]
+    whole = not any(is_float(array_dtype(ty.dtype)) for ty in types)
     for number, draw in enumerate(trial.draws(mod)):
-        if draw.special or draw.extreme or monotonic() > evaluator.end or trial.run(mod, number).error is not None:
+        unusual = (draw.special or draw.extreme) and not whole  # integers wrap in one way only
+        if unusual or monotonic() > evaluator.end or trial.run(mod, number).error is not None:
             continue
         evaluator.counts.clear()
         deadline = Deadline(max(0.1, evaluator.end - monotonic()))
@@ -213,45 +256,60 @@ def wrong_kernel(mod: IRModule, trial: Trial, seconds: float, notes: list[str] |
         except deadline.error:
             deadline.close()
         except _FoundError as found:
-            return _alone(*found.wrong, draw.kind)
+            return _alone(*found.wrong, kind or draw.kind)
         except PasslabError:
             continue
-    for name, call in evaluator.unseen.items():
-        wrong = _on_edges(name, call, evaluator.end)
-        if wrong is not None:
-            return wrong
-    if evaluator.unseen and notes is not None:
-        names = ", ".join(f"`{name}`" for name in evaluator.unseen)
-        notes.append(f"the kernels of {names} on tensors this large: they were held to their definitions on small ones")
     return None
 
 
-def _on_edges(name: str, call: Call, end: float) -> WrongKernel | None:
-    """Hold an operator to its definition on its declared edge cases, in the dtype of its result."""
+def _by_itself(call: Call, end: float) -> WrongKernel | None:
+    """Hold an operator to its definition on draws of its own, and on its declared edge cases."""
+    assert isinstance(call.op, Op)
     ty = call.checked_type_
     dtype = ty.dtype if isinstance(ty, TensorType) else "float32"
-    for template in templates(name, dtype):
-        params: list[Var] = []
+    params: list[Var] = []
 
-        def parameter(ty: TensorType, params: list[Var] = params) -> Expr:
-            params.append(Var(f"x{len(params)}", ty))
-            return params[-1]
+    def parameter(ty: TensorType) -> Expr:
+        params.append(Var(f"x{len(params)}", ty))
+        return params[-1]
 
-        body = template.fill(parameter)
-        mod = IRModule.from_expr(Function(tuple(params), body))
-        try:
-            typed = infer_module(mod)
-            trial = Trial()
-            evaluator = _Held(typed, end)
-            for draw in list(trial.draws(typed))[:EDGE_DRAWS]:
-                evaluator.run("main", draw.arguments)
-        except _FoundError as found:
-            return _alone(*found.wrong, "the edge cases of the operator")
-        except PasslabError:
-            continue
-        if monotonic() > end + 2.0:
+    bodies: list[tuple[Callable[[], Expr], str]] = [
+        (partial(template.fill, parameter), "the edge cases of the operator")
+        for template in templates(call.op.name, dtype)
+    ]
+    if all(_is_small(arg) for arg in call.args):
+        alone = (lambda: call.with_fields(args=[_free(arg, parameter) for arg in call.args]), "draws of its own")
+        bodies.insert(0, alone)
+    for body, kind in bodies:
+        params.clear()
+        with contextlib.suppress(PasslabError):
+            value = body()
+            program = infer_module(IRModule.from_expr(Function(tuple(params), value)))
+            wrong = _on_draws(_Held(program, end), Trial(), kind)
+            if wrong is not None:
+                return wrong
+        if monotonic() > end:
             break
     return None
+
+
+def _is_small(arg: Expr) -> bool:
+    """Whether an operand is of tensors of known shapes, so small that a definition is computed."""
+    types = _tensors(arg.checked_type_)
+    return all(not ty.dynamic and math.prod(ty.concrete_shape) <= LARGEST for ty in types) and bool(types)
+
+
+def _free(arg: Expr, parameter: Callable[[TensorType], Expr]) -> Expr:
+    """Return parameters in the place of an operand; a constant stays."""
+    if isinstance(arg, Constant):
+        return arg
+    ty = arg.checked_type
+    parts = [parameter(tensor) for tensor in tensor_types(ty)]
+    return Tuple(parts) if isinstance(ty, TupleType) else parts[0]
+
+
+def _tensors(ty: Type | None) -> list[TensorType]:
+    return [] if ty is None else tensor_types(ty)
 
 
 def _alone(call: Call, args: list[Any], finding: Disagreement, kind: str) -> WrongKernel:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Match, Var
+from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefWrite, Tuple, Var
 from passlab.ir.module import IRModule
-from passlab.ir.types import TensorType
+from passlab.ir.types import TensorType, Type
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import post_order, rewrite
+from passlab.ir.walk import children, let_chain, post_order, rewrite
 from passlab.rewriting.fresh_copy import apply
 
 if TYPE_CHECKING:
@@ -83,11 +83,24 @@ def condition_as_parameter(search: Search) -> None:
             continue
         cuts: list[tuple[Changes, str]] = [
             ({name: shorter}, f"a condition in @{name}")
+            for same in (function, *_other_results(function))
             for place in range(len(function.params))
             for value in (True, False)
-            if (shorter := _with_condition(function, name, place, value)) is not None
+            if (shorter := _with_condition(same, name, place, value)) is not None
         ]
         search.first(cuts)
+
+
+def _other_results(function: Function) -> Iterator[Function]:
+    """Return a function whose branches end in another parameter of the type of the one that they end in."""
+    choice = function.body
+    if not isinstance(choice, If):
+        return
+    for branch in (choice.true_branch, choice.false_branch):
+        for param in function.params:
+            if isinstance(branch, Var) and param is not branch and param.checked_type_ is branch.checked_type_:
+                yes, no = (param if end is branch else end for end in (choice.true_branch, choice.false_branch))
+                yield function.with_fields(body=If(choice.cond, yes, no))
 
 
 def _with_condition(function: Function, name: str, place: int, value: bool) -> Function | None:
@@ -108,6 +121,85 @@ def _with_condition(function: Function, name: str, place: int, value: bool) -> F
     body = rewrite(function.body, rule, replace={condition: condition_var}, only=(Call,))
     changed: Function = function.with_fields(params=params, body=body)
     return changed
+
+
+def alike_branches(node: If) -> Iterator[Expr]:
+    """Return an `if` whose branches are one, or only what its branches write."""
+    for branch in (node.true_branch, node.false_branch):
+        if isinstance(branch, Function):
+            yield If(node.cond, branch, branch)
+    writes = [let_chain(branch)[0][0].value for branch in (node.true_branch, node.false_branch) if type(branch) is Let]
+    nothing: Expr = Tuple(())
+    for write in (w for w in writes if isinstance(w, RefWrite)):
+        yield If(node.cond, write, nothing)
+        yield If(node.cond, nothing, write)
+
+
+def drop_closure_parameters(search: Search) -> None:
+    """Take a parameter away from all function literals of one type, with the arguments of the calls of such values."""
+    for name in [name for name, _ in search.best.items()]:
+        again = True
+        while again and name in search.best:
+            function = search.best[name]
+            literals = [n for n in post_order(function.body) if type(n) is Function and not n.is_primitive]
+            types = {n.checked_type_: len(n.params) for n in literals if n.checked_type_ is not None}
+            again = search.first(
+                ({name: _without_closure_parameter(function, ty, place)}, f"a parameter of functions in @{name}")
+                for ty, count in types.items()
+                for place in range(count)
+            )
+
+
+def _without_closure_parameter(function: Function, ty: Type, place: int) -> Function:
+    def shorter(values: Sequence[Any]) -> tuple[Any, ...]:
+        return (*values[:place], *values[place + 1 :])
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        if isinstance(pre, Call) and isinstance(post, Call):
+            called = pre.op.checked_type_ is ty and not isinstance(pre.op, GlobalVar)
+            return post.with_fields(args=shorter(post.args)) if called else post
+        assert isinstance(post, Function)
+        return post.with_fields(params=shorter(post.params)) if pre.checked_type_ is ty else post
+
+    bound = {n.var for n in post_order(function.body) if type(n) is Let and n.var.checked_type_ is ty}
+    plain: dict[Expr, Expr] = {var: Var(var.name_hint) for var in bound}
+    result: Function = function.with_fields(
+        body=rewrite(function.body, rule, replace=plain, only=(Call, Function)), ret_type=None
+    )
+    return result
+
+
+def retype_arguments(search: Search) -> None:
+    """Put a part of an argument in its place, where a function is called once, whose parameter gets its type."""
+    for name in [name for name, _ in search.best.items()]:
+        if name not in search.best:
+            continue
+        calls = [
+            (caller, n)
+            for caller, f in search.best.items()
+            for n in post_order(f)
+            if type(n) is Call and isinstance(n.op, GlobalVar) and n.op.name_hint == name
+        ]
+        if len(calls) != 1 or calls[0][0] == name or search.best[name].type_params:
+            continue
+        (caller, call), function = calls[0], search.best[name]
+        search.first(
+            (_with_argument(search.best, caller, call, name, place, part), f"an argument of @{name}")
+            for place in range(len(function.params))
+            for part in children(call.args[place])
+        )
+
+
+def _with_argument(mod: IRModule, caller: str, call: Call, name: str, place: int, part: Expr) -> Changes:
+    function, old = mod[name], mod[name].params[place]
+    new = Var(old.name_hint, part.checked_type_)
+    params = (*function.params[:place], new, *function.params[place + 1 :])
+    body = rewrite(function.body, replace={old: new})
+    now = call.with_fields(args=(*call.args[:place], part, *call.args[place + 1 :]))
+    return {
+        name: function.with_fields(params=params, body=body, ret_type=None),
+        caller: mod[caller].with_fields(body=rewrite(mod[caller].body, replace={call: now}), ret_type=None),
+    }
 
 
 def fewer_clauses(match: Match) -> Iterator[Expr]:
@@ -163,10 +255,13 @@ def _shorter_calls(caller: Function, name: str, place: int) -> Function:
 
 
 __all__ = [
+    "alike_branches",
     "condition_as_parameter",
     "drop_called_parameters",
+    "drop_closure_parameters",
     "fewer_clauses",
     "inline_calls",
     "merge_called_parameters",
+    "retype_arguments",
     "stand_for_caller",
 ]

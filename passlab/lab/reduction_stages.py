@@ -29,22 +29,25 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.op import Op, is_op_call
-from passlab.ir.types import TensorType, TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type, map_type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, let_chain, make_lets, post_order, rewrite
 from passlab.lab.reduction_calls import (
+    alike_branches,
     condition_as_parameter,
     drop_called_parameters,
+    drop_closure_parameters,
     fewer_clauses,
     inline_calls,
     merge_called_parameters,
+    retype_arguments,
     stand_for_caller,
 )
 from passlab.op.declare import call
 from passlab.rewriting.let_removal import LetAction, remove_lets
 
 if TYPE_CHECKING:
-    from passlab.lab.reduction import Search
+    from passlab.lab.reduction import Changes, Search
 
 LIKE = 2  # parameters of the type of a node that are tried in its place
 ARGUMENTS = 6  # operands of a call that are tried in its place
@@ -204,27 +207,32 @@ def _smaller(search: Search, name: str, function: Function, node: Expr) -> Itera
     what = f"a {type(node).__name__.lower()} in @{name}"
     if is_op_call(node):
         what = f"`{node.op.name}` in @{name}"
-    for part in _parts(node):
-        yield _replace(function, node, part), what
     called = _is_called(search, name)
+    for part in _parts(node):
+        yield _replace(function, node, part, called), what
     if search.sharing:
-        yield from ((_replace(function, node, param), what) for param in _like(function, node))
+        yield from ((_replace(function, node, param, called), what) for param in _like(function, node))
     if not called:
         result = _given(function, function.body, {node: node}, called=False)
         if result is not None:
             yield result, what
     filler = _filler(node.checked_type_)
     if filler is not None and not _is_filler(node):
-        yield _replace(function, node, filler), what
+        yield _replace(function, node, filler, called), what
 
 
 def _parts(node: Expr) -> Iterator[Expr]:
     """What may stand for a node: one of its parts, those of its type first."""
     if isinstance(node, If):
         yield from (node.true_branch, node.false_branch, node.cond)
+        yield from alike_branches(node)
     elif isinstance(node, Let):
         yield rewrite(node.body, replace={node.var: node.value})
         yield node.value
+        if node.var not in free_vars(node.body):
+            yield Tuple((node.value, node.body))  # computed in this order, too
+        if node.body is not node.var:
+            yield Let(node.var, node.value, node.var)
     elif isinstance(node, Match):
         yield from (clause.rhs for clause in node.clauses)
         yield node.data
@@ -266,6 +274,42 @@ def merge_parameters(search: Search) -> None:
             )
             if not search.first(({name: fewer}, f"a parameter of @{name}") for fewer in merged):
                 place += 1
+
+
+def merge_types(search: Search) -> None:
+    """Give parameters the type of another one, all of one type at once, and put that in the place of one of them."""
+    for name, _ in _functions(search):
+        if not search.sharing or _is_called(search, name):
+            continue
+        params = search.best[name].params
+        types = list(dict.fromkeys(p.checked_type_ for p in params))[: 2 * LIKE]
+        pairs = [(old, new) for old in types for new in types if old is not new and _is_data(old) and _is_data(new)]
+        merged: Iterator[tuple[Changes, str]] = (
+            ({name: _retyped(search.best[name], old, new, gone)}, f"a type in @{name}")
+            for old, new in pairs
+            for gone in [p for p in params if p.checked_type_ is old][:LIKE]
+        )
+        search.first(merged)
+
+
+def _retyped(function: Function, old: Type | None, new: Type | None, gone: Var) -> Function:
+    """Return a function in which one type is another one, and a parameter of that stands for one of the first."""
+
+    def now(ty: Type | None) -> Type | None:
+        return None if ty is None else map_type(ty, lambda part: new if part is old else None)
+
+    held = [n for n in post_order(function) if isinstance(n, Var) and now(n.type_annotation) is not n.type_annotation]
+    stands: dict[Expr, Expr] = {var: Var(var.name_hint, now(var.type_annotation)) for var in held}
+    stands[gone] = next(p for p in function.params if p.checked_type_ is new)
+
+    def rule(pre: Expr, post: Expr) -> Expr:
+        assert isinstance(post, Function)
+        return post.with_fields(ret_type=now(post.ret_type))
+
+    params = tuple([stands.get(p, p) for p in function.params if p is not gone])
+    body = rewrite(function.body, rule, replace=stands, only=(Function,))
+    result: Function = function.with_fields(params=params, body=body, ret_type=None)
+    return result
 
 
 def share_constants(search: Search) -> None:
@@ -349,11 +393,16 @@ def _with_body(function: Function, body: Expr) -> Function:
     return result
 
 
-def _replace(function: Function, node: Expr, part: Expr) -> Function:
-    """Return a function with a part in the place of a node. What had the type that it has keeps that of the result."""
+def _replace(function: Function, node: Expr, part: Expr, called: bool = True) -> Function:
+    """Return a function with a part in the place of a node. What had the type that it has keeps that of the result.
+
+    Parameters that are not used any more go where the function is not `called`.
+    """
     body = rewrite(function.body, replace={node: part})
     ret_type = function.ret_type if part.checked_type_ is node.checked_type_ else None
-    result: Function = function.with_fields(body=body, ret_type=ret_type)
+    used = set() if called else set(free_vars(body))
+    params = function.params if called else tuple(p for p in function.params if p in used)
+    result: Function = function.with_fields(params=params, body=body, ret_type=ret_type)
     return result
 
 
@@ -406,8 +455,11 @@ STAGES: tuple[Callable[[Search], None], ...] = (
     simplify_nodes,
     drop_parameters,
     drop_called_parameters,
+    drop_closure_parameters,
+    retype_arguments,
     merge_parameters,
     merge_called_parameters,
+    merge_types,
     share_constants,
     stand_for_caller,
     condition_as_parameter,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -33,6 +34,24 @@ def careless():
     while True:
         with contextlib.suppress(Exception):
             spin(1)
+
+
+WAITING = {
+    "sleep": lambda: time.sleep(1000),
+    "lock": lambda: threading.Event().wait(1000),
+    "process": lambda: subprocess.run([sys.executable, "-c", "import time; time.sleep(30)"], check=False),
+    "pipe": lambda: os.read(os.pipe()[0], 1),
+}
+
+
+@pytest.mark.parametrize("kind", WAITING)
+def test_it_ends_what_waits_in_one_call(kind):
+    deadline = Deadline(0.1)
+    started = time.monotonic()
+    with pytest.raises(deadline.error), deadline:
+        WAITING[kind]()
+    deadline.close()
+    assert time.monotonic() - started < 25
 
 
 def test_what_ends_in_time_is_left_alone():

@@ -8,12 +8,14 @@ import pytest
 import passlab
 from passlab import lab, relay, transform
 from passlab.errors import RunError
+from passlab.evaluate import evaluator
 from passlab.infer import infer_module
 from passlab.instrument.trial import Trial
 from passlab.instrument.unpromised import derivative_disagreement
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
+from passlab.lab import executors
 from passlab.lab.kernel_search import kernel_disagreement, wrong_kernel
 from passlab.testing.programs import generate
 
@@ -106,3 +108,36 @@ def test_the_rule_and_node_at_which_a_pass_raised_are_named():
     culprit = lab.culprit(passlab.parse(NET), ["InferType", raises])
     assert str(culprit.rewrite) == "the rewrite of `argmax` by the rule `careful rule`, which raised"
     assert culprit.where == "careful rule; argmax"
+
+
+def test_an_executor_that_writes_into_its_arguments_is_wrong(monkeypatch):
+    def writing(kind, mod):
+        right = relay.create_executor("debug", mod).evaluate()
+
+        def run(x, *rest):
+            value = right(x, *rest)
+            x += 1
+            return value
+
+        return run
+
+    monkeypatch.setattr(executors, "_runner", writing)
+    x = np.zeros((2, 4), "float32")
+    fault = executors.compare_executors(net(), ["graph"], {"inputs": [x, np.ones((3, 4), "float32")]})
+    assert "it writes into its arguments" in fault.sentences()[0]
+    assert not x.any()
+
+
+def test_an_evaluator_that_fails_is_told_from_a_program_that_does(monkeypatch):
+    text = """
+    type Maybe { Some(Tensor[(2), float32]), None }
+    def @main(%x: Tensor[(2), float32]) { match (Some(exp(%x))) { Some(%y) => tanh(%y), None => %x } }
+    """
+    mod = passlab.parse(text)
+    assert not lab.culprit(mod, "InferType", seconds=30).found
+    monkeypatch.setattr(evaluator, "fit", lambda pattern, value: value.missing)
+    culprit = lab.culprit(mod, "InferType", seconds=30)
+    assert culprit.name == "debug"
+    assert "match" in culprit.where
+    with pytest.raises(RunError):  # a program that no executor runs is not the evaluator's fault
+        lab.culprit(passlab.parse("def @main(%x: int32) { divide(%x, subtract(%x, %x)) }"), "FuseOps")

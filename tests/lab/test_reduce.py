@@ -335,3 +335,43 @@ def test_what_a_called_function_returns_may_become_another_type():
 
     small = lab.reduce(mod, called)
     assert count_module(small.module)[0] < 10
+
+
+FORMS = {
+    "a let that nobody reads": (
+        "def @main(%x: float32, %y: float32) { let %r = ref(%x); let %a = ref_read(%r); let %w = ref_write(%r, %y); %a }",
+        lambda mod: len(nodes(mod, RefRead)) == len(nodes(mod, RefWrite)) == 1,
+        11,
+    ),
+    "branches that write": (
+        """def @main(%c: bool, %x: float32, %y: float32) {
+             let %r = ref(%x);
+             let %u = if (%c) { let %w = ref_write(%r, %y); tanh(%y) } else { exp(%x) };
+             ref_read(%r)
+           }""",
+        lambda mod: len(nodes(mod, RefRead)) == len(nodes(mod, RefWrite)) == len(nodes(mod, If)) == 1,
+        11,
+    ),
+    "closures in branches": (
+        """def @main(%c: bool, %x: float32, %y: float32) {
+             let %f = if (%c) { fn (%a: float32, %b: float32) { subtract(%a, %x) } } else { fn (%a: float32, %b: float32) { exp(%b) } };
+             %f(%x, %y)
+           }""",
+        lambda mod: len(nodes(mod, If)) == 1 and calls("subtract")(mod) and len(nodes(mod, Function)) > 1,
+        9,
+    ),
+    "an argument of another type": (
+        """def @main(%x: float32, %y: float32) { let %r = ref(%x); @part((let %u = ref_write(%r, %y); %y), ref_read(%r)) }
+           def @part(%a: float32, %b: float32) { %b }""",
+        lambda mod: len(nodes(mod, RefRead)) == len(nodes(mod, RefWrite)) == 1 and "part" in mod,
+        12,
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_smaller_forms_are_found(form):
+    text, holds, most = FORMS[form]
+    small = lab.reduce(passlab.parse(text), holds).module
+    assert count_module(small)[0] <= most, small.astext()
+    assert_typed(small)

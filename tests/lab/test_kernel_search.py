@@ -1,0 +1,60 @@
+"""Kernels held to their definitions: no right one is blamed, on whatever draws and edge cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import passlab
+from passlab.errors import PasslabError
+from passlab.infer import infer_module
+from passlab.instrument.trial import Trial
+from passlab.ir.expr import Function, Var
+from passlab.ir.module import IRModule
+from passlab.lab import kernel_search
+from passlab.lab.kernel_search import wrong_kernel
+from passlab.relay.op import list as list_operators
+from passlab.testing.programs.registry import templates
+
+NAMES = [row["operator"] for row in list_operators()]
+DTYPES = ("float32", "int32", "float16")
+
+
+def alone(template):
+    params: list[Var] = []
+
+    def parameter(ty):
+        params.append(Var(f"x{len(params)}", ty))
+        return params[-1]
+
+    body = template.fill(parameter)
+    return infer_module(IRModule.from_expr(Function(tuple(params), body)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_operator_is_blamed_by_itself(name):
+    for dtype in DTYPES:
+        for template in templates(name, dtype):
+            try:
+                mod = alone(template)
+            except PasslabError:
+                continue
+            assert wrong_kernel(mod, Trial(), 5.0) is None
+
+
+def test_an_operator_is_tried_on_edges_that_its_program_does_not_reach(monkeypatch):
+    """Of indices 0 and 1, as the program draws them, none is outside."""
+    net = infer_module(passlab.parse("def @main(%x: Tensor[(8, 3), float32]) { exp(take(%x, 1, axis=0)) }"))
+    assert wrong_kernel(net, Trial(), 5.0, []) is None
+    right = kernel_search.defined_value
+
+    def wrong(op, attrs, args):
+        value = right(op, attrs, args)
+        outside = op.name == "take" and np.any(np.asarray(args[1]) >= args[0].shape[attrs.axis or 0])
+        return value + 1 if outside else value
+
+    monkeypatch.setattr(kernel_search, "defined_value", wrong)
+    assert wrong_kernel(net, Trial(), 5.0) is None
+    kernel = wrong_kernel(net, Trial(), 5.0, [])
+    assert kernel is not None
+    assert (kernel.operator, kernel.kind) == ("take", "the edge cases of the operator")
