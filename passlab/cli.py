@@ -20,6 +20,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +36,15 @@ from passlab.lab.recording import Recording, record
 from passlab.lab.simplification import simplify
 from passlab.text.parser import parse
 from passlab.transform import list_passes
+from passlab.transform.base import Pass
 from passlab.transform.pipeline import as_pass, context_names
 
 if TYPE_CHECKING:
     from passlab.dumps import TextRecording
     from passlab.ir.module import IRModule
+
+
+OWN_PASSES = "a Python file whose passes may be named, too"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,6 +121,7 @@ def _search_arguments(commands: Any) -> None:
     culprit.add_argument("--notebook", type=Path, metavar="FILE", help="write a notebook that shows the fault")
     fuzz = commands.add_parser("fuzz", help="look for programs that a pipeline breaks")
     fuzz.add_argument("pipeline", help="passes, as in SimplifyExpr; @FILE reads a file")
+    fuzz.add_argument("--passes", action="append", default=[], metavar="FILE", help=OWN_PASSES)
     fuzz.add_argument("--seconds", type=float, default=60.0, help="the time that it may take (default 60)")
     fuzz.add_argument("--hours", type=float, metavar="N", help="the same in hours")
     fuzz.add_argument("--programs", type=int, metavar="N", help="stop after N programs")
@@ -165,6 +172,7 @@ def _program_argument(parser: argparse.ArgumentParser, command: Any) -> None:
 def _pipeline_arguments(parser: argparse.ArgumentParser, command: Any) -> None:
     _program_argument(parser, command)
     parser.add_argument("pipeline", help='passes, as in "InferType, FuseOps(fuse_opt_level=2)"; @FILE reads a file')
+    parser.add_argument("--passes", action="append", default=[], metavar="FILE", help=OWN_PASSES)
     parser.add_argument("-O", "--opt-level", type=int, default=3, help="the level of the context (default 3)")
     parser.add_argument("--disable", default="", metavar="PASSES", help="passes that must not run")
     parser.add_argument("--require", default="", metavar="PASSES", help="passes that run whatever their level")
@@ -199,12 +207,32 @@ def _read(name: str) -> IRModule:
     return parse(text, source_name="stdin" if name == "-" else name)
 
 
-def _pipeline(text: str) -> str:
-    return Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
+def _pipeline(options: argparse.Namespace) -> Pass:
+    """Return the passes that a command is given, those of its own files among them."""
+    text: str = options.pipeline
+    text = Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
+    return as_pass(text, {name: own for path in options.passes for name, own in _own_passes(Path(path)).items()})
+
+
+def _own_passes(path: Path) -> dict[str, Any]:
+    """Run a Python file and return the passes that it defines. Raises `PassError` where it does not run."""
+    spec = spec_from_file_location(path.stem, path, loader=SourceFileLoader(path.stem, str(path)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[path.stem] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except OSError:
+        raise
+    except Exception as error:
+        what = f"the file of passes {path} does not run: {type(error).__name__}: {error}"
+        raise PassError(Diagnostic(what)) from error
+    names = vars(module).items()
+    return {name: v for name, v in names if isinstance(v, Pass) or (isinstance(v, type) and issubclass(v, Pass))}
 
 
 def _record(options: argparse.Namespace, *instruments: Any) -> Recording:
-    pipeline = as_pass(_pipeline(options.pipeline))
+    pipeline = _pipeline(options)
     return record(
         _read(options.program),
         pipeline,
@@ -316,7 +344,7 @@ def _report(options: argparse.Namespace) -> int:
 def _culprit(options: argparse.Namespace) -> int:
     from passlab.lab.culprit_search import culprit
 
-    pipeline = as_pass(_pipeline(options.pipeline))
+    pipeline = _pipeline(options)
     with LastResort(options.seconds):
         matches = culprit(
             _read(options.program),
@@ -345,7 +373,7 @@ def _fuzz(options: argparse.Namespace) -> int:
     seconds = options.seconds if options.hours is None else options.hours * 3600
     with LastResort(seconds):
         campaign = fuzz(
-            _pipeline(options.pipeline),
+            _pipeline(options),
             seconds=seconds,
             programs=options.programs,
             seed=options.seed,

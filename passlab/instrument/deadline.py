@@ -50,7 +50,7 @@ class TimeUpError(BaseException):
     seconds: float = 0.0
 
     def __str__(self) -> str:
-        return f"it did not end within {self.seconds:g} s"
+        return f"it did not end within {self.seconds:.3g} s"
 
 
 class Deadline:
@@ -143,11 +143,11 @@ def _may_wake() -> bool:
     if _WAKING is None or threading.current_thread() is not threading.main_thread():
         return False
     if signal.getsignal(_WAKING) is signal.SIG_DFL:
-        signal.signal(_WAKING, _woken)
-    return signal.getsignal(_WAKING) is _woken
+        signal.signal(_WAKING, _wake)
+    return signal.getsignal(_WAKING) is _wake
 
 
-def _woken(number: int, frame: FrameType | None) -> None:
+def _wake(number: int, frame: FrameType | None) -> None:
     """What was raised before the signal is heard as soon as this function begins."""
 
 

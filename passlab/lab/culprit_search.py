@@ -361,11 +361,14 @@ class _Search:
         def tell(kind: str) -> None:
             self.tell("executors", f"comparing {kind} with the reference evaluator")
 
-        fault = compare_executors(result.program, executors, bisecting, result.coverage.notes, tell)
+        def seen(fault: ExecutorFault) -> None:
+            result.fault = fault
+
+        fault = compare_executors(result.program, executors, bisecting, result.coverage.notes, tell, seen)
         if fault is None or fault.stage is None:
             result.fault = fault
             return
-        result.compiler = fault.executor
+        result.fault, result.compiler = None, fault.executor
         result.bisection, result.recording = fault.stage, fault.stage.recording
 
     def _clear_kernels(self) -> None:

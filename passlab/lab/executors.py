@@ -105,8 +105,11 @@ def compare_executors(
     options: dict[str, Any] | None = None,
     notes: list[str] | None = None,
     tell: Callable[[str], Any] = lambda text: None,
+    seen: Callable[[ExecutorFault], Any] = lambda fault: None,
 ) -> ExecutorFault | None:
     """Return the first executor that disagrees with the evaluator, None when all agree. `notes` gets what was left out.
+
+    `seen` gets the disagreement before it is known where it comes from, which may take longer than there is time.
 
     `options` are `inputs`, `entry` and `seed` as for `bisect`. Raises `RunError` for an executor that does not exist.
     """
@@ -131,6 +134,7 @@ def compare_executors(
         if fault is None and kind == "vm":
             fault = _fault(typed, STEPPING, trial)
         if fault is not None:
+            seen(replace(fault, where="a part of it for which there was no time"))
             return _locate(fault, options)
     return None
 
@@ -324,8 +328,10 @@ def _reference_is_alone(fault: ExecutorFault) -> bool:
     """Whether executors agree against the evaluator about a program without kernels, which they do not share."""
     if any(is_op_call(n) for f in fault.module.functions.values() for n in post_order(f.body)):
         return False
-    values = [attempt(partial(_run_on, kind, fault))[0] for kind in ("vm", "aot")]
-    return all(value is not None for value in values) and disagreement(values[0], values[1]) is None
+    reference, *values = [attempt(partial(_run_on, kind, fault))[0] for kind in ("debug", "vm", "aot")]
+    if reference is None or any(value is None for value in values):
+        return False
+    return disagreement(values[0], values[1]) is None and disagreement(reference, values[0]) is not None
 
 
 def _run_on(kind: str, fault: ExecutorFault) -> Any:

@@ -86,7 +86,7 @@ class ProgramSource:
             if not isinstance(node, Call) or not isinstance(node.op, Op):
                 return node
             if len(node.args) == 2 and choice.random() < 0.35:
-                node = self._operands(node, choice)
+                node = self._operands(before, node, choice)
             if node.attrs is not None and choice.random() < 0.6:
                 node = node.with_fields(attrs=self._attributes(node.attrs, choice))
             return node
@@ -104,11 +104,11 @@ class ProgramSource:
                 values[name] = int(number) if isinstance(old, int) else number
         return attrs.with_fields(**values) if values else attrs
 
-    def _operands(self, node: Call, choice: random.Random) -> Call:
-        """Make the operands of a call equal, or one of them a number of the pass."""
+    def _operands(self, before: Expr, node: Call, choice: random.Random) -> Call:
+        """Make the operands of a call, which had types before, equal, or one of them a number of the pass."""
+        assert isinstance(before, Call)
         at = choice.randrange(2)
-        other = node.args[1 - at]
-        ty = other.checked_type_ or getattr(other, "type_annotation", None)
+        other, ty = node.args[1 - at], before.args[1 - at].checked_type_
         operand: Expr = other
         if choice.random() < 0.6 and isinstance(ty, TensorType):
             operand = _constant(choice.choice(self.numbers), Constant(np.zeros((), _plain(ty.dtype))))
@@ -127,13 +127,21 @@ def _constant(number: float, like: Constant) -> Constant:
         return Constant(np.asarray(number).astype(like.data.dtype))
 
 
-def _module(params: list[Var], body: Expr) -> IRModule | None:
+def _module(source: ProgramSource, choice: random.Random, params: list[Var], body: Expr) -> IRModule:
+    """A program of a body, mutated more often than not."""
+    mod = _infer(params, body)
+    return _infer(params, source.mutated(mod["main"].body, choice)) if choice.random() < 0.7 else mod
+
+
+def _infer(params: list[Var], body: Expr) -> IRModule:
     used = [param for param in params if param in set(free_vars(body))]
     return infer_module(IRModule.from_expr(Function(tuple(used), body)))
 
 
 def _fill(template: Template, choice: random.Random, params: list[Var]) -> Expr:
     """A template with new parameters; those with a value are constants half of the time."""
+    if choice.random() < 0.15:
+        template = _of_lower_rank(template, choice)
     mapping: dict[Expr, Expr] = {}
     for param in template.params:
         if param in template.constants and choice.random() < 0.7:
@@ -144,6 +152,28 @@ def _fill(template: Template, choice: random.Random, params: list[Var]) -> Expr:
     return substitute(template.call, mapping)
 
 
+def _of_lower_rank(template: Template, choice: random.Random) -> Template:
+    """A template without one axis: of its largest parameters, and of attributes with an entry for each axis."""
+    call = template.call
+    types = [p.type_annotation for p in template.params if isinstance(p.type_annotation, TensorType)]
+    rank = max((len(ty.shape) for ty in types), default=0)
+    if not isinstance(call, Call) or rank < 2:
+        return template
+    gone = choice.randrange(rank)
+    lower: dict[Expr, Expr] = {}
+    for param in template.params:
+        ty = param.type_annotation
+        if isinstance(ty, TensorType) and len(ty.shape) == rank and param not in template.constants:
+            lower[param] = Var(param.name_hint, TensorType((*ty.shape[:gone], *ty.shape[gone + 1 :]), ty.dtype))
+    attrs = dict(call.attrs.items()) if call.attrs is not None else {}
+    lists = {name: v for name, v in attrs.items() if isinstance(v, (list, tuple)) and len(v) == rank}
+    shorter = {name: (*v[:gone], *v[gone + 1 :]) for name, v in lists.items()}
+    if call.attrs is not None and shorter:
+        call = call.with_fields(attrs=call.attrs.with_fields(**shorter))
+    params: Any = tuple([lower.get(p, p) for p in template.params])
+    return Template(substitute(call, lower), params, template.constants)
+
+
 def one_call(source: ProgramSource, choice: random.Random, number: int, of_any: bool = False) -> IRModule | None:
     """A call of one operator that the pass speaks of."""
     template = source.template(choice, of_any)
@@ -151,7 +181,7 @@ def one_call(source: ProgramSource, choice: random.Random, number: int, of_any: 
         return None
     params: list[Var] = []
     body = _fill(template, choice, params)
-    return _module(params, source.mutated(body, choice) if choice.random() < 0.7 else body)
+    return _module(source, choice, params, body)
 
 
 def call_of_any(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
@@ -174,7 +204,7 @@ def call_in_call(source: ProgramSource, choice: random.Random, number: int) -> I
         inner = _giving(source, choice, param.type_annotation, params)
         if inner is not None:
             body = substitute(body, {param: inner})
-    return _module(params, source.mutated(body, choice) if choice.random() < 0.7 else body)
+    return _module(source, choice, params, body)
 
 
 def _giving(source: ProgramSource, choice: random.Random, ty: object, params: list[Var]) -> Expr | None:
@@ -185,8 +215,10 @@ def _giving(source: ProgramSource, choice: random.Random, ty: object, params: li
     if arity not in (1, 2):
         return None
     dtypes = (ty.dtype,) if choice.random() < 0.6 else (ty.dtype, *(source.own_dtypes or DTYPES))
-    operands = [Var(f"x{len(params) + k}", TensorType(ty.shape, choice.choice(dtypes[:3]))) for k in range(arity)]
-    case = next((c for c in templates(name, ty.dtype) if isinstance(c.call, Call)), None)
+    shape = ty.shape[::-1] if arity == 1 and choice.random() < 0.3 else ty.shape  # as a transposition turns it
+    operands = [Var(f"x{len(params) + k}", TensorType(shape, choice.choice(dtypes[:3]))) for k in range(arity)]
+    cases = templates(name, ty.dtype)
+    case = choice.choice(cases) if cases else None
     call = Call(Op.get(name), operands, case.call.attrs if case is not None and isinstance(case.call, Call) else None)
     if call.attrs is not None and "dtype" in dict(call.attrs.items()):
         call = call.with_fields(attrs=call.attrs.with_fields(dtype=ty.dtype))

@@ -178,7 +178,13 @@ def _exchanges(i: Instruction, registers: list[Any], tensors: dict[int, Expr], v
     right = [_same(values[tensors[at]], registers[at]) for at in outs]
     if len(outs) < 2 or all(right):
         return False
-    return all(any(_same(values[tensors[other]], registers[at]) for other in outs) for at in outs)
+    left = [values[tensors[at]] for at in outs]
+    for at in outs:  # each result is that of one other place
+        place = next((n for n, value in enumerate(left) if _same(value, registers[at])), None)
+        if place is None:
+            return False
+        del left[place]
+    return True
 
 
 def _holds_others(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -> bool:

@@ -285,14 +285,14 @@ def merge_types(search: Search) -> None:
         types = list(dict.fromkeys(p.checked_type_ for p in params))[: 2 * LIKE]
         pairs = [(old, new) for old in types for new in types if old is not new and _is_data(old) and _is_data(new)]
         merged: Iterator[tuple[Changes, str]] = (
-            ({name: _retyped(search.best[name], old, new, gone)}, f"a type in @{name}")
+            ({name: _with_type(search.best[name], old, new, gone)}, f"a type in @{name}")
             for old, new in pairs
             for gone in [p for p in params if p.checked_type_ is old][:LIKE]
         )
         search.first(merged)
 
 
-def _retyped(function: Function, old: Type | None, new: Type | None, gone: Var) -> Function:
+def _with_type(function: Function, old: Type | None, new: Type | None, gone: Var) -> Function:
     """Return a function in which one type is another one, and a parameter of that stands for one of the first."""
 
     def now(ty: Type | None) -> Type | None:

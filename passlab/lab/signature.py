@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from passlab.errors import PasslabError
-from passlab.instrument.deadline import TimeUpError
+from passlab.instrument.deadline import Deadline, TimeUpError
 
 _NAMES = re.compile(r"[%@$][\w.]+|0x[0-9a-fA-F]+|-?\d+(\.\d+)?([eE][-+]?\d+)?")
 _LISTS = re.compile(r"#(,\s*#)+")
@@ -40,13 +40,14 @@ def signature_of(error: BaseException) -> Signature:
 
 def raising_line(error: BaseException) -> str:
     """Return where an error was raised as words, "" where it has no traceback."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    trace, last = error.__traceback__, None
+    while trace is not None:
+        last = trace if trace.tb_frame.f_globals.get("__name__") != Deadline.__module__ else last
         trace = trace.tb_next
-    if trace is None:
+    if last is None:
         return ""
-    code = trace.tb_frame.f_code
-    return f"in `{code.co_name}`, {code.co_filename.rsplit('/', 1)[-1]}, line {trace.tb_lineno}"
+    code = last.tb_frame.f_code
+    return f"in `{code.co_name}`, {code.co_filename.rsplit('/', 1)[-1]}, line {last.tb_lineno}"
 
 
 def same_failure(a: BaseException | None, b: BaseException | None) -> bool:

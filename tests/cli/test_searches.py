@@ -66,3 +66,44 @@ def test_wrong_arguments_are_diagnostics(net, capsys):
 def test_the_command_is_there():
     ran = subprocess.run([sys.executable, "-m", "passlab", "culprit", "--help"], check=False, capture_output=True)
     assert ran.returncode == 0
+
+
+OWN = """
+import time
+from passlab import relay
+from passlab.ir.expr import Call
+from passlab.ir.walk import rewrite
+from passlab.transform import function_pass
+
+@function_pass(opt_level=0)
+def leaky(func, mod, ctx):
+    def rule(pre, post):
+        return relay.nn.leaky_relu(post.args[0], alpha=0.1) if getattr(post.op, "name", "") == "nn.relu" else post
+    return rewrite(func, rule, only=(Call,), name="leaky")
+
+@function_pass(opt_level=0)
+def sleepy(func, mod, ctx):
+    time.sleep(1000)
+    return func
+"""
+
+
+def test_passes_of_a_file_are_searched(tmp_path, capsys):
+    (tmp_path / "own_passes.py").write_text(OWN)
+    program = tmp_path / "relu.relay"
+    program.write_text("def @main(%x: Tensor[(2, 3), float32]) { nn.relu(%x) }")
+    own = ["--passes", str(tmp_path / "own_passes.py")]
+    assert main(["culprit", str(program), "InferType, leaky", *own]) == 1
+    assert "It is rewrite 1 of 1, by the rule `leaky`." in capsys.readouterr().out
+    assert main(["culprit", str(program), "sleepy", *own, "--seconds", "3"]) == 1
+    assert "it was in `sleepy`, own_passes.py" in capsys.readouterr().out
+    assert main(["fuzz", "leaky", *own, "--programs", "200", "--most", "1"]) == 1
+    assert "leaky breaks programs in 1 way" in capsys.readouterr().out
+
+
+def test_a_file_of_passes_that_does_not_run_is_a_diagnostic(tmp_path, capsys):
+    (tmp_path / "broken_passes.py").write_text("x = undefined_name")
+    assert main(["fuzz", "SimplifyExpr", "--passes", str(tmp_path / "broken_passes.py")]) == 1
+    assert "does not run: NameError: name 'undefined_name' is not defined" in capsys.readouterr().err
+    assert main(["fuzz", "SimplifyExpr", "--passes", str(tmp_path / "none.py")]) == 1
+    assert "No such file" in capsys.readouterr().err

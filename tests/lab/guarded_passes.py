@@ -1,11 +1,11 @@
-"""Passes as a user writes them, with guards and a mistake each (32); and a few without."""
+"""Passes as a user writes them, with guards and a mistake each (42); and a few without."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from passlab import relay
-from passlab.ir.expr import Call, Constant
+from passlab.ir.expr import Call, Constant, Tuple
 from passlab.ir.op import Op
 from passlab.ir.walk import rewrite
 from passlab.transform import function_pass
@@ -21,6 +21,10 @@ def dtype(node):
 
 def is_number(node, value):
     return isinstance(node, Constant) and node.data.ndim == 0 and node.data == value
+
+
+def is_constant(node):
+    return isinstance(node, Constant)
 
 
 def by_node(rule):
@@ -223,6 +227,65 @@ def double_negation_of_bits(old, new):
     return new.args[0] if is_call(old, "bitwise_not") else new
 
 
+def joined_the_other_way(old, new):
+    if is_call(old, "concatenate") and old.attrs.axis == 1 and isinstance(new.args[0], Tuple):
+        return relay.concatenate(list(new.args[0].fields[::-1]), axis=1)
+    return new
+
+
+def tile_as_repeat(old, new):
+    if is_call(old, "tile") and len(old.checked_type.shape) == len(old.attrs.reps) == 1:
+        return relay.repeat(new.args[0], repeats=int(old.attrs.reps[0]), axis=0)
+    return new
+
+
+def bias_of_the_last_axis_is_the_second(old, new):
+    last = is_call(old, "nn.bias_add") and old.attrs.axis == -1
+    return relay.nn.bias_add(*new.args, axis=1) if last else new
+
+
+def cast_through_a_shorter_type(old, new):
+    inner = new.args[0] if is_call(new, "cast") else None
+    if inner is not None and is_call(inner, "cast") and dtype(old).startswith("int"):
+        return relay.cast(inner.args[0], dtype(old))
+    return new
+
+
+def mean_of_windows_is_the_largest(old, new):
+    if is_call(old, "nn.avg_pool2d") and tuple(old.attrs.pool_size) == (2, 2):
+        names = ("pool_size", "strides", "dilation", "padding", "layout", "ceil_mode")
+        return relay.nn.max_pool2d(new.args[0], **{name: old.attrs[name] for name in names})
+    return new
+
+
+def square_weights_turned(old, new):
+    shape = old.args[1].checked_type.shape if is_call(old, "nn.dense") else (0, 1)
+    return relay.nn.dense(new.args[0], relay.transpose(new.args[1])) if shape[0] == shape[1] else new
+
+
+def bounds_in_another_order(old, new):
+    """Right where the lower bound is below the upper one."""
+    inner = new.args[0] if is_call(new, "minimum") else None
+    if inner is not None and is_call(inner, "maximum") and all(map(is_constant, (new.args[1], inner.args[1]))):
+        return relay.maximum(relay.minimum(inner.args[0], new.args[1]), inner.args[1])
+    return new
+
+
+def remainder_as_last_bit(old, new):
+    if is_call(old, "mod") and dtype(old) == "int32" and is_number(old.args[1], 2):
+        return relay.bitwise_and(new.args[0], relay.const(np.int32(1)))
+    return new
+
+
+def difference_with_itself(old, new):
+    alike = is_call(old, "subtract") and old.args[0] is old.args[1] and dtype(old).startswith("float")
+    return relay.zeros_like(new.args[0]) if alike else new
+
+
+def hot_and_cold(old, new):
+    return Call(new.op, (new.args[0], new.args[2], new.args[1]), new.attrs) if is_call(old, "one_hot") else new
+
+
 WRONG = (
     relu6_as_relu,
     no_relu_of_integers,
@@ -256,5 +319,15 @@ WRONG = (
     short_sums,
     where_exchanged,
     double_negation_of_bits,
+    joined_the_other_way,
+    tile_as_repeat,
+    bias_of_the_last_axis_is_the_second,
+    cast_through_a_shorter_type,
+    mean_of_windows_is_the_largest,
+    square_weights_turned,
+    bounds_in_another_order,
+    remainder_as_last_bit,
+    difference_with_itself,
+    hot_and_cold,
 )
 RIGHT = {plus_zero_right: 800, relu_as_maximum: 60, exchanged: 30}  # and the programs of which they change some

@@ -16,6 +16,7 @@ from passlab.errors import PassError, PasslabError, PassTypeError, RunError
 from passlab.instrument.statistics import count_module
 from passlab.ir.expr import Call
 from passlab.ir.walk import rewrite
+from passlab.lab import executors
 from passlab.testing import mlp, squeezenet
 
 NET = """
@@ -141,8 +142,6 @@ def test_executors_that_agree_are_not_blamed(kind):
 
 
 def test_executors_are_compared_where_no_pass_is_at_fault(monkeypatch):
-    from passlab.lab import executors
-
     real = executors.create_executor
 
     class Wrong:
@@ -183,3 +182,15 @@ def test_misuse_is_a_diagnostic(options, error):
         lab.culprit(net(), "InferType", **options)
     with pytest.raises(PasslabError):
         lab.culprit("text", "InferType")
+
+
+def test_an_interrupt_leaves_the_executor_that_is_wrong(monkeypatch):
+    def interrupted(fault, options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(executors, "_locate", interrupted)
+    monkeypatch.setattr(executors, "_runner", lambda kind, mod: lambda *arguments: np.zeros((3, 4), "float32"))
+    culprit = lab.culprit(passlab.parse("def @main(%x: Tensor[(3, 4), float32]) { exp(%x) }"), "InferType")
+    assert culprit.stopped == "interrupted"
+    assert culprit.name == "vm"
+    assert "no time" in culprit.where

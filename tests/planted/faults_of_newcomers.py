@@ -129,7 +129,7 @@ NEWCOMERS = (
     _kernel("a place before equal elements", "tie", "op/sort.py", 'side: Any = "right" if attrs.right else "left"', 'side: Any = "left"', "searchsorted(sort(floor(%x)), floor(%y), right=True)", _VECTORS, "searchsorted"),
     _kernel("minus one to any negative power is itself", "integer division", "op/broadcast.py", "np.where(rhs % 2 == 0, lhs * lhs, lhs)", "np.where(rhs % 2 == 0, lhs, lhs)",
             "add(power(%x, %y), 3)", "%x: Tensor[(6), int32], %y: Tensor[(6), int32]", "power"),
-    _kernel("rounding down is cutting off", "integer division", "op/broadcast.py", "dividing_kernel(np.floor_divide, np.floor_divide)", "dividing_kernel(truncated_quotient, np.floor_divide)",
+    _kernel("rounding down is cutting off", "integer division", "op/broadcast.py", "dividing_kernel(np.floor_divide, _float_floor_divide)", "dividing_kernel(truncated_quotient, _float_floor_divide)",
             "add(floor_divide(%x, %y), %x)", "%x: Tensor[(4), int32], %y: Tensor[(4), int32]", "floor_divide"),
     # ------------------------------------------------------------ random numbers
     _kernel("both halves of a key are one", "random", "op/threefry.py", "right = [*fresh, _PATH_START, 0, 0, 0, 1 << 62, 0]", "right = list(left)", _TWO_SPLITS, "%k: Tensor[(10), uint64]", "threefry_split"),

@@ -111,7 +111,7 @@ RULES = (
           dataflow("tanh(concatenate((%x, %y, %x, %y, %x), axis=0))", "%x: Tensor[(2), float32], %y: Tensor[(2), float32]"),
           "InferType, SplitArgs(max_function_args=3)", "SplitArgs", "concatenate in steps"),
     Fault("a sum of sums with a difference", "operands", _ARITHMETIC,
-          'result = make(match["root"].op.name, match["x"], joined)', 'made = make("subtract", match["x"], joined)',
+          'result = make(match["root"].op.name, match["x"], joined)', 'result = make("subtract", match["x"], joined)',
           among("add(add(%w, 2f), 3f)"), _SIMPLIFY, "SimplifyExpr", "sum of sums|product"),
     Fault("only one summand is multiplied", "operands", _ARITHMETIC, 'result = make("add", make("multiply", match["x"], match["c2"]), joined)',
           'result = make("add", match["x"], joined)', among("multiply(add(%w, 2f), 3f)"), _SIMPLIFY, "SimplifyExpr", "sum times"),
