@@ -6,11 +6,14 @@ A pass that moves it away from there has to take the annotation along. Knows not
 
 from __future__ import annotations
 
-from passlab.ir.expr import Call, Expr, Function, If, Let, Match
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, Var
+from passlab.ir.op import Op
 
 
 def states_type(expr: Expr) -> bool:
     """Whether the type of an expression is known without its surroundings; not so where matches without arms end it."""
+    if type(expr) is Var or (type(expr) is Call and type(expr.op) is Op):  # as most are
+        return True
     stack, seen = [expr], set[Expr]()
     while stack:
         node = stack.pop()
