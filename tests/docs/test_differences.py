@@ -290,6 +290,7 @@ ELSEWHERE = {
     "`AnnotateTarget` of references": "tests/passes/test_annotate_target.py",
     "`relay.quantize`": "tests/relay/test_quantize.py",
     "Sizes computed of symbolic ones": "tests/ir/test_sizes.py",
+    "Winograd convolutions": "tests/op_nn/test_transformed_weights.py",
 }
 
 

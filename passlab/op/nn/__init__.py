@@ -20,5 +20,7 @@ from passlab.op.nn import (
     pool,
     rearrange,
     sparse,
+    tiled_weights,
     upsampling,
+    winograd,
 )
