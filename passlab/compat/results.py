@@ -25,8 +25,10 @@ from passlab.executor.create import Executor, FunctionValue, callable_parts
 from passlab.executor.graph_module import GraphModuleDebug
 from passlab.ir.expr import Constant
 from passlab.ir.module import IRModule
+from passlab.ir.span import Span
 from passlab.ir.types import TensorType
 from passlab.op.dtypes import array_dtype
+from passlab.relay.constructors import SourceName
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
 from passlab.vm import Executable, VirtualMachine
@@ -167,6 +169,16 @@ def save_param_dict(params: Any) -> bytearray:
     return bytearray(param_dict.save_param_dict(params))
 
 
+def _named_source(member: Any) -> property:
+    """Return the property over the name of a span's text: it tells itself as `name`, as TVM's does."""
+
+    def source_name(self: Any) -> Any:
+        name = member.__get__(self)
+        return None if name is None else SourceName(name)
+
+    return property(source_name)
+
+
 def _array_property(member: Any) -> property:
     """Return a property over a slot whose value is an `NDArray`."""
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
@@ -178,6 +190,7 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (GraphModule, "_check_inputs", _with_zeros),
     (IRModule, "functions", lambda member: property(_listed_functions)),
     (Prelude, "__init__", _with_tensor_arrays),
+    (Span, "source_name", _named_source),
     (TensorType, "shape", _numbered_shape),
 )
 

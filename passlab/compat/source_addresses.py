@@ -181,6 +181,7 @@ SOURCES: dict[str, Entry] = {
         ("passlab.relay.qnn.op",),
     ),
     "tvm.relay.testing.py_converter": (_of(f"{OWN}.testing", "run_as_python"), ("passlab.testing.py_converter",)),
+    "tvm.topi.nn.qnn": (_of("passlab.op.qnn.quantize", SQNN_DTYPE_TO_CODE="CODES"), ()),
     "tvm.relay.testing.config": (_of(f"{OWN}.testing", "ctx_list"), ()),
     "tvm.runtime.executor": (_of("passlab.relay.graph_executor", AotModule="GraphModule"), ()),
     "tvm.runtime.executor.aot_executor": (_of("passlab.relay.graph_executor", AotModule="GraphModule"), ()),

@@ -114,6 +114,28 @@ def test_programs_in_python_give_tvms_arrays_at_both_addresses() -> None:
         assert isinstance(run(relay.const(1)), tvm.nd.NDArray)
 
 
+def test_spans_name_their_text() -> None:
+    import tvm
+    from tvm import relay
+
+    mod = relay.transform.AnnotateSpans()(tvm.relay.parse('#[version = "0.0.5"]\ndef @main(%y: float32) { exp(%y) }'))
+    mod = relay.transform.CapturePostDfsIndexInSpans()(mod)
+    assert mod["main"].body.span.source_name.name == "index"
+    assert relay.Span(relay.SourceName("f"), 1, 1, 2, 3).source_name.name == "f"
+    assert relay.Span(None, 1, 1, 2, 3).source_name is None
+
+
+def test_simulated_quantization_takes_its_dtype_by_name_and_by_code() -> None:
+    from tvm import relay
+    from tvm.relay.testing import run_infer_type
+    from tvm.topi.nn.qnn import SQNN_DTYPE_TO_CODE
+
+    x = relay.var("x", shape=(2,))
+    call = relay.qnn.op.simulated_quantize(x, relay.const(0.5), relay.const(0), out_dtype="uint8")
+    assert call.args[1].data.numpy() == SQNN_DTYPE_TO_CODE["uint8"] == 2
+    assert run_infer_type(call).checked_type.dtype == "float32"
+
+
 def test_storage_is_asked_for_as_in_tvm() -> None:
     import tvm
     from tvm import relay

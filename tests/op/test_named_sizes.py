@@ -11,11 +11,13 @@ from collections.abc import Iterator
 import pytest
 
 import passlab
+from passlab import relay
 from passlab.errors import PasslabError, RelationError
 from passlab.ir.expr import Call
 from passlab.ir.op import Op
 from passlab.ir.types import Dim, SizeVar, TensorType, TupleType, Type
 from passlab.op.edge_cases import program
+from passlab.relay.testing import run_infer_type
 from tests.op_nn.running import Refusal
 
 DTYPES = ("float32", "int32", "int8", "bool")
@@ -83,3 +85,15 @@ def test_a_name_stays_only_where_the_size_does(name: str) -> None:
                 results = [(a.at({n: size}) if isinstance(a, SizeVar) else a, b) for a, b in sizes]
                 wrong = [(a, b) for a, b in results if isinstance(a, int) and a != b]
                 assert not wrong, f"{call.attrs}: {inputs} gives {result}, and {types} gives {exact}"
+
+
+@pytest.mark.parametrize("ceil", [False, True])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_windows_over_a_named_size_are_counted_by_its_name(stride: int, ceil: bool) -> None:
+    n = SizeVar("n")
+    x = relay.var("x", shape=(1, 2, n, 16))
+    pool = relay.nn.max_pool2d(x, (3, 2), (stride, stride), padding=(1, 0), ceil_mode=ceil)
+    rows = run_infer_type(pool).checked_type.shape[2]
+    for size in range(1, 12):
+        starts = range(-1, size + 1 - 3 + 1 + (stride - 1 if ceil else 0), stride)
+        assert rows.at({n: size}) == len(starts)

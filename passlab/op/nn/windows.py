@@ -88,16 +88,14 @@ def split_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], t
 def window_size(
     size: Dim, window: Dim, stride: int, before: int, after: int, dilation: int, *, ceil: bool = False, axis: int = 0
 ) -> Dim:
-    """Return the number of windows along one axis; a symbolic size is kept if there is a window at each position.
+    """Return the number of windows along one axis, computed of the symbolic size if it has one.
 
     Raises `RelationError` if the window is larger than the padded axis.
     """
     if not isinstance(window, int):
         return ANY
-    if not isinstance(size, int):
-        return size if stride == 1 and before + after == (window - 1) * dilation else ANY
-    room = size + before + after - (window - 1) * dilation - 1
-    if room < 0:
+    room = size + (before + after - (window - 1) * dilation - 1)
+    if isinstance(room, int) and room < 0:
         raise RelationError(
             Diagnostic(
                 f"the window is larger than spatial axis {axis}",
