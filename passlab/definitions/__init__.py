@@ -15,6 +15,7 @@ from passlab.definitions import others as others
 from passlab.definitions import random_numbers as random_numbers
 from passlab.definitions import reshapes as reshapes
 from passlab.definitions import shapes as shapes
+from passlab.definitions import transformed_weights as transformed_weights
 from passlab.definitions.elements import KEEPS_WIDTH, MEANING, Meaning, Refused
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "random_numbers",
     "reshapes",
     "shapes",
+    "transformed_weights",
 ]

@@ -24,8 +24,8 @@ def test_a_tile_of_an_axis_is_what_numpy_correlates(tile: int, taps: int) -> Non
     results, data, weights = transforms(tile, taps)
     rng = np.random.default_rng(tile * 10 + taps)
     d, w = rng.standard_normal(tile + taps - 1), rng.standard_normal(taps)
-    made = results.T @ ((weights @ w) * (data @ d))
-    np.testing.assert_allclose(made, np.correlate(d, w, "valid"), rtol=1e-7, atol=1e-7)
+    result = results.T @ ((weights @ w) * (data @ d))
+    np.testing.assert_allclose(result, np.correlate(d, w, "valid"), rtol=1e-7, atol=1e-7)
 
 
 def test_the_matrices_of_two_results_of_three_taps_are_those_of_the_paper() -> None:
@@ -95,9 +95,9 @@ def test_an_unknown_weight_gets_the_type_that_its_transform_has() -> None:
 )
 def test_what_the_algorithm_does_not_compute_is_refused(options: dict[str, Any], message: str) -> None:
     x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(6, 6, 8, 3))
-    given = {"tile_size": 4, "channels": 8, "kernel_size": (3, 3), **options}
+    values = {"tile_size": 4, "channels": 8, "kernel_size": (3, 3), **options}
     with pytest.raises(DiagnosticError, match=message):
-        run_infer_type(relay.nn.contrib_conv2d_winograd_without_weight_transform(x, w, **given))
+        run_infer_type(relay.nn.contrib_conv2d_winograd_without_weight_transform(x, w, **values))
 
 
 def test_integers_and_gradients_are_refused_with_the_reason() -> None:
