@@ -140,7 +140,8 @@ def write_campaign(campaign: Campaign, directory: str | PathLike[str]) -> Path:
     """
     view, path = CampaignReport(campaign), Path(directory) / "report.html"
     try:
-        path.write_text(static_document(view.title, view.html()), encoding="utf-8")
+        title = f"Programs that {campaign.pass_.as_text()} breaks"
+        path.write_text(static_document(title, view.html()), encoding="utf-8")
     except OSError as error:
         raise FileAccessError(Diagnostic(f"{path} cannot be written: {error.strerror}")) from error
     return path

@@ -187,6 +187,9 @@ def _parts(function: Function) -> list[Type | None]:
     return parts
 
 
+_SHORT = ("int8", "uint8", "int16", "uint16")  # what a program makes of wider numbers, which may lie beyond
+
+
 @dataclass(frozen=True)
 class _Kind:
     name: str
@@ -243,7 +246,10 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
 
 
 def numbers_of(function: Function) -> list[float]:
-    """Return the numbers that stand in a function: small constants, and the bounds that its attributes give."""
+    """Return the numbers that stand in a function: small constants, bounds in attributes, and ends of short integers.
+
+    Both sides of the guards of rewrites are met so: clips that cut and do not, casts that wrap and do not.
+    """
     numbers: dict[float, None] = {}
     for node in post_order(function):
         if len(numbers) >= CONSTANTS:
@@ -253,6 +259,7 @@ def numbers_of(function: Function) -> list[float]:
         elif isinstance(node, Call) and node.attrs is not None:
             values = [value for _, value in node.attrs.items()]
             numbers.update((float(v), None) for v in values if isinstance(v, (int, float)) and np.isfinite(v))
+            numbers.update((float(end), None) for v in values if v in _SHORT for end in _integer_range(array_dtype(v)))
     return [value for value in numbers if abs(value) < 2.0**31]
 
 

@@ -135,7 +135,8 @@ class Campaign:
         """Return what came of it in sentences."""
         name = self.pass_.as_text()
         ways = counted(len(self.failures), "way")
-        result = f"{name} breaks programs in {ways}" if self.failures else f"{name} broke no program"
+        none = f"{name} broke programs in no new way" if self.earlier else f"{name} broke no program"
+        result = f"{name} breaks programs in {ways}" if self.failures else none
         text = (
             f"{result}: {counted(self.tried, 'program')} in {self.seconds:.0f} s, of which it changed {self.fired:,}."
         )

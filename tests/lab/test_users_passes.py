@@ -134,3 +134,13 @@ def test_indices_are_drawn_that_a_small_tensor_has():
 def test_free_sizes_are_tried_with_none_and_one():
     sizes = {draw.arguments[0].shape[0] for draw in draws(infer_module(parse(OPEN)))}
     assert {0, 1, 2, 3} <= sizes
+
+
+SHORTENED = 'def @main(%x: Tensor[(64), float32]) { cast(clip(%x, a_min=-500f, a_max=6f), dtype="int8") }'
+
+
+def test_numbers_are_drawn_on_both_sides_of_what_a_short_integer_holds():
+    mod = infer_module(parse(SHORTENED))
+    values = [v for draw in draws(mod) if "program" in draw.kind for v in draw.arguments[0]]
+    for end in (-128, 127):
+        assert {end, end - 0.5, end + 0.5} <= set(values)
