@@ -18,7 +18,7 @@ from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
 from passlab.ir.types import Type
 from passlab.op import layout_rules
 from passlab.op.declare import call, deliver, operator
-from passlab.op.dtypes import Array, as_array
+from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.edge_cases import on_two
 from passlab.op.elementwise import constant_like
 from passlab.op.relations import broadcast, refuse, tensor
@@ -41,13 +41,19 @@ def dividing_kernel(on_integers: Callable[..., Any], on_floats: Callable[..., An
     """Return the kernel of a division or remainder, which rejects a division of an integer by zero."""
 
     def kernel(attrs: Attrs, lhs: Array, rhs: Array, *, out: Array | None = None) -> Array:
-        if lhs.dtype.kind not in "iub":
+        if is_float(lhs.dtype):
             return as_array(on_floats(lhs, rhs, out=out))
         refuse_zero(rhs, lhs.size)
-        result = as_array(on_integers(lhs, rhs)).astype(lhs.dtype, copy=False)
+        left, right = whole_bytes(lhs, rhs)
+        result = as_array(on_integers(left, right)).astype(lhs.dtype, copy=False)
         return result if out is None else deliver(result, out)
 
     return kernel
+
+
+def whole_bytes(*arrays: Array) -> tuple[Array, ...]:
+    """Return integers as they are, those of half a byte as bytes: NumPy's rules hold for these."""
+    return tuple(a.astype(np.int8) if a.dtype.kind == "V" else a for a in arrays)
 
 
 def refuse_zero(divisor: Array, count: int) -> None:
@@ -93,7 +99,9 @@ def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Arr
 
 def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     """Integer powers with negative exponents are truncated: only those of 1 and -1 are not 0."""
-    if lhs.dtype.kind == "i" and np.any(rhs < 0):
+    if lhs.dtype.kind == "V" and not is_float(lhs.dtype):
+        result = as_array(_power(*whole_bytes(lhs, rhs))).astype(lhs.dtype)
+    elif lhs.dtype.kind == "i" and np.any(rhs < 0):
         negative = rhs < 0
         refuse_zero(np.where(negative, lhs, 1), 1)
         sign = np.where(rhs % 2 == 0, lhs * lhs, lhs)

@@ -50,6 +50,11 @@ def _ml_dtypes(name: str) -> Any:
         ) from None
 
 
+def is_extended(dtype: Any) -> bool:
+    """Tell whether a dtype is one of `ml_dtypes`, some of which have the kind of NumPy's own floats."""
+    return dtype.isbuiltin == 2  # type: ignore[no-any-return]
+
+
 def is_float(dtype: Any) -> bool:
     """Whether a NumPy dtype is a floating-point one, including those of `ml_dtypes`."""
     return dtype.kind == "f" or (dtype.kind == "V" and "float" in dtype.name)
@@ -57,12 +62,12 @@ def is_float(dtype: Any) -> bool:
 
 def float_info(dtype: Any) -> Any:
     """Return `max`, `eps`, `smallest_normal` etc. of a floating-point NumPy dtype, including those of `ml_dtypes`."""
-    return _ml_dtypes(str(dtype)).finfo(dtype)
+    return _ml_dtypes(str(dtype)).finfo(dtype) if is_extended(dtype) else np.finfo(dtype)
 
 
 def integer_info(dtype: Any) -> Any:
     """Return `min` and `max` of an integer NumPy dtype, including those of `ml_dtypes`."""
-    return _ml_dtypes(str(dtype)).iinfo(dtype)
+    return _ml_dtypes(str(dtype)).iinfo(dtype) if is_extended(dtype) else np.iinfo(dtype)
 
 
 def is_float_name(dtype: str) -> bool:

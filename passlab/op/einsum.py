@@ -15,7 +15,7 @@ from passlab.ir.expr import Constant, Expr, Tuple
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, TupleType, Type
 from passlab.op.declare import Python, call, field_of, operator
-from passlab.op.dtypes import Array, array_dtype, as_array
+from passlab.op.dtypes import Array, array_dtype, as_array, is_extended, is_float
 from passlab.op.fields import attrs, text
 from passlab.op.relations import broadcast_dim, refuse, tensor_fields
 
@@ -184,8 +184,8 @@ def _fit(
 def einsum(attrs: Attrs, data: tuple[Array, ...]) -> Array:
     """Sums of products of tensors along named dimensions."""
     dtype = data[0].dtype
-    # NumPy's einsum does not take bfloat16
-    parts = [part.astype(np.float32) for part in data] if dtype.kind == "V" else data
+    wide = np.float32 if is_float(dtype) else np.int32
+    parts = [part.astype(wide) for part in data] if is_extended(dtype) else data  # NumPy's einsum does not take these
     terms, _ = _spelled_out(attrs.equation, [part.ndim for part in data])
     sizes = {c: size for term, part in zip(terms, data, strict=True) for c, size in zip(term, part.shape, strict=True)}
     work = math.prod(sizes.values())
@@ -193,7 +193,7 @@ def einsum(attrs: Attrs, data: tuple[Array, ...]) -> Array:
         path, _ = np.einsum_path(attrs.equation, *parts, optimize="greedy")
         return as_array(np.einsum(attrs.equation, *parts, optimize=path)).astype(dtype, copy=False)
     limits.check("operations", work, "einsum")
-    by_blas = len(data) == 2 and work > _PRODUCT and dtype.kind == "f"  # a product of matrices, if it is one
+    by_blas = len(data) == 2 and work > _PRODUCT and is_float(dtype)  # a product of matrices, if it is one
     return as_array(np.einsum(attrs.equation, *parts, optimize=by_blas)).astype(dtype, copy=False)
 
 

@@ -17,7 +17,7 @@ from passlab.ir.op import Op, OpCall, OpPattern, Precision, Trait
 from passlab.ir.types import TensorType
 from passlab.op import layout_rules
 from passlab.op.declare import Python, call, deliver, operator, quiet
-from passlab.op.dtypes import Array, array_dtype, as_array, half_away, is_float
+from passlab.op.dtypes import Array, array_dtype, as_array, half_away, integer_info, is_float
 from passlab.op.fields import attrs, number
 from passlab.op.relations import identity
 
@@ -44,7 +44,7 @@ def calculus_kernel(function: Callable[..., Any], *, widen_half: bool = False) -
 
     def kernel(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
         dtype = data.dtype
-        if dtype.kind == "f" and not (widen_half and dtype == F16):
+        if dtype.kind == "f" and dtype.itemsize > 1 and not (widen_half and dtype == F16):
             return as_array(function(data, out=out))
         result = as_array(function(data.astype(_wide(dtype)))).astype(dtype)
         return result if out is None else deliver(result, out)
@@ -407,7 +407,7 @@ def _bound(value: float, dtype: np.dtype[Any]) -> Any:
     """A bound of `clip` in the dtype of the data: truncated and saturated if that is an integer dtype."""
     if is_float(dtype):
         return dtype.type(value)
-    info = np.iinfo(dtype) if dtype.kind != "b" else None
+    info = integer_info(dtype) if dtype.kind != "b" else None
     low, high = (0, 1) if info is None else (int(info.min), int(info.max))
     if value != value:
         return dtype.type(0)

@@ -21,7 +21,7 @@ from passlab.ir.types import Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.broadcast import truncated_quotient
 from passlab.op.declare import Python, call, operator
-from passlab.op.dtypes import Array, as_array, is_float
+from passlab.op.dtypes import Array, as_array, integer_info, is_float
 from passlab.op.elementwise import constant_like
 from passlab.op.fields import attrs, boolean, integers
 from passlab.op.relations import broadcast_shape, concrete, normal_axes, product, refuse, tensor
@@ -74,13 +74,13 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     """The lowest value of the dtype."""
     if is_float(dtype):
         return dtype.type(-math.inf)
-    return dtype.type(False) if dtype.kind == "b" else np.iinfo(dtype).min
+    return dtype.type(False) if dtype.kind == "b" else integer_info(dtype).min
 
 
 def _highest(dtype: np.dtype[Any]) -> Any:
     if is_float(dtype):
         return dtype.type(math.inf)
-    return dtype.type(True) if dtype.kind == "b" else np.iinfo(dtype).max
+    return dtype.type(True) if dtype.kind == "b" else integer_info(dtype).max
 
 
 def _sum(data: Array, **where: Any) -> Any:

@@ -11,7 +11,7 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall, OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.declare import Python, call, constant, operator
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, is_extended
 from passlab.op.fields import attrs, boolean, integer, integers
 from passlab.op.nn import window_gradients
 from passlab.op.relations import normal_axis, refuse, tensor
@@ -68,7 +68,8 @@ def sliding_window(attrs: Attrs, data: Array) -> Array:
     """All positions of a window on a tensor: first the positions, then the elements of the window."""
     axis = attrs.axis % data.ndim
     moving = tuple(range(axis, data.ndim))
-    seen = np.lib.stride_tricks.sliding_window_view(data, attrs.window_shape, moving)
+    bits = data.view(f"u{data.dtype.itemsize}") if is_extended(data.dtype) else data  # NumPy's view takes no float8
+    seen = np.lib.stride_tricks.sliding_window_view(bits, attrs.window_shape, moving).view(data.dtype)
     return np.asarray(seen[(slice(None),) * axis + tuple(slice(None, None, step) for step in attrs.strides)])
 
 

@@ -12,7 +12,7 @@ from passlab.analysis.stated_types import states_type
 from passlab.ir.adt import Constructor, pattern_vars
 from passlab.ir.expr import Call, Expr, ExprT, Function, Let, Match, RefCreate, RefRead, RefWrite, Var
 from passlab.ir.op import Op
-from passlab.ir.types import Type, TypeVar, map_type
+from passlab.ir.types import IncompleteType, Type, TypeVar, map_type
 from passlab.ir.walk import CHILDREN, REBUILD, make_lets, post_order, result_of
 
 Types = dict[Type, Type]
@@ -109,9 +109,11 @@ def apply(
     `movable` marks the arguments that may be evaluated where the parameter is used; the others are bound by lets.
     `shared` are nodes of the body that are also used, and so evaluated, outside the function.
     """
-    types = dict(zip(function.type_params, type_args, strict=False))
+    are_known = len(type_args) == len(function.type_params)
+    if not are_known:  # the call is of a variable that stood for the function: its types are to be inferred
+        type_args = [IncompleteType(t.kind) for t in function.type_params]
+    types = dict(zip(function.type_params, type_args, strict=True))
     swap: Types = dict(types.items())
-    are_known = len(swap) == len(function.type_params)
 
     def here(ty: Type | None) -> Type | None:
         return map_type(ty, swap.get) if ty is not None and are_known else None

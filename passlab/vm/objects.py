@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from passlab import limits
-from passlab.errors import RunError
+from passlab.errors import LimitError, RunError
 
 
 class Storage:
@@ -21,7 +21,11 @@ class Storage:
             raise RunError(f"a storage of {size} bytes was asked for")
         if buffer is None:
             limits.check("tensor_bytes", size, "a storage")
-        self.buffer = np.empty(size, np.uint8) if buffer is None else buffer
+            try:
+                buffer = np.empty(size, np.uint8)
+            except MemoryError as error:
+                raise LimitError(f"there is not enough memory for a storage of {size:,} bytes") from error
+        self.buffer = buffer
         self.device = device
 
     @property

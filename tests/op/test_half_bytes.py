@@ -10,6 +10,7 @@ import pytest
 
 import passlab
 from passlab import relay, transform
+from passlab.errors import RunError
 from passlab.ir import Constant, Function, IRModule
 from passlab.ir.walk import rewrite
 from passlab.op.dtypes import array_dtype
@@ -25,6 +26,11 @@ RULES: dict[str, Rule] = {
     "minimum(%x, %y)": min,
     "divide(%x, %y)": lambda x, y: int(x / y),
     "mod(%x, %y)": lambda x, y: int(math.fmod(x, y)),
+    "trunc_divide(%x, %y)": lambda x, y: int(x / y),
+    "trunc_mod(%x, %y)": lambda x, y: int(math.fmod(x, y)),
+    "floor_divide(%x, %y)": lambda x, y: x // y,
+    "floor_mod(%x, %y)": lambda x, y: x % y,
+    "power(%x, %y)": lambda x, y: int(x**y),  # of a negative exponent, what is left of a fraction
     "left_shift(%x, %y)": lambda x, y: x << y,
     "right_shift(%x, %y)": lambda x, y: x >> y,
     "bitwise_and(%x, %y)": lambda x, y: x & y,
@@ -63,12 +69,29 @@ def value(mod: IRModule, kind: str, *args: np.ndarray) -> np.ndarray:
     return np.asarray(relay.create_executor(kind, mod).evaluate()(*args))
 
 
+def divides_by_zero(body: str, x: int, y: int) -> bool:
+    return (y == 0 and ("div" in body or "mod" in body)) or (x == 0 and y < 0 and "power" in body)
+
+
+DTYPES = (*RANGES, "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+@pytest.mark.parametrize("kind", EXECUTORS[:-1])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_no_integer_is_divided_by_zero(dtype: str, kind: str) -> None:
+    x, y = (np.array(side).astype(array_dtype(dtype)) for side in ([1, 2, 3], [1, 0, 2]))
+    for name in ("divide", "mod", "trunc_divide", "trunc_mod", "floor_divide", "floor_mod"):
+        mod = passlab.parse(f"def @main(%x: Tensor[(3), {dtype}], %y: Tensor[(3), {dtype}]) {{ {name}(%x, %y) }}")
+        with pytest.raises(RunError, match=r"integer division by zero: the divisor is 0 at \[1\]"):
+            value(mod, kind, x, y)
+
+
 @pytest.mark.parametrize("kind", EXECUTORS)
 @pytest.mark.parametrize("dtype", RANGES)
 def test_every_pair_gives_what_whole_numbers_give(dtype: str, kind: str) -> None:
     for body in (*RULES, *FUSED):
         right = range(4) if "shift" in body else RANGES[dtype]
-        pairs = [(x, y) for x in RANGES[dtype] for y in right if y or not body.startswith(("divide", "mod"))]
+        pairs = [(x, y) for x in RANGES[dtype] for y in right if not divides_by_zero(body, x, y)]
         x, y = (np.array(side).astype(array_dtype(dtype)) for side in zip(*pairs, strict=True))
         params = ", ".join(f"%{name}: Tensor[({len(pairs)}), {dtype}]" for name in "xy")
         result = value(passlab.parse(f"def @main({params}) {{ {body} }}"), kind, x, y)

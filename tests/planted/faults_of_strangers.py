@@ -91,7 +91,7 @@ STRANGERS = (
     Fault("padding before and behind exchanged", "operands", _PAD, "[*before, *after]", "[*after, *before]",
           dataflow("nn.relu(nn.conv2d(nn.pad(tanh(%x), 0f, pad_width=[[0, 0], [0, 0], [2, 0], [1, 1]]), %w, channels=4, kernel_size=[3, 3]))", f"{_IMAGE}, {_FILTER}"),
           "InferType, FoldExplicitPadding, FuseOps", "FoldExplicitPadding", "pad into operator"),
-    Fault("a maximum over zeros that padded it", "guard", _PAD, "return bool(value <= low)", "return bool(value <= 0)",
+    Fault("a maximum over zeros that padded it", "guard", _PAD, "bool(value <= float_info(array_dtype(dtype)).min)", "bool(value <= 0)",
           dataflow("tanh(nn.max_pool2d(nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), pool_size=[2, 2]))", _IMAGE),
           "InferType, FoldExplicitPadding, FuseOps", "FoldExplicitPadding", "pad into operator"),
     Fault("top, left, bottom and right in another order", "axis", "passes/simplify/flatten_atrous_conv.py", "return (top, left, bottom, right) if", "return (left, top, right, bottom) if",

@@ -6,18 +6,43 @@ import pytest
 from hypothesis import given, settings
 
 import passlab
+from passlab.analysis.purity import LocalPurity
 from passlab.analysis.state import Movability
 from passlab.analysis.well_formed import well_formed
 from passlab.errors import OpNotFoundError, RunError
 from passlab.evaluate import Evaluator
 from passlab.evaluate.agreement import disagreement
 from passlab.infer import infer_module
-from passlab.ir import Call, Expr, Function, If, IRModule, Match, Op, RefRead, RefWrite, structural_equal
-from passlab.ir.walk import post_order
+from passlab.ir import (
+    Call,
+    Expr,
+    Function,
+    If,
+    IRModule,
+    Let,
+    Match,
+    Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    TensorType,
+    Tuple,
+    TupleGetItem,
+    Var,
+    structural_equal,
+)
+from passlab.ir.adt import Constructor, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
+from passlab.ir.walk import CHILDREN, post_order
 from passlab.rewriting.let_binding import Plan
 from passlab.testing import programs
+from passlab.testing.programs.constructs import DTYPES
+from passlab.testing.programs.registry import EXCLUDED, operator_names, templates
 
 SEEDS = range(30)
+ELEMENT_DTYPES = (
+    *("bool", "int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32", "uint64"),
+    *("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64"),
+)
 
 
 def kinds(mod: IRModule) -> set[type]:
@@ -55,6 +80,85 @@ def test_programs_use_most_of_the_registry():
     used = set[str]().union(*(called(programs.generate(seed, size=9)) for seed in range(60)))
     assert len(used) > 80
     assert any(name.startswith("nn.") for name in used)
+
+
+def test_every_operator_is_drawn_or_left_out_for_a_reason():
+    drawn = set(operator_names(smooth=False))
+    assert drawn | set(EXCLUDED) == set(Op.list_op_names())
+    assert not drawn & set(EXCLUDED)
+    assert [name for name in drawn if not any(templates(name, dtype) for dtype in set(DTYPES))] == []
+
+
+def test_every_dtype_that_an_operator_is_declared_for_is_drawn():
+    swept = {name: op for name in operator_names(smooth=False) if (op := Op.get(name)).spec.edge_cases}
+    declared = [dtype for dtype in ELEMENT_DTYPES if sum(bool(templates(n, dtype)) for n in swept) > len(swept) / 4]
+    assert set(declared) <= set(DTYPES)
+    seen: set[str] = set()
+    for seed in range(150):
+        for node in post_order(programs.generate(seed, size=4)["main"]):
+            if isinstance(ty := node.checked_type_, TensorType):
+                seen.add(ty.dtype)
+    assert seen >= set(DTYPES)
+
+
+# Every construct, and every place where an expression with an effect may stand.
+PLACES = {
+    *((Call, "operand"), (Call, "argument of a function"), (Call, "callee"), (Call, "field of data")),
+    *((If, "condition"), (If, "branch"), (If, "other branch"), (Match, "data"), (Match, "arm"), (Let, "value")),
+    *((Let, "body"), (Tuple, "field"), (TupleGetItem, "tuple"), (RefCreate, "value"), (RefRead, "reference")),
+    *((RefWrite, "reference"), (RefWrite, "value"), (Function, "body")),
+}
+
+
+def places(node: Expr) -> list[tuple[Expr, str]]:
+    """The parts of a node, each with the name of its place."""
+    if isinstance(node, Call):
+        kind = {Op: "operand", Constructor: "field of data"}.get(type(node.op), "argument of a function")
+        return [(node.op, "callee"), *((arg, kind) for arg in node.args)]
+    if isinstance(node, If):
+        return [(node.cond, "condition"), (node.true_branch, "branch"), (node.false_branch, "other branch")]
+    if isinstance(node, Match):
+        return [(node.data, "data"), *((clause.rhs, "arm") for clause in node.clauses)]
+    if isinstance(node, RefWrite):
+        return [(node.ref, "reference"), (node.value, "value")]
+    if isinstance(node, Let):
+        return [(node.value, "value"), (node.body, "body")]
+    names = {Tuple: "field", TupleGetItem: "tuple", RefCreate: "value", RefRead: "reference", Function: "body"}
+    return (
+        [(part, names[type(node)]) for part in CHILDREN[type(node)](node) if not isinstance(part, Var)]
+        if type(node) in names
+        else []
+    )
+
+
+def test_effects_stand_in_every_place():
+    seen = set()
+    for seed in range(400):
+        for function in programs.generate(seed, size=1 + seed % 3).functions.values():
+            purity = LocalPurity()
+            for node in post_order(function):
+                seen |= {(type(node), place) for part, place in places(node) if not purity.of(part)}
+    assert seen == PLACES
+
+
+def test_patterns_are_nested_in_data_and_tuples():
+    seen: set[tuple[type, type]] = set()
+    arms: set[int] = set()
+    for seed in range(120):
+        for node in post_order(programs.generate(seed, size=3)["main"]):
+            if isinstance(node, Match):
+                arms.add(len(node.clauses))
+                stack = [clause.lhs for clause in node.clauses]
+                while stack:
+                    pattern = stack.pop()
+                    parts = getattr(pattern, "patterns", ())
+                    seen |= {(type(pattern), type(part)) for part in parts}
+                    stack += parts
+    kinds = (PatternConstructor, PatternTuple)
+    assert arms == {1, 2, 3}
+    assert {pair for pair in seen if pair[1] is not PatternWildcard} == {
+        (PatternConstructor, PatternConstructor), (PatternTuple, PatternConstructor), *((kind, PatternVar) for kind in kinds)
+    }  # fmt: skip
 
 
 def test_operators_can_be_chosen():

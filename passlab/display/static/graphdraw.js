@@ -4,6 +4,7 @@ import { svg } from "./dom.js";
 const LOOKS = new Set(["op", "call", "input", "constant", "tuple", "function", "fused", "branch", "ref", "output", "definition"]);
 const FATES = /** @type {Record<string, string>} */ ({ added: "+", changed: "±", moved: "~" });
 const LINE = 15, SHEETS = 5, CHAR = 0.61; // pixels; of a letter's height
+const PARTS = [0.5, 0.35, 0.65, 0.2, 0.8, 0.1, 0.9]; // of an arrow, where its label may stand
 const LEAST = 6.2, LARGE = 10.5, SHORTEST = 4; // pixels of a letter on the screen; characters of a name
 
 /** The class of a kind of box. @param {string} kind @param {string} other */
@@ -43,13 +44,29 @@ const curve = (points) => (points.length < 8 ? "" : `M${points[0]} ${points[1]} 
 /** Many arrows as one line, without heads and labels. @param {number[][]} arrows */
 export const drawLines = (arrows) => svg("g", { class: "pl-arrow" }, svg("path", { d: arrows.map(curve).join("") }));
 
-/** @param {number[]} points @param {string} label */
-export function drawArrow(points, label) {
+/** The point of a curve at a part of its length, from 0 to 1. @param {number[]} points @param {number} part @returns {[number, number]} */
+function pointAt(points, part) {
+  const pieces = (points.length - 2) / 6, piece = Math.min(pieces - 1, Math.floor(part * pieces)), t = part * pieces - piece, u = 1 - t;
+  const along = (/** @type {number} */ at) => u * u * u * points[at] + 3 * u * u * t * points[at + 2] + 3 * u * t * t * points[at + 4] + t * t * t * points[at + 6];
+  return [along(6 * piece), along(6 * piece + 1)];
+}
+
+/** Where a label of an arrow stands: beside its middle, or further along where something else is. @param {number[]} points @param {number} width @param {number[][]} taken */
+function labelPlace(points, width, taken) {
+  const places = PARTS.map((part) => pointAt(points, part)).map(([x, y]) => [x + 5, y - 6, x + 5 + width, y + 5]);
+  const free = places.find(([left, top, right, bottom]) => taken.every(([a, b, c, d]) => right < a || c < left || bottom < b || d < top)) || places[0];
+  taken.push(free);
+  return [free[0], free[1] + 9];
+}
+
+/** @param {number[]} points @param {string} label @param {number[][]} taken what no label may cover, each left, top, right and bottom */
+export function drawArrow(points, label, taken = []) {
   if (points.length < 8) return svg("g");
   const arrow = svg("g", { class: "pl-arrow" }, svg("path", { d: curve(points) }), head(points));
   if (label) {
-    const half = 2 * Math.floor(points.length / 4);
-    arrow.append(svg("text", { x: points[half] + 5, y: points[half + 1] + 3 }, label.length > 24 ? `${label.slice(0, 23)}…` : label), svg("title", {}, label));
+    const text = label.length > 24 ? `${label.slice(0, 23)}…` : label;
+    const [x, y] = labelPlace(points, text.length * CHAR * 10, taken);
+    arrow.append(svg("text", { x, y }, text), svg("title", {}, label));
   }
   return arrow;
 }

@@ -88,8 +88,12 @@ export class Slices {
       element.append(drawGroup(group, layout.groups[at]));
       return drawCover(group, layout.groups[at], inside.map((box) => data.boxes[box][5][0]));
     });
+    const taken = boxes.map((number, at) => {
+      const [width, height] = data.boxes[number], [x, y] = [layout.at[2 * at], layout.at[2 * at + 1]];
+      return [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
+    });
     const lines = light ? [drawLines(layout.arrows.map((/** @type {any[]} */ arrow) => arrow[3]))] : layout.arrows.map((/** @type {any[]} */ [source, target, label, points]) => {
-      const drawnArrow = drawArrow(points, label);
+      const drawnArrow = drawArrow(points, label, taken);
       pane.arrows.push([drawnArrow, source < 0 ? -1 : boxes[source], boxes[target]]);
       return drawnArrow;
     });

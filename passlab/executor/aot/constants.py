@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.expr import Expr
+from passlab.op.dtypes import is_extended
 from passlab.vm.kernels.python_text import Names, keyword_argument, literal
 
 Array = np.ndarray[Any, Any]
 WRITTEN = 16  # elements; constants with more stand in the file
-_STANDARD = "biufc"
 
 
 class Constants:
@@ -42,7 +42,7 @@ class Constants:
         return self.known[key]
 
     def _define(self, value: Array) -> str:
-        standard = value.dtype.kind in _STANDARD
+        standard = not is_extended(value.dtype)
         kind = value.dtype.type.__name__ if standard else f"ml_dtypes.{value.dtype.name}"
         kind = f"np.{kind}" if standard else kind
         self.foreign |= not standard

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.op.dtypes import Array, array_dtype, is_float
+from passlab.op.dtypes import HALF_BYTES, Array, array_dtype, is_float
 
 BLAS = (np.dtype("float32"), np.dtype("float64"))
 _SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16"))
@@ -29,7 +29,7 @@ def working_dtype(out: Any, *inputs: Any) -> Any:
     """Return the dtype to compute sums of products in, for inputs and a result of given dtypes."""
     if is_float(out):
         return out if out in BLAS else np.dtype("float32")
-    if all(d in _SMALL for d in inputs):
+    if all(d in _SMALL or d.name in HALF_BYTES for d in inputs):
         return np.dtype("float64")
     return out
 

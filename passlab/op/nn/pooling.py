@@ -11,18 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from passlab.op.dtypes import is_float
+from passlab.op.dtypes import float_info, integer_info, is_float
 
 
 def lowest(dtype: Any) -> Any:
     """The least finite value, which Relay pads with before it takes a maximum."""
-    if dtype.kind == "V":
-        import ml_dtypes  # imported only for these formats
-
-        return ml_dtypes.finfo(dtype).min  # type: ignore[no-untyped-call]
     if is_float(dtype):
-        return np.finfo(dtype).min
-    return False if dtype.kind == "b" else np.iinfo(dtype).min
+        return float_info(dtype).min
+    return False if dtype.kind == "b" else integer_info(dtype).min
 
 
 def pad_axes(x: Any, axes: Sequence[int], before: Sequence[int], after: Sequence[int], value: Any) -> Any:

@@ -34,8 +34,10 @@ def _rows(name: str, data: TensorType, pointers: TensorType) -> Dim:
 
 
 def _wide(data: Any) -> Any:
-    """Return small floats as float32, the smallest that SciPy multiplies."""
-    return data.astype(np.float32) if data.dtype.itemsize < 4 and is_float(data.dtype) else data
+    """Return small floats as float32, the smallest that SciPy multiplies, and integers of half a byte as int32."""
+    if is_float(data.dtype):
+        return data.astype(np.float32) if data.dtype.itemsize < 4 else data
+    return data.astype(np.int32) if data.dtype.kind == "V" else data
 
 
 def sparse_matrix(data: Any, indices: Any, pointers: Any, columns: int) -> Any:

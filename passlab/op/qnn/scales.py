@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlab.ir.types import TensorType, Type
-from passlab.op.dtypes import Array, array_dtype, as_array, half_away, is_float_name
+from passlab.op.dtypes import Array, array_dtype, as_array, half_away, integer_info, is_float_name
 from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
 
@@ -67,7 +67,7 @@ def real(data: Array, scale: Array, zero_point: Array, axis: int = -1) -> Array:
 
 def saturate(data: Array, dtype: str) -> Array:
     """Return whole numbers in an integer dtype, saturated."""
-    info = np.iinfo(array_dtype(dtype))
+    info = integer_info(array_dtype(dtype))
     if data.dtype.kind == "f":
         data = data.astype(np.float64)  # float32 cannot represent the bounds of int32
     return as_array(np.clip(data, info.min, info.max)).astype(array_dtype(dtype))

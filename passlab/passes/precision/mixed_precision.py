@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from passlab.ir.adt import Clause
 from passlab.ir.expr import (
     Call,
@@ -32,7 +30,7 @@ from passlab.ir.op import Op, Precision
 from passlab.ir.types import TensorType, TupleType, Type, map_type
 from passlab.ir.walk import CHILDREN, may_rewrite, note_rewrite, post_order, rebuild, result_of
 from passlab.op import make
-from passlab.op.dtypes import array_dtype, is_float_name
+from passlab.op.dtypes import array_dtype, float_info, is_float_name
 from passlab.rewriting.node_types import NodeTypes
 from passlab.rewriting.tuple_values import fieldwise
 
@@ -184,9 +182,7 @@ class MixedPrecision:
 
     def _bounds_overflow(self, call: Call) -> bool:
         dtype = array_dtype(self.short)
-        if dtype.kind != "f":
-            return False  # bfloat16 has the range of float32
-        largest = float(np.finfo(dtype).max)
+        largest = float(float_info(dtype).max)
         attrs: Any = call.attrs
         return bool(abs(attrs.a_min) > largest or abs(attrs.a_max) > largest)
 

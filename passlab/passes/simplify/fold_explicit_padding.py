@@ -50,14 +50,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import is_call_of, is_op_call
 from passlab.ir.types import TensorType
 from passlab.ir.walk import rewrite
-from passlab.op.dtypes import array_dtype, is_float_name
+from passlab.op.dtypes import array_dtype, float_info, integer_info, is_float_name
 from passlab.op.layout_names import parse_layout
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -117,10 +115,8 @@ def _neutral(call: Call, name: str, value: Any) -> bool:
     ty = call.args[0].checked_type_
     dtype = ty.dtype if isinstance(ty, TensorType) else value.dtype.name
     if is_float_name(dtype):
-        kind = array_dtype(dtype)
-        low = np.finfo(kind).min if kind.kind == "f" else -np.inf
-        return bool(value <= low)
-    return bool(value == np.iinfo(array_dtype(dtype)).min)
+        return bool(value <= float_info(array_dtype(dtype)).min)
+    return bool(value == integer_info(array_dtype(dtype)).min)
 
 
 def _padding(widths: Sequence[Sequence[int]], attrs: Any) -> tuple[int, ...] | None:

@@ -30,12 +30,24 @@ from passlab.passes.gradient.first_order_gradient import FirstOrderGradient
 from passlab.testing.programs.effects import cell, counter, tick
 from passlab.testing.programs.library import INT, VECTOR
 from passlab.testing.programs.operators import ANY_RULE, SMOOTH_RULES, type_of
+from passlab.testing.programs.patterns import (
+    constructor_as_value,
+    generic_function,
+    incomplete_match,
+    nested_patterns,
+    tuple_patterns,
+    without_parameters,
+)
 from passlab.testing.programs.registry import draw, operator_names
 from passlab.testing.programs.writer import Statement, Writer
 from passlab.transform.context import PassContext
 
+# The dtypes that operators of the registry are drawn at; those that networks are made of stand several times.
 SMOOTH_DTYPES = ("float32", "float32", "float64")
-DTYPES = (*SMOOTH_DTYPES, "int32", "float16", "uint8", "int64", "bool")
+DTYPES = (
+    *("float32", "float32", "float32", "int32", "int32", "float16", "uint8", "bool", "float64", "int8", "int64"),
+    *("int16", "uint16", "uint32", "uint64", "bfloat16", "int4", "uint4", "float8_e4m3fn", "float8_e5m2"),
+)
 
 
 def operator(writer: Writer, size: int) -> None:
@@ -46,11 +58,7 @@ def operator(writer: Writer, size: int) -> None:
         if expr is not None:
             writer.add(expr)
         return
-    dtypes = (
-        ("float32", "float32", "float64")
-        if writer.options.smooth
-        else ("float32", "float32", "int32", "float16", "uint8")
-    )
+    dtypes = SMOOTH_DTYPES if writer.options.smooth else DTYPES
     template = draw(writer.random, operator_names(writer.options.smooth) if chosen is None else chosen, dtypes)
     if template is not None:
         writer.add(template.fill(writer.like))
@@ -219,8 +227,9 @@ def compound(writer: Writer, size: int) -> None:
     """One of the constructs that hold blocks, of half the size."""
     options = writer.options
     rules: list[Statement] = [branch, function, literal, higher_order, returned_function, tuples, loop, global_call]
+    rules += [without_parameters, generic_function]
     if options.data_types:
-        rules += [option, items]
+        rules += [option, items, nested_patterns, tuple_patterns, incomplete_match, constructor_as_value]
     if options.effects and not writer.pure:
         rules += [reference, state, state]
     if options.gradients:

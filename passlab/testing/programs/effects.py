@@ -46,6 +46,15 @@ def cell(writer: Writer) -> Expr:
     return TupleGetItem(Tuple([chosen, small(writer)]), 0) if writer.random.random() < 0.1 else chosen
 
 
+def place(writer: Writer) -> Expr:
+    """Return a reference in scope, maybe one that it takes an effect to find: read or written after that effect."""
+    chosen = cell(writer)
+    if writer.random.random() < 0.8:
+        return chosen
+    bumped = Call(writer.library.function("bump"), [chosen, small(writer)])
+    return then(writer, bumped, chosen)
+
+
 def counter(writer: Writer) -> Expr:
     """Return a function from int32 to int32 that changes a reference."""
     if writer.counters and writer.random.random() < 0.8:
@@ -73,14 +82,15 @@ def then(writer: Writer, first: Expr, second: Expr) -> Expr:
 # ---------------------------------------------------------------- int32 expressions with an effect
 def read(writer: Writer) -> Expr:
     """Read a reference."""
-    return RefRead(cell(writer))
+    return RefRead(place(writer))
 
 
 def write_and_read(writer: Writer) -> Expr:
     """Change a reference, then read it."""
     changed = cell(writer)
     value = make("add", make("multiply", RefRead(changed), Constant(np.int32(2))), small(writer))
-    return then(writer, RefWrite(changed, value), RefRead(changed))
+    target = changed if writer.random.random() < 0.7 else place(writer)
+    return then(writer, RefWrite(target, value), RefRead(changed))
 
 
 def read_then_write(writer: Writer) -> Expr:
@@ -248,6 +258,8 @@ def mix_in(writer: Writer, expr: Expr) -> Expr:
 def in_a_branch(writer: Writer, expr: Expr) -> Expr:
     """Put an expression into both branches, where it is computed before either; an effect into one of them."""
     less = make("less", tick(writer, 1), small(writer))
+    if writer.random.random() < 0.5:
+        return If(less, expr, before(writer, expr))
     return If(less, before(writer, expr), expr)
 
 

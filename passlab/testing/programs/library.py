@@ -25,6 +25,9 @@ STATIC_PARAMETERS: tuple[Type, ...] = (
     TupleType([VECTOR, TupleType([INT, TensorType((3,), "float32")])]),
     TensorType((0, 3), "float32"),
     TensorType((4,), "uint8"),
+    TensorType((4,), "int4"),
+    TensorType((2, 3), "bfloat16"),
+    TensorType((3,), "uint64"),
     TensorType((), "float64"),
 )
 DYNAMIC_PARAMETERS: tuple[Type, ...] = (TensorType((ANY, 3), "float32"),)

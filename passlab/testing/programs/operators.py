@@ -14,9 +14,10 @@ import numpy as np
 
 from passlab.ir import Constant, Expr, TensorType, Tuple, TupleGetItem
 from passlab.op import make
+from passlab.op.dtypes import array_dtype
 
-FLOATS = ("float32", "float16", "float64")
-INTEGERS = ("int32", "int8", "int64", "uint8")
+FLOATS = ("float32", "float16", "float64", "bfloat16")
+INTEGERS = ("int32", "int8", "int64", "uint8", "int4", "uint4", "int16", "uint16", "uint32", "uint64")
 
 
 class Pool(Protocol):
@@ -57,7 +58,7 @@ def type_of(expr: Expr) -> TensorType:
 
 def scalar(value: float, dtype: str) -> Constant:
     """Return a scalar constant."""
-    return Constant(np.asarray(value, dtype))
+    return Constant(np.asarray(value, array_dtype(dtype)))
 
 
 def unary(pool: Pool) -> Expr | None:
@@ -150,7 +151,7 @@ def whole_cast(pool: Pool) -> Expr | None:
     if x is None:
         return None
     for _ in range(pool.random.randrange(1, 4)):
-        x = make("cast", x, dtype=pool.random.choice((*INTEGERS, "int16", "uint32", type_of(x).dtype)))
+        x = make("cast", x, dtype=pool.random.choice((*INTEGERS, "int32", "int8", type_of(x).dtype)))
         x = pool.infer_type(x)
         if pool.random.random() < 0.3:
             x = pool.infer_type(

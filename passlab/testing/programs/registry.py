@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import PasslabError
+from passlab.infer import infer_module
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.op import Op
 from passlab.ir.types import TensorType
@@ -23,28 +24,25 @@ from passlab.op.dtypes import array_dtype
 from passlab.op.edge_cases import is_swept, program
 from passlab.text.parser import parse
 
-# Operators that are no computation of a program: instructions of the virtual machine, the parser's placeholders, calls
-# of Python, and marks that only one pass reads. `nn.dropout` draws random numbers when it is run.
-EXCLUDED = frozenset(
-    [
-        "annotation.with_funcid",
-        "call_lowered",
-        "debug",
-        "memory.alloc_storage",
-        "memory.alloc_tensor",
-        "memory.kill",
-        "nn.dropout",
-        "on_device",
-        "device_copy",
-        "parser.MetaRef",
-        "relay.op.annotation.simulated_quantize",
-        "vm.invoke_tvm_op",
-        "vm.reshape_tensor",
-        "vm.shape_of",
-        "annotation.compiler_begin",
-        "annotation.compiler_end",
-    ]
-)
+# Operators that no program is given, and why.
+EXCLUDED: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            *("memory.alloc_storage", "memory.alloc_tensor", "memory.kill", "call_lowered"),
+            *("vm.invoke_tvm_op", "vm.reshape_tensor", "vm.shape_of"),
+        ),
+        "instructions, which the passes of a compiler make of a program",
+    ),
+    **dict.fromkeys(
+        ("annotation.compiler_begin", "annotation.compiler_end", "on_device", "device_copy"),
+        "marks that one pass makes and another reads: alone they say nothing, or what no other mark agrees with",
+    ),
+    "annotation.with_funcid": "a mark of a function that Python registers",
+    "relay.op.annotation.simulated_quantize": "what quantization puts in place of numbers it measures itself",
+    "parser.MetaRef": "what the parser puts in place of a constant until it reads it",
+    "debug": "a call of Python",
+    "nn.dropout": "random numbers where it is run, nothing where it is compiled; the rule of normalization draws it",
+}
 # Operators whose results jump or have poles, so that a rounding error before them may become any error after them.
 STEPS = frozenset(
     [
@@ -111,7 +109,7 @@ def templates(name: str, dtype: str) -> tuple[Template, ...]:
             continue  # such a case is the same for every dtype: it belongs to the first
         case = program(edge, dtype)
         try:
-            main = parse(case.source)["main"]
+            main = infer_module(parse(case.source))["main"]
         except PasslabError:
             continue  # this dtype is not legal there
         if any(np.prod(variable.shape) > LARGEST for variable in case.variables):
@@ -145,6 +143,10 @@ def operator_names(smooth: bool) -> tuple[str, ...]:
 
 
 def draw(choice: random.Random, names: Collection[str], dtypes: tuple[str, ...]) -> Template | None:
-    """Return a random template of one of the operators, or None where its dtype has none."""
-    cases = templates(choice.choice(list(names)), choice.choice(dtypes))
-    return choice.choice(cases) if cases else None
+    """Return a random template of one of the operators at one of the dtypes it takes, or None where it takes none."""
+    name = choice.choice(list(names))
+    for dtype in dict.fromkeys(choice.sample(dtypes, len(dtypes))):
+        cases = templates(name, dtype)
+        if cases:
+            return choice.choice(cases)
+    return None

@@ -9,7 +9,7 @@ import numpy as np
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, Trait, has_trait, is_op_call
 from passlab.op import make
-from passlab.op.dtypes import array_dtype, is_float_name
+from passlab.op.dtypes import array_dtype, integer_info, is_float_name
 from passlab.rewriting.rules import Match, Rule
 from passlab.transform.numeric_contract import FINITE
 
@@ -45,8 +45,8 @@ def _holds(dtype: str, low: float, high: float) -> bool:
     """Whether an integer dtype holds all whole numbers from low to high."""
     if dtype == "bool" or is_float_name(dtype):
         return False
-    info = np.iinfo(array_dtype(dtype))
-    return info.min <= low and high <= info.max
+    info = integer_info(array_dtype(dtype))
+    return bool(info.min <= low and high <= info.max)
 
 
 def is_whole(expr: Expr, match: Match) -> bool:
@@ -102,7 +102,7 @@ def _clip_covers(match: Match) -> bool:
         return False
     if is_op_call(x) and x.op.name in ("qnn.requantize", "qnn.add"):
         return False
-    info = np.iinfo(array_dtype(ty.dtype))
+    info = integer_info(array_dtype(ty.dtype))
     attrs = match.attrs("root")
     return bool(attrs.a_min <= info.min and info.max <= attrs.a_max)
 

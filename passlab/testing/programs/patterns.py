@@ -1,0 +1,87 @@
+"""Statements of generated programs that take data apart by patterns, and that use functions of no or of any type."""
+
+from __future__ import annotations
+
+from passlab.ir.adt import Clause, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
+from passlab.ir.expr import Call, Expr, Function, If, Match, Tuple, TupleGetItem
+from passlab.ir.types import FuncType, TypeCall, TypeVar
+from passlab.testing.programs.library import INT, VECTOR
+from passlab.testing.programs.operators import type_of
+from passlab.testing.programs.writer import Writer
+
+
+def nested_patterns(writer: Writer, size: int) -> None:
+    """A list taken apart by three arms, patterns inside patterns; its length is known to the program or not."""
+    library = writer.library
+    end = Call(library.nil, [], type_args=[VECTOR])
+    short: Expr = Call(library.cons, [writer.like(VECTOR), end])
+    long: Expr = Call(library.cons, [writer.like(VECTOR), short])
+    pick = writer.random.randrange(4)
+    items = (end, short, long, If(writer.condition(), short, end))[pick]
+    rest = writer.fresh(TypeCall(library.list_type, [VECTOR]), "rest")
+    x, y, only = (writer.fresh(VECTOR) for _ in range(3))
+    inner = PatternConstructor(library.cons, [PatternVar(y), PatternVar(rest)])
+    clauses = [
+        Clause(PatternConstructor(library.cons, [PatternVar(x), inner]), writer.block(size, [x, y], VECTOR)),
+        Clause(
+            PatternConstructor(library.cons, [PatternVar(only), PatternWildcard()]), writer.block(size, [only], VECTOR)
+        ),
+        Clause(PatternConstructor(library.nil), writer.block(size, result_type=VECTOR)),
+    ]
+    writer.add(Match(items, clauses), bound=0.8)
+
+
+def tuple_patterns(writer: Writer, size: int) -> None:
+    """A tuple of a value that may be missing and a number, taken apart by one match."""
+    library, held = writer.library, writer.static_tensor()
+    ty = type_of(held)
+    none: Expr = Call(library.none, [], type_args=[ty])
+    some: Expr = Call(library.some, [held])
+    pair = Tuple([If(writer.condition(), some, none) if writer.random.random() < 0.5 else some, writer.number()])
+    x, k, other = writer.fresh(ty), writer.fresh(INT, "k"), writer.fresh(INT, "k")
+    clauses = [
+        Clause(
+            PatternTuple([PatternConstructor(library.some, [PatternVar(x)]), PatternVar(k)]),
+            writer.block(size, [x, k], ty),
+        ),
+        Clause(PatternTuple([PatternWildcard(), PatternVar(other)]), writer.block(size, [other], ty)),
+    ]
+    writer.add(Match(pair, clauses), bound=0.8)
+
+
+def incomplete_match(writer: Writer, size: int) -> None:
+    """A match that names the one case that there is."""
+    library, held = writer.library, writer.static_tensor()
+    x = writer.fresh(type_of(held))
+    lhs: Pattern = PatternConstructor(library.some, [PatternVar(x)])
+    writer.add(Match(Call(library.some, [held]), [Clause(lhs, writer.block(size, [x]))], complete=False), bound=0.8)
+
+
+def constructor_as_value(writer: Writer, size: int) -> None:
+    """A constructor passed to a function that calls it."""
+    library, held = writer.library, writer.static_tensor()
+    ty = type_of(held)
+    maybe = TypeCall(library.option_type, [ty])
+    g, x, inside = writer.fresh(FuncType([ty], maybe), "g"), writer.fresh(ty), writer.fresh(ty)
+    wrapped = Call(Function([g, x], Call(g, [x]), maybe), [library.some, held])
+    clauses = [
+        Clause(PatternConstructor(library.some, [PatternVar(inside)]), writer.block(size, [inside], ty)),
+        Clause(PatternConstructor(library.none), writer.block(size, result_type=ty)),
+    ]
+    writer.add(Match(wrapped, clauses), bound=0.8)
+
+
+def without_parameters(writer: Writer, size: int) -> None:
+    """A function without parameters, called twice."""
+    f = writer.let(Function([], writer.block(size)))
+    first = writer.add(Call(f, []), bound=0.8)
+    writer.add(TupleGetItem(Tuple([Call(f, []), first]), writer.random.randrange(2)))
+
+
+def generic_function(writer: Writer, size: int) -> None:
+    """A local function of any type, called at two types."""
+    any_type = TypeVar("A")
+    x, number = writer.fresh(any_type), writer.fresh(INT, "k")
+    pick = writer.let(Function([x, number], x, any_type, [any_type]))
+    for value in (writer.static_tensor(), writer.number()):
+        writer.add(Call(pick, [value, writer.number()], type_args=[type_of(value)]), bound=0.7)
