@@ -71,6 +71,14 @@ RESULTS = {
         (subtract(%1, %0), ref_read(%r)) }""",
     "an argument inside another": """
       { %0 = %n(1f); %1 = { let %w = %n(2f); let %v2 = %w; subtract(%0, 3f) }; subtract(exp(%1), tanh(%0)) }""",
+    "the value of a let inside an operand, and what is behind it": """
+      { %0 = %n(1f); %1 = (%n(2f), { let %w = %0; %w }); (%1, %0) }""",
+    "a function that two others hold": """
+      { %0 = fn (%k: float32) -> float32 { let %u = ref_write(%r, add(multiply(ref_read(%r), 2f), %k)); ref_read(%r) };
+        %1 = fn (%p: float32) -> float32 {
+          let %w = (if (less(ref_read(%r), 0f)) { %0 } else { %0 })(1f); add(%p, %w)
+        };
+        (%0(3f), %1(%1(2f)), %0(1f)) }""",
     "sharing": "{ %0 = %n(1f); (tanh(%v), %n(4f), subtract(%0, %0), %0) }",
     "branches": "if (less(%n(1f), 0f)) { %n(2f) } else { %n(3f) }, (if (True) { (1f, %n(4f)) } else { (2f, 3f) }).0",
 }

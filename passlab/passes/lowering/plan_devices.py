@@ -31,6 +31,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.analysis.regions import is_closed
+from passlab.analysis.stated_types import states_type
 from passlab.devices import Device, VirtualDevice, device
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.ir.adt import Constructor
@@ -194,8 +195,8 @@ class _Placement:
 
     def _pin(self, expr: Expr, where: VirtualDevice, was: Expr) -> Expr:
         """Return an expression wrapped in `on_device`; the previous wrapper if that says the same."""
-        if type(expr) in (Var, GlobalVar, Function):
-            return expr
+        if type(expr) in (Var, GlobalVar, Function) or not states_type(expr):
+            return expr  # a match without arms gives no value to pin, and the call would hide what type it has
         while _is_pin(was):
             assert type(was) is Call
             if was.args[0] is expr and was.attrs is not None and was.attrs["virtual_device"] == where:
