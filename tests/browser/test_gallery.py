@@ -108,7 +108,7 @@ VIEWS: dict[str, tuple[Callable[[], Any], str, str]] = {
         lambda: show(comparison_view(lab.compare(recorded(), recorded().what_if.without("SimplifyExpr").recording))), "", "",
     ),
     "live": (lambda: LiveWidget(NET, PASSES, LiveOptions("net"), {}), "live", ""),
-    "bisection": (lambda: show(bisection_view(lab.bisect(passlab.parse(NET), broken(), opt_level=4))), "pipeline", "e"),
+    "bisection": (lambda: show(bisection_view(lab.bisect(passlab.parse(NET), broken(), inputs=arguments(), opt_level=4))), "pipeline", "e"),
     "prospects": (lambda: show(prospects_view(passlab.parse(NET), "net")), "prospects", "j j j Enter"),
     "heat-map": (lambda: show(heat_map_view(lab.what_if(passlab.parse(NET), PASSES))), "", "j j h Enter"),
     "printed": (lambda: show(instrument_view(printed())), "", "c g Enter"),

@@ -26,6 +26,7 @@ export class Rows {
     this.probe = el("span", "pl-probe", "0".repeat(100));
     this.box = el("div", "pl-scroll", this.space, this.probe);
     this.box.addEventListener("scroll", () => {
+      if (!this.box.clientHeight) return; // hidden for a moment, as by another theme: it comes back as it was, without a word
       this.top = this.box.scrollTop;
       this.update(false);
     }, { passive: true });

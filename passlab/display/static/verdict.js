@@ -3,6 +3,8 @@ import { button, el, ICONS, prose } from "./dom.js";
 import { mark } from "./passlist.js";
 import { tokens } from "./relaytext.js";
 
+const LONG = 180; // characters
+
 /**
  * @param {{broken: boolean, sentences: string[], folds: [string, string][], nodes: number[]}} verdict
  * @param {(nodes: number[]) => void} show the pass that it is about, with nodes selected there
@@ -17,13 +19,20 @@ export function verdictStrip({ broken, sentences: [head, ...rest], folds, nodes 
     wrong.title = "the first node whose value went wrong, in all views and passes";
     links.push(wrong);
   }
-  const lines = rest.map((line, at) => el("div", at === rest.length - 1 ? "pl-dim" : "", ...prose(capital(line))));
+  const lines = rest.map((line, at) => (at === rest.length - 1 ? reach(capital(line)) : el("div", "", ...prose(capital(line)))));
   return [sign, el("div", "pl-verdict-words", el("div", `pl-verdict-head ${broken ? "pl-error" : "pl-verdict-good"}`, ...prose(capital(head))), ...lines, ...folds.map(fold)),
     el("span", "pl-verdict-links", ...links)];
 }
 
 /** @param {string} text */
 const capital = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+/** What was looked at and what was not: the first clause of a long sentence, which unfolds to the others. @param {string} line */
+function reach(line) {
+  const [first, ...rest] = line.split("; ");
+  if (line.length <= LONG || !rest.length) return el("div", "pl-dim", ...prose(line));
+  return el("details", "pl-dim", el("summary", "", ...prose(first)), ...rest.map((one) => el("div", "", ...prose(one))));
+}
 
 /** A program, or behind it a script, that unfolds, with its lines numbered. @param {[string, string]} named @param {number} at */
 function fold([name, text], at) {
