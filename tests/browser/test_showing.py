@@ -6,9 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
+import passlab
+import passlab.notebook
 from passlab.display.scripts import inline, style
+from tests.browser.widget_page import widget_page
 from tests.display.view_examples import EXAMPLES, LIVE
 
 pytestmark = pytest.mark.browser
@@ -38,3 +41,24 @@ def test_a_view_takes_neither_the_focus_nor_the_page_when_it_is_shown(name: str,
     assert page.locator(".passlab").count() == 1
     assert page.evaluate("() => window.shown") == ["typed", 120]
     page.close()
+
+
+def test_a_program_that_was_hidden_for_a_moment_is_still_there(chrome: Browser) -> None:
+    """As JupyterLab hides everything while another theme is loaded: scrolled back by the browser, without an event."""
+    lines = "".join(f"  %{n} = exp({f'%{n - 1}' if n else '%x'});\n" for n in range(300))
+    long = passlab.parse(f"def @main(%x: Tensor[(2), float32]) {{\n{lines}  nn.relu(%299)\n}}")
+    with widget_page(passlab.notebook.show(long), chrome) as (page, _):
+        box = page.locator(".pl-scroll").first
+        box.evaluate("box => { box.scrollTop = 3000; }")
+        expect(page.locator(".pl-row", has_text="%160 = exp(")).to_be_in_viewport()
+        page.evaluate("""async () => {
+          const host = document.getElementById("host"), frame = () => new Promise(requestAnimationFrame);
+          document.querySelector(".pl-scroll").scrollTop = 3200; // of which the view hears while it is hidden
+          host.style.display = "none";
+          await frame();
+          host.style.display = "";
+          await frame();
+          await frame();
+        }""")
+        assert box.evaluate("box => box.scrollTop") == 3200
+        expect(page.locator(".pl-row", has_text="%170 = exp(")).to_be_in_viewport()
