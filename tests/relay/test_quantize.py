@@ -216,3 +216,14 @@ def test_only_the_operators_that_are_enabled_take_part() -> None:
     net = passlab.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
     with q.qconfig(skip_conv_layers=None, debug_enabled_ops=["nn.dense"]):
         assert "int8" not in str(q.quantize(net))
+
+
+@pytest.mark.parametrize("joined", [relay.add, lambda a, b: relay.concatenate([a, b], 1)])
+@pytest.mark.parametrize("small", [1e-12, 2.0**-45])
+def test_scales_too_far_apart_for_an_activation_are_joined_in_floats(joined: Any, small: float) -> None:
+    x, y = relay.var("x", shape=(4, 6)), relay.var("y", shape=(4, 6))
+    layers = [relay.nn.dense(v, relay.const(W * factor)) for v, factor in ((x, 1.0), (y, np.float32(small)))]
+    net = passlab.IRModule.from_expr(relay.Function([x, y], joined(*layers)))
+    with q.qconfig(skip_dense_layer=False, global_scale=4.0, weight_scale="max"):
+        quantized = q.quantize(net)
+    np.testing.assert_allclose(run(quantized, X, X), run(net, X, X), atol=0.2)

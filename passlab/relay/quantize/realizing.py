@@ -54,6 +54,8 @@ def _whole_power(factor: float) -> int | None:
 def _fixed_point_product(data: Expr, factor: float) -> Expr:
     """Return 64-bit integers multiplied by a factor, rounded as the options say."""
     multiplier, shift = fixed_point(factor)
+    if shift < -FRACTION_BITS:  # the product of an activation is far below one half
+        multiplier, shift = multiplier >> (-FRACTION_BITS - shift), -FRACTION_BITS
     if current_qconfig().rounding == "UPWARD":
         return make("fixed_point_multiply", data, multiplier=multiplier, shift=shift)
     total = FRACTION_BITS - shift
@@ -139,8 +141,17 @@ def _in_one_scale(args: list[Integers]) -> tuple[list[Expr], float, str]:
     return [_enlarge(arg.cast(dtype), arg.scale, scale, dtype) for arg in args], scale, dtype
 
 
-def _add(call: Call, args: list[Any]) -> Integers | None:
+def _share_a_scale(args: list[Any]) -> bool:
+    """Return whether all are integers, and an activation holds a step of the largest scale in steps of the smallest."""
     if not all(isinstance(arg, Integers) for arg in args):
+        return False
+    scales: list[float] = [arg.scale for arg in args]
+    largest: int = np.iinfo(current_qconfig().dtype_activation).max
+    return max(scales) <= largest * min(scales)
+
+
+def _add(call: Call, args: list[Any]) -> Integers | None:
+    if not _share_a_scale(args):
         return None
     operands, scale, dtype = _in_one_scale(args)
     # The conversion from floats to integers stays a separate kernel: its users read integers.
@@ -151,7 +162,7 @@ def _add(call: Call, args: list[Any]) -> Integers | None:
 
 
 def _concatenate(call: Call, args: list[Any]) -> Integers | None:
-    if not isinstance(args[0], list) or not all(isinstance(field, Integers) for field in args[0]):
+    if not isinstance(args[0], list) or not _share_a_scale(args[0]):
         return None
     fields, scale, dtype = _in_one_scale(args[0])
     return Integers(Call(call.op, [Tuple(fields)], call.attrs), scale, dtype)
