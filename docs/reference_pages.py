@@ -271,7 +271,7 @@ def _default(value: Any) -> str:
 
 
 def _body(value: Any) -> str:
-    """Return a docstring as Markdown: indented stretches are code, everything else is text."""
+    """Return a docstring as Markdown: indented parts are code, everything else is text."""
     return "\n\n".join(_blocks(_doc(value)))
 
 

@@ -26,7 +26,7 @@ SAME, MOVED, CHANGED, REMOVED, ADDED, AWAY, HERE = "=~*-+<>"
 class Row(NamedTuple):
     """Two lines side by side: for each its kind (a character from above) and its number, None where there is none.
 
-    In a changed row, `words` holds the stretches of the left and of the right line that differ, and `retyped` tells
+    In a changed row, `words` holds the ranges of the left and of the right line that differ, and `retyped` tells
     whether the type of what the line defines is another one.
     """
 

@@ -1,7 +1,7 @@
 """The view of who made what: the program after a step, and beside each line the pass that made what the line defines.
 
 What stems from the input has nothing beside it, unless a constant in the line, which has no line of its own, was made
-by a pass. A stretch of lines of one pass is named where it begins and marked all
+by a pass. Successive lines of one pass are named where it begins and marked all
 along; the rule that made a line, and what it took the place of, are told by hovering. Linear in the recording, the
 first time one is asked, and then in the program. What the passes did is known by `lab.provenance` alone.
 """
@@ -163,7 +163,7 @@ class BlameView(ModuleView):
 
     @cached_property
     def _names(self) -> list[str]:
-        """What stands in the gutter: the pass where a stretch of it begins."""
+        """What stands in the gutter: the pass where its lines begin."""
         names = []
         last: Event | None = None
         for line, credit in zip(self.lines, self.credits, strict=True):

@@ -26,7 +26,7 @@ _MADE = "flex:1;min-width:0;padding-left:44px;text-indent:-44px"
 
 
 class Maker(NamedTuple):
-    """Who made a line: a name where a stretch of lines begins, the colour of the bar along it, and its tooltip."""
+    """Who made a line: a name where its lines begin, the colour of the bar along it, and its tooltip."""
 
     name: str = ""
     colour: str = ""
@@ -69,7 +69,7 @@ class Listing(Part):
             return Markup("")
         parts: list[Markup] = []
         shown = 0
-        for start, end, folded in _stretches(self.code):
+        for start, end, folded in _ranges(self.code):
             end = end if folded else min(end, start + self.most - shown)
             shown += 0 if folded else end - start
             pre = tag("pre", *map(self._html, self.code[start:end]), style=_PRE)
@@ -120,8 +120,8 @@ def _styled(line: CodeLine) -> Markup:
     return join([*parts, line.text[at:]])
 
 
-def _stretches(lines: Sequence[CodeLine]) -> Iterator[tuple[int, int, bool]]:
-    """Yield stretches of lines (start, end, whether to fold them): long lists of parameters are folded."""
+def _ranges(lines: Sequence[CodeLine]) -> Iterator[tuple[int, int, bool]]:
+    """Yield ranges of lines (start, end, whether to fold them): long lists of parameters are folded."""
     at = 0
     for number, line in enumerate(lines):
         if number < at or line.kind or not line.text.endswith("("):

@@ -78,7 +78,7 @@ class DiffView(View):
             yield Sentence("   ".join(legend), "muted")
 
     def unified(self) -> Iterator[CodeLine]:
-        """Yield the lines of a unified diff, with long unchanged stretches folded."""
+        """Yield the lines of a unified diff, with long runs of unchanged lines folded."""
         for hunk in hunks(self.rows):
             if isinstance(hunk, int):
                 yield CodeLine(f"... {hunk:,} unchanged lines", kind=FOLD)
@@ -150,7 +150,7 @@ def sentence(difference: Diff) -> str:
 
 
 def hunks(rows: Sequence[Row], context: int = CONTEXT) -> Iterator[list[Row] | int]:
-    """Yield stretches of rows with changes and some lines around them, and between them the number of rows left out."""
+    """Yield groups of rows with changes and some lines around them, and between them the number of rows left out."""
     touched = [number for number, row in enumerate(rows) if row.kinds != SAME + SAME]
     at = index = 0
     while index < len(touched):

@@ -28,7 +28,7 @@ MARGIN = 12.0
 CHAR, LINE, PAD_X, PAD_Y = 6.7, 15.0, 11.0, 6.0
 
 
-class Face(NamedTuple):
+class Caption(NamedTuple):
     """What a box shows: its lines, the first one its name, and what became of it in a diff ("" for nothing)."""
 
     lines: tuple[str, ...]
@@ -40,14 +40,14 @@ def box_size(lines: tuple[str, ...]) -> tuple[float, float]:
     return max(map(len, lines)) * CHAR + 2 * PAD_X, len(lines) * LINE + 2 * PAD_Y
 
 
-def draw(graph: Dataflow, faces: Sequence[Face], at: Layout) -> Markup:
+def draw(graph: Dataflow, captions: Sequence[Caption], at: Layout) -> Markup:
     """Return the graph as SVG."""
     parts = [
         *(_group(group.name, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
         *(_arrow(points) for points in at.arrows if len(points) >= 8),
         *(
-            _box(box.kind, face, at.boxes[box.number], box_size(face.lines))
-            for box, face in zip(graph.boxes, faces, strict=True)
+            _box(box.kind, caption, at.boxes[box.number], box_size(caption.lines))
+            for box, caption in zip(graph.boxes, captions, strict=True)
         ),
     ]
     width, height = at.width + 2 * MARGIN, at.height + 2 * MARGIN
@@ -98,12 +98,12 @@ def _head(points: Sequence[float]) -> Markup:
     return tag("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), fill=_INK)
 
 
-def _box(kind: str, face: Face, place: tuple[float, float], size: tuple[float, float]) -> Markup:
+def _box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[float, float]) -> Markup:
     (x, y), (width, height) = place, size
     colour = _KINDS.get(kind, MUTED)
-    edge = _FATES.get(face.fate, colour)
+    edge = _FATES.get(caption.fate, colour)
     round_ = height / 2 if kind in ("input", "constant", "output") else 6
-    looks = {"fill_opacity": 0.14, "stroke_width": 1.6} if face.fate else {"fill_opacity": 0.06, "stroke_width": 1.0}
+    looks = {"fill_opacity": 0.14, "stroke_width": 1.6} if caption.fate else {"fill_opacity": 0.06, "stroke_width": 1.0}
     frame = tag(
         "rect",
         x=x - width / 2,
@@ -127,9 +127,9 @@ def _box(kind: str, face: Face, place: tuple[float, float], size: tuple[float, f
             fill=colour if not row else _INK,
             font_weight="600" if not row else None,
         )
-        for row, line in enumerate(face.lines)
+        for row, line in enumerate(caption.lines)
     ]
-    return tag("g", frame, *lines, *_badge(face.fate, x - width / 2, y - height / 2, edge))
+    return tag("g", frame, *lines, *_badge(caption.fate, x - width / 2, y - height / 2, edge))
 
 
 def _badge(fate: str, x: float, y: float, colour: str) -> list[Markup]:
@@ -140,4 +140,4 @@ def _badge(fate: str, x: float, y: float, colour: str) -> list[Markup]:
     return [disc, tag("text", _MARKS[fate], x=x, y=y + 4, text_anchor="middle", font_weight="700", fill="#ffffff")]
 
 
-__all__ = ["Face", "box_size", "draw"]
+__all__ = ["Caption", "box_size", "draw"]

@@ -97,7 +97,7 @@ class ExecutableView(View):
             yield Line("}", (), None, None), None
 
     def _pieces(self, text: str, only: bool) -> Iterator[Piece]:
-        """Yield the marked stretches of an instruction. Registers are names where they are those of one function."""
+        """Yield the marked spans of an instruction. Registers are names where they are those of one function."""
         for match in _WORDS.finditer(text):
             word, kind = match[0], "constant"
             if word.startswith("$"):

@@ -13,7 +13,7 @@ from passlab import limits
 from passlab.analysis.cost import call_cost
 from passlab.diffing.diff import Change, Diff, diff
 from passlab.display.dataflow import Box, Dataflow, dataflow, fold_chains, fold_groups, truncate
-from passlab.display.drawing import Face, box_size, draw
+from passlab.display.drawing import Caption, box_size, draw
 from passlab.display.families import family
 from passlab.display.html import Markup
 from passlab.display.layout import LayoutError, lay_out_all
@@ -80,11 +80,11 @@ class GraphView(View):
         return truncate(graph, most)
 
     @cached_property
-    def faces(self) -> list[Face]:
+    def captions(self) -> list[Caption]:
         """What each box shows."""
         lines = _brief_lines if self.is_large else _lines
         return [
-            Face((*lines(box), *self._note(box)), self.fates.get(box.expr, "") if box.expr is not None else "")
+            Caption((*lines(box), *self._note(box)), self.fates.get(box.expr, "") if box.expr is not None else "")
             for box in self.graph.boxes
         ]
 
@@ -96,7 +96,7 @@ class GraphView(View):
     @cached_property
     def sizes(self) -> list[tuple[float, float]]:
         """Width and height of each box, widths in steps so that alike blocks are laid out once."""
-        sizes = [box_size(face.lines) for face in self.faces]
+        sizes = [box_size(caption.lines) for caption in self.captions]
         return [(ceil(width / STEP) * STEP, height) for width, height in sizes] if self.is_large else sizes
 
     @property
@@ -132,7 +132,7 @@ class GraphView(View):
         yield Drawing(self._draw, f"dataflow graph: {self.title}", self._words(), self.is_large)
 
     def _draw(self) -> Markup:
-        return draw(*on_sheet(self.graph, self.faces, pack(self.items, self.placed, STATIC_WINDOW)))
+        return draw(*on_sheet(self.graph, self.captions, pack(self.items, self.placed, STATIC_WINDOW)))
 
     def _words(self) -> list[str]:
         """The boxes one by one: each with the names of those it takes values of."""
@@ -142,9 +142,9 @@ class GraphView(View):
         for arrow in graph.arrows:
             into[arrow.target].append(f"{names[arrow.source]}{arrow.label if arrow.label[:1] == '.' else ''}")
         lines = []
-        for box, face in zip(graph.boxes, self.faces, strict=True):
-            mark = {"added": "+ ", "changed": "* ", "moved": "~ "}.get(face.fate, "  ")
-            more = f"  [{', '.join(face.lines[1:])}]" if len(face.lines) > 1 else ""
+        for box, caption in zip(graph.boxes, self.captions, strict=True):
+            mark = {"added": "+ ", "changed": "* ", "moved": "~ "}.get(caption.fate, "  ")
+            more = f"  [{', '.join(caption.lines[1:])}]" if len(caption.lines) > 1 else ""
             sources = f" <- {', '.join(into[box.number])}" if into[box.number] else ""
             lines.append(f"{mark}{names[box.number]}{sources}{more}")
         return lines
@@ -164,10 +164,10 @@ class GraphView(View):
             "folded": self.is_folded,
             "boxes": [
                 [
-                    *(*size, box.kind, face.fate, -1 if box.group is None else box.group),
-                    *(list(face.lines), self._tip(box), _box_nodes(box), family(box)),
+                    *(*size, box.kind, caption.fate, -1 if box.group is None else box.group),
+                    *(list(caption.lines), self._tip(box), _box_nodes(box), family(box)),
                 ]
-                for box, face, size in zip(self.graph.boxes, self.faces, self.sizes, strict=True)
+                for box, caption, size in zip(self.graph.boxes, self.captions, self.sizes, strict=True)
             ],
             "arrows": [[arrow.source, arrow.target, arrow.label] for arrow in self.graph.arrows],
             "groups": [
@@ -192,9 +192,9 @@ class GraphView(View):
 
         digraph = graphviz.Digraph(node_attr={"shape": "box", "style": "rounded", "fontname": "Courier"})
         names = _names(self.graph)
-        for box, face in zip(self.graph.boxes, self.faces, strict=True):
-            colour = {"added": "#2d874b", "changed": "#a46a12", "moved": "#2577d4"}.get(face.fate)
-            label, tip = graphviz.escape("\n".join(face.lines)), graphviz.escape(names[box.number])
+        for box, caption in zip(self.graph.boxes, self.captions, strict=True):
+            colour = {"added": "#2d874b", "changed": "#a46a12", "moved": "#2577d4"}.get(caption.fate)
+            label, tip = graphviz.escape("\n".join(caption.lines)), graphviz.escape(names[box.number])
             digraph.node(f"n{box.number}", label, tooltip=tip, **({"color": colour} if colour else {}))
         for arrow in self.graph.arrows:
             digraph.edge(f"n{arrow.source}", f"n{arrow.target}", graphviz.escape(arrow.label))
@@ -203,7 +203,9 @@ class GraphView(View):
 
     def source(self) -> HasFrame:
         """Return one row per box."""
-        rows = [(b.number, b.kind, b.name, b.count, f.fate) for b, f in zip(self.graph.boxes, self.faces, strict=True)]
+        rows = [
+            (b.number, b.kind, b.name, b.count, f.fate) for b, f in zip(self.graph.boxes, self.captions, strict=True)
+        ]
         return Table(("box", "kind", "name", "nodes", "change"), rows)
 
 

@@ -16,7 +16,7 @@ COLUMNS = 60  # characters that the lanes of the text form have
 
 
 class Bar(NamedTuple):
-    """One stretch: its lane, from where and how long (percent of the whole), its name, its tooltip and its colour."""
+    """One bar: its lane, from where and how long (percent of the whole), its name, its tooltip and its colour."""
 
     lane: int
     left: float

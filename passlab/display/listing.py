@@ -1,4 +1,4 @@
-"""A printed program as lines to display: each with its marked stretches and the node it is about.
+"""A printed program as lines to display: each with its marked spans and the node it is about.
 
 Types are left out of the lines (they stand beside them, or in what hovering shows), and the head of a function with
 many parameters is broken, one parameter a line. The listing of one program is linear in its text.

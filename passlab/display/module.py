@@ -14,6 +14,7 @@ from passlab.display.nodes import line_numbers
 from passlab.display.parts import HtmlOnly, Part, Sentence
 from passlab.display.view import HasFrame, View
 from passlab.errors import counted
+from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.table import Table
 
@@ -35,10 +36,7 @@ class ModuleView(View):
     @cached_property
     def title(self) -> str:
         """What this is, in a few words: `@main: 70 operators`."""
-        counts = (
-            count_operators(self.program) if hasattr(self.program, "items") or hasattr(self.program, "span") else {}
-        )
-        calls = sum(counts.values())
+        calls = sum(count_operators(self.program).values()) if isinstance(self.program, (IRModule, Expr)) else 0
         words = counted(calls, "operator")
         if not isinstance(self.program, IRModule):
             return f"{type(self.program).__name__.lower()}: {words}" if calls else type(self.program).__name__.lower()

@@ -3,7 +3,7 @@
 A *waist* is a box that no arrow jumps over; behind each one the graph is cut into segments, so that every residual body
 is one segment. Two segments are identical when their operators, attributes and arrows are; channel counts are left out,
 for they are labels. Runs of identical segments become a `Repeat`, the shortest period first, and again on the result. A
-stretch without waists (a recurrent network, a dense block) is compared operator by operator by name alone, and its
+part without waists (a recurrent network, a dense block) is compared operator by operator by name alone, and its
 repeats are called similar, not identical. One scan finds the waists; a run of n segments costs n times its period.
 """
 
@@ -199,7 +199,7 @@ def _box_key(box: Box) -> Hashable:
 
 
 def _region(graph: Dataflow, segment: Sequence[int]) -> list[Item]:
-    """The items of a stretch without waists: repeats by operator names, chunks between them.
+    """The items of a part without waists: repeats by operator names, chunks between them.
 
     Bodies repeat only where each takes something from the one before; branches side by side do not.
     """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.display.dataflow import Arrow, Box, Dataflow, Group
-from passlab.display.drawing import Face
+from passlab.display.drawing import Caption
 from passlab.display.layout import Layout
 from passlab.display.repeats import Item, Piece, Repeat, body_name, boxes_of
 from passlab.display.sheet import PlacedPiece, Sheet
@@ -71,10 +71,10 @@ class SheetData:
         return [number, list(piece.boxes), placed.groups]
 
 
-def on_sheet(graph: Dataflow, faces: Sequence[Face], sheet: Sheet) -> tuple[Dataflow, list[Face], Layout]:
+def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tuple[Dataflow, list[Caption], Layout]:
     """Return what a sheet shows as one graph with one layout: its boxes, folds as groups, and all arrows."""
     drawn = Dataflow()
-    shown: list[Face] = []
+    shown: list[Caption] = []
     places: list[tuple[float, float]] = []
     arrows: list[list[float]] = list(sheet.joints)
     sides: dict[int, tuple[float, float, float, float]] = {}
@@ -82,7 +82,7 @@ def on_sheet(graph: Dataflow, faces: Sequence[Face], sheet: Sheet) -> tuple[Data
         for number, (left, top) in zip(placed.piece.boxes, placed.layout.boxes, strict=False):
             box = graph.boxes[number]
             drawn.boxes.append(Box(len(drawn.boxes), box.kind, box.name, box.expr))
-            shown.append(faces[number])
+            shown.append(captions[number])
             places.append((left + x, top + y))
         arrows += [[v + (y if at % 2 else x) for at, v in enumerate(points)] for points in placed.layout.arrows]
         for group in placed.groups:

@@ -131,7 +131,7 @@ class Sweep:
         return {created: frame for frame, created in enumerate(self.trace.log.created)}
 
     def _between(self, first: int, last: int) -> list[int]:
-        """Return the numbers of what a stretch of instructions wrote; `registers` are those where it begins."""
+        """Return the numbers of what a range of instructions wrote; `registers` are those where it begins."""
         trace, add, registers = self.trace, self.numbers.add, self.registers
         sites, log = trace.code_map, trace.log
         roles, written = sites.role.tolist(), sites.written.tolist()
@@ -141,8 +141,8 @@ class Sweep:
         put = numbers.append
         values: list[Any] = []
         start = end = 0
-        stretch = zip(trace.site[first:last].tolist(), trace.frame_of[first:last].tolist(), strict=True)
-        for event, (site, frame) in enumerate(stretch, first):
+        instants = zip(trace.site[first:last].tolist(), trace.frame_of[first:last].tolist(), strict=True)
+        for event, (site, frame) in enumerate(instants, first):
             if event >= end:
                 segment, _ = trace.segment(event)
                 values, start = segment.values or [], segment.start

@@ -183,7 +183,7 @@ class StepperView(View):
         peak, at = storage.peak
         live = storage.live[: length + 1]
         change = np.flatnonzero(np.diff(live, prepend=-1))
-        if change.size > STRIP:  # of each stretch the highest moment
+        if change.size > STRIP:  # of each range the highest moment
             parts = np.array_split(change, STRIP)
             change = np.array([part[np.argmax(live[part])] for part in parts])
         blocks = _blocks(storage.allocations, length)
@@ -204,7 +204,7 @@ def stepper_view(program: Trace | Debugger) -> StepperView:
 
 
 def _rows(trace: Trace, start: int, end: int, here: int) -> list[str]:
-    """A stretch of instructions, one a line, the next one marked."""
+    """A range of instructions, one a line, the next one marked."""
     lines = []
     for event in range(start, end):
         site = int(trace.site[event])

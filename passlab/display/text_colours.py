@@ -40,7 +40,7 @@ def _lexer(name: str) -> Any:
 
 
 def marks(line: str, lexer: str) -> list[int]:
-    """Return start, end and kind (a number of `KINDS`) of each coloured stretch of a line, one behind the other."""
+    """Return start, end and kind (a number of `KINDS`) of each coloured span of a line, one behind the other."""
     text = line[:LONGEST]
     hit = _own(text) if lexer in _OWN else _pygments(text, lexer)
     return [number for mark in hit for number in mark]

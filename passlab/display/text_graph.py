@@ -14,7 +14,7 @@ from passlab import limits
 from passlab.diffing.text_diff import ADDED, CHANGED, MOVED, OPERANDS
 from passlab.diffing.text_lines import Syntax, TextLine
 from passlab.display.dataflow import Arrow, Box, Dataflow, truncate
-from passlab.display.drawing import Face, box_size, draw
+from passlab.display.drawing import Caption, box_size, draw
 from passlab.display.html import Markup
 from passlab.display.layered import lay_out_layers
 from passlab.display.layout import LayoutError, lay_out
@@ -72,27 +72,27 @@ class TextGraphView(View):
         return f"{counted(len(graph.boxes), 'line')}, {counted(len(graph.arrows), 'arrow')}"
 
     @cached_property
-    def faces(self) -> list[Face]:
+    def captions(self) -> list[Caption]:
         """What each box shows: its line, and what became of it."""
-        faces = []
+        captions = []
         for box, number in zip(self.graph.boxes, self._line_of, strict=False):
             text = visible(self.lines[number].text.strip())
             shown = text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
             fate = _FATES.get(self.kinds[number], "") if number < len(self.kinds) else ""
-            faces.append(Face((visible(box.name), shown), fate))
-        return faces
+            captions.append(Caption((visible(box.name), shown), fate))
+        return captions
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(f"{self.title}.", "muted")
         yield Drawing(self._draw, f"graph: {self.title}", self._words(), fits=False)
 
     def _draw(self) -> Markup:
-        sizes = [box_size(face.lines) for face in self.faces]
+        sizes = [box_size(caption.lines) for caption in self.captions]
         try:
             layout = lay_out(self.graph, sizes)
         except LayoutError:
             layout = lay_out_layers(self.graph, sizes)
-        return draw(self.graph, self.faces, layout)
+        return draw(self.graph, self.captions, layout)
 
     def _words(self) -> list[str]:
         """The boxes one by one: each with the numbers of those it takes values of."""
@@ -101,9 +101,9 @@ class TextGraphView(View):
         for arrow in self.graph.arrows:
             uses.setdefault(arrow.target, []).append(str(arrow.source))
         return [
-            f"{marks[face.fate]}{box.number}: {face.lines[-1]}"
+            f"{marks[caption.fate]}{box.number}: {caption.lines[-1]}"
             + (f"  <- {', '.join(uses[box.number])}" if box.number in uses else "")
-            for box, face in zip(self.graph.boxes, self.faces, strict=True)
+            for box, caption in zip(self.graph.boxes, self.captions, strict=True)
         ]
 
 
@@ -134,20 +134,20 @@ class LiveGraphView(TextGraphView):
         return f"{counted(len(self.graph.boxes), 'node')}, {counted(len(self.graph.arrows), 'arrow')}"
 
     @cached_property
-    def faces(self) -> list[Face]:
+    def captions(self) -> list[Caption]:
         """What each box shows: its node, and what became of it."""
-        faces = []
+        captions = []
         for box, node in zip(self.graph.boxes, self.nodes, strict=False):
             text = visible(node.text.strip())
             shown = text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
-            faces.append(Face((visible(box.name), shown), self._fate(node)))
-        return faces
+            captions.append(Caption((visible(box.name), shown), self._fate(node)))
+        return captions
 
     def page(self) -> dict[str, Any]:
         """Return the counts of nodes and arrows, and the first boxes (lines, input, fate, key) with their arrows."""
         boxes = [
-            [*face.lines, int(box.kind == "input"), face.fate, visible(node.key)]
-            for box, face, node in zip(self.graph.boxes[:PAGE_BOXES], self.faces, self.nodes, strict=False)
+            [*caption.lines, int(box.kind == "input"), caption.fate, visible(node.key)]
+            for box, caption, node in zip(self.graph.boxes[:PAGE_BOXES], self.captions, self.nodes, strict=False)
         ]
         arrows = [[one.source, one.target] for one in self.graph.arrows if max(one.source, one.target) < PAGE_BOXES]
         return {"count": [len(self.nodes), len(self.graph.arrows)], "boxes": boxes, "arrows": arrows}

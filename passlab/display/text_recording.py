@@ -259,7 +259,7 @@ class Pages:
         return number
 
     def _noise(self, text: str) -> list[int]:
-        """Which filter leaves out which stretch of a line: number of the filter, start, end, one behind the other."""
+        """Which filter leaves out which span of a line: number of the filter, start, end, one behind the other."""
         hit = []
         for name, start, end in noise_of(text):
             if name not in self.filters:

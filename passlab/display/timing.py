@@ -123,9 +123,9 @@ def time_bars(seconds: Sequence[float]) -> list[Bar]:
 
 
 def flame_bars(rows: Iterable[tuple[int, str, float, str]]) -> list[LaneBar]:
-    """Return the bars of a flame chart of stretches (depth, name, seconds, note) listed in order of starting.
+    """Return the bars of a flame chart of time spans (depth, name, seconds, note) listed in order of starting.
 
-    Stretches of one depth stand side by side without gaps; those inside another start where it starts.
+    Spans of one depth stand side by side without gaps; those inside another start where it starts.
     """
     listed = list(rows)
     whole = sum(seconds for depth, _, seconds, _ in listed if depth == 0)

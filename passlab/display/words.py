@@ -74,7 +74,7 @@ def _plain(text: str, start: int, end: int) -> Iterator[Word]:
 
 
 def changed_words(left: Line, right: Line, left_meaning: Meaning, right_meaning: Meaning) -> tuple[Spans, Spans]:
-    """Return the stretches of each line that the other one does not have."""
+    """Return the spans of each line that the other one does not have."""
     a, b = list(words(left, left_meaning)), list(words(right, right_meaning))
     head, most = 0, min(len(a), len(b))
     while head < most and a[head].key == b[head].key:

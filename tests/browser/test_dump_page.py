@@ -56,7 +56,7 @@ def test_a_dump_shows_what_the_recording_says(name, chrome, tmp_path):
     page.keyboard.press("g")
     page.locator("input[placeholder='search all steps']").fill("return|ret|ROOT")
     page.keyboard.press("Enter")
-    expect(page.locator(".pl-dump-results")).to_contain_text("stretch")
+    expect(page.locator(".pl-dump-results")).to_contain_text("hit")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert errors == []
     page.close()
@@ -85,7 +85,7 @@ def test_a_live_program_that_its_host_has_as_a_graph_is_drawn_from_its_nodes(chr
         expect(page.locator(".pl-dump-graph .pl-above")).to_have_text(graph.title)
         expect(boxes).to_have_count(len(graph.nodes))
         assert [page.locator(f".pl-dump-graph .pl-{fate}").count() for fate in ("added", "changed")] == [
-            [face.fate for face in graph.faces].count(fate) for fate in ("added", "changed")
+            [caption.fate for caption in graph.captions].count(fate) for fate in ("added", "changed")
         ]
     page.close()
 
@@ -109,7 +109,7 @@ def test_the_tab_of_a_graph_has_the_boxes_and_arrows_of_python(chrome, tmp_path)
         expect(page.locator(".pl-dump-graph .pl-above")).to_have_text(graph.title)
         expect(page.locator(".pl-dump-graph .pl-box")).to_have_count(len(graph.graph.boxes))
         expect(page.locator(".pl-dump-graph .pl-arrow")).to_have_count(len(graph.graph.arrows))
-        fates = [face.fate for face in graph.faces]
+        fates = [caption.fate for caption in graph.captions]
         expect(page.locator(".pl-dump-graph .pl-box.pl-added")).to_have_count(fates.count("added"))
         expect(page.locator(".pl-dump-graph .pl-box.pl-changed")).to_have_count(fates.count("changed"))
     page.locator(".pl-dump-graph .pl-is-op").first.click()

@@ -118,7 +118,7 @@ def test_the_gutter_of_a_program_names_passes_where_there_is_room(width, named, 
     page.close()
 
 
-def test_a_stretch_of_one_pass_is_marked_all_along_and_named_once(pages, chrome):
+def test_the_lines_of_one_pass_are_marked_all_along_and_named_once(pages, chrome):
     page = chrome.new_page(viewport={"width": 1400, "height": HEIGHT})
     page.goto(pages["blame"].as_uri())
     again = page.locator(".pl-maker.pl-again").first

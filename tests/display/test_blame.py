@@ -43,7 +43,7 @@ After 3 FuseOps: 6 lines, 2 by FuseOps, 1 by CanonicalizeOps, 3 from the input.
     )
 
 
-def test_a_stretch_of_one_pass_is_named_where_it_begins():
+def test_the_lines_of_one_pass_are_named_where_they_begin():
     @module_pass(opt_level=0)
     def soften(mod, ctx):
         return passlab.parse("def @main(%x: Tensor[(2), float32]) { exp(tanh(if (True) { sqrt(%x) } else { %x })) }")

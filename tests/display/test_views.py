@@ -161,7 +161,7 @@ def test_a_diff_counts_the_operators_that_changed():
     assert "nn.dense  " not in text
 
 
-def test_long_unchanged_stretches_are_folded():
+def test_long_runs_of_unchanged_lines_are_folded():
     lines = "".join(f"%{i + 1} = abs(%{i});" for i in range(40))
     program = f"def @main(%x: Tensor[(2), float32]) {{ %0 = exp(%x); {lines} sqrt(%40) }}"
     text = diff_view(

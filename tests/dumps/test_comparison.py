@@ -62,7 +62,7 @@ def test_the_graph_of_a_function_has_an_arrow_for_each_use():
         ]
     )
     view = read(text.encode()).graph("f", 1)
-    names = [face.lines[0] for face in view.faces]
+    names = [caption.lines[0] for caption in view.captions]
     assert names == ["define", "add", "shl", "ret"]
     assert {(names[a.source], names[a.target]) for a in view.graph.arrows} == {
         ("define", "add"),
@@ -70,7 +70,7 @@ def test_the_graph_of_a_function_has_an_arrow_for_each_use():
         ("add", "shl"),
         ("shl", "ret"),
     }
-    assert [face.fate for face in view.faces] == ["", "", "changed", ""]
+    assert [caption.fate for caption in view.captions] == ["", "", "changed", ""]
     assert view.html().count("data:image/svg+xml") == 1
     assert view.text().split("\n")[3].startswith("± 2:")
 
@@ -110,7 +110,7 @@ def test_a_live_recording_has_a_flame_chart():
 
 
 @pytest.mark.parametrize("name", corpus.STREAMS)
-def test_the_stretches_of_noise_are_what_the_filters_leave_out(name):
+def test_the_spans_of_noise_are_what_the_filters_leave_out(name):
     lines = dict.fromkeys(corpus.stream(name).decode("utf-8", "surrogateescape").split("\n"))
     for line in [line for line in lines if len(line) < 400][:4000]:
         noise = noise_of(line)
@@ -126,6 +126,6 @@ def test_the_stretches_of_noise_are_what_the_filters_leave_out(name):
                 assert kept == left, (kind, line)
 
 
-def test_noise_has_no_empty_stretches():
+def test_noise_has_no_empty_spans():
     assert noise_of("") == []
     assert all(start < end for _, start, end in noise_of("  %1 = load i32, ptr %p, !tbaa !9, !dbg !12 ; c"))

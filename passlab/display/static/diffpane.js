@@ -22,7 +22,7 @@ export class DiffPane {
     this.nodes = /** @type {[number[], number[]]} */ ([[], []]); // the node of each line, of both programs
     this.arranged = arranged;
     this.chosen = /** @type {boolean | null} */ (null); // whether one below the other, where somebody said so
-    this.all = false; // whether unchanged stretches are shown too
+    this.all = false; // whether unchanged lines are shown too
     this.opened = new Set();
     this.table = /** @type {import("./rows.js").Table} */ ({ lines: [], texts: [] });
     this.data = /** @type {Row[]} */ ([]);
@@ -87,7 +87,7 @@ export class DiffPane {
     this.revealSelected();
   }
 
-  /** Bring the first selected line into sight, opening the stretch that hides it. */
+  /** Bring the first selected line into sight, opening the fold that hides it. */
   revealSelected() {
     const { selection } = this;
     if (!selection || selection.empty) return;
@@ -162,7 +162,7 @@ export class DiffPane {
     this.arranged();
   }
 
-  /** Which rows are in sight: those near a change, and stretches that were opened. */
+  /** Which rows are in sight: those near a change, and folds that were opened. */
   shown() {
     const same = this.data.map((row) => row.left === "=" && row.right === "=");
     if (this.all || same.every(Boolean)) return same.map(() => true);
@@ -194,7 +194,7 @@ export class DiffPane {
     for (let part = 0; part < Math.max(left.length, right.length, 1); part++) this.seen.push({ row, part, left, right });
   }
 
-  /** Put a stretch of changed rows below each other: first what went, then what came. @param {number} r */
+  /** Put a group of changed rows below each other: first what went, then what came. @param {number} r */
   putUnified(r) {
     const paired = (/** @type {Row} */ row) => row.left === row.right && row.left !== "*";
     if (paired(this.data[r])) {

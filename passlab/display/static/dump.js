@@ -88,7 +88,7 @@ class DumpStep {
     this.draw();
   }
 
-  /** The stretches of a line that the filters leave out. @param {number} number @returns {number[][]} */
+  /** The spans of a line that the filters leave out. @param {number} number @returns {number[][]} */
   cuts(number) {
     const noise = this.data.lines[number][2], out = [];
     for (let i = 0; i < noise.length; i += 3) if (this.noise.has(noise[i])) out.push([noise[i + 1], noise[i + 2]]);

@@ -37,5 +37,5 @@ export function showHits(results, data, text, go) {
     one.append(el("span", "pl-dump-line", `  ${data.lines[hit.line][0].trim().slice(0, 90)}`));
     return one;
   });
-  results.replaceChildren(el("span", "pl-found", hits === null ? "this is no regular expression" : many(hits.length, "stretch").replace("stretchs", "stretches")), ...shown);
+  results.replaceChildren(el("span", "pl-found", hits === null ? "this is no regular expression" : many(hits.length, "hit")), ...shown);
 }

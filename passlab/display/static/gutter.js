@@ -1,7 +1,7 @@
-// The gutter of a program: beside each line the pass that made it, named where a stretch of its lines begins.
+// The gutter of a program: beside each line the pass that made it, named where its lines begin.
 import { el } from "./dom.js";
 
-const AGAIN = 20; // lines after which a long stretch is named again, so that a name is always in sight
+const AGAIN = 20; // lines after which the name stands again, so that a name is always in sight
 const WIDE = 100, NAME = 20; // characters of a pane in which there is room for names, and of a name
 const BAR = 3; // characters for the bar and the space beside both
 const BLANK = -2; // the origin of a line that defines nothing

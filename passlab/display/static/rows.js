@@ -177,7 +177,7 @@ const NAMES = new Set([1, 2, 3, 6]); // binder, use, temporary, global: what can
 /**
  * Make the characters `from` to `to` of a line.
  * @param {Line} line @param {number} from @param {number} to @param {string} picked the name that is followed
- * @param {number[]} [words] stretches to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
+ * @param {number[]} [words] spans to mark, two numbers each @param {WeakMap<Element, number>} [hovers]
  */
 export function code(line, from, to, picked, words, hovers) {
   const [text, marks] = line, fragment = document.createDocumentFragment();

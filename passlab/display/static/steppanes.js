@@ -33,7 +33,7 @@ export class BytecodePane {
     this.now = { site: -1, before: -1, looks: /** @type {Map<number, string>} */ (new Map()) };
     this.stops = /** @type {(site: number) => boolean} */ (() => false);
     this.folds = true; // whether instructions that only keep books stand on one line
-    this.opened = new Set(); // folded stretches that were opened, by their first instruction
+    this.opened = new Set(); // folds that were opened, by their first instruction
     this.seen = /** @type {[number, number][]} */ ([]); // rows: the instructions of each, from and to
     this.rows = new Rows((i) => this.item(i), () => {});
     this.rows.settled = () => this.reveal(); // the current instruction stays in sight when the pane changes its size
@@ -81,7 +81,7 @@ export class BytecodePane {
     return run.data.executor === "vm" && BOOKS.has(run.sites.kinds[site]) && site !== this.now.site && site !== this.now.before && !this.stops(site);
   }
 
-  /** Lay the instructions out; stretches of those that only keep books are one row. @param {number} [top] the height to show them from */
+  /** Lay the instructions out; a run of those that only keep books is one row. @param {number} [top] the height to show them from */
   arrange(top) {
     if (!this.run) return;
     const { base = 0, count = 0 } = this, seen = /** @type {[number, number][]} */ ([]);

@@ -14,7 +14,7 @@ export class Timeline {
     this.go = go;
     this.run = /** @type {Run | null} */ (null);
     this.breaks = /** @type {Break[]} */ ([]);
-    this.from = 0; // the stretch of the run that is shown
+    this.from = 0; // the range of the run that is shown
     this.to = 0;
     this.began = 0; // the instant at which a branch left its original
     this.width = 0;
@@ -80,13 +80,13 @@ export class Timeline {
     this.track.addEventListener("pointerleave", () => { this.tip.hidden = true; });
   }
 
-  /** A stretch of some length that lies in the run. @param {number} from @param {number} span @returns {[number, number]} */
+  /** A range of some length that lies in the run. @param {number} from @param {number} span @returns {[number, number]} */
   within(from, span) {
     const length = this.run ? this.run.length : 0, wide = Math.max(8, Math.min(length, span)), start = Math.max(0, Math.min(length - wide, from));
     return [Math.round(start), Math.round(start + wide)];
   }
 
-  /** Show a stretch of the run; all of it where that is empty. @param {number} from @param {number} to */
+  /** Show a range of the run; all of it where that is empty. @param {number} from @param {number} to */
   zoom(from, to) {
     const length = this.run ? this.run.length : 0;
     [this.from, this.to] = to - from < 2 ? [0, length] : this.within(from, to - from);
@@ -161,7 +161,7 @@ export class Timeline {
     this.facts.replaceChildren(el("b", "", bytesText(now)), " live of ", bytesText(total), " in ", grouped(count), count === 1 ? " storage · " : " storages · ", jump);
   }
 
-  /** Move the stretch that is shown so that an instant lies in it. @param {number} at */
+  /** Move the range that is shown so that an instant lies in it. @param {number} at */
   follow(at) {
     const span = this.to - this.from;
     this.at = at;
