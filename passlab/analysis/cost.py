@@ -155,6 +155,3 @@ def get_total_mac_number(expr: IRModule | Expr) -> int:
             stacklevel=2,
         )
     return sum(count for count in counts if count is not None)
-
-
-__all__ = ["OpCost", "call_cost", "costs", "get_total_mac_number", "known_type", "macs", "type_bytes"]

@@ -87,6 +87,3 @@ class WatchedFusion(FusionGroups):
 def kind_name(kind: int) -> str:
     """Return the name of a fusion pattern as used in sentences."""
     return _KINDS[OpPattern(kind)]
-
-
-__all__ = ["PHASES", "FusionStep", "WatchedFusion", "kind_name"]

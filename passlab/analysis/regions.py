@@ -190,6 +190,3 @@ def _circular(part: Expr | Region) -> PassError:
     where = part.nodes[0].span if isinstance(part, Region) else part.span
     what = f"a region for `{compiler}` depends on its own result"
     return PassError(Diagnostic(what, where, hint="make two regions of it"))
-
-
-__all__ = ["BEGIN", "DEFAULT", "END", "Region", "Regions", "compiler_of", "enter", "is_begin", "is_closed", "is_end"]

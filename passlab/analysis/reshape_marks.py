@@ -42,6 +42,3 @@ def false_mark_error(mod: IRModule) -> WellFormedError | None:
     """Return the false marks of a module as an error, or None if there are none."""
     marks = false_marks(mod)
     return WellFormedError(*marks) if marks else None
-
-
-__all__ = ["false_mark_error", "false_marks"]

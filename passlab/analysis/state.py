@@ -56,6 +56,3 @@ class Movability:
         if self._stateless is None:
             self._stateless = self._mod is not None and stateless(self._mod)
         return self._stateless
-
-
-__all__ = ["Movability", "stateless"]

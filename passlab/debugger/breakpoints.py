@@ -247,16 +247,3 @@ def _nothing(trace: TraceData, names: list[str], text: str) -> RunError:
         did_you_mean(text, words) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
     )
     return RunError(Diagnostic(f"nothing in the program is called `{text}`", hint=hint))
-
-
-__all__ = [
-    "PREDICATES",
-    "Breakpoint",
-    "PlaceBreakpoint",
-    "ValueBreakpoint",
-    "breakpoint_of",
-    "holds",
-    "predicate_of",
-    "value_instants",
-    "words_of",
-]

@@ -217,6 +217,3 @@ class CodeMap:
     def lines(self) -> list[tuple[tuple[str, int], ...]]:
         """For each site the lines of the source it comes from, as (source name, line)."""
         return [tuple({(s.source_name, s.line): None for s in self.spans(site)}) for site in range(len(self))]
-
-
-__all__ = ["CALL", "KERNEL", "PLAIN", "RETURN", "STORAGE", "CodeMap"]

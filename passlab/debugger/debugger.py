@@ -329,6 +329,3 @@ def _record(program: Any, args: Sequence[Any], entry: str, executor: str, option
     if executor == "vm":
         return Trace.record(program, args, entry, **options)
     return record_nodes(Trace, program, args, entry, executor)
-
-
-__all__ = ["Debugger"]

@@ -69,13 +69,13 @@ class Session:
             return None
         if name in MOVES:
             self.last = line
-            return self._moved(name, _number(rest, 1))
+            return self._move(name, _number(rest, 1))
         if name == "" or name in ASKS:
-            return self._asked(name, rest)
+            return self._answer(name, rest)
         hint = did_you_mean(name, [*WORDS, *MOVES, *ASKS]) or "`h` lists them"
         raise RunError(Diagnostic(f"there is no command `{name}`", hint=hint))
 
-    def _moved(self, name: str, count: int) -> str:
+    def _move(self, name: str, count: int) -> str:
         dbg = self.dbg
         moves: dict[str, Callable[[int], Any]] = {"s": dbg.step, "S": dbg.step_back, "n": dbg.next, "N": dbg.next_back}
         if name in moves:
@@ -85,7 +85,7 @@ class Session:
             plain()
         return f"stopped: {dbg.reason}\n{dbg.now}"
 
-    def _asked(self, name: str, rest: str) -> str:
+    def _answer(self, name: str, rest: str) -> str:
         dbg = self.dbg
         answers: dict[str, Callable[[], Any]] = {
             "": lambda: dbg.now,
@@ -239,6 +239,3 @@ def interact(dbg: Debugger, read: Callable[[str], str] | None = None, write: Cal
         if answer is None:
             return
         write(answer)
-
-
-__all__ = ["HELP", "Session", "completions", "interact"]

@@ -387,6 +387,3 @@ def _operands(node: Expr) -> list[Expr]:
     return [
         getattr(node, name) for name in ("tuple_value", "cond", "data", "value", "ref") if hasattr(node, name)
     ] or list(getattr(node, "fields", ()))
-
-
-__all__ = ["evaluator_trace"]

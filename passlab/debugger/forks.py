@@ -136,6 +136,3 @@ def _places(trace: TraceData) -> np.ndarray[Any, Any]:
         return trace.site
     numbers = np.array([hash((id(i.node), i.mnemonic)) for i in trace.code_map.instructions], np.int64)
     return numbers[trace.site]
-
-
-__all__ = ["Branch", "Difference", "branch_off", "branches_of", "differences", "parting", "remember"]

@@ -98,6 +98,3 @@ def _column(log: Log, name: str) -> np.ndarray[Any, Any]:
 def _little(log: Log, name: str) -> np.dtype[Any]:
     native: np.dtype[Any] = np.dtype(getattr(log, name).typecode)
     return native.newbyteorder("<")
-
-
-__all__ = ["check_log", "check_same", "log_parts", "read_log"]

@@ -51,6 +51,3 @@ class NodeProgram:
     """All functions that ran."""
 
     functions: list[NodeFunction]
-
-
-__all__ = ["NodeFunction", "NodeInstruction", "NodeProgram"]

@@ -27,6 +27,3 @@ def record_nodes(
     if executor not in recorders:
         raise RunError(Diagnostic(f"there is no executor `{executor}` that steps", hint="vm, graph or debug"))
     return recorders[executor](cls, mod, [own_deep(value) for value in args], entry)
-
-
-__all__ = ["record_nodes"]

@@ -177,6 +177,3 @@ def _graph_code(built: GraphExecutorFactory, rows: list[int]) -> tuple[NodeFunct
             )
     function.register_file_size = len(slots)
     return function, slots
-
-
-__all__ = ["NodeEngine", "graph_trace"]

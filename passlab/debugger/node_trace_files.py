@@ -75,6 +75,3 @@ def lines_of(records: Sequence[Any], code_map: CodeMap) -> list[tuple[tuple[str,
     if len(lines) != len(code_map):
         raise ValueError("the lines of its source do not fit its program")
     return lines
-
-
-__all__ = ["compare", "lines_of", "options_of", "program_of", "read_program", "run_again"]

@@ -111,6 +111,3 @@ def _fits(value: Any, ty: Type | None) -> bool:
         return True
     sizes = zip(value.shape, ty.shape, strict=False)
     return value.ndim == len(ty.shape) and all(dim == size for size, dim in sizes if isinstance(dim, int))
-
-
-__all__ = ["node_values_of"]

@@ -226,6 +226,3 @@ def _position(sweep: _Sweep, end: int) -> list[Allocation]:
             out.append(Allocation(number, moment, died, sweep.size[number], sweep.site[number], lane, lane in used))
             used.add(lane)
     return out
-
-
-__all__ = ["Allocation", "StorageMap", "storage_map"]

@@ -70,6 +70,3 @@ def profile(trace: TraceData) -> Report:
         {DEVICE: {"Duration (us)": total, "Percent": 100.0, "Count": 1}},
         {"Executor": trace.kind, "NumPy": np.__version__},
     )
-
-
-__all__ = ["instructions", "profile"]

@@ -283,6 +283,3 @@ def check(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
     if function is None:
         return [own_deep(value) for value in args]
     return [check_argument(p, own_deep(v), (VMClosure,)) for p, v in zip(function.params, args, strict=True)]
-
-
-__all__ = ["Fork", "Trace", "check", "compile_program"]

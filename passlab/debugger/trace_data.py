@@ -325,6 +325,3 @@ def _saved_frame(top: SavedFrame | None, number: int) -> SavedFrame | None:
     while at is not None and at.number > number:
         at = at.below
     return at if at is not None and at.number == number else None
-
-
-__all__ = ["Engine", "TraceData"]

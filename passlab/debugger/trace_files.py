@@ -307,6 +307,3 @@ def _again(trace: TraceData, most: int) -> tuple[Log, Any, PasslabError | None, 
     except PasslabError as raised:
         error = raised
     return machine.log, result, error, machine.stopped
-
-
-__all__ = ["FORMAT", "load", "rerun", "save"]

@@ -100,6 +100,3 @@ def read_values(
         else:
             raise ValueError(f"there is no value `{kind}` {number} of {len(fields)} fields")
     return values
-
-
-__all__ = ["ValueTable", "read_values"]

@@ -134,6 +134,3 @@ def _unknown(text: str, names: Mapping[str, Any] | None) -> RunError:
     words = [*FILLS, *(names or ())]
     hint = did_you_mean(text, words) or f"a number, a list, {', '.join(FILLS)}{', a variable' if names else ''}"
     return RunError(Diagnostic(f"`{shown}` is not a value" if text else "a value is missing", hint=hint))
-
-
-__all__ = ["FILLS", "value_of"]

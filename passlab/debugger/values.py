@@ -74,6 +74,3 @@ def range_text(tensor: np.ndarray[Any, Any]) -> str:
     return ", ".join(
         [*([f"{finite_numbers.min():.4g} .. {finite_numbers.max():.4g}"] if finite_numbers.size else []), *parts]
     )
-
-
-__all__ = ["Unwritten", "kind_text", "range_text", "short_text"]

@@ -90,6 +90,3 @@ def _makers(trace: TraceData, events: np.ndarray[Any, Any]) -> dict[int, list[tu
         event: [(r, m) for r, m in zip(row, by, strict=True) if r >= 0]
         for event, row, by in zip(calls.tolist(), callees.tolist(), makers.tolist(), strict=True)
     }
-
-
-__all__ = ["writes"]

@@ -384,16 +384,3 @@ def _list(words: list[str], most: int = 6) -> str:
     if not words:
         return "nothing"
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-__all__ = [
-    "Change",
-    "Diff",
-    "FieldChange",
-    "FunctionDiff",
-    "NodeChange",
-    "count_operators",
-    "diff",
-    "node_name",
-    "short",
-]

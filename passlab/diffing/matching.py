@@ -256,6 +256,3 @@ def _needs(node: Expr) -> tuple[Expr, ...]:
         bound = {v for c in node.clauses for v in pattern_vars(c.lhs)}
         return tuple(k for k in CHILDREN[Match](node) if k not in bound)
     return CHILDREN[type(node)](node)
-
-
-__all__ = ["Matching", "ValueNumbers", "is_carrier", "nodes_of", "resolve"]

@@ -282,18 +282,3 @@ def near_changes(rows: Sequence[TextRow], context: int) -> list[bool]:
             for index in range(max(0, at - context), min(len(rows), at + context + 1)):
                 near[index] = True
     return near
-
-
-__all__ = [
-    "ADDED",
-    "CHANGED",
-    "MOVED",
-    "OPERANDS",
-    "REMOVED",
-    "SAME",
-    "TextDiff",
-    "TextRow",
-    "diff_texts",
-    "near_changes",
-    "word_marks",
-]

@@ -93,6 +93,3 @@ class LineReader:
     def lines(self, text: str) -> list[TextLine]:
         """Return the lines of a text."""
         return [self.line(line) for line in text.split("\n")]
-
-
-__all__ = ["HOLE", "LineReader", "Syntax", "TextLine"]

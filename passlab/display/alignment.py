@@ -217,6 +217,3 @@ def _pair(function: FunctionDiff | None, a: _Side, b: _Side, i: int, j: int) -> 
     fate = function.of_new.get(subject) if function is not None and subject is not None else None
     kind = MOVED if fate is not None and fate.change is Change.MOVED else SAME
     return Row(kind, a.rows[i], kind, b.rows[j])
-
-
-__all__ = ["ADDED", "AWAY", "CHANGED", "HERE", "MOVED", "NONE", "REMOVED", "SAME", "Row", "align", "longest_increasing"]

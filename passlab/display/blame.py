@@ -237,6 +237,3 @@ def _row(line: Line, credit: Credit | None) -> tuple[str, str, str]:
         return "" if line.result is None else "input", "", ""
     old = credit.origin.old
     return label(credit.event), credit.origin.rule, "" if old is None else node_name(old)
-
-
-__all__ = ["BlameView", "Makers", "blame_view"]

@@ -98,18 +98,18 @@ class Listing(Part):
             sign, colour, veil, _ = ROWS[line.kind]
             back = f";background:{veil}" if veil else ""
             signed = tag("span", f"{sign or ' '} ", style=f"color:{colour}")
-            return tag("span", signed, _styled(line), beside, style=f"{_LINE}{back}")
+            return tag("span", signed, _style_line(line), beside, style=f"{_LINE}{back}")
         if not self.width:
-            return tag("span", _styled(line), beside, style=_LINE)
+            return tag("span", _style_line(line), beside, style=_LINE)
         maker = line.maker or Maker()
         look = f"{_GUTTER};color:{maker.colour or MUTED};width:{self.width + 2}ch"
         name = tag("span", maker.name, style=look, title=maker.tip or None)
         bar = tag("span", style=f"{_BAR};background:{maker.colour or 'transparent'}", title=maker.tip or None)
-        code = tag("span", _styled(line), beside, style=_MADE)
+        code = tag("span", _style_line(line), beside, style=_MADE)
         return tag("span", name, bar, code, style="display:flex;padding:0 12px")
 
 
-def _styled(line: CodeLine) -> Markup:
+def _style_line(line: CodeLine) -> Markup:
     parts: list[str] = []
     at = 0
     for start, end, kind, *_ in line.pieces:
@@ -140,6 +140,3 @@ def _ranges(lines: Sequence[CodeLine]) -> Iterator[tuple[int, int, bool]]:
 
 def _depth(line: CodeLine) -> int:
     return len(line.text) - len(line.text.lstrip())
-
-
-__all__ = ["FOLD", "MOST_LINES", "WORD", "CodeLine", "Listing", "Maker"]

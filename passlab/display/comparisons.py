@@ -143,6 +143,3 @@ def _taken(step: Event) -> dict[str, Any]:
 def comparison_view(comparison: Comparison) -> ComparisonView:
     """Return the view of a comparison of two recordings (`lab.compare`)."""
     return ComparisonView(comparison)
-
-
-__all__ = ["ComparisonView", "comparison_view"]

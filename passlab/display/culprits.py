@@ -150,6 +150,3 @@ def write_campaign(campaign: Campaign, directory: str | PathLike[str]) -> Path:
 def campaign_view(campaign: Campaign) -> CampaignView:
     """Return the view of a campaign."""
     return CampaignView(campaign)
-
-
-__all__ = ["CampaignReport", "CampaignView", "CulpritView", "campaign_view", "culprit_view", "write_campaign"]

@@ -403,6 +403,3 @@ def _told(names: list[str]) -> str:
     """Return names in order, runs and repeats told once."""
     unique = list(dict.fromkeys(names))
     return " · ".join(unique) if len(unique) <= 4 else f"{' · '.join(unique[:3])} · {len(names) - 3} more"
-
-
-__all__ = ["Arrow", "Box", "Dataflow", "Group", "dataflow", "fold_chains", "fold_groups", "truncate"]

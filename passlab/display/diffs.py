@@ -177,6 +177,3 @@ def _unified_line(row: Row, kind: str, line: Line, side: int) -> CodeLine:
         text = f"{line.text}  /* ty={type_text(line.type)} */"
         words = (*words, (len(line.text) + 2, len(text)))
     return CodeLine(text, [(start, end, WORD) for start, end in words], kind)
-
-
-__all__ = ["DiffView", "diff_view", "hunks", "sentence"]

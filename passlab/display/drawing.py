@@ -138,6 +138,3 @@ def _badge(fate: str, x: float, y: float, colour: str) -> list[Markup]:
         return []
     disc = tag("rect", x=x - 6, y=y - 6, width=12, height=12, rx=6, fill=colour)
     return [disc, tag("text", _MARKS[fate], x=x, y=y + 4, text_anchor="middle", font_weight="700", fill="#ffffff")]
-
-
-__all__ = ["Caption", "box_size", "draw"]

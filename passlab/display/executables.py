@@ -147,6 +147,3 @@ def _constants(exe: Executable) -> Table:
             text = str(value) if value.ndim == 0 else ""
             rows.append((number, value.dtype.name, f"({', '.join(map(str, value.shape))})", text))
     return Table(("constant", "dtype", "shape", "value"), rows)
-
-
-__all__ = ["ExecutableView", "executable_view"]

@@ -146,6 +146,3 @@ def _node_of(frame: FrameType) -> str:
     name, node = nodes[0]
     place = f" at {node.span}" if node.span is not None else ""
     return visible(f"{name} = {node_name(node)}{place}")
-
-
-__all__ = ["FailureView", "UserFrame", "failure_view"]

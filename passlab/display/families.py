@@ -50,6 +50,3 @@ def family_of(name: str) -> str:
         elif any(word in last for word in words):
             return kind
     return "arithmetic" if last in ("maximum", "minimum", "floor", "ceil", "round", "log", "sin", "cos") else "other"
-
-
-__all__ = ["FAMILIES", "family", "family_of"]

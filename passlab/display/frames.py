@@ -116,6 +116,3 @@ class FramesView(View):
 def frames_view(instant: Instant) -> FramesView:
     """Return the view of the frames and registers of an instant: `frames_view(dbg.now)`, `frames_view(trace[12])`."""
     return FramesView(instant)
-
-
-__all__ = ["FramesView", "frames_view"]

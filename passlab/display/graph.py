@@ -321,6 +321,3 @@ def _names(graph: Dataflow) -> list[str]:
         taken[box.name] += 1
         names.append(box.name if counts[box.name] == 1 else f"{box.name}#{taken[box.name]}")
     return names
-
-
-__all__ = ["GraphView", "graph_view", "lay_out_together"]

@@ -66,6 +66,3 @@ def _word(value: Any) -> str:
         text = short_text(value, CELL) or value_text(value, 2)
     text = visible(text)
     return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
-
-
-__all__ = ["heap_of"]

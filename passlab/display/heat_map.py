@@ -81,6 +81,3 @@ def _change(old: int, new: int) -> str:
 def heat_map_view(table: WhatIfTable) -> HeatMapView:
     """Return the view of the variants of a pipeline."""
     return HeatMapView(table)
-
-
-__all__ = ["HeatMapView", "heat_map_view"]

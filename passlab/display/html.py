@@ -110,6 +110,3 @@ def picture(svg: Markup, alt: str, style: str = "") -> Markup:
     """Return a drawing as an `<img>`, in which no script can run and which untrusted notebooks show too."""
     encoded = base64.b64encode(svg.encode()).decode("ascii")
     return tag("img", src=f"data:image/svg+xml;base64,{encoded}", alt=alt, style=style or None)
-
-
-__all__ = ["Markup", "div", "escape", "join", "picture", "span", "tag"]

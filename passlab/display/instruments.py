@@ -41,20 +41,20 @@ class InstrumentView(View):
         for form in (str, repr):
             if getattr(type(own), f"__{form.__name__}__") is not PassInstrument.__str__:
                 return _brief(form(own))
-        if self._measured is None and not rows:
+        if self._measurement is None and not rows:
             return f"{own.name} has nothing to show: give it a method `table()`, or attributes without `_`"
-        return f"{own.name}: {counted(rows, 'attribute' if self._measured is None else 'row')}"
+        return f"{own.name}: {counted(rows, 'attribute' if self._measurement is None else 'row')}"
 
     @property
     def table(self) -> Table:
         """What it measured; of an instrument without a table its public attributes."""
-        if self._measured is not None:
-            return self._measured
+        if self._measurement is not None:
+            return self._measurement
         rows = [(name, _brief(value)) for name, value in vars(self.instrument).items() if not name.startswith("_")]
         return Table(("attribute", "value"), [row for row in rows if row[0] != "name"][:MOST_ATTRIBUTES])
 
     @property
-    def _measured(self) -> Table | None:
+    def _measurement(self) -> Table | None:
         table = getattr(self.instrument, "table", None)
         measured = table() if callable(table) else None
         return measured if isinstance(measured, Table) else None
@@ -200,6 +200,3 @@ def _plain(value: Any) -> str | float:
 def _brief(value: Any) -> str:
     text = str(value)
     return text if len(text) <= 200 else f"{text[:199]}…"
-
-
-__all__ = ["InstrumentView", "PrintedStepView", "PrinterView", "instrument_view", "printed_step_view"]

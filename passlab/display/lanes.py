@@ -64,6 +64,3 @@ def _drawn(bar: Bar) -> Markup:
         f"white-space:nowrap;text-overflow:ellipsis;padding:0 3px;font-size:11px;line-height:{ROW - 2}px;{PROSE}"
     )
     return tag("div", bar.name, style=look, title=bar.tip)
-
-
-__all__ = ["Bar", "Lanes"]

@@ -162,6 +162,3 @@ class _Drawing:
 def _middle(neighbours: list[int], place: dict[int, int] | dict[int, float], own: float) -> float:
     """The mean place of what something is joined to; its own where it is joined to nothing."""
     return sum(place[number] for number in neighbours) / len(neighbours) if neighbours else own
-
-
-__all__ = ["lay_out_layers"]

@@ -224,6 +224,3 @@ def _curve(text: str, height: float) -> list[float]:
     if len(points) % 6 != 2:
         raise ValueError(text)
     return points + points[-2:] + head + head if head else points
-
-
-__all__ = ["Layout", "LayoutError", "Part", "Size", "lay_out", "lay_out_all", "skeleton"]

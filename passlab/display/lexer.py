@@ -72,6 +72,3 @@ class RelayLexer(RegexLexer):
             (r'"', String.Double),
         ],
     }
-
-
-__all__ = ["RelayLexer"]

@@ -270,6 +270,3 @@ class LineTable:
     def data(self) -> dict[str, Any]:
         """Return the table as JSON-able data."""
         return {"lines": self.lines, "texts": self.texts}
-
-
-__all__ = ["Line", "LineTable", "Piece", "listing", "short_type", "type_text"]

@@ -92,6 +92,3 @@ def code_line(line: Line, comment: str = "", beside: str | None = None, maker: M
     if beside is None:
         beside = short_type(line.type) if line.type is not None else ""
     return CodeLine(line.text, line.pieces, "", comment, beside, maker)
-
-
-__all__ = ["ModuleView", "code_line", "is_untyped", "module_view"]

@@ -188,6 +188,3 @@ def bytes_text(count: int) -> str:
 def node_values_view(run: NodeValues, against: NodeValues | None = None) -> NodeValuesView:
     """Return the view of a run that was watched (`lab.watch`); `against` is an earlier run to hold it to."""
     return NodeValuesView(run, against)
-
-
-__all__ = ["NodeValuesView", "node_values_view"]

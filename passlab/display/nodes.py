@@ -106,6 +106,3 @@ class Links:
         for child, (parent, event, rule, rebuilt) in self._links.items():
             flat += (child, parent, event, text(rule) if rule else -1, int(rebuilt))
         return flat
-
-
-__all__ = ["NO_NODE", "Links", "line_node", "line_numbers", "node_of", "number_of"]

@@ -40,6 +40,3 @@ class OperatorsView(View):
 def operators_view(program: Any) -> OperatorsView:
     """Return the view of the operators of a module or expression."""
     return OperatorsView(program)
-
-
-__all__ = ["OperatorsView", "operators_view"]

@@ -109,6 +109,3 @@ def static_document(title: str, *body: Markup) -> str:
 def write(view: View, path: str | os.PathLike[str], answers: Answers | None = None) -> None:
     """Write a view as a page. Raises `OSError`, and `PasslabError` for views without a widget."""
     Path(path).write_text(document(view, answers), encoding="utf-8")
-
-
-__all__ = ["document", "static_document", "write"]

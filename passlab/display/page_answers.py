@@ -77,6 +77,3 @@ def _pairs(last: int) -> Iterator[tuple[int, int]]:
     first = [(0, last), *((step, last) for step in range(last - 1, 0, -1)), *((0, step) for step in range(1, last))]
     yield from dict.fromkeys(first)
     yield from ((a, b) for a in range(1, last) for b in range(a + 1, last))
-
-
-__all__ = ["OWN", "page_answers", "stored_comparison", "stored_rewrites"]

@@ -72,5 +72,3 @@ OUTCOMES = {
     "failed": ("✕", RED, "failed"),
     "running": ("…", AMBER, "running"),
 }
-
-__all__ = ["BOX", "CODE", "KIND_COLOURS", "MUTED", "OUTCOMES", "PROSE", "ROWS", "RULE", "TABLE"]

@@ -164,18 +164,3 @@ class TextOnly(Part):
 def html_of(parts: Iterable[Part]) -> Markup:
     """Return parts as HTML, one below the other."""
     return join([part.html() for part in parts])
-
-
-__all__ = [
-    "Beside",
-    "Code",
-    "Drawing",
-    "Embedded",
-    "Fold",
-    "Gap",
-    "HtmlOnly",
-    "Part",
-    "Sentence",
-    "TextOnly",
-    "html_of",
-]

@@ -93,6 +93,3 @@ def _memory_drawing(memory: Sequence[tuple[int, int]], events: int) -> Markup:
     shape = tag("path", d=path, fill=HUES["blue"])
     box = f"0 0 {WIDTH} {HEIGHT}"
     return tag("svg", shape, xmlns="http://www.w3.org/2000/svg", viewBox=box, width=WIDTH, height=HEIGHT)
-
-
-__all__ = ["ProfileView", "profile_view"]

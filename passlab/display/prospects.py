@@ -41,6 +41,3 @@ class ProspectsView(TableView):
 def prospects_view(mod: IRModule, name: str = "") -> ProspectsView:
     """Return the view of which passes would change a program, which each is tried on: see `lab.prospects`."""
     return ProspectsView(mod, name)
-
-
-__all__ = ["ProspectsView", "prospects_view"]

@@ -312,6 +312,3 @@ def outcome(event: Event) -> str:
     if event.status == "ran":
         return "changed" if event.changed else "unchanged"
     return event.status
-
-
-__all__ = ["RecordingView", "outcome", "recording_view", "touched"]

@@ -291,6 +291,3 @@ def short_name(name: str) -> str:
     """An operator without its namespace, cut where it is long."""
     last = name.split(" · ")[0].rpartition(".")[2]
     return last if len(last) <= 24 else f"{last[:23]}…"
-
-
-__all__ = ["Item", "Piece", "Repeat", "body_name", "boxes_of", "short_name", "squeeze", "structure"]

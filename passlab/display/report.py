@@ -43,6 +43,3 @@ def write_html(recording: Recording, path: str | os.PathLike[str], static: bool 
     """Write a recording to an HTML file, in UTF-8; with `static` one without any script. Raises `OSError`."""
     page = report_html(recording) if static else explorer_html(recording)
     Path(path).write_text(page, encoding="utf-8")
-
-
-__all__ = ["explorer_html", "report_html", "write_html"]

@@ -35,6 +35,3 @@ def misses_data(node: Expr, misses: list[NearMiss]) -> dict[str, Any]:
     """Return why rules left a node as it was."""
     rows = [[miss.rule.name, f"{miss.matched} of {miss.total}", miss.rule.pattern, miss.reason] for miss in misses[:8]]
     return {"node": visible(node_name(node)), "rows": [[visible(cell) for cell in row] for row in rows]}
-
-
-__all__ = ["MOST", "misses_data", "parts_data", "step_data"]

@@ -247,6 +247,3 @@ def _is_number(value: Any) -> bool:
 def _spoken(name: str) -> str:
     """A column's name as words; in Python it is called as it is."""
     return {"milliseconds": "ms"}.get(name, name.replace("_", " "))
-
-
-__all__ = ["MOST_ROWS", "Bar", "Counts", "Entry", "Outline", "Rows", "bars", "shown_value"]

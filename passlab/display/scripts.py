@@ -67,6 +67,3 @@ def _body(module: str, main: bool) -> str:
         return f"{text}\n"
     exported = ", ".join(names)
     return f"const {{ {exported} }} = (() => {{\n{text}\nreturn {{ {exported} }};\n}})();\n"
-
-
-__all__ = ["inline", "script", "style"]

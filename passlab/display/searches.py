@@ -148,6 +148,3 @@ def bisection_view(bisection: Bisection) -> BisectionView:
 def reduction_view(reduction: Reduction) -> ReductionView:
     """Return the view of a reduction."""
     return ReductionView(reduction)
-
-
-__all__ = ["BisectionView", "ReductionView", "VerdictView", "bisection_view", "reduction_view"]

@@ -263,6 +263,3 @@ def _joint(start: tuple[float, float], end: tuple[float, float], left: float) ->
     for before, after in pairwise(corners):
         points += (*before, *after, *after)
     return points
-
-
-__all__ = ["Fold", "PlacedPiece", "Sheet", "pack", "parts_of", "place"]

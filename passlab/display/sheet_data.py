@@ -95,6 +95,3 @@ def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tupl
         drawn.groups.append(Group(len(drawn.groups), "function", name, None))
     drawn.arrows = [Arrow(0, 0) for _ in arrows]
     return drawn, shown, Layout(sheet.width, sheet.height, places, sides, arrows)
-
-
-__all__ = ["SheetData", "on_sheet"]

@@ -84,6 +84,3 @@ class SolvingView(View):
 def solving_view(run: Solving) -> SolvingView:
     """Return the view of an analysis that was watched (`lab.watch_solver`)."""
     return SolvingView(run)
-
-
-__all__ = ["SolvingView", "solving_view"]

@@ -251,6 +251,3 @@ class Window(Sweep):
             self.more.setdefault(event, []).extend((register, number))
         else:
             self.seen[event] = number
-
-
-__all__ = ["SLICE", "TIME_STEPS", "VARIES", "Sweep", "Window", "log_data", "pack"]

@@ -132,6 +132,3 @@ def _line(value: Any) -> str:
         return short_text(value)
     text = short_text(value, 160)
     return text or value_text(value, 12)
-
-
-__all__ = ["EMPTY", "NOTHING", "WAITING", "StepValues"]

@@ -293,6 +293,3 @@ class _Places:
             self._lives[lives] = len(self.biographies)
             self.biographies.append(list(lives))
         return self._lives[lives]
-
-
-__all__ = ["StepperView", "stepper_view"]

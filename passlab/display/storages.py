@@ -68,6 +68,3 @@ class StoragesView(View):
 def storages_view(storage: StorageMap) -> StoragesView:
     """Return the view of the memory of a run over time: `storages_view(trace.storage)`."""
     return StoragesView(storage)
-
-
-__all__ = ["StoragesView", "storages_view"]

@@ -35,6 +35,3 @@ class TableView(View):
 def table_view(table: Table, title: str = "") -> TableView:
     """Return the view of a table, under a title if it has one."""
     return TableView(table, title)
-
-
-__all__ = ["TableView", "table_view"]

@@ -130,6 +130,3 @@ def _pool(plane: Array, room: int) -> tuple[Array, Array]:
     odd = np.where(sums(np.isposinf(plane).astype(int)) > 0, PLUS, 0)
     odd = np.where(sums(np.isneginf(plane).astype(int)) > 0, MINUS, odd)
     return means, np.where(sums(np.isnan(plane).astype(int)) > 0, NAN, odd).astype(np.uint8)
-
-
-__all__ = ["odd_numbers", "picture"]

@@ -82,6 +82,3 @@ _TOKENS = (
 
 def _kind(token: str) -> str | None:
     return next((kind for prefix, kind in _TOKENS if token.startswith(prefix)), None)
-
-
-__all__ = ["KINDS", "marks"]

@@ -150,6 +150,3 @@ def write_comparison_report(comparison: TextComparison, path: str | os.PathLike[
     """Write two recordings compared as one HTML file; with `static` one without any script. Raises `OSError`."""
     view = text_comparison_view(comparison)
     write_view(view, view.title, path, static)
-
-
-__all__ = ["TextComparisonView", "text_comparison_view", "write_comparison_report"]

@@ -220,6 +220,3 @@ def live_graph_view(nodes: Sequence[GraphNode], before: Sequence[GraphNode] | No
 def text_graph_view(lines: Sequence[TextLine], syntax: Syntax, kinds: Sequence[str] = ()) -> TextGraphView:
     """Return the graph of the values of a text."""
     return TextGraphView(lines, syntax, kinds)
-
-
-__all__ = ["LiveGraphView", "TextGraphView", "live_graph_view", "page_graphs", "text_graph_view", "values_of"]

@@ -335,18 +335,3 @@ def verdict_marks() -> Iterator[tuple[str, str]]:
     """Yield each sign of a verdict and what it means."""
     for sign, _, meaning in VERDICTS.values():
         yield sign, meaning
-
-
-__all__ = [
-    "SHOWN_STEPS",
-    "VERDICTS",
-    "Pages",
-    "TextDiffView",
-    "TextRecordingView",
-    "diff_parts",
-    "text_diff_view",
-    "text_recording_view",
-    "unit_names",
-    "write_text_report",
-    "write_view",
-]

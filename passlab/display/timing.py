@@ -140,6 +140,3 @@ def flame_bars(rows: Iterable[tuple[int, str, float, str]]) -> list[LaneBar]:
         starts[depth] += width
         starts.append(drawn[-1].left)
     return drawn
-
-
-__all__ = ["TimeRow", "TimingView", "flame_bars", "milliseconds", "time_bars", "timing_view"]

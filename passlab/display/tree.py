@@ -99,6 +99,3 @@ def tree_view(parents: Mapping[Any, Any], title: str = "", marked: Any = ()) -> 
     Raises `PasslabError` where the table is no tree.
     """
     return TreeView(parents, title, frozenset(marked))
-
-
-__all__ = ["TreeView", "tree_view"]

@@ -84,6 +84,3 @@ def cap(lines: list[str], whole: str) -> str:
         if budget < 0:
             return "\n".join([*lines[:count], f"... {len(lines) - count:,} more lines: {whole}"])
     return "\n".join(lines)
-
-
-__all__ = ["HasFrame", "PartsView", "View"]

@@ -121,6 +121,3 @@ def _spans(words: Sequence[Word], text: str) -> Spans:
         else:
             out.append((word.start, word.end))
     return tuple(out)
-
-
-__all__ = ["Spans", "Word", "changed_words", "line_key", "words"]

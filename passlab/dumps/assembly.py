@@ -117,9 +117,8 @@ class Assembly:
         spans = banner.spans()
         form = "diff after" if banner.scope == DIFF else banner.form
         plain = spans == (banner.body, banner.end)
-        data = FORMS[form](
-            raw if plain else b"".join([raw[a - banner.body : b - banner.body] for a, b in _pairs(spans)])
-        )
+        parts = [raw] if plain else [raw[a - banner.body : b - banner.body] for a, b in _pairs(spans)]
+        data = FORMS[form](b"".join(parts))
         compared = without_slots(data) if banner.language == "mir" else data.strip()
         piece = Piece(banner.source, spans, hash(compared), form, data.count(b"\n"))
         if banner.scope == FRAGMENT:
@@ -402,6 +401,3 @@ def _within(banner: Banner, spans: tuple[int, ...], cuts: tuple[int, ...], form:
                 result += [low + first - at, low + last - at]
             at += size
     return Piece(banner.source, tuple(result))
-
-
-__all__ = ["Assembly", "Body"]

@@ -56,6 +56,3 @@ class Scan:
     says_all: bool = False  # the dump says of every pass whether it changed something
     may_be_quiet: bool = False  # it may name only the passes that did: nothing in its headings speaks against it
     is_partial: bool = False  # it names only a few chosen passes, so that others ran in between
-
-
-__all__ = ["DIFF", "FRAGMENT", "MODULE", "NONE", "UNIT", "Banner", "Scan"]

@@ -120,6 +120,3 @@ def life_of_line(history: UnitHistory, version: int, line: int) -> list[tuple[in
 def lines_with(lines: Sequence[TextLine], name: str) -> list[int]:
     """Return the numbers of the lines in which a name stands, the one that defines it first."""
     return [number for number, line in enumerate(lines) if name in line.names]
-
-
-__all__ = ["Origin", "UnitHistory", "life_of_line", "lines_with"]

@@ -168,5 +168,3 @@ REDUCERS = {
     "torch": "TORCHDYNAMO_REPRO_AFTER=aot",
     "onnx": "polygraphy debug reduce model.onnx",
 }
-
-__all__ = ["REDUCERS", "better_dump", "command_for", "llvm_pass_argument"]

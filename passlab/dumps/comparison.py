@@ -141,6 +141,3 @@ class TextComparison:
 
     def __repr__(self) -> str:
         return self.text()
-
-
-__all__ = ["Pair", "TextComparison"]

@@ -437,6 +437,3 @@ def is_only_changes(steps: list[Step]) -> bool:
     seen = [step for step in steps if step.after_body is not None and (step.is_exact or step.since < step.number)]
     unchanged = sum(step.verdict == "unchanged" for step in seen)
     return len(seen) >= 4 and unchanged * 20 <= len(seen)
-
-
-__all__ = ["Traits", "children_of", "is_only_changes", "judge", "retract", "settle"]

@@ -88,6 +88,3 @@ def filters_named(names: Iterable[str]) -> tuple[Filter, ...]:
             raise DumpError(Diagnostic(f"there is no filter `{name}`", hint=hint))
         chosen.append(FILTERS[name])
     return tuple(chosen)
-
-
-__all__ = ["FILTERS", "Filter", "filters_named", "noise_of"]

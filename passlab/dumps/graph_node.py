@@ -12,6 +12,3 @@ class GraphNode(NamedTuple):
     operation: str
     text: str
     operands: tuple[str, ...] = ()
-
-
-__all__ = ["GraphNode"]

@@ -54,6 +54,3 @@ def find_holes(data: bytes, last: bool, language: str) -> tuple[tuple[int, ...],
     if limit < len(data):
         holes += [limit, len(data)]
     return tuple(holes), crash
-
-
-__all__ = ["find_holes"]

@@ -207,5 +207,3 @@ LANGUAGES = {language.name: language for language in (LLVM, MIR, MLIR, HLO, PYTH
     "gcc rtl": GCC,
     "gcc ipa": TEXT,
 }
-
-__all__ = ["LANGUAGES", "WHOLE", "Language", "Part"]

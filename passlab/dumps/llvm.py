@@ -272,6 +272,3 @@ _NUMBERS = re.compile(rb"[!#]\d+")
 def without_numbers(data: bytes) -> bytes:
     """Return IR text without the numbers of metadata and attribute groups, which depend on what else is printed."""
     return _NUMBERS.sub(b"!", data)
-
-
-__all__ = ["MARK", "is_folder", "is_no_pass", "kind_of", "parse_heading", "scan_folder", "scan_stream"]

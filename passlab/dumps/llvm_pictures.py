@@ -71,6 +71,3 @@ def _banner(source: FileSource, words: str) -> Banner:
             break
     name, _, unit = words.partition(" on ")
     return Banner(source, "after", name, unit, kind_of(unit), status=status, scope=NONE)
-
-
-__all__ = ["INDEX", "is_folder", "scan_pictures"]

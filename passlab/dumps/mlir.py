@@ -257,6 +257,3 @@ def dedent(data: bytes, indent: int) -> bytes:
         return data
     space = b" " * indent
     return data.removeprefix(space).replace(b"\n" + space, b"\n")
-
-
-__all__ = ["MARK", "is_phases", "is_tree", "parse_heading", "scan_phases", "scan_stream", "scan_tree", "split_ops"]

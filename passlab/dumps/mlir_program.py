@@ -123,6 +123,3 @@ def _bodies(recording: TextRecording) -> Iterator[Piece]:
         *[body for step in recording.steps for body in (step.before_body, step.after_body)],
     ]
     return (piece for piece in pieces if piece is not None and piece.spans)
-
-
-__all__ = ["declarations_of", "program_text", "unknown_symbol"]

@@ -179,6 +179,3 @@ def _tensor(data: bytes) -> str:
     content = b"".join([b"%d" % n + (v if isinstance(v, bytes) else b"%d" % v) for n, v in shown])
     digest = hashlib.blake2b(content, digest_size=6).hexdigest()
     return f"{_text(_first(data, 8))}: {_dtype(_first(data, 2, 0))}[{', '.join(map(str, dims))}] <{digest}>"
-
-
-__all__ = ["fields", "model_nodes", "model_text"]

@@ -31,6 +31,3 @@ def _one(banners: list[Banner], traits: Traits, language: Language) -> Assembly:
     part = Assembly(Scan(banners), replace(traits, chains=False), language)
     part.run()
     return part
-
-
-__all__ = ["assemble"]

@@ -242,9 +242,8 @@ class Bisection:
 def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int, high: int | None) -> Bisection:
     """Search the steps for the one after which a predicate no longer holds, with as few questions as can be."""
     ask = _question(predicate, recording)
-    for_tools = recording.format.startswith("llvm") and not (
-        callable(predicate) or isinstance(predicate, (str, re.Pattern))
-    )
+    is_tool = not (callable(predicate) or isinstance(predicate, (str, re.Pattern)))
+    for_tools = recording.format.startswith("llvm") and is_tool
     whole = partial(_llvm_program, recording) if for_tools else recording.program
     tried: list[tuple[int, bool]] = []
 
@@ -376,6 +375,3 @@ def nest(recording: TextRecording, number: int, text_of: Callable[[Piece], str])
         else:
             whole = lines + whole
     return "\n".join(whole)
-
-
-__all__ = ["Bisection", "Blame", "Occurrence", "bisect", "find", "first", "follow", "last", "operations"]

@@ -248,6 +248,3 @@ def _whole_programs(scan: Scan) -> bool:
     smaller = [b for b in scan.banners if b.unit not in ("[module]", "") and b.status != "invalidated"]
     whole = sum(banner.scope == "module" for banner in smaller)
     return bool(smaller) and whole == len(smaller)
-
-
-__all__ = ["FORMATS", "NAMES", "Format", "detect", "read", "read_text"]

@@ -473,6 +473,3 @@ class TextRecording:
 
     def __repr__(self) -> str:
         return self.text()
-
-
-__all__ = ["TextRecording"]

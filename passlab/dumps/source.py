@@ -242,16 +242,3 @@ FORMS = {
     "onnx": _onnx_lines,
 }
 zlib_errors = (OSError, EOFError, ValueError)
-
-__all__ = [
-    "BytesSource",
-    "FileSource",
-    "Piece",
-    "Source",
-    "decode",
-    "find_lines",
-    "match_lines",
-    "open_file",
-    "spool",
-    "without_colours",
-]

@@ -157,6 +157,3 @@ def declared_mlir(text: str) -> dict[str, str]:
             kind = _LOCATION.sub("", match[2].rstrip()).removesuffix(" -> ()")
             lines.setdefault(match[1], declaration.format(match[1], kind))
     return lines
-
-
-__all__ = ["declared_llvm", "declared_mlir", "unknown_type"]

@@ -146,6 +146,3 @@ class Unit:
         """Return the text after step `number`, None where the unit is not part of the program or not yet known."""
         index = bisect_right(self.steps, number) - 1
         return self.pieces[index] if index >= 0 else None
-
-
-__all__ = ["VERDICTS", "Step", "Unit"]

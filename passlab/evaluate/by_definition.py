@@ -135,6 +135,3 @@ def _defined_call(ev: Evaluator, node: Call, act: Activation) -> Waits:
             act.values[node] = apply_operator(node.op, node.attrs, args, node.span)
         return []
     return STEPS[Call](ev, node, act)
-
-
-__all__ = ["DefinitionEvaluator", "NoDefinitionError", "OtherTypeError", "defined_value"]

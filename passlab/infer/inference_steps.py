@@ -163,6 +163,3 @@ def _nodes(step: Step) -> list[Expr]:
     if isinstance(step, (BindLet, EnterFunction)):
         return [step.let.var]
     return [step.match, *pattern_vars(step.clause.lhs)] if isinstance(step, EnterClause) else [step]
-
-
-__all__ = ["InferenceStep", "watch_inference"]

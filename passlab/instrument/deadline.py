@@ -194,6 +194,3 @@ def _wait_for_exception() -> None:
     """Run bytecodes until the exception that is raised in this thread is heard, which the first loop does."""
     for _ in range(1_000_000):
         pass
-
-
-__all__ = ["Deadline", "TimeUpError", "check_seconds", "run_within"]

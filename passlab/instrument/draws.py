@@ -321,6 +321,3 @@ def _tensor(ty: TensorType, rng: np.random.Generator, kind: _Kind, sizes: Sizes)
     if not is_float(dtype):
         return np.asarray(rng.integers(0, 10, shape)).astype(dtype)
     return np.asarray(rng.uniform(-1.7, 1.7, shape)).astype(dtype)
-
-
-__all__ = ["DRAWS", "Draw", "draws", "numbers_of"]

@@ -223,6 +223,3 @@ def _led_back(node: Expr, sources: Sources, values: Values) -> tuple[Expr | None
         if node in values:
             return node, rule
     return None, rule
-
-
-__all__ = ["WrongNode", "first_wrong"]

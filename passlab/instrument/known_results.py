@@ -102,6 +102,3 @@ class KnownResults:
 
 def _same_bits(a: Array, b: Array) -> bool:
     return np.array_equal(np.ascontiguousarray(a).view(np.uint8), np.ascontiguousarray(b).view(np.uint8))
-
-
-__all__ = ["KnownResult", "KnownResults"]

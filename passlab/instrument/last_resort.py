@@ -56,6 +56,3 @@ def _end(thread: int, seconds: float) -> None:
     )
     sys.stderr.flush()
     os._exit(STATUS)
-
-
-__all__ = ["LastResort"]

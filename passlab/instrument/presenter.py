@@ -13,6 +13,3 @@ class Presenter:
     """
 
     show: Callable[[Any, bool], None] | None = None
-
-
-__all__ = ["Presenter"]

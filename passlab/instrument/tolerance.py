@@ -165,6 +165,3 @@ def _without_arrays(value: Value) -> Value:
         elif isinstance(part, RefValue):
             stack.append(part.value)
     return tuple(names)
-
-
-__all__ = ["FEW_RUNS", "LEAST_NOISE", "MARGIN", "RUNS", "STEPS", "beyond", "noise_of", "special_disagreement"]

@@ -196,6 +196,3 @@ def _total(value: Value) -> float:
         elif isinstance(part, np.ndarray) and is_float(part.dtype):
             total += float(np.sum(part.astype(np.float64)))
     return total
-
-
-__all__ = ["MILD", "Purpose", "called_plainly", "derivative_disagreement", "lengthen", "other_call", "purpose_of"]

@@ -130,14 +130,13 @@ def examine(
     check = comparison.check()
     if check.finding is None or not locate:
         return check
-    held, finding = promise or UNDECLARED, check.finding
+    held = promise or UNDECLARED
     purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
     if purpose.derivative:
         return check
     noise = 0.0 if held.exact else max(noise_of(held), purpose.noise)
-    noted = list(rewrites)
-    node = first_wrong(before, after, held, trial.entry, check.arguments, noted, noise)
-    return replace(check, finding=finding, node=node)
+    node = first_wrong(before, after, held, trial.entry, check.arguments, list(rewrites), noise)
+    return replace(check, node=node)
 
 
 class _Comparison:

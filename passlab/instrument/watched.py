@@ -296,6 +296,3 @@ def noisy_values(
         evaluator = Watched(mod, noise, seed, exact)
         values.append(evaluator.values(entry, [evaluator.noisy(value) for value in arguments]))
     return values
-
-
-__all__ = ["Branch", "Watched", "branches_of", "noisy_runs", "noisy_values"]

@@ -86,6 +86,3 @@ def _made(name: str) -> Pass | None:
     except PasslabError:
         return None
     return candidate
-
-
-__all__ = ["prospects"]

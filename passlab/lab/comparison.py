@@ -177,6 +177,3 @@ def _row(row: ComparedStep) -> tuple[Any, ...]:
         *row.nodes,
         operators,
     )
-
-
-__all__ = ["ComparedStep", "Comparison", "compare"]

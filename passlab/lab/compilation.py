@@ -41,6 +41,3 @@ def record_compilation(mod: IRModule, executor: str = "vm") -> Recording:
         if not recorder.roots:
             raise
     return Recording(recorder.roots, recorder.input or typed.snapshot(), f"compiled for {executor}")
-
-
-__all__ = ["COMPILERS", "record_compilation"]

@@ -334,6 +334,3 @@ def _correct(before: IRModule, after: IRModule, promise: Promise, trial: Trial) 
     except PasslabError as error:
         return f"not compared ({error.diagnostics[0].message})"
     return check.why if check.outcome == "broken" else "kept" if check.compared else "same"
-
-
-__all__ = ["Cost", "Variant", "WhatIfTable", "what_if"]

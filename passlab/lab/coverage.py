@@ -93,6 +93,3 @@ class Coverage:
         return self.text()
 
     __repr__ = __str__
-
-
-__all__ = ["Coverage"]

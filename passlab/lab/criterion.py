@@ -88,6 +88,3 @@ def run_limit(mod: IRModule) -> float | None:
     """Return the seconds that one run of a small program may take; None where nothing can go on for ever."""
     nodes = (n for function in mod.functions.values() for n in post_order(function))
     return SHORT_RUN if any(type(n) is Call and not isinstance(n.op, (Op, Constructor)) for n in nodes) else None
-
-
-__all__ = ["PATIENCE", "SMALL", "Criterion", "run_limit"]

@@ -426,6 +426,3 @@ def _name(node: WrongNode) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-__all__ = ["Culprit", "Progress", "culprit"]

@@ -202,10 +202,10 @@ def _fault(
             continue
         seconds, error = max(patience, 20 * (monotonic() - started)), None
         if function is None:
-            function, error = _timed(partial(_runner, kind, mod), COMPILE_SECONDS)
+            function, error = _run_within(partial(_runner, kind, mod), COMPILE_SECONDS)
         if function is not None:
             kept = _Kept(draw.arguments)
-            value, error = _timed(partial(function, *draw.arguments), seconds)
+            value, error = _run_within(partial(function, *draw.arguments), seconds)
             if kept.restore():
                 return ExecutorFault(kind, mod, draw, "it writes into its arguments", None)
         if isinstance(error, TimeUpError):
@@ -250,7 +250,7 @@ class _Kept:
         return bool(changed)
 
 
-def _timed(work: Callable[[], Any], seconds: float) -> tuple[Any, PasslabError | TimeUpError | None]:
+def _run_within(work: Callable[[], Any], seconds: float) -> tuple[Any, PasslabError | TimeUpError | None]:
     """Return what some work gives, or its error."""
     outcome, late = run_within(seconds, lambda: attempt(work))
     return (None, late) if outcome is None else outcome
@@ -417,6 +417,3 @@ def _construct(node: Expr) -> str:
     if isinstance(node, (If, Match, RefCreate, RefRead, RefWrite)):
         return type(node).__name__.lower()
     return "projection" if isinstance(node, TupleGetItem) else ""
-
-
-__all__ = ["KINDS", "ExecutorFault", "check_kinds", "compare_executors", "kernel_fault", "reference_fault"]

@@ -251,5 +251,3 @@ SOURCES: dict[str, Source] = {
     "programs of its operators": random_program,
     "programs": any_program,
 }
-
-__all__ = ["SOURCES", "ProgramSource"]

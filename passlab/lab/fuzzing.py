@@ -391,6 +391,3 @@ def _change_of(bisection: Bisection) -> str:
 
 def _names(counts: Counter[str]) -> str:
     return ", ".join(sorted(counts.elements())) or "nothing"
-
-
-__all__ = ["Campaign", "Failure", "Record", "fuzz"]

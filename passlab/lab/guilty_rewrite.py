@@ -60,6 +60,3 @@ def rewrite_that_raised(event: Event) -> GuiltyRewrite | None:
             result = GuiltyRewrite(0, 0, rule, event.before, event.before, node)
         trace = trace.tb_next
     return result
-
-
-__all__ = ["GuiltyRewrite", "rewrite_that_raised"]

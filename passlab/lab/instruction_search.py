@@ -210,6 +210,3 @@ def _same(expected: Any, value: Any) -> bool:
     if not isinstance(expected, (np.ndarray, tuple, ADTValue)) or not isinstance(value, (np.ndarray, tuple, ADTValue)):
         return True
     return disagreement(expected, value, CLOSE) is None
-
-
-__all__ = ["wrong_instruction"]

@@ -104,6 +104,3 @@ def _is_own(value: Any, user: FunctionType) -> bool:
 def _is_users(function: Any) -> bool:
     """Whether a method is not one that all passes have."""
     return bool(function.__module__ != Pass.__module__)
-
-
-__all__ = ["Mentions", "mentions"]

@@ -82,6 +82,3 @@ def _is_data(ty: Type | None) -> bool:
     if isinstance(ty, TupleType):
         return all(isinstance(field, TensorType) for field in ty.fields)
     return isinstance(ty, TensorType)
-
-
-__all__ = ["neighbourhood"]

@@ -291,6 +291,3 @@ def _row(node: Expr, facts: ValueFacts) -> tuple[Any, ...]:
         facts.seconds * 1e6,
         facts.bytes,
     )
-
-
-__all__ = ["NodeValues", "ValueComparison", "ValueFacts", "watch"]

@@ -86,6 +86,3 @@ def raised_error(error: BaseException | None) -> str:
     """Return in a line what was raised."""
     message = error.diagnostics[0].message if isinstance(error, PasslabError) else str(error)
     return f"{type(error).__name__}: {message}"
-
-
-__all__ = ["FALSE", "Outcome", "Oracle", "judge", "raised_error"]

@@ -207,6 +207,3 @@ def _run_text(text: str, one: str, opt_level: int) -> str:
     """Run a pass on a program in another process: both are given as text, and what is left is text again."""
     result = _run(infer_module(parse(text)), as_pass(one), opt_level)
     return result if isinstance(result, str) else result.astext()
-
-
-__all__ = ["OrderMap", "Place", "orders"]

@@ -154,6 +154,3 @@ def _name(item: Event | Pass) -> str:
 
 def _text(item: Event | Pass) -> str:
     return (item.text or item.name) if isinstance(item, Event) else item.as_text()
-
-
-__all__ = ["WhatIf"]

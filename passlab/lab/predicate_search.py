@@ -72,6 +72,3 @@ class PredicateSearch:
     def all_verdicts(self) -> list[StepVerdict]:
         """Return what was asked and answered."""
         return list(self.verdicts.values())
-
-
-__all__ = ["PredicateSearch", "StepVerdict"]

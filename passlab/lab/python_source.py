@@ -168,6 +168,3 @@ def _identifier(name: str) -> str:
 
 def _unknown(what: str) -> str:
     return f"# Define {what} here: its source cannot be told.\n"
-
-
-__all__ = ["PySource", "function_source", "pass_source"]

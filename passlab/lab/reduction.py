@@ -268,6 +268,3 @@ def size_of(mod: IRModule) -> Size:
 def _told(mod: IRModule) -> str:
     nodes, functions = count_module(mod)[0], len(mod)
     return f"{nodes:,} nodes in {counted(functions, 'function')}"
-
-
-__all__ = ["Reduction", "Search", "reduce", "size_of"]

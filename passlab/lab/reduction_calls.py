@@ -252,16 +252,3 @@ def _shorter_calls(caller: Function, name: str, place: int) -> Function:
 
     result: Function = rewrite(caller, rule, only=(Call,))
     return result
-
-
-__all__ = [
-    "alike_branches",
-    "condition_as_parameter",
-    "drop_called_parameters",
-    "drop_closure_parameters",
-    "fewer_clauses",
-    "inline_calls",
-    "merge_called_parameters",
-    "retype_arguments",
-    "stand_for_caller",
-]

@@ -130,6 +130,3 @@ def _write(cells: Iterable[tuple[str, str]], path: str | PathLike[str]) -> Path:
     except OSError as error:
         raise FileAccessError(Diagnostic(f"{target} cannot be written: {error.strerror}")) from error
     return target
-
-
-__all__ = ["write_bisection", "write_reduction"]

@@ -192,6 +192,3 @@ def _cut_out(root: Expr, inside: Sequence[Expr], names: dict[Expr, Var]) -> Expr
 
 def _result(rule: Rule) -> str:
     return rule.result if isinstance(rule.result, str) else "what it computes"
-
-
-__all__ = ["RewriteStep", "rewrites_of", "rewritten_at", "rules_of", "why_not"]

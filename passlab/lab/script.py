@@ -213,6 +213,3 @@ def _comment(text: str) -> str:
     """Text in a docstring: one line, in which nothing ends the string."""
     line = visible(text).replace("\n", " ").replace("\\", "/").replace('"', "'")
     return line if len(line) <= 300 else f"{line[:297]}..."
-
-
-__all__ = ["array_literal", "bisection_script", "executor_script", "program_source"]

@@ -45,6 +45,3 @@ def _in_several_scopes(function: Function) -> set[Expr]:
             if first.setdefault(child, where) is not where and not isinstance(child, (*LEAVES, Function)):
                 several.add(child)
     return several
-
-
-__all__ = ["effects_in_several_scopes"]

@@ -58,6 +58,3 @@ def same_failure(a: BaseException | None, b: BaseException | None) -> bool:
     return (one.kind, one.message) == (other.kind, other.message) and (
         not one.frame or not other.frame or one.frame == other.frame
     )
-
-
-__all__ = ["Signature", "raising_line", "same_failure", "signature_of"]

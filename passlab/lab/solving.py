@@ -278,5 +278,3 @@ def _bare(mod: IRModule, annotated: bool) -> tuple[IRModule, dict[Expr, Expr]]:
 
 
 ALGORITHMS: dict[str, Callable[[IRModule], Solving]] = {"fusion": _fusion, "memory": _memory, "types": _types}
-
-__all__ = ["ALGORITHMS", "Solving", "SolvingStep", "watch_solver"]

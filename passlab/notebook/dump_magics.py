@@ -142,6 +142,3 @@ def _record(command: list[str], text: str, ending: str) -> rooms.dumps.TextRecor
         raise DumpError(Diagnostic(f"{Path(command[0]).name} failed: {remark[:2000]}"))
     recording.name = f"{Path(command[0]).name} {ending}"
     return recording
-
-
-__all__ = ["DumpMagics"]

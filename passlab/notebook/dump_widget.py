@@ -43,6 +43,3 @@ class DumpWidget(ViewWidget):
         for widget in list(ViewWidget._live):
             if isinstance(widget, DumpWidget) and widget.view.recording is self.view.recording:
                 widget.picked = change["new"]
-
-
-__all__ = ["DumpWidget"]

@@ -179,6 +179,3 @@ def pair_answer(view: ComparisonView, pair: Any) -> dict[str, Any]:
 def _recordings() -> dict[str, Recording]:
     """The recordings that have names in the notebook."""
     return {name: value for name, value in notebook_variables().items() if isinstance(value, Recording)}
-
-
-__all__ = ["ComparisonWidget", "HeatMapWidget", "PipelineWidget", "pair_answer"]

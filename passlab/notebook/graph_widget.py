@@ -15,6 +15,3 @@ class GraphWidget(ViewWidget):
         if isinstance(content, dict) and isinstance(content.get("fold"), bool):
             self.view = self.view.with_folding(content["fold"])
             self.data = self.view.data()
-
-
-__all__ = ["GraphWidget"]

@@ -90,6 +90,3 @@ def _instrument(name: str) -> str | None:
     if name not in INSTRUMENTS:
         return None
     return f"{name}: {inspect.getdoc(getattr(instrument, INSTRUMENTS[name].kind)) or ''}"
-
-
-__all__ = ["describe"]

@@ -68,6 +68,3 @@ def register_inspection(shell: Any) -> Callable[[], None] | None:
             kernel.do_inspect = others
 
     return take_out
-
-
-__all__ = ["register_completion", "register_inspection", "unregister_completion"]

@@ -118,6 +118,3 @@ def cell_ended(_: object = None) -> None:
     """Let the live programs of the notebook follow what a cell has defined anew."""
     for widget in list(_newest.values()):
         widget.follow()
-
-
-__all__ = ["LiveOptions", "LiveWidget", "cell_ended"]

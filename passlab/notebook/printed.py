@@ -56,5 +56,3 @@ class PrintedHere:
 
 
 HERE = PrintedHere()
-
-__all__ = ["HERE", "PrintedHere"]

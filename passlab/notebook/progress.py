@@ -103,6 +103,3 @@ def is_watched() -> bool:
     """Whether somebody may be waiting for a cell: a front-end that could be asked for input, or a terminal."""
     kernel = getattr(get_ipython(), "kernel", None)
     return bool(getattr(kernel, "_allow_stdin", False)) if kernel is not None else sys.stderr.isatty()
-
-
-__all__ = ["PassProgress", "Progress", "ProgressLine", "is_watched"]

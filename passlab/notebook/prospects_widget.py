@@ -46,6 +46,3 @@ class ProspectsWidget(PipelineWidget):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data, metadata = super()._repr_mimebundle_(**kwargs)
         return {**data, **static_twins(self.outlook)}, metadata
-
-
-__all__ = ["ProspectsWidget"]

@@ -139,6 +139,3 @@ def branch_data(fork: Fork, view: StepperView) -> dict[str, Any]:
         "head": list(table.columns),
         "parted": -1 if parted is None else parted,
     }
-
-
-__all__ = ["StepperWidget", "branch_data"]

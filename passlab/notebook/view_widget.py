@@ -143,6 +143,3 @@ def notebook_variables() -> dict[str, Any]:
     """Return the variables of the notebook, none outside of one."""
     shell = get_ipython()
     return {} if shell is None else {n: v for n, v in shell.user_ns.items() if not n.startswith("_")}
-
-
-__all__ = ["Change", "ViewWidget", "notebook_variables", "static_twins"]

@@ -211,17 +211,3 @@ def dtype_of(expr: Expr) -> str:
     ty = expr.checked_type
     assert isinstance(ty, TensorType)
     return ty.dtype
-
-
-__all__ = [
-    "Gradient",
-    "attrs_of",
-    "by_definition",
-    "dtype_of",
-    "flat",
-    "pullback",
-    "shape_of",
-    "sizes_of",
-    "infer_types",
-    "zeros_of",
-]

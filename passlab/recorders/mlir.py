@@ -57,6 +57,3 @@ def record(module: Any, pipeline: str, *, elide_larger: int | None = 64, name: s
         recording.hold()  # the folder goes
         recording.name, recording.crash = name, failure
     return recording
-
-
-__all__ = ["record"]

@@ -45,6 +45,3 @@ def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: 
 
 def _copy(model: Any) -> Any:
     return model if isinstance(model, bytes) else model.SerializeToString()
-
-
-__all__ = ["record", "text_of"]

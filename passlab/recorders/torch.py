@@ -95,6 +95,3 @@ def record(function: Callable[..., Any], *args: Any, name: str = "torch.compile"
         torch._dynamo.reset()
         torch.compile(function, **options)(*args)
     return recorder.recording()
-
-
-__all__ = ["new_recorder", "record", "recording"]

@@ -124,6 +124,3 @@ def record(mod: Any, pipeline: Callable[[Any], Any], name: str = "TVM") -> TextR
                 recorder.begin("pipeline", mod)
             recorder.close(error)
     return recorder.recording()
-
-
-__all__ = ["instrument_of", "new_recorder", "record", "recording", "script_of"]

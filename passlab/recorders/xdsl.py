@@ -97,6 +97,3 @@ def listener_of(origins: dict[Any, str], rule: str = "") -> Any:
                 origins[owner] = f"{rule or 'rewrite'} of {operation.name}"
 
     return listener(operation_insertion_handler=[insert], operation_replacement_handler=[replace])
-
-
-__all__ = ["callback_of", "listener_of", "new_recorder", "passes_of", "record"]

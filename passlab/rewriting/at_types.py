@@ -94,6 +94,3 @@ def _copy_of(function: Expr) -> Expr:
         return result
 
     return rewrite(function, visit, only=(Call,))
-
-
-__all__ = ["at_types"]

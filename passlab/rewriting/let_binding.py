@@ -413,6 +413,3 @@ def _operates_on_atoms(value: Expr, tails: list[Expr]) -> bool:
             return False
         value = inner
     return all(is_atom(part) for part in evaluation_children(value))
-
-
-__all__ = ["Bindings", "Plan", "bind_in_scopes", "evaluation_children", "flat_lets", "in_normal_form", "is_atom"]

@@ -175,14 +175,14 @@ def test_a_run_is_held_against_an_earlier_one(page: LabPage) -> None:
 
 
 def test_a_bisection_opens_at_the_guilty_pass_and_selects_the_wrong_node_everywhere(page: LabPage) -> None:
-    found = view(page, "bisect", ".pl-pipeline")
-    expect(found.locator(".pl-step-name")).to_have_text("hardens")
+    bisection = view(page, "bisect", ".pl-pipeline")
+    expect(bisection.locator(".pl-step-name")).to_have_text("hardens")
     press(page, "e")
-    expect(found.locator(".pl-selected:visible", has_text="clip(").first).to_be_visible()
+    expect(bisection.locator(".pl-selected:visible", has_text="clip(").first).to_be_visible()
     view(page, "explorer", ".pl-pipeline")
     press(page, "g", "1")
     expect(page.cell(PLACES["explorer"]).locator(".pl-selected:visible", has_text="tanh(")).to_have_count(1)
-    found.focus()
+    bisection.focus()
     press(page, "Escape")
 
 

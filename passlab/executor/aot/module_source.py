@@ -244,6 +244,3 @@ def _section_line(title: str) -> str:
 
 def _import_order(line: str) -> tuple[bool, str]:
     return ("numpy" in line or "ml_dtypes" in line, line)
-
-
-__all__ = ["PythonSource", "lower", "python_source", "source_of"]

@@ -399,6 +399,3 @@ class _Body:
         pattern = PatternConstructor(result, [PatternVar(v) for v in inner])
         kind.clauses.append(Clause(pattern, substitute(bare.body, mapping)))
         return Call(result, captured, span=literal.span)
-
-
-__all__ = ["INSTANCES", "first_order"]

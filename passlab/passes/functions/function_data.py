@@ -115,6 +115,3 @@ class DataInstances:
             return ty.fields
         assert isinstance(ty, TypeCall)
         return self.inputs(ty, pattern.constructor)
-
-
-__all__ = ["DataInstances", "types_of_functions"]

@@ -182,6 +182,3 @@ class _Cells:
         like = [self._taken(var, a.checked_type) for var, a in before]
         cell = Call(constructor, [Function((), call.with_fields(args=tuple(like)), ty)], None, [ty], call.span)
         return make_lets([(var, self._new(a)) for var, a in before], cell)
-
-
-__all__ = ["lazily_filled"]

@@ -84,6 +84,3 @@ def _argument_device(call: Call, number: int, place: Find) -> VirtualDevice | No
         return named
     apart = call.op.name in APART or number in ON_HOST.get(call.op.name, ())
     return None if apart else place(call)
-
-
-__all__ = ["without_conflicts"]

@@ -117,6 +117,3 @@ def _call(call: Call, here: VirtualDevice) -> Expr:
     params = tuple([Var(f"p{i}", arg.checked_type) for i, arg in enumerate(call.args)])
     body = Call(kernel, params, call.attrs, (), call.span)
     return Call(Function(params, body, None, None, {"Primitive": 1}, virtual_device=here), call.args, span=call.span)
-
-
-__all__ = ["PlaceKernels"]

@@ -72,6 +72,3 @@ def _bind_all(function: Function) -> Function:
     if in_normal_form(function):
         return function
     return bind_in_scopes(function, lambda node, plan: True, flatten=True, on_devices=True)
-
-
-__all__ = ["ToANormalForm", "to_a_normal_form"]

@@ -354,14 +354,3 @@ def rule_of(call: OpCall, alone: bool = False) -> Rule | None:
     if has_trait(call, Trait.CLAMPS):
         return _clamp
     return (ALONE if alone else RULES).get(call.op.name)
-
-
-__all__ = [
-    "OPTIONAL",
-    "QuantParams",
-    "QuantParamsTuple",
-    "NoIntegerFormError",
-    "Region",
-    "requantize",
-    "rule_of",
-]

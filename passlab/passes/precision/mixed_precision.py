@@ -270,6 +270,3 @@ def _with_dtype(ty: Type, dtype: str) -> Type:
         return TensorType(part.shape, dtype) if floating else None  # type: ignore[attr-defined]
 
     return map_type(ty, leaf)
-
-
-__all__ = ["MixedPrecision"]

@@ -111,6 +111,3 @@ def _back(expr: Expr, old: Type, now: Type | None) -> Expr:
         return make("cast", values[0], dtype=was.dtype)
 
     return fieldwise([expr], [old, current], leaf)
-
-
-__all__ = ["recast"]

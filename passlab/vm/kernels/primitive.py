@@ -345,6 +345,3 @@ def fit(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     if value.shape != shape:
         raise RunError(f"a kernel gave a result of shape {value.shape} for {shape}")
     return value  # type: ignore[no-any-return]
-
-
-__all__ = ["Kernel", "fit", "flat_values", "make_kernel"]
