@@ -182,8 +182,6 @@ class _Evaluation(Evaluator):
             self._fails(act, error)
         elif not self.stopped:
             self._return(act, result)
-        for code in self.codes.values():
-            code.function.register_file_size = code.count
         trace = cls(self._code_map(), log, values, self.entry, NodeEngine("debug", self._fork))
         self.whole: TraceData = trace
         trace.error, trace.result, trace.stopped = error, result, self.stopped
@@ -194,6 +192,7 @@ class _Evaluation(Evaluator):
         codes = list(self.codes.values())
         moved = []
         for code in codes:
+            code.function.register_file_size = code.count
             now = [0] * len(code.function.instructions)
             for place, was in enumerate(code.in_order()):
                 now[was] = place

@@ -15,7 +15,7 @@ _DIGITS = {"float16": 10, "float32": 23, "float64": 52}
 _FIRST = 1 << 127  # the mark of the first place of a path, in two words
 
 
-def _turned(word: int, by: int) -> int:
+def _rotate_left(word: int, by: int) -> int:
     return ((word << by) | (word >> (64 - by))) & _WORD
 
 
@@ -28,8 +28,8 @@ def _hash(key: Any, block: Any) -> list[int]:
             a, b, c, d = ((v + words[(step // 4 + i) % 5]) & _WORD for i, v in enumerate((a, b, c, d)))
             d = (d + step // 4) & _WORD
         a, c = (a + b) & _WORD, (c + d) & _WORD
-        b = ((a + b) & _WORD) ^ _turned(b, _TURNS[step % 8][0])
-        d = ((c + d) & _WORD) ^ _turned(d, _TURNS[step % 8][1])
+        b = ((a + b) & _WORD) ^ _rotate_left(b, _TURNS[step % 8][0])
+        d = ((c + d) & _WORD) ^ _rotate_left(d, _TURNS[step % 8][1])
         b, d = d, b
     return [a, b, c, d]
 

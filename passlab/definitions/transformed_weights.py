@@ -18,7 +18,7 @@ from passlab.definitions.networks import _PLAIN, _sides, _to, conv
 _POINTS = (0.0, -1.0, 1.0, 0.5, -2.0, -0.5)
 
 
-def _evaluated(count: int, alpha: int) -> Any:
+def _powers_of_points(count: int, alpha: int) -> Any:
     """Return the powers (alpha, count) of the points of Winograd's algorithm, the last point being infinity."""
     points = (*_POINTS[:3], 0.5, -0.5, 2.0, -2.0) if alpha == 8 else _POINTS[: alpha - 1]
     return np.array([[a**j for j in range(count)] for a in points] + [[0.0] * (count - 1) + [1.0]])
@@ -27,16 +27,16 @@ def _evaluated(count: int, alpha: int) -> Any:
 def _of_weight(tile: int, taps: int) -> Any:
     """Return what transforms `taps` of a weight: values at the points, divided by their distances from each other."""
     alpha = tile + taps - 1
-    points = _evaluated(2, alpha)[:-1, 1]
+    points = _powers_of_points(2, alpha)[:-1, 1]
     scales = [math.prod(a - b for b in points if b != a) for a in points] + [1.0]
     scales[0] = abs(scales[0])
-    return _evaluated(taps, alpha) / np.array(scales)[:, None]
+    return _powers_of_points(taps, alpha) / np.array(scales)[:, None]
 
 
 def _of_data(tile: int, taps: int) -> Any:
     """Return the one matrix by which products of transformed data and weights are the results of the convolution."""
     alpha = tile + taps - 1
-    results, weights = _evaluated(tile, alpha), _of_weight(tile, taps)
+    results, weights = _powers_of_points(tile, alpha), _of_weight(tile, taps)
     expected = np.zeros((tile, taps, alpha))
     for m, r in np.ndindex(tile, taps):
         expected[m, r, m + r] = 1
@@ -48,7 +48,7 @@ def _matrix_along(matrix: Any, x: Any, axis: int) -> Any:
     return np.swapaxes(np.swapaxes(x, axis, -1) @ matrix.T, axis, -1)
 
 
-def _changed(rank: int, kernel: Any) -> list[bool]:
+def _transformed_axes(rank: int, kernel: Any) -> list[bool]:
     return [not (rank == 3 and axis == 0 and not 2 < taps < 8) for axis, taps in enumerate(kernel)]
 
 
@@ -56,7 +56,7 @@ def _changed(rank: int, kernel: Any) -> list[bool]:
 def winograd_weight(attrs: Any, w: Any) -> Any:
     """Return what the transforms of a weight for Winograd's algorithm give."""
     result = w.astype(np.float64).transpose(*range(2, w.ndim), 0, 1)
-    for axis, (taps, changed) in enumerate(zip(w.shape[2:], _changed(w.ndim - 2, w.shape[2:]), strict=True)):
+    for axis, (taps, changed) in enumerate(zip(w.shape[2:], _transformed_axes(w.ndim - 2, w.shape[2:]), strict=True)):
         if changed:
             result = _matrix_along(_of_weight(attrs.tile_size, taps), result, axis)
     return result.astype(w.dtype)
@@ -71,7 +71,7 @@ def winograd(attrs: Any, x: Any, w: Any) -> Any:
     x = np.pad(_to(x, attrs.data_layout, plain), [(0, 0), (0, 0), *_sides(attrs.padding, rank)]).astype(np.float64)
     size = [n - k + 1 for n, k in zip(x.shape[2:], kernel, strict=True)]
     x = np.pad(x, [(0, 0), (0, 0)] + [(0, tile + k) for k in kernel])
-    changed = _changed(rank, kernel)
+    changed = _transformed_axes(rank, kernel)
     steps = [tile if c else 1 for c in changed]
     result = np.zeros((len(x), attrs.channels, *[n + tile for n in size]))
     for at in itertools.product(*[range(0, n, s) for n, s in zip(size, steps, strict=True)]):
@@ -85,7 +85,7 @@ def winograd(attrs: Any, x: Any, w: Any) -> Any:
             products[:, o] = sum(d[:, c] * w[..., o, c] for c in range(d.shape[1]))
         for axis, k in enumerate(kernel):
             if changed[axis]:
-                products = _matrix_along(_evaluated(tile, tile + k - 1).T, products, 2 + axis)
+                products = _matrix_along(_powers_of_points(tile, tile + k - 1).T, products, 2 + axis)
             else:
                 products = products.sum(2 + axis, keepdims=True)
         places = tuple(slice(a, a + s) for a, s in zip(at, steps, strict=True))

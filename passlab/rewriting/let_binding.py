@@ -59,7 +59,7 @@ def bind_beside_effects(
     outside of that let, all nodes with effects are bound, and lets inside values are spliced into the enclosing lets.
     """
     is_movable, order, plan = Movability(mod), post_order(function.body), plan or Plan(function)
-    moves = (*filter(is_bound, order), *plan.widened())
+    moves = (*filter(is_bound, order), *plan.values_used_outside())
     if all(is_atom(node) or is_movable(node) for node in moves):
         return bind_in_scopes(function, lambda node, plan: is_bound(node), flatten=False, plan=plan)
     chain = {function.body, *(node.body for node in order if type(node) in (Let, Function))}  # type: ignore[attr-defined]
@@ -170,7 +170,7 @@ class Plan:
         self._place()
         self._spare_constants()
 
-    def widened(self) -> Iterator[Expr]:
+    def values_used_outside(self) -> Iterator[Expr]:
         """Yield the values of lets that are used outside of their let: their binding moves to a scope around it."""
         for let in (node for node in self.order if type(node) is Let):
             value = _target(let.value)

@@ -85,7 +85,7 @@ def _along(matrix: Array, x: Array, axis: int) -> Array:
     return np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
 
 
-def _transformed(rank: int, kernel: Sequence[Dim]) -> list[bool]:
+def _transformed_axes(rank: int, kernel: Sequence[Dim]) -> list[bool]:
     """Return which spatial axes of a kernel are transformed: those of images always, the depth where it has taps."""
     return [rank == 2 or axis > 0 or (isinstance(taps, int) and taps in TAPS) for axis, taps in enumerate(kernel)]
 
@@ -98,13 +98,13 @@ def _check_floats(name: str, index: int, ty: TensorType) -> None:
 def _check_sizes(name: str, rank: int, tile: int, kernel: Sequence[Dim]) -> None:
     if tile not in TILES:
         refuse(f"{name}: tile_size", expected=f"{TILES[0]} to {TILES[-1]}", found=tile)
-    for axis, (taps, whole) in enumerate(zip(kernel, _transformed(rank, kernel), strict=True)):
+    for axis, (taps, whole) in enumerate(zip(kernel, _transformed_axes(rank, kernel), strict=True)):
         if whole and isinstance(taps, int) and taps not in TAPS:
             refuse(f"{name}: the kernel on axis {axis}", expected=f"{TAPS[0]} to {TAPS[-1]} taps", found=taps)
 
 
 def _weight_sizes(rank: int, tile: int, kernel: Sequence[Dim]) -> tuple[Dim, ...]:
-    changes = zip(kernel, _transformed(rank, kernel), strict=True)
+    changes = zip(kernel, _transformed_axes(rank, kernel), strict=True)
     sizes: list[Dim] = [taps + (tile - 1) if whole else taps for taps, whole in changes]
     return (sizes[0] if rank == 2 or isinstance(kernel[0], int) else ANY, *sizes[1:])
 
@@ -125,7 +125,7 @@ def _weight_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, repo
 def _transform_weight(attrs: Attrs, weight: Array, out: Array | None) -> Any:
     rank = weight.ndim - 2
     result = np.moveaxis(weight.astype(np.float64), (0, 1), (rank, rank + 1))
-    for axis, whole in enumerate(_transformed(rank, weight.shape[2:])):
+    for axis, whole in enumerate(_transformed_axes(rank, weight.shape[2:])):
         if whole:
             result = _along(transforms(attrs.tile_size, weight.shape[2 + axis])[2], result, axis)
     return write_into(np.ascontiguousarray(result, weight.dtype), out)
@@ -220,7 +220,7 @@ def _convolve(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | 
     x = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout").forward(data).astype(np.float64)
     x = pad_spatial(x, window.before, window.after, False)
     size = [n - k + 1 for n, k in zip(x.shape[2:], kernel, strict=True)]
-    pairs = list(zip(kernel, _transformed(rank, kernel), strict=True))
+    pairs = list(zip(kernel, _transformed_axes(rank, kernel), strict=True))
     steps = [attrs.tile_size if whole else 1 for _, whole in pairs]
     spans = [step + k - 1 for step, k in zip(steps, kernel, strict=True)]
     counts = [-(-n // step) for n, step in zip(size, steps, strict=True)]
