@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from passlab.errors import ParseError
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Function, Let, Tuple, TupleGetItem
 from passlab.ir.types import ANY, FuncType, RefType, TensorType, TupleType
@@ -199,8 +200,10 @@ def test_a_number_of_an_earlier_definition_or_branch_is_the_same_node() -> None:
     assert branches.true_branch.fields[0] is branches.false_branch.fields[1]
 
 
-def test_the_last_of_two_definitions_of_a_name_wins() -> None:
-    assert parse("def @f() { 1 } def @f() { 2 }")["f"].body.data == 2
+def test_a_second_definition_of_a_name_is_refused_at_its_place() -> None:
+    with pytest.raises(ParseError, match="the function `@f` is defined twice") as caught:
+        parse("def @f() { 1 } def @f() { 2 }")
+    assert caught.value.diagnostics[0].place.column == 20
 
 
 def test_a_constructor_wins_over_an_operator_of_its_name() -> None:
