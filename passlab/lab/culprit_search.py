@@ -361,10 +361,10 @@ class _Search:
         def tell(kind: str) -> None:
             self.tell("executors", f"comparing {kind} with the reference evaluator")
 
-        def seen(fault: ExecutorFault) -> None:
+        def keep(fault: ExecutorFault) -> None:
             result.fault = fault
 
-        fault = compare_executors(result.program, executors, bisecting, result.coverage.notes, tell, seen)
+        fault = compare_executors(result.program, executors, bisecting, result.coverage.notes, tell, keep)
         if fault is None or fault.stage is None:
             result.fault = fault
             return

@@ -105,11 +105,11 @@ def compare_executors(
     options: dict[str, Any] | None = None,
     notes: list[str] | None = None,
     tell: Callable[[str], Any] = lambda text: None,
-    seen: Callable[[ExecutorFault], Any] = lambda fault: None,
+    keep: Callable[[ExecutorFault], Any] = lambda fault: None,
 ) -> ExecutorFault | None:
     """Return the first executor that disagrees with the evaluator, None when all agree. `notes` gets what was left out.
 
-    `seen` gets the disagreement before it is known where it comes from, which may take longer than there is time.
+    `keep` gets the disagreement before it is known where it comes from, which may take longer than there is time.
 
     `options` are `inputs`, `entry` and `seed` as for `bisect`. Raises `RunError` for an executor that does not exist.
     """
@@ -134,7 +134,7 @@ def compare_executors(
         if fault is None and kind == "vm":
             fault = _fault(typed, STEPPING, trial)
         if fault is not None:
-            seen(replace(fault, where="a part of it for which there was no time"))
+            keep(replace(fault, where="a part of it for which there was no time"))
             return _locate(fault, options)
     return None
 
@@ -216,16 +216,20 @@ def _fault(
             return None
         if error is not None:
             return ExecutorFault(kind, mod, draw, f"it fails: {error.diagnostics[0].message}", None)
-        if draw.special:
-            difference = special_disagreement(run.value, value)
-        else:
-            difference = disagreement(run.value, value, UNDECLARED.ulps, finite_only=True)
-        if difference is not None and not draw.special:
-            noisy = noisy_runs(mod, trial.entry, draw.arguments, LEAST_NOISE)
-            difference = beyond(difference, run.value, value, noisy, FINITE)
+        difference = _beyond_rounding(mod, trial.entry, draw, run.value, value)
         if difference is not None:
             return ExecutorFault(kind, mod, draw, str(difference), difference)
     return None
+
+
+def _beyond_rounding(mod: IRModule, entry: str, draw: Draw, expected: Any, value: Any) -> Disagreement | None:
+    """Return how the value of an executor differs from that of the evaluator by more than rounding."""
+    if draw.special:
+        return special_disagreement(expected, value)
+    difference = disagreement(expected, value, UNDECLARED.ulps, finite_only=True)
+    if difference is None:
+        return None
+    return beyond(difference, expected, value, noisy_runs(mod, entry, draw.arguments, LEAST_NOISE), FINITE)
 
 
 class _Kept:

@@ -227,12 +227,7 @@ def _parts(node: Expr) -> Iterator[Expr]:
         yield from (node.true_branch, node.false_branch, node.cond)
         yield from alike_branches(node)
     elif isinstance(node, Let):
-        yield rewrite(node.body, replace={node.var: node.value})
-        yield node.value
-        if node.var not in free_vars(node.body):
-            yield Tuple((node.value, node.body))  # computed in this order, too
-        if node.body is not node.var:
-            yield Let(node.var, node.value, node.var)
+        yield from _let_parts(node)
     elif isinstance(node, Match):
         yield from (clause.rhs for clause in node.clauses)
         yield node.data
@@ -250,6 +245,15 @@ def _parts(node: Expr) -> Iterator[Expr]:
             yield rewrite(node.op.body, replace=dict(zip(node.op.params, node.args, strict=True)))
         args = node.args[:ARGUMENTS]
         yield from sorted(args, key=lambda arg: arg.checked_type_ is not node.checked_type_)
+
+
+def _let_parts(let: Let) -> Iterator[Expr]:
+    yield rewrite(let.body, replace={let.var: let.value})
+    yield let.value
+    if let.var not in free_vars(let.body):
+        yield Tuple((let.value, let.body))  # computed in this order, too
+    if let.body is not let.var:
+        yield Let(let.var, let.value, let.var)
 
 
 def _like(function: Function, node: Expr) -> list[Var]:
