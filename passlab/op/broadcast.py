@@ -97,6 +97,7 @@ def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Arr
     return np.trunc(np.divide(lhs, rhs, out=out), out=out)
 
 
+# recurses: once, for whole bytes are no half bytes
 def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     """Integer powers with negative exponents are truncated: only those of 1 and -1 are not 0."""
     if lhs.dtype.kind == "V" and not is_float(lhs.dtype):
