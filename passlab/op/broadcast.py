@@ -97,22 +97,27 @@ def _float_trunc_divide(lhs: Array, rhs: Array, out: Array | None = None) -> Arr
     return np.trunc(np.divide(lhs, rhs, out=out), out=out)
 
 
-# recurses: once, for whole bytes are no half bytes
 def _power(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-    """Integer powers with negative exponents are truncated: only those of 1 and -1 are not 0."""
     if lhs.dtype.kind == "V" and not is_float(lhs.dtype):
-        result = as_array(_power(*whole_bytes(lhs, rhs))).astype(lhs.dtype)
+        result = as_array(_integer_power(*whole_bytes(lhs, rhs))).astype(lhs.dtype)
     elif lhs.dtype.kind == "i" and np.any(rhs < 0):
-        negative = rhs < 0
-        refuse_zero(np.where(negative, lhs, 1), 1)
-        sign = np.where(rhs % 2 == 0, lhs * lhs, lhs)
-        cut = np.where(np.absolute(lhs) == 1, sign, 0)
-        result = np.where(negative, cut, np.power(lhs, np.maximum(rhs, 0))).astype(lhs.dtype)
+        result = _integer_power(lhs, rhs)
     elif lhs.dtype.kind == "b":
         result = lhs | ~rhs
     else:
         return np.power(lhs, rhs, out=out)
     return result if out is None else deliver(result, out)
+
+
+def _integer_power(lhs: Array, rhs: Array) -> Array:
+    """Return powers of integers. Those with negative exponents are truncated: only those of 1 and -1 are not 0."""
+    negative = rhs < 0
+    if not np.any(negative):
+        return np.power(lhs, rhs)
+    refuse_zero(np.where(negative, lhs, 1), 1)
+    sign = np.where(rhs % 2 == 0, lhs * lhs, lhs)
+    cut = np.where(np.absolute(lhs) == 1, sign, 0)
+    return np.where(negative, cut, np.power(lhs, np.maximum(rhs, 0))).astype(lhs.dtype)
 
 
 # ---------------------------------------------------------------- gradients
