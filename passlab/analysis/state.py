@@ -1,8 +1,8 @@
-"""Whether a program has state, and which expressions may be computed in another place, at another time, or more often.
+"""Whether a program has state, and which expressions may be evaluated elsewhere, at another time, or more often.
 
-An argument that takes the place of a parameter is computed where the parameter stood: later than the other arguments,
-perhaps in one branch only, perhaps once for each call of a closure. That is right for what neither reads nor changes
-state nor makes a reference, and says itself what type it has. Knows nothing of passes.
+An argument that replaces a parameter is evaluated where the parameter was used: later than the other arguments, perhaps
+in one branch only, perhaps once for each call of a closure. That is correct for expressions that neither read nor
+change state nor create a reference. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STATELESS: WeakKeyDictionary[Function, bool] = WeakKeyDictionary()
 def stateless(mod: IRModule) -> bool:
     """Whether nothing in a module reads or changes state, so that all its expressions are pure.
 
-    Each function is looked at once; after that the answer takes time in the number of functions.
+    Each function is visited once; after that the answer takes time linear in the number of functions.
     """
     return all(_has_no_state(function) for _, function in mod.items())
 
@@ -38,9 +38,9 @@ def _has_no_state(function: Function) -> bool:
 
 
 class Movability:
-    """Whether an expression of a module may be computed elsewhere. Asked of single expressions; each node once.
+    """Whether an expression of a module may be evaluated elsewhere. For single expressions; each node is visited once.
 
-    Calls of functions count as movable only where the module has no state at all.
+    Calls of functions count as movable only if the module has no state at all.
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:

@@ -1,8 +1,8 @@
-"""Which type variables a program or type binds, which it leaves free, and which dtypes it uses.
+"""The bound and free type variables of a program or type, and the dtypes it uses.
 
-As with variables the question is one of sets: a type variable is free when nothing inside binds it. Function types and
+As with variables the question is one of sets: a type variable is free if nothing inside binds it. Function types and
 generic functions bind their parameters, definitions of data types theirs; constructors bind those of their definition,
-which is found in the module.
+which is looked up in the module.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from passlab.ir.walk import CHILDREN
 
 
 class _Collected:
-    """The type variables met, and those bound, each in order of first encounter from the root down."""
+    """The type variables found, and the bound ones, each in order of first encounter from the root down."""
 
     def __init__(self, root: Expr | Type, mod: IRModule | None) -> None:
         self.met: dict[TypeVar, None] = {}

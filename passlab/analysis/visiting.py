@@ -1,4 +1,4 @@
-"""Going through a program: every node once, and who uses which node."""
+"""Visiting all nodes of a program, and the users of each node."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from passlab.ir.walk import CHILDREN, post_order
 
 
 def post_order_visit(expr: Expr, fvisit: Callable[[Expr], Any]) -> None:
-    """Call `fvisit` on every node once, children first; of a call its callee before its arguments."""
+    """Call `fvisit` on every node once, children first; the callee of a call precedes its arguments."""
     for node in post_order(expr):
         fvisit(node)
 
 
 def users(root: Expr) -> dict[Expr, list[Expr]]:
-    """Return for every node the nodes it is a child of, in evaluation order; twice a child is twice listed."""
+    """Return for every node its parents, in evaluation order; a parent with two uses is listed twice."""
     result: dict[Expr, list[Expr]] = {root: []}
     for node in post_order(root):
         for child in CHILDREN[type(node)](node):

@@ -63,12 +63,12 @@ def sanitize_name(name: str) -> str:
 
 
 def prefix_name(names: str | Sequence[str]) -> str:
-    """Return names joined behind TVM's prefix. Raises `NameStyleError` for none."""
+    """Return names joined, with TVM's prefix. Raises `NameStyleError` for no names."""
     return _join("TVM", names)
 
 
 def prefix_generated_name(names: str | Sequence[str]) -> str:
-    """Return names joined behind the prefix of generated code. Raises `NameStyleError` for none."""
+    """Return names joined, with the prefix of generated code. Raises `NameStyleError` for no names."""
     return _join("TVMGen", names)
 
 

@@ -55,8 +55,8 @@ def depth_to_space(attrs: Any, x: Any) -> Any:
     n, c, h, w = x.shape
     result = np.zeros((n, c // b**2, h * b, w * b), x.dtype)
     for k, i, j in np.ndindex(*result.shape[1:]):
-        place = i % b * b + j % b
-        source = place * (c // b**2) + k if attrs.mode == "DCR" else k * b * b + place
+        position = i % b * b + j % b
+        source = position * (c // b**2) + k if attrs.mode == "DCR" else k * b * b + position
         result[:, k, i, j] = x[:, source, i // b, j // b]
     return _to(result, "NCHW", attrs.layout)
 

@@ -145,10 +145,10 @@ def correlation(attrs: Any, x: Any, y: Any) -> Array:
     x, y = (np.pad(wide(v), [(0, 0), (0, 0), (pad, pad), (pad, pad)]) for v in (x, y))
     half, far, step = (attrs.kernel_size - 1) // 2, attrs.max_displacement, attrs.stride2
     border, span = half + far, range(-(far // step) * step, far + 1, step)
-    places = [range(border, n - border, attrs.stride1) for n in x.shape[2:]]
-    result = np.zeros((len(x), len(span) ** 2, len(places[0]), len(places[1])))
+    positions = [range(border, n - border, attrs.stride1) for n in x.shape[2:]]
+    result = np.zeros((len(x), len(span) ** 2, len(positions[0]), len(positions[1])))
     for number, (dy, dx) in enumerate(itertools.product(span, span)):
-        for (a, i), (b, j) in itertools.product(enumerate(places[0]), enumerate(places[1])):
+        for (a, i), (b, j) in itertools.product(enumerate(positions[0]), enumerate(positions[1])):
             one = x[:, :, i - half : i + half + 1, j - half : j + half + 1]
             two = y[:, :, i + dy - half : i + dy + half + 1, j + dx - half : j + dx + half + 1]
             terms = one * two if attrs.is_multiply else np.abs(one - two)

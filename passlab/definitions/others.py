@@ -121,7 +121,7 @@ def conv2d(attrs: Any, q: Any, w: Any, zq: Any, zw: Any, sq: Any, sw: Any) -> An
 @means("vision.get_valid_counts")
 def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
     """Define `vision.get_valid_counts`."""
-    result, places, counts = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros(len(x), int)
+    result, positions, counts = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros(len(x), int)
     for n in range(len(x)):
         good = [
             i
@@ -129,21 +129,21 @@ def get_valid_counts(attrs: Any, x: Any, threshold: Any) -> Any:
             if x[n, i, attrs.score_index] > threshold and (attrs.id_index < 0 or x[n, i, attrs.id_index] >= 0)
         ]
         counts[n] = len(good)
-        result[n, : len(good)], places[n, : len(good)] = x[n, good], good
-    return counts, result, places
+        result[n, : len(good)], positions[n, : len(good)] = x[n, good], good
+    return counts, result, positions
 
 
 @means("vision.non_max_suppression")
 def non_max_suppression(attrs: Any, x: Any, counts: Any, indices: Any, limit: Any, threshold: Any) -> Any:
     """Define `vision.non_max_suppression`."""
-    result, places, totals = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros((len(x), 1), int)
+    result, positions, totals = np.full(x.shape, -1.0), np.full(x.shape[:2], -1), np.zeros((len(x), 1), int)
     for n in range(len(x)):
         first = attrs.coord_start
         rows = [(r[attrs.id_index], r[attrs.score_index], *r[first : first + 4]) for r in wide(x[n, : counts[n]])]
         best_boxes = survivors(rows, int(limit), float(threshold), attrs.force_suppress, attrs.top_k)
         result[n, : len(best_boxes)], totals[n] = x[n, best_boxes], len(best_boxes)
-        places[n, : len(best_boxes)] = [indices[n, k] for k in best_boxes]
-    return (places, totals) if attrs.return_indices else result
+        positions[n, : len(best_boxes)] = [indices[n, k] for k in best_boxes]
+    return (positions, totals) if attrs.return_indices else result
 
 
 @means("vision.all_class_non_max_suppression")

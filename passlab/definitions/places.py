@@ -10,7 +10,7 @@ import numpy as np
 from passlab.op.dtypes import Array
 
 
-def place(mode: str, i: int, length: int, count: int, start: float, end: float) -> float:
+def position(mode: str, i: int, length: int, count: int, start: float, end: float) -> float:
     """Return the source position of element i of `count` on an axis of `length` elements (ONNX, operator Resize)."""
     scale = length / count
     return {
@@ -48,7 +48,7 @@ def resize_line(
     """Resize the last axis of x, one element at a time."""
     length, result = x.shape[-1], np.zeros((*x.shape[:-1], count))
     for i in range(count):
-        at = place(mode, i, length, count, *roi)
+        at = position(mode, i, length, count, *roi)
         if mode == "tf_crop_and_resize" and not 0 <= at <= length - 1:
             result[..., i] = fill
             continue

@@ -125,10 +125,10 @@ def matrix_set_diag(attrs: Any, x: Any, d: Any) -> Any:
     result, (rows, columns) = x.copy(), x.shape[-2:]
     for k in range(attrs.k1, attrs.k2 + 1):
         row = d if attrs.k1 == attrs.k2 else d[..., attrs.k2 - k, :]
-        places = [(i, i + k) for i in range(rows) if 0 <= i + k < columns]
+        positions = [(i, i + k) for i in range(rows) if 0 <= i + k < columns]
         right = attrs.super_diag_right_align if k > 0 else attrs.sub_diag_right_align if k < 0 else False
-        start = row.shape[-1] - len(places) if right else 0
-        for number, (i, j) in enumerate(places):
+        start = row.shape[-1] - len(positions) if right else 0
+        for number, (i, j) in enumerate(positions):
             result[..., i, j] = row[..., start + number]
     return result
 
@@ -181,11 +181,11 @@ def _position(best: Callable[[Any], Any]) -> Meaning:
         result = np.zeros(rows.shape[:-1], np.int64)
         for at in np.ndindex(*result.shape):
             row = list(rows[at])
-            place = best(row)
+            position = best(row)
             result[at] = (
-                len(row) - 1 - row[::-1].index(row[place])
-                if attrs.select_last_index and row[place] == row[place]
-                else place
+                len(row) - 1 - row[::-1].index(row[position])
+                if attrs.select_last_index and row[position] == row[position]
+                else position
             )
         return result.reshape([1 if d in axes else n for d, n in enumerate(x.shape)]) if attrs.keepdims else result
 
@@ -227,17 +227,17 @@ def take(attrs: Any, x: Any, i: Any) -> Any:
     flat = x.ravel() if attrs.axis is None else x
     axis = 0 if attrs.axis is None else attrs.axis % x.ndim
     size = flat.shape[axis]
-    places = np.clip(i, 0, size - 1) if attrs.mode == "clip" else np.mod(i, size)
+    positions = np.clip(i, 0, size - 1) if attrs.mode == "clip" else np.mod(i, size)
     if attrs.axis is None or not attrs.batch_dims:
-        return flat[(slice(None),) * axis + (places,)]
+        return flat[(slice(None),) * axis + (positions,)]
     batch = x.shape[: attrs.batch_dims]
-    rows = [take_one(x[at], places[at], axis - len(batch)) for at in np.ndindex(*batch)]
+    rows = [take_one(x[at], positions[at], axis - len(batch)) for at in np.ndindex(*batch)]
     return np.stack(rows).reshape(*batch, *rows[0].shape)
 
 
-def take_one(x: Any, places: Any, axis: int) -> Any:
+def take_one(x: Any, positions: Any, axis: int) -> Any:
     """Return the elements at some indices along an axis."""
-    return x[(slice(None),) * axis + (places,)]
+    return x[(slice(None),) * axis + (positions,)]
 
 
 @means("gather")
@@ -333,7 +333,7 @@ def sparse_fill_empty_rows(attrs: Any, i: Any, v: Any, shape: Any, default: Any)
     rows: list[tuple[Any, Any]] = []
     empty = []
     for row in range(int(shape[0])):
-        mine = [(list(place), value) for place, value in zip(i.tolist(), v, strict=True) if place[0] == row]
+        mine = [(list(position), value) for position, value in zip(i.tolist(), v, strict=True) if position[0] == row]
         empty.append(not mine)
         rows += mine or [([row, 0], default[0])]
     return np.array([r[0] for r in rows]).reshape(-1, 2), np.array([r[1] for r in rows]), np.array(empty)
@@ -366,16 +366,16 @@ def argsort(attrs: Any, x: Any) -> Array:
 @means("sort")
 def sort(attrs: Any, x: Any) -> Array:
     """Define `sort`."""
-    places, moved = _orders(x, attrs.axis, attrs.is_ascend)
-    return np.moveaxis(np.take_along_axis(moved, places, -1), -1, attrs.axis)
+    positions, moved = _orders(x, attrs.axis, attrs.is_ascend)
+    return np.moveaxis(np.take_along_axis(moved, positions, -1), -1, attrs.axis)
 
 
 def _topk(attrs: Any, x: Any, k: Any) -> Any:
-    places, moved = _orders(x, attrs.axis, attrs.is_ascend)
-    places = places[..., : int(k)] if k >= 1 else places
-    values = np.moveaxis(np.take_along_axis(moved, places, -1), -1, attrs.axis)
-    places = np.moveaxis(places, -1, attrs.axis)
-    return {"both": (values, places), "values": values, "indices": places}[attrs.ret_type]
+    positions, moved = _orders(x, attrs.axis, attrs.is_ascend)
+    positions = positions[..., : int(k)] if k >= 1 else positions
+    values = np.moveaxis(np.take_along_axis(moved, positions, -1), -1, attrs.axis)
+    positions = np.moveaxis(positions, -1, attrs.axis)
+    return {"both": (values, positions), "values": values, "indices": positions}[attrs.ret_type]
 
 
 MEANING["topk"] = lambda attrs, x: _topk(attrs, x, attrs.k)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError
-from passlab.evaluate.shape_functions import Concrete
 from passlab.evaluate.values import Value
 from passlab.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, is_op_call
@@ -16,6 +15,7 @@ from passlab.ir.span import Span
 from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import HALF_BYTES, array_dtype, convert
+from passlab.op.relations import KNOWN_INPUTS
 
 
 def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None = None) -> Value:
@@ -26,7 +26,7 @@ def apply_operator(op: Op, attrs: Any, args: Sequence[Value], span: Span | None 
     try:
         with np.errstate(all="ignore"):
             result = _arrays(kernel(attrs, *args))
-            return _narrowed(result, op, attrs, args) if any(map(_is_half_byte, args)) else result
+            return _narrow(result, op, attrs, args) if any(map(_is_half_byte, args)) else result
     except PasslabError as error:
         if span is None or any(d.place for d in error.diagnostics):
             raise
@@ -42,12 +42,12 @@ def _is_half_byte(value: Value) -> bool:
     return type(value) is np.ndarray and value.dtype.kind == "V" and value.dtype.name in HALF_BYTES
 
 
-def _narrowed(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
+def _narrow(value: Value, op: Op, attrs: Any, args: Sequence[Any]) -> Value:
     """Return what a kernel made of integers of half a byte in the dtype that the operator declares."""
     if not isinstance(value, np.ndarray) or not all(type(a) is np.ndarray for a in args):
         return value
     types = [TensorType(a.shape, a.dtype.name) for a in args]
-    result = op.spec.relation(types, attrs, Concrete())
+    result = op.spec.relation(types, attrs, KNOWN_INPUTS)
     return convert(value, array_dtype(result.dtype)) if isinstance(result, TensorType) else value
 
 

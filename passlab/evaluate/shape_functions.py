@@ -17,16 +17,10 @@ from passlab.ir.op import Op, is_op_call
 from passlab.ir.types import IncompleteType, TensorType, TupleType, Type, fold_tuple, tensor_types
 from passlab.ir.walk import post_order
 from passlab.op.dtypes import array_dtype
+from passlab.op.relations import KNOWN_INPUTS
 
 Array = np.ndarray[Any, Any]
 NOTHING = IncompleteType()  # a parameter without annotation: one array
-
-
-class Concrete:
-    """The reporter of a relation that runs on concrete shapes: there is nothing left to find out."""
-
-    def assign(self, index: int, ty: Type) -> None:
-        """Accept what is known."""
 
 
 def shape_kernel(function: Function, by_data: bool) -> Callable[[Sequence[Array], Sequence[Array]], None]:
@@ -79,7 +73,7 @@ def _type_of(node: Expr, types: dict[Expr, Type], arrays: dict[Expr, Any]) -> Ty
     spec = node.op.spec
     if spec.shape_function is not None:
         return spec.shape_function(node.attrs, *(arrays[a] for a in node.args))
-    result = spec.relation([types[a] for a in node.args], node.attrs, Concrete())
+    result = spec.relation([types[a] for a in node.args], node.attrs, KNOWN_INPUTS)
     if result is None:
         raise RunError(Diagnostic(f"the shape of `{spec.name}` could not be found from those of its inputs", node.span))
     return result

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from passlab.text.naming import Names
+from passlab.text.naming import NameTable
 
 _ODD = re.compile(r"\W", re.ASCII)
 LONGEST = 200  # characters of a name that are kept
@@ -25,7 +25,7 @@ class Identifiers:
     """Assigns a unique identifier to each name."""
 
     def __init__(self) -> None:
-        self._names = Names()
+        self._names = NameTable()
         self.by_name: dict[str, str] = {}
 
     def of(self, name: str) -> str:

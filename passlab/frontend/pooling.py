@@ -102,11 +102,11 @@ def places_of(
         order = np.arange(size).reshape(image[::-1]).T
     table = np.append(order.reshape(-1), 0)[taps].reshape(-1)
     flat = n("add", n.cast(best, "int64"), n.constant(np.arange(many) * each, "int64"))
-    places = n("take", n.constant(table, "int64"), flat, axis=0)
+    positions = n("take", n.constant(table, "int64"), flat, axis=0)
     if not whole:
-        return n("reshape", places, newshape=[batch, channels, *counts])
+        return n("reshape", positions, newshape=[batch, channels, *counts])
     samples = n.constant((np.arange(batch * channels) * size).reshape(batch, channels, 1), "int64")
-    return n("reshape", n("add", places, samples), newshape=[batch, channels, *counts])
+    return n("reshape", n("add", positions, samples), newshape=[batch, channels, *counts])
 
 
 def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[int]]:
@@ -116,7 +116,7 @@ def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[i
     """
     rank, counts = windows.rank, list[int]()
     inside: Any = True
-    places: Array = np.zeros([1] * 2 * rank, np.int64)
+    positions: Array = np.zeros([1] * 2 * rank, np.int64)
     for at in range(rank):
         step, reach = windows.strides[at], (windows.kernel[at] - 1) * windows.dilations[at] + 1
         over = image[at] + windows.pads[at] + windows.pads[at + rank] - reach
@@ -129,6 +129,6 @@ def _taps(windows: Windows, image: list[int], ceil: bool) -> tuple[Array, list[i
         shape[at], shape[rank + at] = along.shape
         along = along.reshape(shape)
         inside = inside & (along >= 0) & (along < image[at])
-        places = places * image[at] + along
-    array = np.where(inside, places, math.prod(image))
+        positions = positions * image[at] + along
+    array = np.where(inside, positions, math.prod(image))
     return array.reshape(math.prod(counts), -1), counts

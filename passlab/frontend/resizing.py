@@ -1,4 +1,4 @@
-"""Resizing of images: by an operator of Relay where that means the same, elsewhere by products with matrices."""
+"""Resizing of images: by an operator of Relay if it is equivalent, otherwise by products with matrices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from passlab.op.nn.resample import COORDINATES
 
 
 def is_relays(way: Resizing) -> bool:
-    """Whether Relay has the same way of resizing. Its `asymmetric` knows one rule for the nearest element."""
+    """Whether Relay has an equivalent way of resizing. Its `asymmetric` has one rule for the nearest element."""
     if way.antialias or way.coordinates not in COORDINATES or way.coordinates == "tf_crop_and_resize":
         return False
     return way.method != "nearest_neighbor" or way.coordinates != "asymmetric" or way.rounding == "floor"
@@ -41,7 +41,7 @@ def resize_axes(
     region: list[float] | None = None,
     beyond: float = 0.0,
 ) -> Expr:
-    """Return `x` with `counts` elements along `axes`: by Relay's operator where that means the same."""
+    """Return `x` with `counts` elements along `axes`: by Relay's operator if it is equivalent."""
     lengths = n.static_shape(x, axes)
     if min(counts, default=1) < 1 or min(lengths, default=1) < 1:
         n.refuse("resizes from or to nothing", found=f"{list(lengths)} to {counts}")

@@ -1,7 +1,7 @@
-"""Shapes that a program computes: as numbers where they are known, as Relay expressions where they are not.
+"""Computed shapes: numbers where sizes are known, Relay expressions where they are not.
 
-A dynamic reshape knows only the rank of its result. So as much of a shape as can be is written into a static one, which
-may copy a dimension (0) and work one out (-1).
+A dynamic reshape knows only the rank of its result. So a static one is preferred: it may copy a dimension (0) and infer
+one (-1).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def as_vector(n: ModelNode, sizes: Sequence[Size]) -> Expr:
 
 
 def reshape_to(n: ModelNode, x: Expr, sizes: Sequence[Size]) -> Expr:
-    """Return `x` in a shape, which is static where at most one size is not known."""
+    """Return `x` in a shape, which is static if at most one size is unknown."""
     if all(isinstance(size, int) for size in sizes):
         return n("reshape", x, newshape=list(sizes), allowzero=0 in sizes)
     own = sizes_of(n, x)
@@ -60,7 +60,7 @@ def product(n: ModelNode, sizes: Sequence[Size]) -> Size:
 
 
 def two_dimensions(n: ModelNode, x: Expr, axis: int) -> list[int] | Expr:
-    """Return the shape of `x` with the axes before `axis`, and those from it on, as one dimension each."""
+    """Return the shape of `x` with the axes before `axis`, and the others, each merged into one dimension."""
     sizes = sizes_of(n, x)
     sides = [product(n, sizes[:axis]), product(n, sizes[axis:])]
     lengths = [side for side in sides if isinstance(side, int)]

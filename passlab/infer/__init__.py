@@ -5,8 +5,8 @@
     check_kind(ty, mod)        the kind of a type
     unmatched_cases(match)     what a match leaves out
 
-A relation-based algorithm: unknowns are solved by unification, operators are relations that run when enough is known.
-This package knows operators only as relations, and no passes.
+A relation-based algorithm: unknowns are solved by unification, and operators are relations that run once enough is
+known. This package knows operators only as relations, and no passes.
 """
 
 from passlab.infer.exhaustive import pattern_text, unmatched_cases

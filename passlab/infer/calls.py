@@ -1,6 +1,6 @@
-"""Typing calls: of operators, whose relation gives the result; of functions and constructors, whose type does.
+"""Typing of calls: of operators, whose relation computes the result type, and of functions and constructors.
 
-The call of an operator on inputs of known types costs its relation and little more: no unknown is made.
+A call of an operator on inputs of known types costs its relation and little more: no unknown is created.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def default_attrs(op: Op) -> Attrs | None:
     return op.spec.attrs() if op.spec.attrs is not None else None
 
 
-class Calls:
+class CallTyper:
     """Types calls in a state."""
 
     def __init__(self, state: InferenceState) -> None:
@@ -63,7 +63,7 @@ class Calls:
         types[node] = result
 
     def _defaults(self, node: Call, op: Op) -> Attrs | None:
-        """Return the attributes that a call left out, for the call to be given them. Raises `RefusedError`."""
+        """Return the missing attributes of a call, or None if it has them. Raises `RefusedError`."""
         try:
             attrs = default_attrs(op)
         except AttrsError as error:
@@ -112,7 +112,7 @@ class Calls:
         return head.ret_type
 
     def _assume(self, node: Call, callee: Type) -> FuncType | None:
-        """Let a callee of unknown type be a function of the types of these arguments."""
+        """Assume that a callee of unknown type is a function of the types of these arguments."""
         solver = self.solver
         params = [solver.fresh_as(solver.head(self.of(arg))) for arg in node.args]  # a later call may weaken them
         fn = FuncType(params, solver.fresh())
@@ -124,7 +124,7 @@ class Calls:
         return fn
 
     def _arguments(self, node: Call, fn: FuncType) -> None:
-        """Hold the arguments of a call against the parameters."""
+        """Check the arguments of a call against the parameters."""
         args, params = node.args, fn.arg_types
         if len(args) != len(params):
             self.state.error(diagnose.arity(node.span, len(params), len(args), False, node.op))
@@ -137,7 +137,7 @@ class Calls:
             self.state.same(param, actual, diagnose.place_in(arg, node), notes, keep_right=True)
 
     def _argument_notes(self, node: Call, index: int, expected: Type) -> list[diagnose.Note]:
-        """Say which parameter an argument was held against, and where the argument comes from."""
+        """Return notes on the parameter that an argument was checked against, and on the origin of the argument."""
         return [
             self._parameter_note(node.op, index, self.solver.resolve(expected)),
             *self.state.origin(node.args[index]),
@@ -159,9 +159,10 @@ class Calls:
     def instantiate(
         self, fn: FuncType, kept: int, type_args: Sequence[Type], where: Call | None
     ) -> tuple[FuncType, tuple[Type, ...]]:
-        """Return a generic function type with its type parameters after the first `kept` replaced, and by what.
+        """Return a generic function type with its type parameters after the first `kept` replaced, and their
+        replacements.
 
-        They are replaced by the types `type_args`, then by unknowns. Constraints become relations.
+        They are replaced by the types `type_args`, the rest by unknowns. Constraints become relations.
         """
         solver = self.solver
         names: dict[Type, Type] = {}
@@ -183,7 +184,7 @@ class Calls:
         return self.instantiate(fn, kept, (), None)[0]
 
     def _constrain(self, relation: TypeRelation, where: Call | None) -> None:
-        """Add the relation of an operator that is used as a value."""
+        """Add the relation of an operator used as a value."""
         call = where or Call(Op.get(relation.name), ())
         inputs, out = relation.args[: relation.num_inputs], relation.args[relation.num_inputs]
         self.solver.add(OperatorRelation(Op.get(relation.name), inputs, relation.attrs, out, call, self.reporter))
@@ -194,6 +195,6 @@ class Calls:
         try:
             attrs = default_attrs(op)
         except AttrsError:
-            attrs = None  # calling it will say which attribute is missing
+            attrs = None  # its call will report the missing attribute
         relation = TypeRelation(op.name, names, len(names) - 1, attrs)
         return FuncType(names[:-1], names[-1], names, [relation])

@@ -1,10 +1,10 @@
-"""The first half of inference: give every node of some functions a type, made of unknowns where it has to be.
+"""The first phase of inference: assign a type, possibly with unknowns, to every node of some functions.
 
-One method per kind of node; each looks only at the types of the node's parts. What cannot be concluded yet is left to
-the solver.
+There is one method per kind of node; each uses only the types of the node's children. Everything else is left to the
+solver.
 
-An annotation is the type of what it annotates: a value must agree with it, and where one of them says `?` and the other
-a number, the annotation decides.
+An annotation decides the type: the value must agree with it, and if one of them has `?` where the other has a number,
+the annotation wins.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 from passlab.errors import Diagnostic, LimitError, PasslabError, did_you_mean
 from passlab.infer import diagnose
-from passlab.infer.calls import Calls
+from passlab.infer.calls import CallTyper
 from passlab.infer.exhaustive import pattern_text, unmatched_cases
 from passlab.infer.inference_state import InferenceState
-from passlab.infer.patterns import Patterns
+from passlab.infer.patterns import PatternTyper
 from passlab.infer.relations import Projection, project
 from passlab.infer.schedule import BindLet, EnterClause, EnterFunction, Step, schedule
 from passlab.ir.adt import Constructor
@@ -46,7 +46,7 @@ UNIT = TupleType(())
 
 
 class Generator:
-    """Fills a state. `order` lists the steps taken, for the second half to follow."""
+    """Fills a state. `order` lists the steps taken, for the second phase to follow."""
 
     def __init__(self, state: InferenceState) -> None:
         self.state = state
@@ -54,8 +54,8 @@ class Generator:
         self.of = state.of
         self.solver = state.solver
         self.order: list[Step] = []
-        self.calls = Calls(state)
-        self.patterns = Patterns(state)
+        self.calls = CallTyper(state)
+        self.patterns = PatternTyper(state)
         state.surplus = self.calls.instantiate_surplus
         self._seen: set[Expr] = set()
         self._steps: dict[type, Callable[[Any], object]] = {
@@ -67,11 +67,11 @@ class Generator:
         }  # fmt: skip
 
     def declare(self, name: str, fn: Function) -> None:
-        """Announce a global function of this group, so that the others can mention it."""
+        """Declare a global function of this group, so that the others can refer to it."""
         self.state.signatures[name] = self._provisional(fn)
 
     def run(self, root: Expr) -> None:
-        """Type every node of `root`. Findings go to the state."""
+        """Assign types to all nodes of `root`. Findings are added to the state."""
         order = schedule(root, self.state.has_type, self._seen)
         self.order += order
         steps = self._steps
@@ -133,11 +133,11 @@ class Generator:
             self.types[node] = solver.fresh()
 
     def _ref_create(self, node: RefCreate) -> None:
-        content = self.solver.fresh_as(self.of(node.value))  # what is written later may weaken it
+        content = self.solver.fresh_as(self.of(node.value))  # a later write may weaken it
         self.types[node] = RefType(content)
 
     def _content(self, ref: Expr) -> Type:
-        """Return the type of what a reference holds."""
+        """Return the type of the content of a reference."""
         ty = self.of(ref)
         head = self.solver.head(ty)
         if isinstance(head, RefType):
@@ -160,7 +160,7 @@ class Generator:
         self.types[node] = self.of(node.body)
 
     def _enter_function(self, step: EnterFunction) -> None:
-        """Type the variable of a `let` whose value is a function, which may mention it."""
+        """Assign a type to the variable of a `let` whose value is a function, which may refer to it."""
         var, fn = step.let.var, step.let.value
         assert isinstance(fn, Function)
         if var in self.types or var._checked_type is not None:
@@ -190,7 +190,7 @@ class Generator:
         )
 
     def _provisional(self, fn: Function) -> FuncType:
-        """Return the type of a function from its annotations, with unknowns for what they leave open."""
+        """Return the type of a function from its annotations, with unknowns for missing parts."""
         declared = self.state.declared.get(fn)
         if declared is None:
             for param in fn.params:

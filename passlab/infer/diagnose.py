@@ -1,6 +1,6 @@
-"""Type errors in words: what was expected, what was found, where each came from.
+"""Messages of type errors: the expected type, the type found, and the origin of each.
 
-Everything here only builds `Diagnostic`s; when to report is decided by inference.
+Everything here only builds `Diagnostic`s; inference decides when to report them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.ir.types import IncompleteType, Type
 
 Note = tuple[str, Place | None]
 
-_SEARCHED = 2000  # characters of a parent's text in which a use is looked for
+_SEARCHED = 2000  # characters of a parent's text that are searched for a use
 
 UNRESOLVED = (
     "The type inference pass was unable to infer a type for this expression. "
@@ -27,7 +27,7 @@ UNRESOLVED = (
 
 
 def name_of(expr: Expr) -> str:
-    """Return how a message calls an expression."""
+    """Return the name of an expression in messages."""
     if isinstance(expr, Var):
         return f"`%{expr.name_hint}`"
     if isinstance(expr, GlobalVar):
@@ -46,10 +46,10 @@ def name_of(expr: Expr) -> str:
 
 
 def place_in(expr: Expr, parent: Expr) -> Place | None:
-    """Return where `expr` stands as a part of `parent`.
+    """Return the source location of `expr` as a child of `parent`.
 
-    A variable is one object at all its uses and its span is where it is bound, so a use is looked up in the text of
-    the parent; where that is ambiguous, the span of the parent is returned.
+    A variable is one object at all its uses, and its span is that of its binder, so a use is searched in the text of
+    the parent; if it is ambiguous, the span of the parent is returned.
     """
     span = parent.span
     if not isinstance(expr, (Var, GlobalVar)) or span is None:
@@ -63,9 +63,9 @@ def place_in(expr: Expr, parent: Expr) -> Place | None:
 
 
 def _only_use(text: str, name: str) -> tuple[int, int]:
-    """Return where a name stands in a text if that is one place; (0, 0) otherwise. Longer names are other names.
+    """Return the position of a name in a text if it occurs once; (0, 0) otherwise. Longer names are other names.
 
-    Asked of every `let %a = %b`, so it makes no pattern of the name.
+    Called for every `let %a = %b`, so it compiles no pattern from the name.
     """
     first_use = (0, 0)
     at = text.find(name)
@@ -83,14 +83,14 @@ def _only_use(text: str, name: str) -> tuple[int, int]:
 
 
 def elsewhere(notes: Sequence[Note], place: Place | None) -> tuple[Note, ...]:
-    """Return notes without the places that the finding shows already."""
+    """Return notes without the locations that the finding itself shows."""
     return tuple((text, None if where is None or where == place else where) for text, where in notes)
 
 
 def mismatch(
     problem: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[Note] = ()
 ) -> Diagnostic:
-    """Two types that should have been one; `problem` holds the innermost parts that differ."""
+    """Two types that should be equal; `problem` holds the innermost parts that differ."""
     detail: tuple[Note, ...] = ((problem.detail, None),) if problem.detail else ()
     return Diagnostic(
         "The Relay type checker is unable to show the following types match. "
@@ -116,7 +116,7 @@ def arity(place: Place | None, expected: int, actual: int, at_least: bool, calle
 
 
 def _too_many(spec: OpSpec) -> str | None:
-    """What an operator with more arguments than inputs was probably meant to be given."""
+    """Return a hint for a call with more arguments than inputs: they were probably meant as attributes."""
     if spec.example.startswith(f"{spec.name}(("):
         return f"its input is a tuple: `{spec.example}`"
     names = [f"`{field.name}=...`" for field in spec.attrs.schema] if spec.attrs is not None else []
@@ -124,13 +124,13 @@ def _too_many(spec: OpSpec) -> str | None:
 
 
 def refusal(error: PasslabError, argument: Expr | None, call: Expr, notes: Sequence[Note]) -> list[Diagnostic]:
-    """What a type relation found wrong, at the argument at fault when it named one."""
+    """The error of a type relation, located at the argument it names, if any."""
     place = place_in(argument, call) if argument is not None else call.span
     return [replace(d, place=d.place or place, notes=(*d.notes, *elsewhere(notes, place))) for d in error.diagnostics]
 
 
 def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
-    """A type relation that failed by itself: the inputs are unlike anything it was written for."""
+    """A type relation that raised an unexpected error: it was not written for such inputs."""
     return Diagnostic(
         f"the type relation of `{name}` cannot handle these inputs: {type(error).__name__}: {error}",
         call.span,
@@ -139,7 +139,7 @@ def broken_relation(error: Exception, call: Expr, name: str) -> Diagnostic:
 
 
 def unresolved_type(expr: Expr, ty: Type) -> Diagnostic:
-    """An expression whose type nothing determines."""
+    """An expression whose type is not determined."""
     if isinstance(expr, Var):
         what, hint = (
             f"{UNRESOLVED}: nothing determines the type of `%{expr.name_hint}`",
@@ -155,12 +155,12 @@ def unresolved_type(expr: Expr, ty: Type) -> Diagnostic:
 
 
 def stuck(place: Place | None) -> Diagnostic:
-    """A relation that never learnt enough of its inputs."""
+    """A relation whose inputs were never determined."""
     return Diagnostic(UNRESOLVED, place, hint="annotate the variables that it uses")
 
 
 def inexhaustive(cases: Sequence[str], place: Place | None) -> Diagnostic:
-    """A `match` that leaves values out."""
+    """A `match` that does not cover all values."""
     listed = ", ".join(f"case {i}: {case}" for i, case in enumerate(cases))
     return Diagnostic(
         f"match expression does not handle the following cases: {listed}",

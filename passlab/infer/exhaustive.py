@@ -1,7 +1,7 @@
-"""Which values a `match` leaves out.
+"""Exhaustiveness of `match`: the values that no clause covers.
 
-The clauses form a matrix of patterns, taken apart column by column: a column in which some row names a constructor (or
-a tuple) splits the values by constructor, and each part keeps the rows that still fit (Maranget, "Warnings for pattern
+The clauses form a matrix of patterns, decomposed column by column: a column in which any row names a constructor (or a
+tuple) splits the values by constructor, and each part keeps the rows that still match (Maranget, "Warnings for pattern
 matching", 2007). A part without rows is a missing case. Rows are linked lists, so that a deep pattern costs no more
 than its size.
 """
@@ -23,9 +23,9 @@ from passlab.ir.adt import (
 from passlab.ir.expr import Match
 from passlab.ir.module import IRModule
 
-# A list of columns still to be looked at: (pattern, rest) or None at the end.
+# A list of columns still to be examined: (pattern, rest) or None at the end.
 _Row = tuple[Pattern, "_Row"] | None
-# What was decided so far, newest first: (constructor, or the size of a tuple, or None for "anything"; before).
+# The decisions so far, newest first: (constructor, or the size of a tuple, or None for "anything"; before).
 _Path = tuple[Constructor | int | None, "_Path"] | None
 
 SHOWN_CASES = 100
@@ -33,10 +33,10 @@ _ANYTHING = PatternWildcard()
 
 
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
-    """Return disjoint patterns that cover all values no clause fits: the simplest first, at most `SHOWN_CASES`.
+    """Return disjoint patterns that cover all values no clause matches: the simplest first, at most `SHOWN_CASES`.
 
     `mod` defines the data types. Raises `TypeInferenceError` for a constructor of a type it does not define, and
-    `LimitError` when the clauses interlock so badly that looking at all cases is out of reach.
+    `LimitError` if the clauses overlap in too many ways to examine all cases.
     """
     if any(isinstance(clause.lhs, (PatternVar, PatternWildcard)) for clause in match.clauses):
         return []
@@ -58,7 +58,7 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
 
 
 def _split(rows: list[_Row], columns: int, path: _Path, mod: IRModule | None) -> list[tuple[list[_Row], int, _Path]]:
-    """Take the first column apart: one part for each shape a value can have there."""
+    """Split the first column: one part for each shape of value."""
     shape = next((row[0] for row in rows if row and isinstance(row[0], (PatternConstructor, PatternTuple))), None)
     if shape is None:
         return [([row[1] for row in rows if row], columns - 1, (None, path))]
@@ -70,9 +70,9 @@ def _split(rows: list[_Row], columns: int, path: _Path, mod: IRModule | None) ->
     return [(kept, columns - 1 + len(c.inputs), (c, path)) for c, kept in zip(constructors, parts, strict=True)]
 
 
-# An ill-typed pattern fits nothing here; inference says elsewhere what is wrong with it.
+# An ill-typed pattern matches nothing here; inference reports the error elsewhere.
 def _of_tuples(rows: list[_Row], size: int) -> list[_Row]:
-    """Return the rows that fit a tuple in their first column, its fields in its place."""
+    """Return the rows whose first column matches a tuple, with its fields in place of that column."""
     out: list[_Row] = []
     for row in rows:
         if row and isinstance(row[0], PatternTuple) and len(row[0].patterns) == size:
@@ -83,9 +83,9 @@ def _of_tuples(rows: list[_Row], size: int) -> list[_Row]:
 
 
 def _of_constructors(rows: list[_Row], constructors: tuple[Constructor, ...]) -> list[list[_Row]]:
-    """Return for each constructor the rows that fit it in their first column, its fields in its place.
+    """Return for each constructor the rows whose first column matches it, with its fields in place of that column.
 
-    Takes time in the rows that are returned, so a clause for each of many constructors costs no more than one of them.
+    Takes time linear in the rows returned, so a clause for each of many constructors costs no more than one of them.
     """
     parts: dict[str, list[_Row]] = {c.name_hint: [] for c in constructors}
     sizes = {c.name_hint: len(c.inputs) for c in constructors}
@@ -104,7 +104,7 @@ def _of_constructors(rows: list[_Row], constructors: tuple[Constructor, ...]) ->
 
 
 def _before(fields: tuple[Pattern, ...], rest: _Row) -> _Row:
-    """Return a row with some columns in front."""
+    """Return a row with some columns prepended."""
     for field in reversed(fields):
         rest = (field, rest)
     return rest
@@ -119,8 +119,8 @@ def _constructors(shape: PatternConstructor, mod: IRModule | None) -> tuple[Cons
 
 
 def _case(path: _Path, columns: int) -> Pattern:
-    """Return the pattern that a path of decisions describes; what was not looked at is `_`."""
-    done: list[Pattern] = [_ANYTHING] * columns  # patterns to the right of what is being built, leftmost last
+    """Return the pattern that a path of decisions describes; undecided parts are `_`."""
+    done: list[Pattern] = [_ANYTHING] * columns  # finished patterns to the right of the current one, leftmost last
     while path is not None:
         shape, path = path
         size = 0 if shape is None else shape if isinstance(shape, int) else len(shape.inputs)
@@ -133,7 +133,7 @@ def _case(path: _Path, columns: int) -> Pattern:
 
 
 def pattern_text(root: Pattern) -> str:
-    """Return a pattern as Relay text, with `_` for everything that binds."""
+    """Return a pattern as Relay text, with `_` for every variable."""
     out: list[str] = []
     stack: list[Pattern | str] = [root]
     while stack:

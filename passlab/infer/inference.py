@@ -1,7 +1,7 @@
 """Type inference of modules and expressions.
 
 Functions whose signature is known (typed already, or annotated completely) are inferred one by one. The others are
-inferred in groups: those that call each other together, callees first. Typed functions cost a look in a table.
+inferred in groups of mutually recursive functions, callees first. Typed functions cost a table lookup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from passlab.infer.solution import Solution
 from passlab.infer.solver import WeakenedError
 from passlab.infer.type_env import TypeEnv, reliance_of
 from passlab.ir.adt import TypeData
-from passlab.ir.diagnostics import rendered
+from passlab.ir.diagnostics import show_findings
 from passlab.ir.expr import Expr, ExprT, Function, GlobalVar
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
@@ -31,11 +31,11 @@ _DEFINITIONS: WeakSet[TypeData] = WeakSet()  # data types found to be well-kinde
 
 
 def infer_module(mod: IRModule) -> IRModule:
-    """Return `mod` with every node typed: the same object when it was typed, or only types had to be added in place.
+    """Return `mod` with every node typed: the same object if it was typed, or if types could be added in place.
 
-    Missing annotations of variables, result types of functions and type arguments of calls are filled in, which makes
+    Missing annotations of variables, result types of functions and type arguments of calls are filled in, which creates
     new nodes; all others stay the same objects. Raises `TypeInferenceError` with every independent finding; the module
-    is left as it was.
+    is then unchanged.
     """
     if not isinstance(mod, IRModule):
         raise not_a_node_error(mod, "a module")
@@ -43,7 +43,7 @@ def infer_module(mod: IRModule) -> IRModule:
     todo = [name for name, fn in mod.items() if not _has_valid_type(fn, env)]
     if not todo:
         return mod
-    with building(), rendered(mod):
+    with building(), show_findings(mod):
         return _typed_module(mod, env, todo)
 
 
@@ -82,9 +82,9 @@ def infer_expr(expr: ExprT, mod: IRModule | None = None) -> ExprT:
 
 
 def _mentioned_names(env: TypeEnv, expr: Expr) -> list[str]:
-    """Return the functions without a known signature that an expression mentions, directly or through each other.
+    """Return the functions without a known signature that an expression refers to, directly or indirectly.
 
-    Passes type expressions by the thousand, so this looks at what is not typed yet and at nothing else of the module.
+    Passes type expressions by the thousand, so this examines only untyped nodes, and nothing else of the module.
     """
     names: dict[str, None] = {}
     todo, seen = [expr], set[Expr]()
@@ -98,7 +98,7 @@ def _mentioned_names(env: TypeEnv, expr: Expr) -> list[str]:
 
 
 def _has_valid_type(expr: Expr, env: TypeEnv) -> bool:
-    """Whether an expression has a type that stands in this module."""
+    """Whether an expression has a type that is valid in this module."""
     if expr._checked_type is None:
         return False
     reliance = reliance_of(expr)
@@ -119,7 +119,9 @@ def _definition_errors(mod: IRModule) -> list[Diagnostic]:
 
 
 def inference_groups(env: TypeEnv, names: list[str]) -> list[list[str]]:
-    """Return functions in the order in which they are typed: groups without a known signature, then each other one."""
+    """Return functions in the order in which they are typed: groups without a known signature, then the others one by
+    one.
+    """
     return [*_unsigned_groups(env, names), *([name] for name in names if env.signature(name) is not None)]
 
 
@@ -137,7 +139,7 @@ def _unsigned_groups(env: TypeEnv, names: Iterable[str]) -> list[list[str]]:
 
 
 def _group(env: TypeEnv, names: list[str], changes: dict[str, Function]) -> list[Diagnostic]:
-    """Infer a group of global functions together, noting in `changes` those that were replaced. Returns the errors."""
+    """Infer a group of global functions together, and record the replaced ones in `changes`. Returns the errors."""
     fns = [env.functions[n] for n in names]
     recursive = [n for n in names if env.signature(n) is None]
     roots, errors = _infer(env, fns, recursive)
@@ -153,9 +155,9 @@ def _group(env: TypeEnv, names: list[str], changes: dict[str, Function]) -> list
 
 
 def _infer(env: TypeEnv, roots: list[Expr] | list[Function], names: list[str]) -> tuple[list[Expr], list[Diagnostic]]:
-    """Infer some expressions together; `names` are those of the roots that are global functions without a signature.
+    """Infer some expressions together; `names` are the names of roots that are global functions without a signature.
 
-    Returns the typed roots, or none and the errors; there are neither when all that is wrong was reported before.
+    Returns the typed roots, or no roots and the errors; both are empty if all errors were reported before.
     """
     try:
         state, generator = _generate(env, roots, names, exact=False)
@@ -186,7 +188,7 @@ def _generate(
 
 
 def _shown(errors: list[Diagnostic]) -> list[Diagnostic]:
-    """Return the findings to show: each once, and not more than anyone reads."""
+    """Return the findings to show, without duplicates, up to a readable number."""
     unique = list({(d.message, id(d.place), d.found): d for d in errors}.values())
     if len(unique) > SHOWN_ERRORS:
         more = Diagnostic(f"and {len(unique) - SHOWN_ERRORS} more errors", severity="note")

@@ -1,6 +1,6 @@
-"""What inference holds while it types one group of functions: the types so far, the unknowns, the findings.
+"""The state of inference for one group of functions: the types so far, the unknowns, the findings.
 
-Nothing is written on the nodes of the program: a state that fails is dropped and leaves no trace.
+Nothing is written to the nodes of the program: a state that fails is dropped without a trace.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class InferenceState:
         self.errors: list[Diagnostic] = []
         self.echo = False  # whether something is unknown because of an error reported elsewhere
         self.type_args: dict[Call, tuple[Type, ...]] = {}
-        self.attrs: dict[Call, Attrs] = {}  # of calls that left out an operator's attributes: the defaults
-        self.values: dict[Var, Expr] = {}  # what variables are bound to
+        self.attrs: dict[Call, Attrs] = {}  # of calls with missing operator attributes: the defaults
+        self.values: dict[Var, Expr] = {}  # the values of variables
         self.declared: dict[Function, FuncType] = {}  # functions that may be used before their body is typed
         self.signatures: dict[str, FuncType] = {}  # of the global functions in this group
         self.globals: set[str] = set()  # the functions mentioned
@@ -44,7 +44,7 @@ class InferenceState:
         self._kinds_checked: set[Type] = set()
 
     def has_type(self, node: Expr) -> bool:
-        """Whether the type a node has is right here; if so, remember what it relies on."""
+        """Whether the type of a node is valid here; if so, record its dependencies."""
         if isinstance(node, GlobalVar):
             return False
         if isinstance(node, Constructor):
@@ -85,16 +85,16 @@ class InferenceState:
 
     # ------------------------------------------------------------ findings
     def error(self, finding: Diagnostic) -> None:
-        """Note an error; what depends on it stays unknown and is not reported again."""
+        """Record an error; types that depend on it stay unknown and are not reported again."""
         self.errors.append(finding)
 
     def unknown_after_error(self) -> Type:
-        """Return the type of something that has none because of an error reported here or elsewhere."""
+        """Return the type of an expression that has none because of an error reported here or elsewhere."""
         self.echo = True
         return self.solver.fresh()
 
     def origin(self, expr: Expr) -> list[diagnose.Note]:
-        """Say where the type of an expression comes from."""
+        """Return notes on the origin of an expression's type."""
         ty = brief(self.solver.resolve(self.of(expr)))
         if isinstance(expr, Var):
             value = self.values.get(expr)
@@ -108,7 +108,7 @@ class InferenceState:
     def conflict(
         self, problem: MismatchError, expected: Type, actual: Type, place: Place | None, notes: Sequence[diagnose.Note]
     ) -> None:
-        """Report two types that cannot be unified, with all that is known of them."""
+        """Report two types that cannot be unified, with all that is known about them."""
         resolve = self.solver.resolve
         problem = MismatchError(resolve(problem.left), resolve(problem.right), problem.detail)
         self.error(diagnose.mismatch(problem, resolve(expected), resolve(actual), place, notes))
@@ -116,7 +116,7 @@ class InferenceState:
     def same(
         self, expected: Type, actual: Type, place: Place | None, notes: Notes, *, keep_right: bool = False
     ) -> Type:
-        """Unify two types and return what they became, reporting a conflict at `place`."""
+        """Unify two types and return the result; a conflict is reported at `place`."""
         if expected is actual:
             return expected
         try:
@@ -126,10 +126,10 @@ class InferenceState:
             return expected
 
     def annotation(self, ty: Type, place: Place | None) -> None:
-        """Check the kinds of a type that was written down."""
+        """Check the kinds in an annotation."""
         if type(ty) is TensorType or ty in self._kinds_checked:
             return
-        self.solver.is_open(ty)  # an annotation may hold unknowns; the solver has to hear of them
+        self.solver.is_open(ty)  # an annotation may contain unknowns; this registers them with the solver
         mod = self.env.mod
         problem = kind_problem(ty, mod, place, self._kinds_checked)
         if problem is None and isinstance(ty, GlobalTypeVar):

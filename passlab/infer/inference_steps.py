@@ -1,7 +1,7 @@
-"""`watch_inference`: type inference, told step by step: nodes visited, unknowns bound, relations that wait and go on.
+"""`watch_inference`: type inference step by step: nodes visited, unknowns bound, relations that wait and resume.
 
-The generator and the solver are those of inference itself; subclasses here tell what their bases do, so that inference
-does not pay for it. Used by views. Nothing is written on the nodes of the program.
+Subclasses of the generator and the solver of inference report what their bases do, so inference itself does not pay for
+it. Used by views. Nothing is written to the nodes of the program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from passlab.ir.types import IncompleteType, Type
 
 
 class InferenceStep(NamedTuple):
-    """What happened at `node`, and the types that it changed, as text: `?1` is an unknown type."""
+    """An event at `node`, and the types that it changed, as text: `?1` is an unknown type."""
 
     phase: str
     node: Expr
@@ -38,7 +38,7 @@ Hear = Callable[[InferenceStep], None]
 
 
 def watch_inference(mod: IRModule, hear: Hear) -> list[Diagnostic]:
-    """Infer the types of an untyped module and tell each step; return the errors of the first functions with any."""
+    """Infer the types of an untyped module and report each step; return the errors of the first functions with any."""
     env = TypeEnv(mod)
     for names in inference_groups(env, [name for name, _ in mod.items()]):
         try:
@@ -55,7 +55,7 @@ def watch_inference(mod: IRModule, hear: Hear) -> list[Diagnostic]:
 
 
 def _run(env: TypeEnv, names: list[str], hear: Hear, exact: bool) -> WatchedGenerator:
-    """Type a group of functions, as `inference` does."""
+    """Infer a group of functions, as `inference` does."""
     solver = WatchedSolver(exact)
     generator = WatchedGenerator(InferenceState(env, exact, solver), solver, hear)
     for name in names:
@@ -70,7 +70,7 @@ def _run(env: TypeEnv, names: list[str], hear: Hear, exact: bool) -> WatchedGene
 
 
 class WatchedSolver(Solver):
-    """A solver that tells what it learns, in words. Unknowns are `?1`, `?2`, ... in the order of being told."""
+    """A solver that reports what it learns. Unknowns are called `?1`, `?2`, ... in the order of the reports."""
 
     def __init__(self, exact: bool) -> None:
         super().__init__(exact)
@@ -111,14 +111,14 @@ class WatchedSolver(Solver):
 
 
 class WatchedGenerator(Generator):
-    """A generator that tells what it does with each node, and what became of the types of others meanwhile."""
+    """A generator that reports each node visited, and changes in the types of earlier nodes."""
 
     def __init__(self, state: InferenceState, solver: WatchedSolver, hear: Hear) -> None:
         super().__init__(state)
         self.hear = hear
         self.phase = ""
         self._watched = solver
-        self._node: Expr | None = None  # the one that is visited
+        self._node: Expr | None = None  # the node being visited
         self._shown: dict[Expr, str] = {}
         self._open: dict[Expr, None] = {}  # nodes whose type may still change
         self._errors = 0
@@ -138,7 +138,7 @@ class WatchedGenerator(Generator):
             self._report(None, "")
 
     def _report(self, node: Expr | None, sentence: str) -> None:
-        """Tell what happened at a node, by default the one that is visited: its type where there is no sentence."""
+        """Report an event at a node, by default the one being visited; without a sentence, report its type."""
         node = node or self._node
         changed = self._changes()
         if node is None or not (sentence or changed):
@@ -147,7 +147,7 @@ class WatchedGenerator(Generator):
         self.hear(InferenceStep(self.phase, node, text, changed))
 
     def _changes(self) -> dict[Expr, str]:
-        """Return the types whose text has changed since it was last reported."""
+        """Return the types whose text has changed since the last report."""
         changed = {}
         for node in list(self._open):
             text = self._watched.text(self.types[node])
@@ -159,7 +159,7 @@ class WatchedGenerator(Generator):
 
 
 def _nodes(step: Step) -> list[Expr]:
-    """The nodes to which a step gives types."""
+    """Return the nodes that get their types in a step."""
     if isinstance(step, (BindLet, EnterFunction)):
         return [step.let.var]
     return [step.match, *pattern_vars(step.clause.lhs)] if isinstance(step, EnterClause) else [step]

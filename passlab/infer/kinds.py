@@ -1,4 +1,4 @@
-"""Kinds: which types may stand where. A value has a type of kind `Type`; a data type must be defined and fully applied.
+"""Kind checking. A value has a type of kind `Type`; a data type must be defined and fully applied.
 
 Source: the kind rules of Relay (TVM, src/relay/analysis/kind_check.cc), without recursion.
 """
@@ -29,7 +29,7 @@ from passlab.ir.types import (
 def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
     """Return the kind of a type, checking every type inside it.
 
-    Data types are looked up in `mod`; without one they are taken to be defined. Raises `TypeInferenceError`.
+    Data types are looked up in `mod`; without one they are assumed to be defined. Raises `TypeInferenceError`.
     """
     if isinstance(ty, SizeVar):
         return Kind.ShapeVar
@@ -42,7 +42,7 @@ def check_kind(ty: Type | SizeVar, mod: IRModule | None = None) -> Kind:
 def kind_problem(
     ty: Type, mod: IRModule | None, place: Place | None, done: set[Type] | None = None
 ) -> Diagnostic | None:
-    """Return what is wrong with the kinds inside `ty`, or None. Types in `done` are right; those checked are added."""
+    """Return the kind error inside `ty`, or None. Types in `done` are known to be correct; checked ones are added."""
     done = set() if done is None else done
     stack = [ty]
     while stack:
@@ -71,7 +71,7 @@ def _kind(ty: Type) -> Kind:
 
 
 def _problem(ty: Type, mod: IRModule | None, place: Place | None) -> Diagnostic | None:
-    """Check one level; what is below was checked before."""
+    """Check one level; the levels below were checked before."""
     if isinstance(ty, TensorType):
         return None
     if isinstance(ty, TypeCall):

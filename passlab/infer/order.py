@@ -1,4 +1,4 @@
-"""The order in which global functions are inferred: callees before callers, mutually recursive ones together.
+"""The order of inference of global functions: callees before callers, mutually recursive ones together.
 
 Source: Tarjan, "Depth-first search and linear graph algorithms" (1972), with an explicit stack.
 """
@@ -44,7 +44,7 @@ def groups(references: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 
 def _close(name: str, open_names: list[str], is_open: set[str]) -> list[str]:
-    """Take one component off the stack of open names, in the order its members were met."""
+    """Pop one component off the stack of open names, in the order its members were visited."""
     group = [open_names.pop()]
     while group[-1] != name:
         group.append(open_names.pop())

@@ -1,4 +1,4 @@
-"""Typing patterns: what the scrutinee's type says about the variables a pattern binds."""
+"""Typing of patterns: the type of the scrutinee determines the types of the variables that a pattern binds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from passlab.ir.expr import Match, Var
 from passlab.ir.types import FuncType, IncompleteType, TupleType, Type, TypeCall, TypeVar, map_type
 
 
-class Patterns:
+class PatternTyper:
     """Types patterns and constructors in a state."""
 
     def __init__(self, state: InferenceState) -> None:
@@ -20,7 +20,7 @@ class Patterns:
         self.solver = state.solver
 
     def constructor_type(self, constructor: Constructor, place: Place | None) -> FuncType | None:
-        """Return the polymorphic type of a constructor under the module's definitions; None, reported, without one."""
+        """Return the polymorphic type of a constructor under the module's definitions; if it has none, report that."""
         definition = self._definition(constructor, place)
         if definition is None:
             return None
@@ -57,7 +57,7 @@ class Patterns:
         return None
 
     def pattern(self, root: Pattern, scrutinee: Type, match: Match) -> None:
-        """Check a pattern against the type of what it takes apart, and type the variables it binds."""
+        """Check a pattern against the type of the value it matches, and assign types to the variables it binds."""
         stack: list[tuple[Pattern, Type]] = [(root, scrutinee)]
         while stack:
             pattern, ty = stack.pop()

@@ -1,7 +1,7 @@
-"""The relations that may have to wait: an operator's, a projection from a tuple, a use of a signature not yet solved.
+"""Relations that may have to wait: of an operator, a projection from a tuple, a use of an unsolved signature.
 
-Each knows the expression it stands for and reports through `Report`, so that a relation which fails late is still
-reported where it belongs.
+Each knows its expression and reports through `FindingReporter`, so that a relation that fails late is still reported at
+the right place.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from passlab.ir.op import Op
 from passlab.ir.types import IncompleteType, TupleType, Type, map_type
 
 
-class Report(Protocol):
-    """Where relations put their findings."""
+class FindingReporter(Protocol):
+    """Receives the findings of relations."""
 
     def error(self, finding: Diagnostic) -> None:
-        """Note an error."""
+        """Record an error."""
 
     def origin(self, expr: Expr) -> Sequence[diagnose.Note]:
-        """Say where the type of an expression comes from."""
+        """Return notes on the origin of an expression's type."""
 
 
 class OperatorReporter:
-    """What an operator's relation talks to: `assign` states the type of an input."""
+    """The reporter of an operator's relation: `assign` states the type of an input."""
 
     __slots__ = ("solver", "types", "call", "report")
 
-    def __init__(self, solver: Solver, report: Report) -> None:
+    def __init__(self, solver: Solver, report: FindingReporter) -> None:
         self.solver = solver
         self.report = report
         self.types: Sequence[Type] = ()
@@ -52,7 +52,7 @@ class OperatorReporter:
             self.report.error(diagnose.mismatch(problem, ty, self.solver.resolve(current), place, notes))
 
     def run(self, op: Op, types: Sequence[Type], attrs: Any, call: Call) -> Type | None:
-        """Run the relation of `op` on input types. A refusal is reported and re-raised as `RefusedError`."""
+        """Run the relation of `op` on input types. An error is reported and raised again as `RefusedError`."""
         self.types, self.call = types, call
         try:
             return op.spec.relation(types, attrs, self)
@@ -76,11 +76,11 @@ class OperatorReporter:
 
 
 class RefusedError(Exception):
-    """A relation refused its inputs, and this was reported: its result is unknown for good."""
+    """A relation rejected its inputs, and this was reported: its result stays unknown."""
 
 
 class OperatorRelation:
-    """The call of an operator of whose inputs too little is known: its result is `out`."""
+    """The call of an operator with too few known inputs: its result is `out`."""
 
     __slots__ = ("op", "types", "attrs", "out", "call", "reporter", "queued")
 
@@ -120,11 +120,11 @@ class OperatorRelation:
 
 
 class Projection:
-    """Element `index` of a tuple whose type is not yet known: its type is `out`."""
+    """Element `index` of a tuple of unknown type: its type is `out`."""
 
     __slots__ = ("node", "whole", "out", "solver", "report", "queued")
 
-    def __init__(self, node: TupleGetItem, whole: Type, out: Type, solver: Solver, report: Report) -> None:
+    def __init__(self, node: TupleGetItem, whole: Type, out: Type, solver: Solver, report: FindingReporter) -> None:
         self.node = node
         self.whole = whole
         self.out = out
@@ -183,7 +183,13 @@ class Instance:
     __slots__ = ("source", "names", "out", "place", "solver", "report", "queued")
 
     def __init__(
-        self, source: Type, names: Mapping[Type, Type], out: Type, place: Place | None, solver: Solver, report: Report
+        self,
+        source: Type,
+        names: Mapping[Type, Type],
+        out: Type,
+        place: Place | None,
+        solver: Solver,
+        report: FindingReporter,
     ) -> None:
         self.source = source
         self.names = names

@@ -1,8 +1,8 @@
 """The order in which the nodes of a program are typed.
 
-A schedule lists each untyped node once, after its children, with two kinds of marks between them: `BindLet` where the
-value of a `let` is typed and its variable gets a type, before the body; `EnterClause` where the variables of a pattern
-do, before the arm. A subgraph that is typed already is not entered. Variables stand where they are met first.
+A schedule lists each untyped node once, after its children, with two kinds of marks in between: `BindLet` after the
+value of a `let` and before its body, where the variable gets its type; `EnterClause` before an arm, where the variables
+of its pattern do. A typed subgraph is not entered. Variables are listed at their first use.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ _MARKS = frozenset((BindLet, EnterFunction, EnterClause))
 def schedule(root: Expr, has_type: Callable[[Expr], bool], seen: set[Expr]) -> list[Step]:
     """Return the steps that type `root`, `root` last.
 
-    `known(node)` is asked of each node that has a type and tells whether it may be used as it stands; if so the node
-    is left out and not entered. Nodes in `seen` are left out, those found are added.
+    `known(node)` is called for each node with a type and returns whether that type is valid; if so the node is skipped
+    and not entered. Nodes in `seen` are skipped, and listed ones are added to it.
     """
     order: list[Step] = []
     emit = order.append
@@ -108,7 +108,7 @@ def schedule(root: Expr, has_type: Callable[[Expr], bool], seen: set[Expr]) -> l
     table = _STEPS
     while stack:
         node = pop()
-        if node is None:  # the step below this mark has had all its children listed
+        if node is None:  # all children of the step below this mark have been listed
             emit(pop())
             continue
         kind = type(node)
@@ -120,7 +120,7 @@ def schedule(root: Expr, has_type: Callable[[Expr], bool], seen: set[Expr]) -> l
         seen.add(node)
         if node._checked_type is not None and has_type(node):
             continue
-        if kind is Call:  # most nodes are calls, and most of what they are made of was met before
+        if kind is Call:  # most nodes are calls, and most of their operands were listed before
             push(node)
             push(None)
             for arg in node.args[::-1]:

@@ -1,8 +1,8 @@
-"""The second half of inference: write the types found on the nodes.
+"""The second phase of inference: write the inferred types to the nodes.
 
-A node that stays as it is keeps its identity and gets its type in place. A node is replaced by a copy where an
-annotation, a result type or type arguments are filled in, where a part of it was replaced, or where it carries a type
-from another module. Nothing is written before everything is known, so a failure leaves the program as it was.
+An unchanged node keeps its identity and gets its type in place. A node is copied if an annotation, a result type or
+type arguments are filled in, if one of its children was replaced, or if it has a type from another module. Nothing is
+written before everything is known, so a failure leaves the program unchanged.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Solution:
         self._relying: set[Expr] = set()  # the nodes typed here, or used here, that rely on the module
 
     def problems(self) -> list[Diagnostic]:
-        """Return a finding for each expression whose type nothing determines, the causes only."""
+        """Return a finding for each expression whose type is not determined, root causes only."""
         state, solver = self.state, self.state.solver
         if not solver.used or state.errors or state.echo:
             return []
         unknown = [node for node in self.state.types if type(self._type(node)) is IncompleteType]
-        if not unknown:  # what is stuck all the same waits for a part of a type
+        if not unknown:  # a relation that is still stuck waits for a part of a type
             return [diagnose.stuck(pending.place) for pending in solver.waiting_relations()]
         causes: list[Expr] = [n for n in unknown if isinstance(n, Var)]
         if not causes:
@@ -52,7 +52,7 @@ class Solution:
         return ty if type(ty) is TensorType else self.state.solver.resolve(ty, self._resolved)
 
     def final(self, ty: Type) -> Type:
-        """Return a type with nothing unknown: what nothing depends on (the element type of an unused `Nil`) is `()`."""
+        """Return a type without unknowns: an unconstrained one (the element type of an unused `Nil`) becomes `()`."""
         if type(ty) is TensorType or not self.state.solver.used:
             return ty
         done = self.state.solver.resolve(ty, self._resolved)
@@ -98,7 +98,7 @@ class Solution:
         return node._checked_type is ty
 
     def _node(self, node: Expr) -> None:
-        """Type one node, replacing it where that is needed."""
+        """Type one node, and replace it if necessary."""
         changed = self.changed
         ty = self.state.types.get(node)
         if ty is None or node in changed:
@@ -118,7 +118,7 @@ class Solution:
             self._relying.add(post)
 
     def _fill(self, node: Expr, ty: Type) -> Expr:
-        """Return a node with its parts replaced and what was left out filled in."""
+        """Return a node with its children replaced and missing annotations filled in."""
         kind = type(node)
         if type(node) is Call:
             return self._call(node)
@@ -138,7 +138,7 @@ class Solution:
         return self.changed.get(part, part)
 
     def _call(self, node: Call) -> Call:
-        """Return a call with its parts replaced, and attributes and type arguments filled in."""
+        """Return a call with its children replaced, and attributes and type arguments filled in."""
         op, args, get = node.op, node.args, self.changed.get
         attrs = self.state.attrs.get(node, node.attrs)
         type_args = node._type_args
@@ -171,7 +171,7 @@ class Solution:
 
 
 _LEAVES = frozenset(LEAVES)
-# Kinds of nodes that need no more than their type while nothing around them changed.
+# Kinds of nodes that only need a type if none of their children changed.
 _PLAIN = frozenset(kind for kind in CHILDREN if kind not in (Var, GlobalVar, Function))
 
 

@@ -1,4 +1,4 @@
-"""Unknown types and what is known about them: a union-find over unknowns, and a queue of pending relations.
+"""Unknown types and the constraints on them: a union-find over unknowns, and a queue of pending relations.
 
 An unknown is an `IncompleteType`. It is linked to another unknown (they are one), bound to a type (which may contain
 unknowns), or free. A pending relation waits until one of the unknowns it mentions learns something; it is tried again
@@ -55,7 +55,7 @@ class Pending(Protocol):
     def place(self) -> Place | None: ...
 
     def attempt(self) -> bool:
-        """Try to conclude something; answer whether nothing more can come of it in the quick mode."""
+        """Try to conclude something; return whether the relation is finished in the quick mode."""
 
 
 class Solver:
@@ -64,8 +64,8 @@ class Solver:
     def __init__(self, exact: bool = False) -> None:
         self.exact = exact
         self.links: dict[Type, Type] = {}
-        self.sizes: dict[SizeVar, int] = {}  # what symbolic dimensions were found to be
-        self.used = False  # whether any unknown was made: if not, every type is as it stands
+        self.sizes: dict[SizeVar, int] = {}  # the sizes found for symbolic dimensions
+        self.used = False  # whether any unknown was created: if not, every type is final
         self._watchers: dict[Type, dict[Pending, None]] = {}
         self._queue: deque[Pending] = deque()
         self._unfinished: dict[Pending, None] = {}
@@ -95,12 +95,12 @@ class Solver:
         top = unknown
         while type(nxt := links.get(top)) is IncompleteType:
             top = nxt
-        while unknown is not top:  # shorten the path for the next time
+        while unknown is not top:  # path compression
             links[unknown], unknown = top, links[unknown]
         return top
 
     def head(self, ty: Type) -> Type:
-        """Return what is known of `ty` at its outermost level: never a bound unknown."""
+        """Return the known outermost level of `ty`: never a bound unknown."""
         if type(ty) is not IncompleteType:
             return ty
         root = self.root(ty)
@@ -192,7 +192,7 @@ class Solver:
 
     # ------------------------------------------------------------ relations
     def add(self, pending: Pending) -> bool:
-        """Try a relation now, and keep it when it has to wait. Answers whether it is finished."""
+        """Try a relation now, and keep it if it has to wait. Returns whether it is finished."""
         self._unfinished[pending] = None
         return self._try(pending)
 

@@ -1,9 +1,9 @@
-"""What inference knows of the module around an expression, and what typed nodes rely on.
+"""The part of the module that inference depends on, and the dependencies of typed nodes on it.
 
-The type of an expression that mentions a global function or a data type depends on the module it stands in. So for
-each typed node that does, a `TypeDependency` is kept on the node: the signatures and definitions it was typed under.
-In a module where they are the same its type stands; in another it is inferred anew. Nodes that mention none (whole
-networks, mostly) have none, and their types stand everywhere.
+The type of an expression that refers to a global function or a data type depends on its module. So each such typed node
+has a `TypeDependency`: the signatures and definitions used in typing it. In a module with the same ones its type is
+valid; in any other it is inferred again. Nodes without such references (whole networks, mostly) have none, and their
+types are valid everywhere.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class TypeDependency:
 
 
 def reliance_of(node: Expr) -> TypeDependency | None:
-    """Return what the type of a node relies on, None for the many that rely on nothing."""
+    """Return the dependencies of a node's type, None for the many nodes without any."""
     return getattr(node, "_reliance", None)
 
 
 def complete(ty: Type | None) -> bool:
-    """Whether an annotation is there and leaves nothing open."""
+    """Whether there is an annotation, and it is complete."""
     return ty is not None and not holds(ty, IncompleteType)
 
 
 def signature_of(fn: Function) -> FuncType | None:
-    """Return the type of a function as far as it is known without looking inside: typed, or annotated completely."""
+    """Return the type of a function as far as it is known without visiting its body: typed, or annotated completely."""
     if fn._checked_type is not None:
         return fn._checked_type  # type: ignore[return-value]
     if not complete(fn.ret_type) or not all(complete(p.type_annotation) for p in fn.params):
@@ -47,7 +47,7 @@ def signature_of(fn: Function) -> FuncType | None:
 
 
 class TypeEnv:
-    """The functions and data types an expression may mention. `mod` is None for an expression that stands alone."""
+    """The functions and data types an expression may refer to. `mod` is None for an expression without a module."""
 
     def __init__(self, mod: IRModule | None) -> None:
         self.mod = mod
@@ -59,21 +59,21 @@ class TypeEnv:
         self._holding: dict[TypeDependency, bool] = {}
 
     def signature(self, name: str) -> FuncType | None:
-        """Return the type of a global function, None while it is not known."""
+        """Return the type of a global function, None while it is unknown."""
         if name not in self._signatures:
             fn = self.functions.get(name)
             self._signatures[name] = signature_of(fn) if fn is not None else None
         return self._signatures[name]
 
     def note_solved(self, name: str, fn: Function) -> None:
-        """Take note of a function that is typed now."""
-        if self._solved is None:  # most expressions are typed without: the table of the module need not be copied
+        """Record a function that is typed now."""
+        if self._solved is None:  # the common case records nothing: then the table of the module is not copied
             self.functions = self._solved = dict(self.functions)
         self._solved[name] = fn
         self._signatures[name] = fn._checked_type  # type: ignore[assignment]
 
     def solved_type(self, name: str, ty: Type) -> None:
-        """Take note of the type found for a function whose nodes are about to be typed."""
+        """Record the type found for a function whose nodes are about to be typed."""
         self._signatures[name] = ty  # type: ignore[assignment]
 
     def data(self, name: str) -> TypeData | None:
@@ -81,7 +81,7 @@ class TypeEnv:
         return self.mod.find_type(name) if self.mod is not None else None
 
     def holds(self, reliance: TypeDependency) -> bool:
-        """Whether everything a typed node relies on is the same here."""
+        """Whether all dependencies of a typed node are the same here."""
         held = self._holding.get(reliance)
         if held is None:
             held = all(self.signature(n) is ty for n, ty in reliance.signatures.items()) and all(
@@ -91,9 +91,9 @@ class TypeEnv:
         return held
 
     def global_var(self, node: GlobalVar, ty: Type) -> GlobalVar:
-        """Return the one global variable of this name whose type is `ty`.
+        """Return the one global variable with this name and the type `ty`.
 
-        A variable of the module that has another type belongs to other modules too: a fresh one takes its place.
+        A variable of the module with another type belongs to other modules, too: a fresh one replaces it.
         """
         name = node.name_hint
         own = self.fresh_vars.get(name)
@@ -108,6 +108,6 @@ class TypeEnv:
         return own
 
     def reliance(self, names: set[str], data: set[str]) -> TypeDependency:
-        """Return what nodes that mention these functions and data types rely on."""
+        """Return the dependencies of nodes that refer to these functions and data types."""
         signatures: dict[str, Type] = {n: ty for n in sorted(names) if (ty := self.signature(n)) is not None}
         return TypeDependency(signatures, {n: self.data(n) for n in sorted(data)})

@@ -1,9 +1,9 @@
 """Make two types one: the structural half of inference.
 
-`unify(solver, a, b)` binds unknowns so that both sides agree and returns the type both have become. The rules for
-dimensions are Relay's: a known size and `?` give `?` (so a size can be lost), two different sizes conflict, a symbolic
-size takes the number it meets. Where a loss happens below an unknown, the unknown is weakened; where it happens below
-a type that was written down, only the returned type is weaker, because types are values here.
+`unify(solver, a, b)` binds unknowns so that both sides agree, and returns the common type. The rules for dimensions are
+Relay's: a known size and `?` give `?` (so a size can be lost), two different sizes conflict, a symbolic size takes the
+number it meets. If a size is lost below an unknown, the unknown is weakened; if it is lost below a type annotation,
+only the returned type is weaker, because types are values here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from passlab.ir.types import (
     rebuild_type,
 )
 
-# What unifying gave: the common type, and whether it is weaker than the left and the right type were.
+# The result of unification: the common type, and whether it is weaker than the left and the right type.
 Outcome = tuple[Type, bool, bool]
 Instantiate = Callable[[FuncType, int], FuncType]
 
@@ -37,10 +37,10 @@ Instantiate = Callable[[FuncType, int], FuncType]
 def unify(
     solver: Solver, a: Type, b: Type, *, keep_right: bool = False, instantiate: Instantiate | None = None
 ) -> Type:
-    """Return the one type `a` and `b` become. With `keep_right`, bound unknowns of `b` are not weakened.
+    """Return the common type of `a` and `b`. With `keep_right`, bound unknowns of `b` are not weakened.
 
     `instantiate(fn, kept)` replaces the type parameters of a generic function after the first `kept` by unknowns; it is
-    needed where a generic function meets one that is less so. Raises `MismatchError`.
+    needed if one function is more generic than the other. Raises `MismatchError`.
     """
     if a is b:
         return a
@@ -70,7 +70,7 @@ def _tensors(solver: Solver, a: TensorType, b: TensorType) -> TensorType:
 
 
 def _dim(solver: Solver, x: Dim, y: Dim) -> Dim | None:
-    """Return the common dimension, or None. A symbolic size that met a number stands for it from then on."""
+    """Return the common dimension, or None. A symbolic size that met a number has that value from then on."""
     if x is y:
         return x
     if x is ANY or y is ANY:
@@ -89,7 +89,7 @@ def _dim(solver: Solver, x: Dim, y: Dim) -> Dim | None:
 
 
 @dataclass
-class _Frame:
+class _TypePair:
     """A pair of structured types whose parts are being unified."""
 
     a: Type
@@ -108,7 +108,7 @@ class _Unification:
         self.keep_right = keep_right
         self.instantiate = instantiate
         self.memo: dict[tuple[Type, Type], Outcome] = {}
-        self.stack: list[_Frame] = []
+        self.stack: list[_TypePair] = []
 
     def run(self, a: Type, b: Type) -> Type:
         outcome = self.visit(a, b)
@@ -125,7 +125,7 @@ class _Unification:
         return outcome[0]
 
     def visit(self, a: Type, b: Type) -> Outcome | None:
-        """Unify two types when that needs no descent; otherwise open a frame and answer None."""
+        """Unify two types if that needs no descent; otherwise push a frame and return None."""
         if a is b:
             return a, False, False
         solver = self.solver
@@ -159,17 +159,17 @@ class _Unification:
             outcome = (merged, merged is not a, merged is not b)
             self.memo[a, b] = outcome
             return self.settle(outcome, root_a, root_b)
-        frame = _Frame(a, b, root_a, root_b, [])
+        frame = _TypePair(a, b, root_a, root_b, [])
         if type(a) is FuncType and type(b) is FuncType:
             frame.pairs = self.functions(frame, a, b)
         else:
             frame.pairs = _parts(a, b)
-        self.memo[a, b] = (a, False, False)  # a pair met again below itself adds nothing
+        self.memo[a, b] = (a, False, False)  # a pair that occurs again inside itself adds nothing
         self.stack.append(frame)
         return None
 
-    def functions(self, frame: _Frame, a: FuncType, b: FuncType) -> list[tuple[Type, Type]]:
-        """Bring two function types to the same type parameters; the surplus ones of either side are instantiated."""
+    def functions(self, frame: _TypePair, a: FuncType, b: FuncType) -> list[tuple[Type, Type]]:
+        """Bring two function types to the same type parameters; surplus ones of either side are instantiated."""
         if len(a.arg_types) != len(b.arg_types):
             raise MismatchError(a, b, f"one function takes {len(a.arg_types)} arguments, the other {len(b.arg_types)}")
         count = min(len(a.type_params), len(b.type_params))
@@ -196,8 +196,8 @@ class _Unification:
             raise MismatchError(fn, other, f"one function has {len(fn.type_params)} type parameters, the other {kept}")
         return self.instantiate(fn, kept)
 
-    def assemble(self, frame: _Frame) -> Outcome:
-        """Close a frame whose parts are unified."""
+    def assemble(self, frame: _TypePair) -> Outcome:
+        """Finish a frame whose parts are unified."""
         a, b, results = frame.a, frame.b, frame.results
         weak_a, weak_b = any(r[1] for r in results), any(r[2] for r in results)
         if not weak_a:
@@ -213,7 +213,7 @@ class _Unification:
         return self.settle(outcome, frame.root_a, frame.root_b)
 
     def settle(self, outcome: Outcome, root_a: Type | None, root_b: Type | None) -> Outcome:
-        """Let the unknowns that stood for the two types carry the outcome."""
+        """Bind the unknowns that were unified to the result."""
         ty, weak_a, weak_b = outcome
         if root_a is not None and weak_a:
             self.solver.weaken(root_a, ty)
@@ -230,7 +230,9 @@ class _Unification:
 
 
 def _parts(a: Type, b: Type) -> list[tuple[Type, Type]]:
-    """Return the pairs of parts of two structured types of one make. Raises `MismatchError` for different makes."""
+    """Return the pairs of parts of two structured types of the same form. Raises `MismatchError` for different
+    forms.
+    """
     if type(a) is not type(b):
         raise MismatchError(a, b)
     if isinstance(a, TupleType) and isinstance(b, TupleType):

@@ -1,4 +1,4 @@
-"""What a program is: types, expressions, data types, modules, spans, attributes; and how to walk and compare them."""
+"""The program representation: types, expressions, data types, modules, spans, attributes; traversals and comparison."""
 
 from passlab.ir.adt import (
     Clause,

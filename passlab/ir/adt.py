@@ -1,4 +1,4 @@
-"""Algebraic data types: their definitions, constructors, and the patterns that take values apart."""
+"""Algebraic data types: their definitions, constructors, and the patterns that match values."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _set = object.__setattr__
 
 
 def constructor_tag(type_name: str, index: int) -> int:
-    """Return the tag of constructor number `index` of a type: a stable byte of the type's name above, the index below.
+    """Return the tag of constructor number `index` of a type: the upper byte is a hash of the type's name.
 
-    Tags are compared only inside one type; the byte makes mix-ups visible in a debugger.
+    Tags are compared only within one type; the byte makes mix-ups visible in a debugger.
     """
     return (crc32(type_name.encode("utf-8", "surrogatepass")) % 0xFF + 1) << 24 | index
 
@@ -50,7 +50,7 @@ class Constructor(Expr):
 class TypeData(Type):
     """The definition of a type: its `header`, type parameters and constructors. `extern` has no constructors here.
 
-    The constructors of a definition get their tags when it is made, so a definition owns its constructor objects.
+    The constructors of a definition get their tags when it is created, so a definition owns its constructor objects.
     """
 
     __slots__ = ("constructors", "extern", "header", "type_vars")
@@ -70,7 +70,7 @@ class TypeData(Type):
         _set(self, "type_vars", check_all(type_vars, TypeVar, "a type variable"))
         _set(self, "constructors", check_all(constructors, Constructor, "a constructor"))
         _set(self, "extern", extern)
-        _set(self, "_inside", 0)  # a definition is no part of a type
+        _set(self, "_inside", 0)  # a definition is not part of a type
         for index, constructor in enumerate(self.constructors):
             if constructor.tag == -1:
                 _set(constructor, "tag", constructor_tag(header.name_hint, index))
@@ -84,9 +84,9 @@ class TypeData(Type):
 
 
 def constructor_numbers(definitions: Iterable[TypeData]) -> dict[Constructor, int]:
-    """Return for each constructor a number that no other has: its tag, unless one of another type has the same.
+    """Return a unique number for each constructor: its tag, unless a constructor of another type has the same.
 
-    Tags alone may collide: in one of 255 pairs of types both names have the same byte.
+    Tags alone may collide: for one in 255 pairs of types both names have the same byte.
     """
     taken: set[int] = set()
     numbers: dict[Constructor, int] = {}
@@ -101,14 +101,14 @@ def constructor_numbers(definitions: Iterable[TypeData]) -> dict[Constructor, in
 
 
 class Pattern(Immutable):
-    """Base of match patterns."""
+    """Base class of match patterns."""
 
     __slots__ = ("__weakref__", "span")
     span: Span | None
 
 
 class PatternWildcard(Pattern):
-    """`_`: fits everything."""
+    """`_`: matches everything."""
 
     __slots__ = ()
 
@@ -117,7 +117,7 @@ class PatternWildcard(Pattern):
 
 
 class PatternVar(Pattern):
-    """`%x`: fits everything and binds it."""
+    """`%x`: matches everything and binds it."""
 
     __slots__ = ("var",)
     var: Var
@@ -128,7 +128,7 @@ class PatternVar(Pattern):
 
 
 class PatternConstructor(Pattern):
-    """`Cons(p, q)`: fits values made by that constructor whose fields fit."""
+    """`Cons(p, q)`: matches values of that constructor whose fields match."""
 
     __slots__ = ("constructor", "patterns")
     constructor: Constructor
@@ -143,7 +143,7 @@ class PatternConstructor(Pattern):
 
 
 class PatternTuple(Pattern):
-    """`(p, q)`: fits tuples of that many fields whose fields fit."""
+    """`(p, q)`: matches tuples of that size whose fields match."""
 
     __slots__ = ("patterns",)
     patterns: tuple[Pattern, ...]

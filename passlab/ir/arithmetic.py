@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class Arithmetic(Immutable):
-    """Base of expressions. `==` stays identity, so that nodes can be keys."""
+    """Base class of expressions. `==` stays identity, so that nodes can be keys."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # so that `array + expr` asks the expression, once, and not the array for each element
+    # so that NumPy calls the expression's operator in `array + expr`, once, and not for each element
+    __array_ufunc__ = None
 
     def __add__(self, other: Any) -> Call:
         return _call("add", self, other)

@@ -1,8 +1,8 @@
 """Attributes of calls and functions: immutable records compared by value.
 
-An operator's attributes are a class made by `attrs_class` from its declared fields, so that reading a field costs an
-attribute access. `DictAttrs` is the open form used on functions. Values are None, bool, int, float, str, an
-expression, or tuples and (in `DictAttrs`) mappings of these, from names or from expressions.
+An operator's attributes are an instance of a class that `attrs_class` creates from the declared fields, so that reading
+a field is an attribute access. `DictAttrs` is the open form used on functions. Values are None, bool, int, float, str,
+an expression, or tuples and (in `DictAttrs`) mappings of these, from names or from expressions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _set = object.__setattr__
 
 
 class _Required:
-    """The default of a field that has none."""
+    """The default of a field without one."""
 
     def __repr__(self) -> str:
         return "(required)"
@@ -35,7 +35,7 @@ REQUIRED: Any = _Required()
 class Field:
     """One attribute: its name, default (`REQUIRED` for none), meaning, and `convert`, which checks and normalises.
 
-    A field without default is always printed. When it is left out, `fallback` stands in for it, if there is one.
+    A field without default is always printed. If it is omitted, `fallback` is used, if there is one.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Field:
 
 
 class Attrs(Immutable):
-    """Base of attribute records. `type_key` is Relay's name of the record type, `schema` its fields in order."""
+    """Base class of attribute records. `type_key` is Relay's name of the record type, `schema` its fields in order."""
 
     __slots__ = ("_hash", "_token")
     type_key: ClassVar[str] = ""
@@ -94,7 +94,7 @@ class Attrs(Immutable):
         return ((f.name, getattr(self, f.name)) for f in self.schema)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a field, or `default` when there is no such field."""
+        """The value of a field, or `default` if there is no such field."""
         return getattr(self, name) if name in self.keys() else default
 
     def __getitem__(self, name: str) -> Any:
@@ -103,7 +103,7 @@ class Attrs(Immutable):
         return getattr(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse a name that is no field. Its type tells type checkers that fields are attributes of any type."""
+        """Reject an undefined name. Its type makes type checkers accept fields of any type."""
         raise AttributeError(f"{self.type_key} has no attribute `{name}`", name=name, obj=self)
 
     def __contains__(self, name: object) -> bool:
@@ -137,7 +137,7 @@ class Attrs(Immutable):
 
 
 class DictAttrs(Attrs):
-    """Attributes under any names, in the order given: those of functions, and of calls without a declared record."""
+    """Attributes with any names, in the given order: those of functions, and of calls without a declared record."""
 
     __slots__ = ("_dict",)
     type_key = "DictAttrs"
@@ -206,7 +206,7 @@ class DictAttrs(Attrs):
 
 
 def attribute(name: str, value: Any) -> dict[str, Any]:
-    """Return one attribute as a dict. Raises `NodeTypeError` when the name is not a string."""
+    """Return one attribute as a dict. Raises `NodeTypeError` if the name is not a string."""
     if not isinstance(name, str):
         raise _not_a_name(name)
     return {name: value}
@@ -248,7 +248,7 @@ def value_hash(value: Any) -> int:
 
 
 def is_node_key(key: Any) -> bool:
-    """Tell whether a key of a mapping is a node of a program, such as a variable, which is kept as it is."""
+    """Whether a key of a mapping is a node of a program, such as a variable, which is kept as it is."""
     return isinstance(key, Immutable) and not isinstance(key, Attrs)
 
 
@@ -256,7 +256,8 @@ def is_node_key(key: Any) -> bool:
 def as_value(value: Any, depth: int = 0) -> Any:
     """Return an attribute value in its stored form: sequences as tuples, NumPy scalars as Python numbers.
 
-    Raises `AttrsError` for values nested deeper than `VALUE_DEPTH`, which is what lets this file recurse over values.
+    Raises `AttrsError` for values nested deeper than `VALUE_DEPTH`; functions of this file may therefore recurse over
+    values.
     """
     if depth > VALUE_DEPTH:
         raise AttrsError(Diagnostic(f"an attribute value is nested more than {VALUE_DEPTH} levels deep"))
@@ -270,6 +271,6 @@ def as_value(value: Any, depth: int = 0) -> Any:
 
 
 def attrs_class(type_key: str, fields: Sequence[Field]) -> type[Attrs]:
-    """Make the record class called `type_key` (such as "relay.attrs.Conv2DAttrs") from its declared fields."""
+    """Create the record class called `type_key` (such as "relay.attrs.Conv2DAttrs") from its declared fields."""
     body = {"__slots__": tuple(f.name for f in fields), "type_key": type_key, "schema": tuple(fields)}
     return type(type_key.rpartition(".")[2], (Attrs,), body)

@@ -1,13 +1,13 @@
 """The comparison behind structural equality: one walk over two structures side by side.
 
 Bound variables are compared by position, not by name. Sharing matters: a call, tuple, function, let, if, match,
-reference operation or variable on one side may equal just one on the other, so `%1 + %1` over one `%1` differs from a
-sum of two equal calls. Constants, projections and empty tuples are compared by content only. Constants compare bit
-for bit, floats in attributes within `CLOSE` (bit by bit when `exact`). Spans, inferred types and names of variables do
-not count.
+reference operation or variable on one side may equal only one on the other, so `%1 + %1` over one `%1` differs from a
+sum of two equal calls. Constants, projections and empty tuples are compared by content only. Constants are compared bit
+for bit, floats in attributes within `CLOSE` (bit by bit if `exact`). Spans, inferred types and names of variables are
+ignored.
 
-Nothing recurses, and each node is met once per side: the cost is linear, for graphs with 2^64 paths too. Parts that are
-the same object on both sides are not compared, only noted.
+Nothing recurses, and each node is visited once per side: the cost is linear, even for graphs with 2^64 paths. Parts
+that are the same object on both sides are not compared, only recorded.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import FuncType, SizeVar, TensorType, TupleType, Type, type_nodes
 from passlab.ir.walk import post_order
 
-# A link is how a pair was reached: (link of the parent, field, index or -1). Paths are spelt out only for a mismatch.
+# The path to a pair: (link of the parent, field, index or -1). Paths are written as text only for a mismatch.
 Link = tuple[Any, str, int] | None
 
 
@@ -58,7 +58,7 @@ Link = tuple[Any, str, int] | None
 class Mismatch:
     """The first place, in evaluation order, where two structures differ.
 
-    `path` leads to it from either root, such as `.body.args[0]`; `left` and `right` stand there.
+    `path` leads to it from either root, for example `.body.args[0]`; `left` and `right` are the nodes there.
     """
 
     path: str
@@ -81,8 +81,8 @@ def _spell(link: Link) -> str:
 class Comparison:
     """One comparison. `left` and `right` pair nodes and variables; `fixed` holds nodes paired with themselves.
 
-    `shortcut` allows the parts that both sides share to be noted instead of walked. The walk with it decides; the
-    walk without it finds the exact path of a mismatch.
+    With `shortcut`, parts that both sides share are recorded instead of walked. A walk with it decides equality; a walk
+    without it finds the exact path of a mismatch.
     """
 
     def __init__(self, map_free_vars: bool, by_name: bool, shortcut: bool, exact: bool = False) -> None:
@@ -103,7 +103,7 @@ class Comparison:
         return False
 
     def run(self, root_left: Any, root_right: Any, link: Link = None) -> bool:
-        """Compare; on False `mismatch` says where."""
+        """Compare; if the result is False, `mismatch` is the difference."""
         stack, known_left, known_right, fixed = self.stack, self.left, self.right, self.fixed
         stack.append((root_left, root_right, link))
         pop = stack.pop
@@ -127,12 +127,12 @@ class Comparison:
                 continue
             if kind in _GRAPH and (kind is not Tuple or a.fields):
                 if cached is not None or b in known_right or (fixed and (a in fixed or b in fixed)):
-                    return self.fail(link, a, b, "shared with another place on one side only")
+                    return self.fail(link, a, b, "shared with another node on one side only")
                 known_left[a] = b
                 known_right[b] = a
             elif (
                 kind is TupleGetItem and type(a.tuple_value) in _GRAPH
-            ):  # equal projections are one, as often as they stand
+            ):  # equal projections are one, however often they occur
                 if cached is not None or b in known_right:
                     return self.fail(link, a, b, "different projections")
                 known_left[a] = b
@@ -143,7 +143,7 @@ class Comparison:
 
     # ------------------------------------------------------------ sharing
     def _adopt(self, root: Expr) -> bool:
-        """Pair every node under `root` with itself; False when one is already paired with another."""
+        """Pair every node under `root` with itself; False if one is already paired with another."""
         left, right = self.left, self.right
         fresh = post_order(root, seen=self.fixed)
         if not left:
@@ -155,7 +155,7 @@ class Comparison:
         )
 
     def _projection(self, node: TupleGetItem, side: int) -> TupleGetItem:
-        """Return the one node that stands for all equal projections on its side."""
+        """Return the representative of all equal projections on its side."""
         chain = [node]
         while type(chain[-1].tuple_value) is TupleGetItem and chain[-1] not in self.projections[side]:
             chain.append(chain[-1].tuple_value)
@@ -171,7 +171,7 @@ class Comparison:
 
     # ------------------------------------------------------------ variables and types
     def bind(self, a: Any, b: Any, define: bool) -> bool:
-        """Pair two variables. Unless `define`, different ones pair only when free variables may be mapped."""
+        """Pair two variables. Unless `define`, different ones pair only if free variables may be mapped."""
         cached = self.left.get(a)
         if cached is not None or b in self.right:
             return cached is b
@@ -187,7 +187,7 @@ class Comparison:
         return True
 
     def _types_of_fixed(self) -> set[Any]:
-        """Return the type variables and symbolic dimensions that occur in nodes noted as shared."""
+        """Return the type variables and symbolic dimensions that occur in nodes recorded as shared."""
         held: set[Type] = set()
         for node in self.fixed:
             if isinstance(node, Var):
@@ -240,7 +240,7 @@ class Comparison:
         return all(self.value(value, b[name], (link, name, -1)) for name, value in a.items())
 
     def value(self, a: Any, b: Any, link: Link) -> bool:
-        """Compare two attribute values, or other things that are no nodes; what they hold is left on the stack."""
+        """Compare two attribute values, or other objects that are not nodes; nodes in them are left on the stack."""
         if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
             if len(a) != len(b):
                 return self.fail(link, a, b, f"{len(a)} against {len(b)}")
@@ -268,7 +268,7 @@ class Comparison:
 
 
 def _key_text(key: Any) -> str:
-    """Return what stands in a path for the key of a mapping."""
+    """Return the text of a mapping's key in a path."""
     return f"[%{key.name_hint}]" if isinstance(key, Var) else str(key)
 
 
@@ -283,7 +283,7 @@ def _variables(ty: Type) -> list[Any]:
 
 
 def _holds_nodes(attrs: Attrs) -> bool:
-    """Whether any value of the record may be, or hold, an expression or a type."""
+    """Whether any value of the record may be, or contain, an expression or a type."""
     if type(attrs) is DictAttrs:
         return any(not (v is None or isinstance(v, (str, int, float))) for _, v in attrs.items())
     return any(field.kind.startswith(("expression", "value")) or not field.kind for field in attrs.schema)
@@ -406,7 +406,7 @@ def _constructor(self: Comparison, a: Constructor, b: Constructor, link: Link) -
         return True
     if a.name_hint != b.name_hint:
         return self.fail(link, a, b, "different constructors")
-    # The variables are those of the definition, whose other constructors do not matter here: first use pairs them.
+    # The variables are those of the definition, whose other constructors do not matter here: the first use pairs them.
     one, two = type_form(TupleType(a.inputs)), type_form(TupleType(b.inputs))
     return one.skeleton == two.skeleton or self.fail((link, "inputs", -1), a.inputs, b.inputs, "different types")
 
@@ -441,7 +441,7 @@ def _free_var(self: Comparison, a: Var, b: Var, link: Link) -> bool:
 
 
 def _fields(*names: str) -> Callable[[Comparison, Any, Any, Link], bool]:
-    """Return the comparison of a node that is just its child expressions `names`."""
+    """Return the comparison of a node that consists only of its child expressions `names`."""
 
     def compare(self: Comparison, a: Any, b: Any, link: Link) -> bool:
         for name in reversed(names):

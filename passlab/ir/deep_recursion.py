@@ -1,8 +1,8 @@
-"""Calls that go on when Python's stack is nearly used up: on the stack of another thread, which the caller waits for.
+"""Calls that continue on another thread's stack if Python's stack is nearly used up; the caller waits for it.
 
-Visitors written by users call themselves, in whatever order and under whatever conditions they like, so their recursion
-cannot be turned into a loop without changing what they do. Python's recursion limit counts the frames of one thread;
-a visitor 100,000 levels deep runs over a few hundred threads, of which all but the last wait. Nothing runs in parallel.
+Visitors written by users call themselves, in any order and under any conditions, so their recursion cannot be turned
+into a loop without changing what they do. Python's recursion limit counts the frames of one thread; a visitor 100,000
+levels deep runs on a few hundred threads, of which all but the last wait. Nothing runs in parallel.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any
 
 
 class Waiter:
-    """The thread that started a chain of fresh stacks. It alone can be interrupted, and then the others must stop."""
+    """The thread that started a chain of fresh stacks. Only it can be interrupted, and then the others must stop."""
 
     gave_up = False
 
 
 _waiter: ContextVar[Waiter | None] = ContextVar("passlab_waiter", default=None)
 
-# Frames left free for what a visitor calls between two checks, and the most frames used of one thread's stack.
+# Frames reserved for calls of a visitor between two checks, and the largest number of frames used on one thread.
 _RESERVE = 400
 _MOST = 5_000
 
 
 def nearly_used_up() -> bool:
-    """Tell whether fewer frames are left on this thread's stack than a few levels of a visitor may need.
+    """Whether fewer frames are left on this thread's stack than a few levels of a visitor may need.
 
     Raises `KeyboardInterrupt` on the threads of a computation whose caller was interrupted.
     """
@@ -48,7 +48,7 @@ def nearly_used_up() -> bool:
 
 
 def call_on_fresh_stack(function: Callable[..., Any], *args: Any) -> Any:
-    """Return `function(*args)`, computed on a new thread in this context; what it raises is raised here."""
+    """Return `function(*args)`, computed on a new thread in this context; its errors are raised here."""
     outcome: list[Any] = []
     failure: list[BaseException] = []
 

@@ -1,8 +1,8 @@
-"""Renderers show the findings about a program before the error that carries them is raised.
+"""Renderers show the findings about a program before the error that contains them is raised.
 
-A tool that collects findings sets a renderer of its own: `override_renderer(function)`. The function is called with a
-`DiagnosticContext` whenever a text or the types of a module are refused; the error is raised all the same.
-`override_renderer(None)` takes it away again.
+A tool that collects findings sets its own renderer: `override_renderer(function)`. The function is called with a
+`DiagnosticContext` whenever a text or the types of a module are rejected; the error is raised all the same.
+`override_renderer(None)` removes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from passlab.ir.module import IRModule
 
 
 class DiagnosticLevel(IntEnum):
-    """How grave a finding is, numbered as Relay numbers it."""
+    """The severity of a finding, numbered as in Relay."""
 
     BUG = 10
     ERROR = 20
@@ -29,18 +29,18 @@ class DiagnosticLevel(IntEnum):
 
 @dataclass(frozen=True)
 class DiagnosticContext:
-    """The findings about one program; `module` is None where the text is refused."""
+    """The findings about one program; `module` is None if its text is rejected."""
 
     module: IRModule | None
     diagnostics: tuple[Diagnostic, ...]
 
     def render(self) -> None:
-        """Show the findings to the renderer in force."""
+        """Show the findings with the current renderer."""
         get_renderer().render(self)
 
 
 class DiagnosticRenderer:
-    """Shows findings with the user's function; without one it shows nothing, since the error says the same."""
+    """Shows findings with the user's function; without one it shows nothing, since the error has the same text."""
 
     def __init__(self, render: Callable[[DiagnosticContext], object] | None = None) -> None:
         self._render = render
@@ -55,17 +55,17 @@ _renderer: ContextVar[DiagnosticRenderer | None] = ContextVar("renderer", defaul
 
 
 def override_renderer(render: Callable[[DiagnosticContext], object] | None) -> None:
-    """Let a function show the findings from now on in this context of execution; None takes it away."""
+    """Let a function show the findings from now on in this execution context; None removes it."""
     _renderer.set(None if render is None else DiagnosticRenderer(render))
 
 
 def get_renderer() -> DiagnosticRenderer:
-    """Return the renderer in force."""
+    """Return the current renderer."""
     return _renderer.get() or DiagnosticRenderer()
 
 
 @contextmanager
-def rendered(module: IRModule | None = None) -> Iterator[None]:
+def show_findings(module: IRModule | None = None) -> Iterator[None]:
     """Within the block, show the findings of an error about a program."""
     try:
         yield
@@ -82,5 +82,5 @@ __all__ = [
     "DiagnosticRenderer",
     "get_renderer",
     "override_renderer",
-    "rendered",
+    "show_findings",
 ]

@@ -1,9 +1,9 @@
 """Structural hashing: numbers that agree with structural equality and are the same in every process.
 
-`structural_hash` is sharp: it numbers the nodes and variables of a whole program in evaluation order, so it tells
-`x - y` from `y - x` and a shared node from two equal ones. `node_digest` is the number of a node by itself, kept on
-the node: all digests of a program together cost one walk, and a digest never changes with where the node stands. It
-takes all variables of one annotation for the same, so nodes with one digest may still differ.
+`structural_hash` is precise: it numbers the nodes and variables of a whole program in evaluation order, so it
+distinguishes `x - y` from `y - x` and a shared node from two equal ones. `node_digest` is the number of a single node,
+stored on the node: all digests of a program together cost one walk, and a digest does not depend on the position of the
+node. It treats all variables with one annotation as equal, so nodes with one digest may still differ.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _leaf(node: Any) -> int:
 
 
 def _payload(node: Any, type_token: TypeToken, exact: bool = True) -> tuple[int, ...]:
-    """Return the numbers of what a node is besides its children."""
+    """Return the numbers that describe a node, apart from its children."""
     kind = type(node)
     if kind is Call:
         types = () if type(node.op) is Op else map(type_token, node.type_args)
@@ -97,7 +97,7 @@ def _payload(node: Any, type_token: TypeToken, exact: bool = True) -> tuple[int,
 
 
 def pattern_token(root: Pattern) -> int:
-    """Return a number for the form of a match pattern; its variables are left out."""
+    """Return a number for the form of a match pattern, without its variables."""
     parts: list[int] = []
     for p in pattern_nodes(root):
         parts.append(text_token(type(p).__name__))
@@ -110,7 +110,7 @@ def pattern_token(root: Pattern) -> int:
 
 # ---------------------------------------------------------------- digests of single nodes
 def node_digest(root: Expr) -> int:
-    """Return the digest of a node, kept on it and on all nodes below. Linear the first time, then free."""
+    """Return the digest of a node, stored on it and on all nodes below. Linear the first time, then free."""
     try:
         return root._digest
     except AttributeError:
@@ -137,21 +137,21 @@ _count = itertools.count()
 
 
 def _free_number(var: Var) -> int:
-    """Return the number that stands for a free variable in this process."""
+    """Return the number of a free variable in this process."""
     return _free_numbers.setdefault(var, next(_count))
 
 
 class _Numbering:
     """The walk behind `structural_hash`: each node gets a number, each variable that of its first occurrence.
 
-    The variables in `free` count as themselves: the record of each is a number of its own in this process.
+    The variables in `free` are compared by identity: the record of each is a unique number in this process.
     """
 
     def __init__(self, free: Iterable[Var], exact: bool) -> None:
         self.free = frozenset(free)
         self.exact = exact
         self.numbers: dict[Any, int] = {}
-        self.merged: dict[tuple[int, ...], int] = {}  # constants, projections, ...: equal ones are one
+        self.merged: dict[tuple[int, ...], int] = {}  # of constants, projections, ...: equal ones share a number
         self.records: list[int] = []
 
     def variable(self, item: Any) -> int:
@@ -197,9 +197,9 @@ class _Numbering:
 def structural_hash(node: Any, map_free_vars: bool = False, *, exact: bool = False) -> int:
     """Return a hash of a module, expression, type, attribute record or pattern: equal structures have equal hashes.
 
-    Kept for nodes asked before. What has no free variables has the same hash in every process. A free variable counts
-    as itself, or by its order of occurrence with `map_free_vars`. Finite floats in attributes do not count, since
-    close ones are equal, except with `exact`.
+    Cached for earlier arguments. A node without free variables has the same hash in every process. A free variable is
+    hashed by identity, or by its order of occurrence with `map_free_vars`. Finite floats in attributes are ignored,
+    since close ones are equal, except with `exact`.
     """
     mode = (map_free_vars, exact)
     if isinstance(node, IRModule):
@@ -212,7 +212,7 @@ def structural_hash(node: Any, map_free_vars: bool = False, *, exact: bool = Fal
 
 
 def _one_hash(node: Any, mode: _Mode) -> int:
-    """Return the hash of anything but a module."""
+    """Return the hash of anything except a module."""
     if isinstance(node, (Expr, Clause, Pattern)):
         hashes = _hashes.setdefault(node, {})
         if mode not in hashes:

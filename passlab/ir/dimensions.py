@@ -1,7 +1,7 @@
 """The dimensions of tensor types: integers, the unknown dimension `?`, symbolic sizes and expressions of them.
 
 An expression (`n * 2 + m`, `n // 4`) is a polynomial in normal form, so that one size written in two ways is equal.
-Beside another dimension it counts as unknown: only the run can compare them.
+Compared with another dimension it counts as unknown: they can only be compared at run time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Any(Immutable):
         return "?"
 
     def _unknown(self, other: PyAny) -> Any:
-        """Return `?`: what is computed of an unknown size is not known either."""
+        """Return `?`: arithmetic on an unknown size is unknown."""
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _unknown
@@ -45,12 +45,12 @@ _serials = count()
 
 
 class SizeVar(Immutable):
-    """A symbolic dimension, compared by identity; `name` is a hint. Arithmetic gives a `SizeExpr` or a number."""
+    """A symbolic dimension, compared by identity; `name` is a hint. Arithmetic returns a `SizeExpr` or a number."""
 
     __slots__ = ("name", "dtype", "order", "__weakref__")
     name: str
     dtype: str
-    order: str  # where the size stands among the factors of a product: by name, then by age
+    order: str  # the position among the factors of a product: by name, then by age
 
     def __init__(self, name: str, dtype: str = "int64") -> None:
         _set(self, "name", name)
@@ -87,15 +87,15 @@ class SizeVar(Immutable):
 
     @property
     def variables(self) -> tuple[SizeVar, ...]:
-        """The sizes that the dimension is computed of."""
+        """The symbolic sizes in the dimension."""
         return (self,)
 
     def at(self, values: Mapping[SizeVar, int]) -> int:
-        """Return the number that the dimension is, given those of its variables."""
+        """Return the value of the dimension, given those of its variables."""
         return values[self]
 
 
-_Terms = dict[tuple[SizeVar, ...], int]  # products of sizes, in order, by how often each is taken; () is the number 1
+_Terms = dict[tuple[SizeVar, ...], int]  # products of sizes, in order, with their coefficients; () is the number 1
 
 
 class SizeExpr(SizeVar):
@@ -120,11 +120,11 @@ class SizeExpr(SizeVar):
 
     @property
     def variables(self) -> tuple[SizeVar, ...]:
-        """The sizes that the dimension is computed of."""
+        """The symbolic sizes in the dimension."""
         return tuple(dict.fromkeys(v for atoms, _ in self.terms for atom in atoms for v in atom.variables))
 
     def at(self, values: Mapping[SizeVar, int]) -> int:
-        """Return the number that the dimension is, given those of its variables."""
+        """Return the value of the dimension, given those of its variables."""
         total = 0
         for atoms, factor in self.terms:
             for atom in atoms:
@@ -156,18 +156,16 @@ class SizeQuotient(SizeVar):
 
     @property
     def variables(self) -> tuple[SizeVar, ...]:
-        """The sizes that the dimension is computed of."""
+        """The symbolic sizes in the dimension."""
         return self.dividend.variables
 
     def at(self, values: Mapping[SizeVar, int]) -> int:
-        """Return the number that the dimension is, given those of its variables."""
+        """Return the value of the dimension, given those of its variables."""
         return self.dividend.at(values) // self.divisor
 
 
 def is_computed(dim: object) -> bool:
-    """Whether a dimension is an expression of symbolic sizes, which equals its like and is unknown beside all
-    others.
-    """
+    """Whether a dimension is an expression of symbolic sizes: equal expressions are equal, others count as unknown."""
     return isinstance(dim, SizeVar) and type(dim) is not SizeVar
 
 

@@ -1,4 +1,4 @@
-"""Relay's dtypes by name, and the names that NumPy's dtypes have in Relay."""
+"""Relay's dtypes by name, and Relay's names for NumPy's dtypes."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def dtype_name(dtype: Any) -> str:
 
 
 def _numpy_name(dtype: Any) -> str:
-    """Return NumPy's name of one of its dtypes or scalar types, or of what it takes for one."""
+    """Return NumPy's name of one of its dtypes or scalar types, or of a value that it converts to one."""
     try:
-        if not isinstance(dtype, bytes):  # letters, which mean less with each version of NumPy
+        if not isinstance(dtype, bytes):  # type codes, whose support shrinks with each version of NumPy
             return str(np.dtype(dtype).name)
     except (TypeError, ValueError, SyntaxError):
         pass

@@ -1,8 +1,9 @@
-"""Structural equality: whether two programs, functions, types or modules say the same thing.
+"""Structural equality of programs, functions, types and modules.
 
-`structural_equal` answers yes or no, `assert_structural_equal` raises an error that leads to the first difference, and
-`find_mismatch` returns it. The rules are those of `comparison`; `structural_hash` agrees with them: what is equal has
-one hash. Modules are compared name by name, each function by itself, so sharing between functions does not count.
+`structural_equal` returns True or False, `assert_structural_equal` raises an error that leads to the first difference,
+and `find_mismatch` returns it. The rules are those of `comparison`; `structural_hash` agrees with them: equal
+structures have one hash. Modules are compared name by name, each function separately, so sharing between functions is
+ignored.
 
 As in Relay, floats in attributes are equal within 1e-9. Code that decides whether one program may replace another
 passes `exact=True`, which compares them bit for bit.
@@ -34,7 +35,7 @@ __all__ = [
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> bool:
-    """Tell whether two modules, expressions, types, attributes or patterns are equal up to the names of variables.
+    """Whether two modules, expressions, types, attributes or patterns are equal up to the names of variables.
 
     Free variables must be the same objects, unless `map_free_vars` lets the first use of each pair them. Floats in
     attributes are equal within 1e-9; with `exact`, when all their bits are.
@@ -43,14 +44,14 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: 
 
 
 def find_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False, *, exact: bool = False) -> Mismatch | None:
-    """Return the first difference in evaluation order, None when both are structurally equal."""
+    """Return the first difference in evaluation order, None if both are structurally equal."""
     if structural_equal(lhs, rhs, map_free_vars, exact=exact):
         return None
     return _mismatch(lhs, rhs, map_free_vars, exact, shortcut=False)
 
 
 def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> tuple[str, str] | None:
-    """Return the paths to the first difference in both structures, None when they are equal."""
+    """Return the paths to the first difference in both structures, None if they are equal."""
     mismatch = find_mismatch(lhs, rhs, map_free_vars)
     return None if mismatch is None else (f"<root>{mismatch.path}", f"<root>{mismatch.path}")
 
@@ -88,7 +89,7 @@ def _mismatch(lhs: Any, rhs: Any, map_free_vars: bool, exact: bool, shortcut: bo
 
 
 def _pairs(lhs: Any, rhs: Any) -> Iterator[tuple[Any, Any, Link, bool]]:
-    """Yield what is to be compared: the two structures, or their members by name for modules."""
+    """Yield the pairs to compare: the two structures, or their members by name for modules."""
     if not (isinstance(lhs, IRModule) and isinstance(rhs, IRModule)):
         yield lhs, rhs, None, False
         return
@@ -106,7 +107,7 @@ def _pairs(lhs: Any, rhs: Any) -> Iterator[tuple[Any, Any, Link, bool]]:
 
 
 def _describe(item: Any) -> str:
-    """Return a short text of what stands at a mismatch, without printing whole programs."""
+    """Return a short text of the node at a mismatch, without printing whole programs."""
     if isinstance(item, Var):
         return f"the variable %{item.name_hint}" + (f": {item.type_annotation}" if item.type_annotation else "")
     if isinstance(item, (GlobalVar, Op, Constructor)):

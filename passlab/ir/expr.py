@@ -1,8 +1,8 @@
 """The expressions of Relay: immutable, slotted nodes compared by identity.
 
-A program is a graph of these nodes. A node that occurs twice is shared: it is computed once. `let` binds a variable
-and orders effects. `checked_type` is a cache filled by inference; once set it never changes. Nodes are changed by
-making a changed copy, with `with_fields`. Structural equality lives in `equal`, traversals in `walk`.
+A program is a graph of these nodes. A node that occurs twice is shared: it is computed once. `let` binds a variable and
+orders effects. `checked_type` is a cache filled by inference; once set it never changes. Nodes are changed by creating
+a changed copy, with `with_fields`. Structural equality is in `equal`, traversals are in `walk`.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ ExprT = TypingTypeVar("ExprT", bound="Expr")  # the class of a node
 
 
 class Expr(Arithmetic):
-    """Base of all expressions.
+    """Base class of all expressions.
 
-    `field_names` says what a node is made of, in order, and is what `with_fields` and laws over all nodes read.
-    `span` is where the node came from, or None.
+    `field_names` lists the fields of a node, in order; `with_fields` and laws over all nodes read it. `span` is the
+    source location of the node, or None.
     """
 
     __slots__ = ("span", "_checked_type", "_digest", "_reliance", "__weakref__")
@@ -46,7 +46,7 @@ class Expr(Arithmetic):
     span: Span | None
     _checked_type: Type | None
     _digest: int
-    _reliance: Any  # the signatures that the type depends on, where the node mentions functions or data types
+    _reliance: Any  # the signatures that the type depends on, if the node refers to functions or data types
 
     @property
     def checked_type(self) -> Type:
@@ -76,7 +76,7 @@ class Expr(Arithmetic):
         return type(self)(**values)
 
     def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
-        """Return the expression as Relay text with its version line; with `spans`, and where its nodes came from."""
+        """Return the expression as Relay text with its version line; `spans` adds the origin of each node."""
         text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate, spans=spans)
         return text
 
@@ -110,7 +110,7 @@ def set_span(expr: Expr, span: Span | None) -> None:
 
 
 class TupleWrapper:
-    """What Python code gets from an operator with several results: indexable, iterable, `.astuple()` is the call.
+    """The Python value of an operator with several results: indexable, iterable; `.astuple()` is the call.
 
     It is accepted wherever the tuple itself is.
     """
@@ -143,7 +143,7 @@ class TupleWrapper:
 
 
 def unwrap(value: Any) -> Expr:
-    """Return an expression: of a `TupleWrapper`, the tuple in it. Raises `NodeTypeError` for anything else."""
+    """Return an expression: for a `TupleWrapper`, the tuple in it. Raises `NodeTypeError` for anything else."""
     if isinstance(value, Expr):
         return value
     if type(value) is TupleWrapper:
@@ -165,7 +165,7 @@ def _same(node: Expr, fields: Mapping[str, Any]) -> bool:
 
 
 def _as_list(values: Any) -> tuple[Any, ...]:
-    """Several parts of a node as a tuple. One expression that stands for a list of one is refused."""
+    """Return several parts of a node as a tuple. A single expression in place of a list is rejected."""
     if isinstance(values, Expr) and not isinstance(values, Tuple):
         raise NodeTypeError(Diagnostic("a list of expressions is needed, not one", hint="write `[...]` around it"))
     try:
@@ -194,7 +194,7 @@ class Constant(Expr):
         if array.flags.writeable or array.base is not None:
             array = array.copy(order="C")
             array.flags.writeable = False
-        dtype_name(array.dtype)  # refuses object, string and complex arrays
+        dtype_name(array.dtype)  # rejects object, string and complex arrays
         _set(self, "data", array)
         _set(self, "span", span)
         _set(self, "_checked_type", None)
@@ -207,7 +207,7 @@ class Constant(Expr):
 
 @dataclass(frozen=True)
 class Id:
-    """The name of a variable as Relay's `var.vid`."""
+    """The identity of a variable as Relay's `var.vid`: only its name."""
 
     name_hint: str
 
@@ -239,7 +239,7 @@ class Var(Expr):
 
 
 class GlobalVar(Expr):
-    """The name of a function of a module. A module holds one per name; modules look them up by name."""
+    """The name of a function of a module. A module has one object per name and looks functions up by name."""
 
     __slots__ = ("name_hint",)
     field_names = ("name_hint",)
@@ -297,7 +297,7 @@ class Call(Expr):
     """`op` applied to `args`: an operator, a function, a constructor or any expression of function type.
 
     `type_args` are the types given for the callee's type parameters. An operator has one for each argument and one for
-    its result, so a typed call of an operator has the types of these, whatever was given.
+    its result, so a typed call of an operator has their types as arguments, whatever was given.
     """
 
     __slots__ = ("op", "args", "attrs", "_type_args")
@@ -324,7 +324,9 @@ class Call(Expr):
 
     @property
     def type_args(self) -> tuple[Type, ...]:
-        """The types given for the callee's type parameters; of a typed call of an operator, those it is used at."""
+        """The types given for the callee's type parameters; for a typed call of an operator, those of arguments and
+        result.
+        """
         if not self.op.is_operator or self._checked_type is None:
             return self._type_args
         types = tuple([arg._checked_type for arg in self.args if arg._checked_type is not None])
@@ -341,7 +343,7 @@ class Call(Expr):
 class Function(Expr):
     """A function literal or global function.
 
-    `ret_type` is a type or None; `type_params` its type parameters; `attrs` always a `DictAttrs`, maybe empty.
+    `ret_type` is a type or None; `type_params` its type parameters; `attrs` is always a `DictAttrs`, possibly empty.
     """
 
     __slots__ = ("params", "body", "ret_type", "type_params", "attrs", "virtual_device")
@@ -375,16 +377,16 @@ class Function(Expr):
         _set(self, "virtual_device", virtual_device)
 
     def with_attr(self, key: str | dict[str, Any], value: Any = None) -> Function:
-        """Return a copy with one attribute (or a dict of them) set; the same object when nothing changes."""
+        """Return a copy with one attribute (or a dict of them) set; the same object if nothing changes."""
         return self.with_attrs(key if isinstance(key, dict) else attribute(key, value))
 
     def with_attrs(self, changes: Mapping[str, Any]) -> Function:
-        """Return a copy with several attributes set; the same object when nothing changes."""
+        """Return a copy with several attributes set; the same object if nothing changes."""
         attrs = self.attrs.with_values(changes)
         return self if attrs == self.attrs else self.with_fields(attrs=attrs)
 
     def without_attr(self, *keys: str) -> Function:
-        """Return a copy without some attributes; the same object when none was set."""
+        """Return a copy without some attributes; the same object if none was set."""
         return self.with_fields(attrs=self.attrs.without(*keys)) if any(k in self.attrs for k in keys) else self
 
     @property
@@ -416,7 +418,7 @@ class Let(Expr):
 
 
 class If(Expr):
-    """`true_branch` if `cond` (a scalar bool) holds, else `false_branch`; only one is evaluated."""
+    """`true_branch` if `cond` (a scalar bool) is true, else `false_branch`; only one is evaluated."""
 
     __slots__ = ("cond", "true_branch", "false_branch")
     field_names = ("cond", "true_branch", "false_branch")
@@ -474,7 +476,7 @@ class RefWrite(Expr):
 
 
 class Match(Expr):
-    """Choose the first of `clauses` whose pattern fits `data`; `complete` demands that every value is covered."""
+    """Select the first of `clauses` whose pattern matches `data`; `complete` requires that every value is covered."""
 
     __slots__ = ("data", "clauses", "complete")
     field_names = ("data", "clauses", "complete")

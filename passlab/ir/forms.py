@@ -1,8 +1,8 @@
-"""Canonical forms of types and attribute values: what structural equality and hashing compare.
+"""Canonical forms of types and attribute values, the basis of structural equality and hashing.
 
 A type without variables is its own form, since equal types are one object. The form of a type with variables numbers
 them by first occurrence, so that `fn[A](A) -> A` and `fn[B](B) -> B` have one form. Tokens are 64-bit integers that are
-the same in every process. Nothing here knows expressions other than through `token_of`, which the caller gives.
+the same in every process. Nothing here knows expressions, except through `token_of`, which the caller passes.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def type_form(ty: Type) -> TypeForm:
     for node in nodes:
         if not hasattr(node, "_token"):
             _set(node, "_token", _token(node))
-    loose: set[int] = set()  # ids of the types that hold variables
+    loose: set[int] = set()  # ids of the types that contain variables
     for node in nodes:
         if _own_variables(node) or any(id(kid) in loose for kid in type_children(node)):
             loose.add(id(node))
@@ -79,7 +79,7 @@ def type_form(ty: Type) -> TypeForm:
         form = TypeForm(ty._token, ty, ())
     else:
         closed: dict[int, _Closed] = {}
-        for node in nodes:  # those inside others come first
+        for node in nodes:  # inner types come first
             if type(node) is FuncType and node.type_params and node is not ty:
                 _close(node, loose, closed)
         form = _variable_form(ty, _open_nodes(ty, closed), loose, closed)
@@ -88,7 +88,7 @@ def type_form(ty: Type) -> TypeForm:
 
 
 def same_type_form(a: Type, b: Type) -> bool:
-    """Tell whether two types differ in the names of type parameters only. Free variables are the same objects."""
+    """Whether two types differ only in the names of type parameters. Free variables must be the same objects."""
     one, two = type_form(a), type_form(b)
     if len(one.free) != len(two.free) or any(x is not y for x, y in zip(one.free, two.free, strict=True)):
         return False
@@ -96,9 +96,7 @@ def same_type_form(a: Type, b: Type) -> bool:
 
 
 class _Closed:
-    """The representative of generic function types without free variables that differ only in names of type
-    parameters.
-    """
+    """The representative of closed generic function types that differ only in names of type parameters."""
 
     __slots__ = ("__weakref__",)
 
@@ -109,7 +107,7 @@ _closed_types: WeakValueDictionary[PyAny, _Closed] = WeakValueDictionary()  # by
 def _close(ty: FuncType, loose: set[int], closed: dict[int, _Closed]) -> None:
     """Record the representative of a generic function type, unless it has free variables.
 
-    Such a type is the same wherever it stands, so whether two places share one object must not matter.
+    Such a type is the same everywhere, so whether two positions share one object must not matter.
     """
     nodes = _open_nodes(ty, closed, _LARGEST)
     form = _variable_form(ty, nodes, loose, closed) if nodes else None
@@ -121,7 +119,9 @@ _LARGEST = 1000  # parts of a generic function type that are searched for free v
 
 
 def _open_nodes(ty: Type, closed: dict[int, _Closed], most: float = math.inf) -> list[Type]:
-    """Return the parts of a type, those inside others first, without entering closed ones; none if more than `most`."""
+    """Return the parts of a type, inner ones first, without entering closed ones; none if there are more than
+    `most`.
+    """
     order: list[Type] = []
     seen: set[int] = set()
     stack: list[tuple[Type, bool]] = [(ty, False)]
@@ -150,7 +150,7 @@ def _dim_text(dim: PyAny) -> str:
 
 
 def _dim_form(dim: SizeVar, numbers: dict[PyAny, int]) -> PyAny:
-    """Return a symbolic dimension by the numbers of its variables, in the order in which they occur.
+    """Return a symbolic dimension in terms of the numbers of its variables, in the order in which they occur.
 
     A quotient counts as a variable of its own.
     """
@@ -161,7 +161,7 @@ def _dim_form(dim: SizeVar, numbers: dict[PyAny, int]) -> PyAny:
 
 
 def _token(ty: Type) -> int:
-    """Return the token of a type whose children have theirs; variables of one kind share one token."""
+    """Return the token of a type whose children have tokens; variables of one kind share one token."""
     kind = type(ty)
     if type(ty) is TensorType:
         return text_token(f"{ty.dtype}[{','.join(map(_dim_text, ty.shape))}]")
@@ -174,7 +174,7 @@ def _token(ty: Type) -> int:
 
 def _variable_form(ty: Type, nodes: list[Type], loose: set[int], closed: dict[int, _Closed]) -> TypeForm:
     numbers: dict[PyAny, int] = {}
-    parts: dict[int, PyAny] = {}  # what stands in the records for each type, by id
+    parts: dict[int, PyAny] = {}  # the record of each type, by id
     bound: set[Type] = set()
     records: list[PyAny] = []
     for node in nodes:
@@ -208,7 +208,8 @@ def _variable_form(ty: Type, nodes: list[Type], loose: set[int], closed: dict[in
 # ---------------------------------------------------------------- attribute values
 # recurses: at most attrs.VALUE_DEPTH levels
 def value_token(value: PyAny, token_of: Callable[[PyAny], int], exact: bool = True) -> int:
-    """Return a token of an attribute value that agrees with `attrs.same_values`; `token_of` answers for expressions.
+    """Return a token of an attribute value that agrees with `attrs.same_values`; `token_of` returns those of
+    expressions.
 
     Without `exact` all finite floats have one token, since close ones are equal. Attribute values nest only a few
     levels, so this may recurse.
@@ -220,23 +221,23 @@ def value_token(value: PyAny, token_of: Callable[[PyAny], int], exact: bool = Tr
     if isinstance(value, tuple):
         return hash((1, *(value_token(v, token_of, exact) for v in value)))
     if isinstance(value, dict):
-        keys = [text_token(k) if isinstance(k, str) else 3 for k in value]  # variables as keys are not told apart
+        keys = [text_token(k) if isinstance(k, str) else 3 for k in value]  # variables as keys are not distinguished
         values = [value_token(v, token_of, exact) for v in value.values()]
         return hash((2, *sorted(map(hash, zip(keys, values, strict=True)))))
     return token_of(value)
 
 
 def _close_token(value: float) -> int:
-    """Return the token of floats that are equal within a tolerance: one for all finite floats, which chains of close
-    ones join.
+    """Return the token of floats that are equal within a tolerance: all finite floats share one, as closeness is not
+    transitive.
     """
     return text_token("float" if math.isfinite(value) else f"float {'nan' if math.isnan(value) else value}")
 
 
 def attrs_token(attrs: Attrs | None, token_of: Callable[[PyAny], int], exact: bool = True) -> int:
-    """Return the token of a record of attributes, kept on the record when `exact`; 0 for none.
+    """Return the token of a record of attributes, stored on the record if `exact`; 0 for none.
 
-    Without `exact`, records that are equal but for small differences of floats have one token.
+    Without `exact`, records that are equal up to small differences of floats have one token.
     """
     if attrs is None:
         return 0

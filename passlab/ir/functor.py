@@ -1,12 +1,12 @@
 """Visitors and mutators with Relay's method names, for passes that are written as classes.
 
-Override `visit_call`, `visit_let`, ... for the nodes that matter; the default methods go on to the children. Each node
-is visited once: results are kept in `memo_map`, where a method may also put results in advance. A mutator returns the
-very same node when nothing below it changed.
+Override `visit_call`, `visit_let`, ... for the nodes that matter; the default methods visit the children. Each node is
+visited once: results are stored in `memo_map`, where a method may also store results in advance. A mutator returns the
+same node if nothing below it changed.
 
-Nodes whose method is not overridden are walked by a loop. Overridden methods call each other as written, and go on
-over a fresh stack when they get deep, so programs of any depth work. A method with a misspelt name is refused when
-its class is made.
+Nodes whose method is not overridden are walked by a loop. Overridden methods call each other as written, and continue
+on a fresh stack if they get deep, so programs of any depth work. A method with a misspelt name is rejected when its
+class is created.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _opens(method: Method) -> Method:
 
 
 def _check_names(cls: type, names: list[str]) -> None:
-    """Raise `PassTypeError` for a method of a new class that looks like one to override and is not."""
+    """Raise `PassTypeError` for a method of a new class that looks like an override but is none."""
     prefixes = tuple({f"{name.partition('_')[0]}_" for name in names})
     for name, value in vars(cls).items():
         if names and name.startswith(prefixes) and callable(value) and name not in names:
@@ -94,7 +94,7 @@ def _check_names(cls: type, names: list[str]) -> None:
 class _Functor:
     """The loop behind all visitors.
 
-    `_methods` names the method of each class of nodes, `_hooks` what may be overridden besides them; `_open` are the
+    `_methods` maps each class of nodes to its method, `_hooks` lists further methods to override; `_open` are the
     classes of nodes to loop over.
     """
 
@@ -180,7 +180,7 @@ def _no_visitor(name: str) -> Callable[[Any, Any], Any]:
 
 
 class ExprFunctor(_Functor):
-    """A function on expressions by cases: one `visit_*` method for each class of nodes, all left to the subclass."""
+    """A function on expressions by cases: one `visit_*` method for each class of nodes, all defined by the subclass."""
 
     _methods = EXPR_METHODS
 
@@ -205,9 +205,9 @@ class ExprFunctor(_Functor):
 
 
 class ExprVisitor(ExprFunctor):
-    """Looks at every node once, children after the node's own method has been entered; the methods return nothing.
+    """Visits every node once, children after the node's own method has been entered; the methods return nothing.
 
-    Call `super().visit_call(call)` (or `self.visit(...)` on parts) to go on below an overridden method.
+    Call `super().visit_call(call)` (or `self.visit(...)` on parts) to continue below an overridden method.
     """
 
     @_opens
@@ -221,7 +221,7 @@ class ExprVisitor(ExprFunctor):
 
 
 class ExprMutator(ExprFunctor):
-    """Rebuilds a program from the results of its methods; what did not change stays the same object."""
+    """Rebuilds a program from the results of its methods; unchanged nodes stay the same objects."""
 
     @_opens
     def _rebuild(self, node: Any) -> Any:
@@ -230,7 +230,7 @@ class ExprMutator(ExprFunctor):
         return rebuild(node, self.visit)
 
     def _check_binders(self, node: Let | Function) -> None:
-        """Raise `PassTypeError` where something other than a variable takes the place of one that `node` binds."""
+        """Raise `PassTypeError` if something other than a variable replaces one that `node` binds."""
         for binder in node.params if isinstance(node, Function) else (node.var,):
             result = self.visit(binder)
             if not isinstance(result, Var):
@@ -258,14 +258,14 @@ class ExprMutator(ExprFunctor):
                         found=type(result).__name__,
                     )
                 )
-            if limits_unnamed() and (result := self._permitted(node, result)) is node:
+            if limits_unnamed() and (result := self._apply_permit(node, result)) is node:
                 return node
             set_span(result, node.span)
             note_rewrite(node, result)
         return result
 
-    def _permitted(self, node: Expr, result: Expr) -> Expr:
-        """Return the result of a method, or where that rewrites and may not, the node with the results of its parts."""
+    def _apply_permit(self, node: Expr, result: Expr) -> Expr:
+        """Return the result of a method; if its rewrite is not permitted, the node with the results of its children."""
         if type(node) is Var or hasattr(getattr(type(self), f"visit_{EXPR_METHODS[type(node)]}"), "opens"):
             return result
         plain = rebuild(node, lambda part: self.memo_map.get(part, part))
@@ -273,7 +273,7 @@ class ExprMutator(ExprFunctor):
 
 
 def _alike(one: Expr, other: Expr) -> bool:
-    """Whether two nodes hold the very same parts."""
+    """Whether two nodes have the same children, by identity."""
     if one is other or type(one) is not type(other):
         return one is other
     names = [name for name in one.field_names if name != "span"]
@@ -289,7 +289,7 @@ def _same(one: Any, other: Any) -> bool:
 class MixedModeVisitor(ExprVisitor):
     """A visitor whose `visit_call`, `visit_tuple` and `visit_tuple_getitem` run after their inputs have been visited.
 
-    They need not go on to the inputs themselves. A node is visited up to `visit_limit` times (1 to 9).
+    They need not visit the inputs themselves. A node is visited up to `visit_limit` times (1 to 9).
     """
 
     _always_open = DATAFLOW
@@ -302,15 +302,15 @@ class MixedModeVisitor(ExprVisitor):
 
     @_opens
     def visit_call(self, call: Call) -> None:
-        """Look at a call; its callee and arguments have been visited."""
+        """Visit a call after its callee and arguments."""
 
     @_opens
     def visit_tuple(self, tup: Tuple) -> None:
-        """Look at a tuple; its fields have been visited."""
+        """Visit a tuple after its fields."""
 
     @_opens
     def visit_tuple_getitem(self, item: TupleGetItem) -> None:
-        """Look at a projection; its tuple has been visited."""
+        """Visit a projection after its tuple."""
 
     @_opens
     def visit(self, node: Any) -> Any:
@@ -320,7 +320,7 @@ class MixedModeVisitor(ExprVisitor):
         return self._visit_again(node)
 
     def _visit_again(self, root: Expr) -> None:
-        """Visit nodes as often as they are met, up to the limit, inputs first."""
+        """Visit nodes as often as they occur, up to the limit, inputs first."""
         counts, limit = self.visit_counter, self.visit_limit
         stack: list[Any] = [root]
         while stack:
@@ -342,44 +342,44 @@ class MixedModeVisitor(ExprVisitor):
 class MixedModeMutator(ExprMutator):
     """A mutator whose calls, tuples and projections are rebuilt bottom-up by a loop, and given to `rewrite_*` hooks.
 
-    `rewrite_call(pre, post)` gets the call as it was and as it is with its inputs rewritten, and returns what to put
-    there; so do `rewrite_tuple` and `rewrite_tuple_getitem`. Other nodes go through their `visit_*` methods.
+    `rewrite_call(pre, post)` gets the original call and the one with its inputs rewritten, and returns its replacement;
+    so do `rewrite_tuple` and `rewrite_tuple_getitem`. Other nodes go through their `visit_*` methods.
     """
 
     _hooks = ("rewrite_call", "rewrite_tuple", "rewrite_tuple_getitem")
 
     def rewrite_call(self, pre: Call, post: Expr) -> Expr:
-        """Return what to put in the place of a call."""
+        """Return the replacement of a call."""
         return post
 
     def rewrite_tuple(self, pre: Tuple, post: Expr) -> Expr:
-        """Return what to put in the place of a tuple."""
+        """Return the replacement of a tuple."""
         return post
 
     def rewrite_tuple_getitem(self, pre: TupleGetItem, post: Expr) -> Expr:
-        """Return what to put in the place of a projection."""
+        """Return the replacement of a projection."""
         return post
 
     @_opens
     def visit_call(self, call: Call) -> Expr:
-        """Rebuild a call and hand it to `rewrite_call`."""
+        """Rebuild a call and pass it to `rewrite_call`."""
         return self.rewrite_call(call, rebuild(call, self.visit))
 
     @_opens
     def visit_tuple(self, tup: Tuple) -> Expr:
-        """Rebuild a tuple and hand it to `rewrite_tuple`."""
+        """Rebuild a tuple and pass it to `rewrite_tuple`."""
         return self.rewrite_tuple(tup, rebuild(tup, self.visit))
 
     @_opens
     def visit_tuple_getitem(self, item: TupleGetItem) -> Expr:
-        """Rebuild a projection and hand it to `rewrite_tuple_getitem`."""
+        """Rebuild a projection and pass it to `rewrite_tuple_getitem`."""
         return self.rewrite_tuple_getitem(item, rebuild(item, self.visit))
 
 
 class ExprRewriter:
     """Hooks `rewrite_call(pre, post)`, `rewrite_let(pre, post)`, ... for a bottom-up rewrite of every node by a loop.
 
-    Each gets the node as it was and as it is with its parts rewritten, and returns what to put there.
+    Each gets the original node and the one with its children rewritten, and returns the replacement.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -387,7 +387,7 @@ class ExprRewriter:
         _check_names(cls, [f"rewrite_{name}" for name in EXPR_METHODS.values()])
 
     def rewrite(self, expr: Expr) -> Expr:
-        """Return `expr` rewritten by the hooks, the same object when they changed nothing."""
+        """Return `expr` rewritten by the hooks, the same object if they changed nothing."""
         hooks = {kind: getattr(self, f"rewrite_{name}", None) for kind, name in EXPR_METHODS.items()}
         table = {kind: hook for kind, hook in hooks.items() if hook is not None}
         return rewrite(expr, lambda pre, post: table[type(pre)](pre, post), only=tuple(table))
@@ -399,7 +399,7 @@ def post_order_rewrite(expr: Expr, rewriter: ExprRewriter) -> Expr:
 
 
 class TypeFunctor(_Functor):
-    """A function on types by cases: one `visit_*` method for each class of types, all left to the subclass."""
+    """A function on types by cases: one `visit_*` method for each class of types, all defined by the subclass."""
 
     _methods = TYPE_METHODS
 
@@ -419,7 +419,7 @@ class TypeFunctor(_Functor):
 
 
 def type_parts(ty: Type) -> tuple[Type, ...]:
-    """Return the types a type is made of, those in the definition of a data type included."""
+    """Return the types in a type, including those in the definition of a data type."""
     if not isinstance(ty, TypeData):
         return type_children(ty)
     inputs: Iterable[Type] = (t for constructor in ty.constructors for t in constructor.inputs)
@@ -427,7 +427,7 @@ def type_parts(ty: Type) -> tuple[Type, ...]:
 
 
 class TypeVisitor(TypeFunctor):
-    """Looks at every part of a type once."""
+    """Visits every part of a type once."""
 
     @_opens
     def _visit_parts(self, node: Any) -> Any:
@@ -440,7 +440,7 @@ class TypeVisitor(TypeFunctor):
 
 
 class TypeMutator(TypeFunctor):
-    """Rebuilds a type from the results of its methods; what did not change stays the same object."""
+    """Rebuilds a type from the results of its methods; unchanged types stay the same objects."""
 
     @_opens
     def _rebuild(self, node: Any) -> Any:
@@ -451,7 +451,7 @@ class TypeMutator(TypeFunctor):
 
     @_opens
     def visit_type_data(self, data: TypeData) -> TypeData:
-        """Rebuild the definition of a data type; its constructors are made anew when one of their inputs changed."""
+        """Rebuild the definition of a data type; a constructor is created again if one of its inputs changed."""
         header, type_vars = self.visit(data.header), tuple(self.visit(v) for v in data.type_vars)
         constructors = tuple(c.with_fields(inputs=tuple(map(self.visit, c.inputs))) for c in data.constructors)
         same = header is data.header and type_vars == data.type_vars

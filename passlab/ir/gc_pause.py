@@ -1,11 +1,11 @@
-"""Sparing Python's collector of reference cycles the search through programs while they are being built.
+"""Reducing the work of Python's garbage collector while programs are built.
 
-The collector looks at all young objects whenever 700 more containers were made than freed, and at everything whenever
-the heap has grown by a quarter. Parsers, inference and passes make nodes by the hundred thousand which stay, and which
-form no cycles: a node knows its parts and never its users. So those searches find nothing, and take a fifth to a third
-of the time that it takes to type or fuse 50,000 lets. While programs are built the collector therefore waits for
-`YOUNG` containers. It is never switched off: cycles that someone's instrument leaves behind are found all the same,
-and what they can add to the memory in use is bounded by that number.
+The collector examines all young objects whenever 700 more containers were created than freed, and everything whenever
+the heap has grown by a quarter. Parsers, inference and passes create hundreds of thousands of nodes that stay, and that
+form no cycles: a node refers to its children and never to its users. So those searches find nothing, and take a fifth
+to a third of the time of typing or fusing 50,000 lets. While programs are built the collector therefore waits for
+`YOUNG` containers. It is never switched off: cycles from user code, such as instruments, are still found, and that
+number bounds what they add to the memory in use.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-YOUNG = 50_000  # containers, some five megabytes; beyond that number nothing is gained
+YOUNG = 50_000  # containers, about five megabytes; larger numbers gain nothing
 
 
 @contextmanager
 def building() -> Iterator[None]:
-    """The context in which programs are built: of the whole process, as the collector is; nested and in threads alike.
+    """The context in which programs are built: it affects the whole process, as the collector does; nesting is allowed.
 
-    The call that raised the threshold restores it, unless it was changed meanwhile; a thread that still builds then
-    goes on with the lower one. A threshold that is as high already, or zero (no collection at all), is left as it is.
-    Nothing is counted, so an interrupt between the lines can at worst leave the threshold raised.
+    The call that raised the threshold restores it, unless it was changed meanwhile; a thread that is still building
+    then continues with the lower one. A threshold that is as high already, or zero (no collection at all), is not
+    changed. There is no counter, so an interrupt at a bad moment can at worst leave the threshold raised.
     """
     threshold, *rest = gc.get_threshold()
     if not 0 < threshold < YOUNG:

@@ -1,4 +1,4 @@
-"""The base of everything in a program: what never changes after it was made."""
+"""The base class of all parts of a program: objects that never change after their creation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Immutable:
-    """Base of everything that never changes after it was made."""
+    """Base class of objects that never change after their creation."""
 
     __slots__ = ()
 
@@ -17,7 +17,7 @@ class Immutable:
         raise AttributeError(f"{type(self).__name__} is immutable; `{name}` cannot be deleted")
 
     def same_as(self, other: object) -> bool:
-        """Tell whether `other` is this very object."""
+        """Whether `other` is this object."""
         return self is other
 
     def __copy__(self) -> Any:

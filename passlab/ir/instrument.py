@@ -1,4 +1,4 @@
-"""`ir.instrument`: the names of `passlab.instrument` at the address Relay's tutorials import them from."""
+"""`ir.instrument`: the names of `passlab.instrument` at the address from which Relay's tutorials import them."""
 
 from passlab.lazy import module_alias
 

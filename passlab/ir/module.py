@@ -1,8 +1,8 @@
 """`IRModule`: the functions and type definitions of one program, by name.
 
-A module can be changed through its own methods (`mod["f"] = fn`), as Relay's can, but its tables are replaced, never
-edited, so `snapshot()` costs nothing and a snapshot never changes with its original. Passes use `with_functions`,
-which returns the same module when nothing changed.
+A module can be changed through its own methods (`mod["f"] = fn`), as in Relay, but its tables are replaced, never
+edited, so `snapshot()` costs nothing and a snapshot never changes with its original. Passes use `with_functions`, which
+returns the same module if nothing changed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class IRModule:
         self._constructors: dict[str, Constructor] = {}
         self._imports: frozenset[str] = frozenset()
         self.attrs = attrs or NO_ATTRS
-        self.history: Any = None  # the recording that it came out of: no part of the contents, and not printed
+        self.history: Any = None  # the recording that the module comes from: not part of the contents, and not printed
         self.source = source
         for data in (type_definitions or {}).values():
             self.add_type(data)
@@ -78,7 +78,7 @@ class IRModule:
         return mod
 
     def snapshot(self) -> IRModule:
-        """Return a module with the same contents, sharing them all."""
+        """Return a module with the same contents, all shared."""
         new = self._copy(self._functions)
         new.history = self.history
         return new
@@ -93,7 +93,7 @@ class IRModule:
         return new
 
     def with_functions(self, changes: Mapping[Any, Function | None]) -> IRModule:
-        """Return a module with some functions replaced, added, or (None) removed; `self` when nothing changes."""
+        """Return a module with some functions replaced, added, or (None) removed; `self` if nothing changes."""
         functions = dict(self._functions)
         for key, function in changes.items():
             if function is None:
@@ -116,9 +116,9 @@ class IRModule:
         return new
 
     def with_global_vars(self, fresh: Mapping[str, GlobalVar]) -> IRModule:
-        """Return a module in which other objects are the global variables of some names; `self` for none.
+        """Return a module with the global variables of some names replaced; `self` for none.
 
-        For inference: a global variable carries one type, so a function whose signature changed gets a new one.
+        For inference: a global variable has one type, so a function whose signature changed gets a new one.
         """
         if all(self._global_vars.get(name) is var for name, var in fresh.items()):
             return self
@@ -127,11 +127,11 @@ class IRModule:
         return new
 
     def same_as(self, other: object) -> bool:
-        """Whether `other` is this very object."""
+        """Whether `other` is this object."""
         return self is other
 
     def same_contents(self, other: IRModule) -> bool:
-        """Whether both modules hold the very same objects under the same names."""
+        """Whether both modules hold the same objects under the same names."""
         return (
             _same_table(self._functions, other._functions)
             and _same_table(self._types, other._types)
@@ -175,7 +175,7 @@ class IRModule:
         return [(self._global_vars[name], f) for name, f in self._functions.items()]
 
     def __getitem__(self, key: Any) -> Any:
-        """The function of a name or global variable, or the definition of a global type variable."""
+        """The function with a name or global variable, or the definition of a global type variable."""
         if isinstance(key, GlobalTypeVar):
             return self.type_data(key.name_hint)
         name = _name(key)
@@ -194,7 +194,7 @@ class IRModule:
         self.remove(key)
 
     def add(self, key: Any, value: Expr) -> None:
-        """Set the function of a name. An expression that is no function becomes the body of one without parameters."""
+        """Set the function of a name. Any other expression becomes the body of a function without parameters."""
         name = _name(key)
         if isinstance(value, GlobalVar):
             target = self[value]
@@ -210,7 +210,7 @@ class IRModule:
         self._functions = {**self._functions, name: value}
 
     def _add(self, var: Any, val: Any, update: bool = True) -> None:
-        """Set a function or a type definition; Relay's `_add`. Without `update` a name that is taken is refused."""
+        """Set a function or a type definition; Relay's `_add`. Without `update` a name in use is rejected."""
         if not update and not isinstance(val, TypeData) and _name(var) in self._functions:
             raise DiagnosticError(
                 Diagnostic(f"@{_name(var)} is defined twice", hint="pass `update=True` to replace it")
@@ -227,7 +227,9 @@ class IRModule:
         self._functions = {n: f for n, f in self._functions.items() if n != _name(key)}
 
     def update(self, other: Any) -> None:
-        """Add everything of another module (or of a dict of functions); its functions win over their namesakes."""
+        """Add all definitions of another module (or of a dict of functions); its functions replace those with the same
+        name.
+        """
         other = other if isinstance(other, IRModule) else IRModule(other)
         for name, data in other._types.items():
             if self._types.get(name) is not data:
@@ -246,7 +248,7 @@ class IRModule:
         return iter(self.functions)
 
     def get_global_var(self, name: str) -> GlobalVar:
-        """The global variable of a function. Raises `DiagnosticError` with the nearest names."""
+        """The global variable of a function. Raises `DiagnosticError`, which suggests similar names."""
         if name not in self._functions:
             raise self._no("function", name, self._functions)
         return self._global_vars[name]
@@ -256,7 +258,7 @@ class IRModule:
         return [self._global_vars[name] for name in self._functions]
 
     def global_var(self, name: str) -> GlobalVar:
-        """The module's object for a name that may not have a function yet (parsers and builders ask in advance)."""
+        """The module's object for a name that may not have a function yet (for parsers and builders)."""
         if name not in self._global_vars:
             self._global_vars = {**self._global_vars, name: GlobalVar(name)}
         return self._global_vars[name]
@@ -268,7 +270,7 @@ class IRModule:
         return MappingProxyType({data.header: data for data in self._types.values()})
 
     def add_type(self, data: TypeData, replace: bool = False) -> None:
-        """Add a type definition. Raises `DiagnosticError` when its name, or that of a constructor, is taken."""
+        """Add a type definition. Raises `DiagnosticError` if its name, or that of a constructor, is in use."""
         name = data.header.name_hint
         old = self._types.get(name)
         if old is data:
@@ -313,7 +315,7 @@ class IRModule:
         return (data.header, *data.constructors)
 
     def find_constructor(self, name: str) -> Constructor | None:
-        """The constructor of a name, or None."""
+        """The constructor with a name, or None."""
         return self._constructors.get(name)
 
     def get_constructor(self, key: int | str, name: str | None = None) -> Constructor:
@@ -329,7 +331,7 @@ class IRModule:
         raise self._no("constructor", str(name), [c.name_hint for c in self.type_data(key).constructors])
 
     def import_from_std(self, file_name: str) -> IRModule:
-        """Add a file of the standard library (such as "prelude.rly") to this module; a second time changes nothing."""
+        """Add a file of the standard library (such as "prelude.rly") to this module; a second call changes nothing."""
         if file_name not in self._imports:
             self.update(late(LIBRARY, "standard")(file_name))
             self._imports |= {file_name}
@@ -337,7 +339,9 @@ class IRModule:
 
     # ------------------------------------------------------------ text
     def astext(self, show_meta_data: bool = True, annotate: Any = None, spans: bool = False) -> str:
-        """Return the module as Relay text, which reads back to the same module; `spans` adds where nodes came from."""
+        """Return the module as Relay text, which parses back to the same module; `spans` adds the origin of each
+        node.
+        """
         text: str = late(PRINTER, "astext")(self, show_meta_data=show_meta_data, annotate=annotate, spans=spans)
         return text
 

@@ -22,7 +22,7 @@ def not_a_node_error(value: Any, expected: str = "an expression", hint: str | No
 
 
 def check_all(values: Iterable[Any], kind: type, expected: str) -> tuple[Any, ...]:
-    """Return several parts of a node as a tuple. Raises `NodeTypeError` when one is not of the class `kind`."""
+    """Return several parts of a node as a tuple. Raises `NodeTypeError` if one does not have the class `kind`."""
     try:
         parts = tuple(values)
     except TypeError:
@@ -33,7 +33,7 @@ def check_all(values: Iterable[Any], kind: type, expected: str) -> tuple[Any, ..
 
 
 def check_index(value: Any) -> int:
-    """Return the index of a field. Raises `NodeTypeError` when it is not a whole number."""
+    """Return the index of a field. Raises `NodeTypeError` if it is not a whole number."""
     try:
         index: int | None = int(value)
     except (TypeError, ValueError):
@@ -44,14 +44,14 @@ def check_index(value: Any) -> int:
 
 
 def check_kind(value: Any, kind: type, expected: str) -> Any:
-    """Return a part of a node. Raises `NodeTypeError` when it is not of the class `kind`."""
+    """Return a part of a node. Raises `NodeTypeError` if it does not have the class `kind`."""
     if not isinstance(value, kind):
         raise not_a_node_error(value, expected)
     return value
 
 
 def _short_text(value: Any) -> str | None:
-    """A value in a few words: an array by its type. None where the class of the value says it all."""
+    """Return a short description of a value, None if the name of its class says enough."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype}{list(value.shape)}"
     plain = isinstance(value, (bool, int, float, str, list, tuple, np.generic))

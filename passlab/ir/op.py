@@ -1,8 +1,8 @@
-"""Operators as expressions, the record of what is known about each, and the table of all of them.
+"""Operators as expressions, the declaration record of each, and the table of all of them.
 
-`Op` is a leaf of programs: one object per name. Its `spec` is the operator's one declaration, written in the modules of
-`passlab.op`; this module only says what a declaration holds. Parser, inference, evaluator, passes and documentation
-read it here, without knowing where it was written.
+`Op` is a leaf of programs: one object per name. Its `spec` is the operator's declaration, written in the modules of
+`passlab.op`; this module only defines the fields of a declaration. Parser, inference, evaluator, passes and
+documentation read it here, and do not depend on where it was written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FACTS = {
 
 
 class OpPattern(IntEnum):
-    """How an operator may be fused, numbered as Relay numbers them."""
+    """The fusion pattern of an operator, numbered as in Relay."""
 
     ELEMWISE = 0
     BROADCAST = 1
@@ -43,7 +43,7 @@ class OpPattern(IntEnum):
 
 
 class Precision(IntEnum):
-    """What ToMixedPrecision does with an operator."""
+    """The treatment of an operator by ToMixedPrecision."""
 
     ALWAYS = 0
     FOLLOW = 1
@@ -51,7 +51,7 @@ class Precision(IntEnum):
 
 
 class Trait(Flag):
-    """What an operator is, as passes and executors ask it. A law holds each declared trait to the kernel.
+    """Properties of operators that passes and executors query. A law checks each declared trait against the kernel.
 
     `RESHAPES`: the result has the elements of the first input in the same order, under another shape.
     `MOVES`: each element of the result is an element of the first input.
@@ -79,37 +79,37 @@ NO_TRAITS = Trait(0)
 
 
 class Reporter(Protocol):
-    """What a type relation may do besides returning its result: refine an input whose type is not yet known."""
+    """The interface by which a type relation refines an input of unknown type, in addition to returning its result."""
 
     def assign(self, index: int, ty: Type) -> None:
         """State that input number `index` has type `ty`; a contradiction becomes a located error."""
 
 
-# (input types, attributes, reporter) -> result type, or None when too little is known yet.
-# An input that is not known is an `IncompleteType`. Raises `errors.RelationError` for an illegal use.
+# (input types, attributes, reporter) -> result type, or None if too little is known yet. An unknown input is an
+# `IncompleteType`. Raises `errors.RelationError` for an illegal use.
 Relation = Callable[[Sequence[Type], Any, Reporter], Type | None]
 
 
 @dataclass(frozen=True)
 class OpSpec:
-    """The one declaration of an operator.
+    """The declaration of an operator.
 
-    `inputs` names the arguments (`variadic` when any number may follow); `attrs` is the record class of its attributes.
-    `relation` gives the result type from the input types, statically and at run time.
-    `kernel(attrs, *arrays, out=None)` computes with NumPy: tuple arguments arrive as tuples of arrays, several results
-    leave as a tuple; with `out` (an array, or a tuple of arrays) the result is also written there and `out` returned.
-    `raw` is the kernel without its guard against NumPy's warnings, for an executor that has switched them off itself
-    (`np.errstate(all="ignore")`) for a whole run. `shape_function(attrs, *arrays)` gives the result type of an operator
-    whose result shape depends on data.
+    `inputs` names the arguments (`variadic` if any number may follow); `attrs` is the record class of its attributes.
+    `relation` computes the result type from the input types, statically and at run time. `kernel(attrs, *arrays,
+    out=None)` computes with NumPy: tuple arguments are passed as tuples of arrays, several results are returned as a
+    tuple; with `out` (an array, or a tuple of arrays) the result is also written there and `out` returned. `raw` is the
+    kernel without its guard against NumPy's warnings, for an executor that has switched them off itself
+    (`np.errstate(all="ignore")`) for a whole run. `shape_function(attrs, *arrays)` computes the result type of an
+    operator whose result shape depends on data.
 
-    `layout(call, arguments)` brings a call into other data layouts (`passlab.op.layout_rules`); an operator without it
-    gets its data as it was written for. `precision` is None where the effect of shorter floats is unknown.
+    `layout(call, arguments)` converts a call to other data layouts (`passlab.op.layout_rules`); an operator without it
+    gets its data in the original layout. `precision` is None if the effect of shorter floats is unknown.
 
-    For people and tests: `doc` says what is computed, `shapes` from which shapes to which, `source` by which algorithm;
-    `example` is a call in Relay text; `edge_cases` are calls at the edges of what is legal (`passlab.op.edge_cases`).
-    `registered` says that a user declared the operator in Relay's way, step by step (`passlab.op.registered`).
-    `extra` is what users register for the operator, each at its level in `levels`; `declared` keeps the fields of this
-    record that such a fact replaces (`FACTS`).
+    For people and tests: `doc` describes the result, `shapes` maps input shapes to result shapes, `source` names the
+    algorithm; `example` is a call in Relay text; `edge_cases` are calls at the limits of what is legal
+    (`passlab.op.edge_cases`). `registered` says that a user declared the operator in Relay's way, step by step
+    (`passlab.op.registered`). `extra` holds the facts that users register for the operator, each at its level in
+    `levels`; `declared` keeps the fields of this record that such a fact replaces (`FACTS`).
     """
 
     name: str
@@ -125,7 +125,7 @@ class OpSpec:
     non_computational: bool = False
     shape_function: Callable[..., Type] | None = None
     gradient: Callable[[OpCall, Expr], list[Expr]] | None = None
-    no_gradient: str = ""  # of an operator that has none: why
+    no_gradient: str = ""  # the reason, for an operator without a gradient
     precision: Precision | None = None
     layout: Callable[..., Any] | None = None
     builder: Callable[..., Expr] | None = None
@@ -142,9 +142,9 @@ class OpSpec:
 
     @property
     def computes(self) -> bool:
-        """Whether the operator makes a value with its kernel when a compiled program runs.
+        """Whether the operator's kernel computes a value at run time in compiled programs.
 
-        Quantized operators do, though Relay has them rewritten first and so calls them non-computational.
+        Quantized operators do, though Relay rewrites them first and so calls them non-computational.
         """
         return not self.non_computational or self.name.startswith("qnn.")
 
@@ -166,7 +166,7 @@ class Op(Expr):
 
     @staticmethod
     def get(name: str) -> Op:
-        """Return the operator called `name`. Raises `OpNotFoundError` with the nearest names."""
+        """Return the operator called `name`. Raises `OpNotFoundError`, which suggests similar names."""
         op = find_op(name)
         if op is None:
             raise OpNotFoundError(Diagnostic(f"there is no operator `{name}`", hint=did_you_mean(str(name), _registry)))
@@ -180,7 +180,7 @@ class Op(Expr):
 
     @property
     def num_inputs(self) -> int:
-        """The number of arguments; of a variadic operator, the number that must be given."""
+        """The number of arguments; for a variadic operator, the number of required ones."""
         return len(self.spec.inputs)
 
     @property
@@ -193,7 +193,7 @@ class Op(Expr):
         return getattr(self.spec, FACTS[name]) if name in FACTS else self.spec.extra.get(name)
 
     def has_attr(self, name: str) -> bool:
-        """Return whether a fact about the operator is known under Relay's name."""
+        """Whether a fact about the operator is known under Relay's name."""
         return self.get_attr(name) is not None
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
@@ -244,7 +244,7 @@ class Op(Expr):
         self._redeclare(relation=late(RELATIONS, "named_relation")(rel_name, type_rel_func))
 
     def add_kernel(self, kernel: Callable[..., Any]) -> None:
-        """Set what a user's operator computes: `kernel(attrs, *arrays)` returns an array, with NumPy."""
+        """Set the kernel of a user's operator: `kernel(attrs, *arrays)` returns an array, computed with NumPy."""
         self._redeclare(kernel=late(RELATIONS, "kernel_with_out")(kernel))
 
     def _redeclare(self, **changes: Any) -> None:
@@ -265,21 +265,21 @@ _loaded = False
 
 
 def _load() -> None:
-    """Read the whole vocabulary. It is read on first need: a program without operators costs nothing."""
+    """Load all declarations. They are loaded on first use: a program without operators costs nothing."""
     global _loaded
     if not _loaded:
         _loaded = True  # before loading: declarations look operators up themselves
         try:
             late(OPERATORS, "load")()
         except BaseException:
-            _loaded = False  # an interrupt, say: half a vocabulary must not pass for the whole
+            _loaded = False  # after an interrupt, for example: incomplete declarations must not count as loaded
             raise
 
 
 if TYPE_CHECKING:
 
     class OpCall(Call):
-        """The call of an operator, as `is_op_call` and `is_call_of` find it."""
+        """The call of an operator, as `is_op_call` and `is_call_of` recognise it."""
 
         op: Op
         attrs: Any  # the operator's record
@@ -320,7 +320,7 @@ def find_op(name: str) -> Op | None:
 
 
 def declare_op(spec: OpSpec) -> Op:
-    """Enter a declaration into the table. Raises `OpNotFoundError` when the name is taken."""
+    """Add a declaration to the table. Raises `OpNotFoundError` if the name is taken."""
     if spec.name in _registry:
         raise OpNotFoundError(
             Diagnostic(f"the operator `{spec.name}` is declared twice", hint="an operator has one declaration")
@@ -333,8 +333,8 @@ def declare_op(spec: OpSpec) -> Op:
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Set an attribute of an operator; without a value, return a decorator that does, for a function.
 
-    Registered again it replaces the one before, so that a notebook cell may run twice; one of a lower `level` does not
-    replace one of a higher. Raises `OpNotFoundError` for an unknown operator.
+    Registering again replaces the previous value, so that a notebook cell may run twice; a value of lower `level` does
+    not replace one of higher. Raises `OpNotFoundError` for an unknown operator.
     """
     op = Op.get(op_name)
 
@@ -346,5 +346,5 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
 
 
 def remove_op(name: str) -> None:
-    """Take a declaration out again: for operators declared in a notebook cell that is run twice, and for tests."""
+    """Remove a declaration: for operators declared in a notebook cell that is run twice, and for tests."""
     _registry.pop(name, None)

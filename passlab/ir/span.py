@@ -1,6 +1,6 @@
-"""Where a node came from: a text and a range of its characters.
+"""The source location of a node: a text and a range of its characters.
 
-A span holds offsets; line and column are worked out when asked for, so that parsing pays nothing for them.
+A span stores offsets; line and column are computed on demand, so that parsing pays nothing for them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from bisect import bisect_right
 
 
 class Source:
-    """One text that was read, with its name. `text` is None for positions that came without their text."""
+    """One source text, with its name. `text` is None for positions without a text."""
 
     __slots__ = ("_starts", "name", "text")
 
@@ -74,12 +74,12 @@ class Span:
 
     @property
     def end_line(self) -> int:
-        """The line of the character behind the last, from 1."""
+        """The line of the character after the last, from 1."""
         return self.source.position(self.end)[0]
 
     @property
     def end_column(self) -> int:
-        """The column of the character behind the last, from 1."""
+        """The column of the character after the last, from 1."""
         return self.source.position(self.end)[1]
 
     @property
@@ -112,12 +112,12 @@ class Span:
         return hash((self.source_name, self.line, self.column))
 
     def same_as(self, other: object) -> bool:
-        """Return whether the other span is this object."""
+        """Whether the other span is this object."""
         return self is other
 
 
 class Position(Span):
-    """A span told as lines and columns (from 1), without text: `Position("f", 3, 3, 5, 9)` is line 3, columns 5-9."""
+    """A span given as lines and columns (from 1), without text: `Position("f", 3, 3, 5, 9)` is line 3, columns 5-9."""
 
     __slots__ = ("_lines",)
 
@@ -146,5 +146,5 @@ class QuotedLine(Position):
         return self._text
 
     def source_line(self, line: int) -> str | None:
-        """The line, where its number is asked for."""
+        """The line, if its number matches."""
         return self._text if line == self.line else None

@@ -1,4 +1,4 @@
-"""Fresh names for what a pass adds: names that nothing has yet, and global variables under such names."""
+"""Fresh names and global variables for passes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from passlab.ir.node_errors import not_a_node_error
 
 
 class NameSupply:
-    """Hands out names, each once. With a prefix, names are `prefix_name` unless asked for without it."""
+    """Creates unique names. With a prefix, names are `prefix_name` unless requested without it."""
 
     def __init__(self, prefix: str = "") -> None:
         self.prefix = prefix
-        self._counts: dict[str, int] = {}  # by name in use: the number behind the last name derived from it
+        self._counts: dict[str, int] = {}  # by used name: the number of the last name derived from it
 
     def fresh_name(self, name: str, add_prefix: bool = True) -> str:
-        """Return the name, or the name with `_1`, `_2`, ... behind it when it is in use. Dots become underscores."""
+        """Return the name, or the name followed by `_1`, `_2`, ... if it is in use. Dots become underscores."""
         base = self._full(name, add_prefix).replace(".", "_")
         fresh = base
         while fresh in self._counts:
@@ -42,7 +42,7 @@ class NameSupply:
 
 
 class GlobalVarSupply:
-    """Hands out global variables under fresh names: of modules, whose names are in use, or of a `NameSupply`."""
+    """Creates global variables with fresh names: for modules, whose names are in use, or from a `NameSupply`."""
 
     def __init__(self, value: IRModule | Iterable[IRModule] | NameSupply | None = None) -> None:
         self.name_supply = value if isinstance(value, NameSupply) else NameSupply()
@@ -56,20 +56,20 @@ class GlobalVarSupply:
                 self.reserve_global(var, allow_conflict=True)
 
     def fresh_global(self, name: str, add_prefix: bool = True) -> GlobalVar:
-        """Return a new global variable whose name nothing has yet."""
+        """Return a new global variable with an unused name."""
         var = GlobalVar(self.name_supply.fresh_name(name, add_prefix))
         self._vars[var.name_hint] = var
         return var
 
     def unique_global_for(self, name: str, add_prefix: bool = True) -> GlobalVar:
-        """Return the one global variable of this supply under a name, made on first request."""
+        """Return the one global variable of this supply with a name, created on first request."""
         full = self.name_supply.reserve_name(name, add_prefix)
         if full not in self._vars:
             self._vars[full] = GlobalVar(full)
         return self._vars[full]
 
     def reserve_global(self, global_var: GlobalVar, allow_conflict: bool = False) -> None:
-        """Mark a global variable as in use. Raises `NodeValueError` when another one has its name."""
+        """Mark a global variable as in use. Raises `NodeValueError` if another one has its name."""
         cached = self._vars.get(global_var.name_hint)
         if cached is not None and cached is not global_var and not allow_conflict:
             raise NodeValueError(Diagnostic(f"another global variable is called @{global_var.name_hint}"))

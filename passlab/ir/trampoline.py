@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def drive(work: Generator[Any, Any, T]) -> T:
-    """Run a generator and those it yields, which are sent back what these return; return the value of the first."""
+    """Run a generator and those it yields, and send back their results; return the result of the first."""
     stack: list[Generator[Any, Any, Any]] = [work]
     result: Any = None
     while True:

@@ -1,4 +1,4 @@
-"""Types as Relay text. Knows nothing of modules: what leaves are called there, the caller says."""
+"""Types as Relay text. Knows nothing of modules: the caller provides the names of leaves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from passlab.ir.types import (
 
 
 def type_text(root: Type, name: Callable[[Type], str | None] = lambda ty: None) -> str:
-    """Return a type as Relay text. `name` may give the text of leaves that have no text of their own."""
+    """Return a type as Relay text. `name` may return the text of leaves without a text of their own."""
     out: list[str] = []
     stack: list[Type | str] = [root]
     while stack:
@@ -48,7 +48,7 @@ _CUTS = re.compile(r"\.\.\.(?:, \.\.\.)+")
 
 
 def brief_type_text(root: Type, parts: int) -> str:
-    """Return a type as text, with `...` after so many parts: types share parts, so the whole text may be
+    """Return a type as text, with `...` after `parts` parts: types share parts, so the whole text may be
     exponential.
     """
     left = parts
@@ -68,7 +68,7 @@ def _tensor_text(ty: TensorType, name: Callable[[PyAny], str | None]) -> str:
 
 
 def _type_parts(ty: Type) -> list[Type | str]:
-    """Spread one structured type into text and child types."""
+    """Split one structured type into text and child types."""
     if isinstance(ty, TupleType):
         return ["(", *_commas(ty.fields), ",)" if len(ty.fields) == 1 else ")"]
     if isinstance(ty, FuncType):

@@ -1,8 +1,8 @@
 """The types of Relay. Types are hash-consed: equal types are the same object, so `is` compares them.
 
-Type variables and unknowns are compared by identity. Two generic function types that differ in the names of their
-parameters only are different objects, so that each prints as it was written, but equal (`==`) with one hash, and so
-are types that hold such types. Nothing here walks a type by recursion.
+Type variables and unknowns are compared by identity. Two generic function types that differ only in the names of their
+parameters are different objects, so that each prints as it was written, but they are equal (`==`) with one hash, and so
+are types that contain them. Nothing here walks a type by recursion.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _set = object.__setattr__
 
 
 class Kind(IntEnum):
-    """The kinds of types, numbered as Relay numbers them."""
+    """The kinds of types, numbered as in Relay."""
 
     Type = 0
     ShapeVar = 1
@@ -59,12 +59,12 @@ _GENERIC = 1 << 10  # in `Type._inside`: a function type with type parameters
 _table: dict[tuple[PyAny, ...], weakref.ref[PyAny]] = {}
 
 
-_lock = RLock()  # a collection that starts while a type is entered may run code that makes types
+_lock = RLock()  # a garbage collection during an entry may run code that creates types
 _swept = [1024]  # the number of entries at which entries of dead types are swept
 
 
 def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
-    """Return the one type for `key`, made on first request. A key holds the ids of types, so it is never deep.
+    """Return the one type for `key`, created on first request. A key holds the ids of types, so it is never deep.
 
     An entry outlives its type until the next sweep. Weak-reference callbacks do not sweep: an interrupt in one is lost.
     """
@@ -82,12 +82,13 @@ def _intern(key: tuple[PyAny, ...], make: Callable[[], T]) -> T:
 
 
 class Type(Immutable):
-    """Base of all types. The `span` of a type is None: one object stands for all its occurrences.
+    """Base class of all types. The `span` of a type is None: one object represents all its occurrences.
 
-    `parts` is the number of types written in the type's text: a type is a graph, whose text repeats what is shared.
+    `parts` is the number of types in the type's text: a type is a graph, whose text repeats shared parts.
 
     `_token` and `_form` are caches of `forms`. `_inside` is the union of the `_bit`s of the classes of types in it, so
-    that `holds` answers at once: a wide tuple is the type of every `let` before it, and is not to be searched for each.
+    that `holds` takes constant time: a wide tuple may be the type of every `let` before it, and must not be searched
+    for each.
     """
 
     __slots__ = ("_token", "_form", "_inside", "parts", "__weakref__")
@@ -99,7 +100,7 @@ class Type(Immutable):
     _form: PyAny
 
     def __repr__(self) -> str:
-        from passlab.ir.type_text import brief_type_text  # the text of types stands on them
+        from passlab.ir.type_text import brief_type_text  # that module imports this one
 
         return brief_type_text(self, 2_000)
 
@@ -107,7 +108,7 @@ class Type(Immutable):
 class TensorType(Type):
     """A tensor: `shape` (a tuple of int, `Any` or `SizeVar`; `()` is a scalar) and `dtype` (a name such as "float32").
 
-    `dynamic` tells whether any dimension is not an integer.
+    `dynamic` says whether any dimension is not an integer.
     """
 
     __slots__ = ("shape", "dtype", "dynamic")
@@ -120,7 +121,7 @@ class TensorType(Type):
         shape = shape if type(shape) is tuple else _as_list(shape)
         try:
             ref = _table.get((cls, shape, dtype))
-        except TypeError:  # an unhashable dimension: let as_dim say which
+        except TypeError:  # an unhashable dimension: as_dim reports which
             ref = None
         hit: TensorType | None = ref() if ref is not None else None
         if hit is not None:
@@ -146,14 +147,14 @@ class TensorType(Type):
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:
-        """The shape as integers. Raises `DiagnosticError` when a dimension is dynamic."""
+        """The shape as integers. Raises `DiagnosticError` if a dimension is dynamic."""
         if self.dynamic:
             raise DiagnosticError(f"{self} has no concrete shape")
         return self.shape  # type: ignore[return-value]
 
 
 class PrimType(TensorType):
-    """Relay's type of one plain value: here the type of a 0-d tensor. `PrimType("int32")` makes that type."""
+    """Relay's type of a plain value: here the type of a 0-d tensor, which `PrimType("int32")` returns."""
 
     __slots__ = ()
 
@@ -167,9 +168,9 @@ def scalar_type(dtype: PyAny) -> TensorType:
 
 
 class StructuredType(Type):
-    """Base of types made of other types. Equal ones are one object, unless they hold a generic function type.
+    """Base class of types composed of other types. Equal ones are one object, unless they hold a generic function type.
 
-    Those are equal (`==`) when they differ in the names of type parameters only. `_alpha` is their hash.
+    Those are equal (`==`) if they differ only in the names of type parameters. `_alpha` is their hash.
     """
 
     __slots__ = ("_alpha",)
@@ -182,7 +183,7 @@ class StructuredType(Type):
             return NotImplemented
         if type(self) is not type(other) or not self._inside & other._inside & _GENERIC or self._alpha != other._alpha:
             return False
-        from passlab.ir.forms import same_type_form  # forms compare types
+        from passlab.ir.forms import same_type_form  # that module imports this one
 
         return same_type_form(self, other)
 
@@ -191,7 +192,7 @@ class StructuredType(Type):
 
 
 def _alpha_hash(ty: Type) -> int:
-    """Return a hash that types equal up to the names of type parameters share; of a type whose parts have theirs."""
+    """Return a hash that types equal up to the names of type parameters share; the parts must have theirs."""
     parts: list[PyAny] = [type(ty).__name__, len(getattr(ty, "type_params", ()))]
     for kid in type_children(ty):
         if kid._inside & _GENERIC or not kid._inside & (_DYNAMIC | TypeVar._bit | IncompleteType._bit):
@@ -202,7 +203,7 @@ def _alpha_hash(ty: Type) -> int:
 
 
 def _structure(cls: type[T], key: tuple[PyAny, ...], **fields: PyAny) -> T:
-    """Return the one type of a class with these fields; the key identifies it."""
+    """Return the one type of a class with these fields, identified by the key."""
     ref = _table.get(key)
     hit: T | None = ref() if ref is not None else None
     if hit is not None:
@@ -230,7 +231,7 @@ def _structure(cls: type[T], key: tuple[PyAny, ...], **fields: PyAny) -> T:
 
 
 def _ids(types: Iterable[Type]) -> tuple[int, ...]:
-    """Return what a key holds of the parts of a type. The type keeps its parts alive, so their ids stay theirs."""
+    """Return the ids of the parts of a type for its key. The type keeps its parts alive, so the ids stay valid."""
     return tuple(map(id, types))
 
 
@@ -259,7 +260,7 @@ class TupleType(StructuredType):
 class FuncType(StructuredType):
     """A function from `arg_types` to `ret_type`, generic in `type_params`, under `type_constraints`.
 
-    A `ret_type` of None is one that inference is to find.
+    A `ret_type` of None is to be inferred.
     """
 
     __slots__ = ("arg_types", "ret_type", "type_params", "type_constraints")
@@ -372,7 +373,7 @@ class TypeRelation(StructuredType):
 
 # ---------------------------------------------------------------- looking at types
 def type_children(ty: Type) -> tuple[Type, ...]:
-    """Return the types a type is made of, in the order they are written."""
+    """Return the types in a type, in the order they are written."""
     if type(ty) is TupleType:
         return ty.fields
     if type(ty) is FuncType:
@@ -387,7 +388,7 @@ def type_children(ty: Type) -> tuple[Type, ...]:
 
 
 def holds(ty: Type, kind: type[Type]) -> bool:
-    """Tell whether a type of the class `kind` occurs in `ty`, itself included. Takes the same time for every type."""
+    """Whether a type of the class `kind` occurs in `ty`, itself included. Takes constant time."""
     return bool(ty._inside & kind._bit)
 
 
@@ -412,7 +413,7 @@ def type_nodes(root: Type) -> list[Type]:
 
 
 def tensor_types(ty: Type | None) -> list[TensorType]:
-    """Return the tensors that a value of this type consists of, left to right through tuples.
+    """Return the tensors in a value of this type, left to right through tuples.
 
     Raises `LimitError` for more than a tuple may have: a short program can share one tuple 2^60 times.
     """
@@ -431,7 +432,7 @@ def tensor_types(ty: Type | None) -> list[TensorType]:
 
 
 def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
-    """Return `ty` with each child replaced by `new(child)`; the same object when nothing changed."""
+    """Return `ty` with each child replaced by `new(child)`; the same object if nothing changed."""
     kids = type_children(ty)
     if not kids:
         return ty
@@ -452,9 +453,9 @@ def rebuild_type(ty: Type, new: Callable[[Type], Type]) -> Type:
 
 
 def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
-    """Return `root` with every type for which `leaf` gives a replacement replaced, children first.
+    """Return `root` with every type for which `leaf` returns a replacement replaced, children first.
 
-    A type parameter that is replaced by something other than a type variable leaves its function's parameter list.
+    A type parameter replaced by something other than a type variable is removed from its function's parameters.
     """
     memo: dict[int, Type] = {}
     for ty in type_nodes(root):
@@ -464,9 +465,10 @@ def map_type(root: Type, leaf: Callable[[Type], Type | None]) -> Type:
 
 
 def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[PyAny]], PyAny]) -> PyAny:
-    """Return `root` folded from the inside out: `make` of the parts of each tuple type, `leaf` of everything else.
+    """Return `root` folded from the inside out: `make` combines the parts of each tuple type, `leaf` maps all other
+    types.
 
-    Leaves are asked for from left to right. Raises `LimitError` where there are more than a tuple may have.
+    Leaves are visited from left to right. Raises `LimitError` if there are more than a tuple may have.
     """
     left = limits.current().tuple_fields
     work: list[Type | int] = [root]
@@ -489,5 +491,5 @@ def fold_tuple(root: Type, leaf: Callable[[Type], PyAny], make: Callable[[list[P
 
 
 def is_dynamic(ty: Type) -> bool:
-    """Tell whether any tensor inside `ty` has a dimension that is not an integer."""
+    """Whether any tensor inside `ty` has a dimension that is not an integer."""
     return bool(ty._inside & _DYNAMIC)

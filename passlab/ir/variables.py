@@ -1,6 +1,6 @@
-"""Which variables a program binds, which it leaves free, and putting expressions in their place.
+"""Bound and free variables of programs, and the replacement of free variables by expressions.
 
-As in Relay the question is one of sets, not of scopes: a variable is free when nothing inside the expression binds it.
+As in Relay the question is one of sets, not of scopes: a variable is free if nothing inside the expression binds it.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def all_vars(expr: Expr) -> list[Var]:
 def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     """Return `expr` with free variables replaced by expressions.
 
-    Of a function its own parameters may be given too: they leave its parameter list, and variables that the expressions
-    bring in become new parameters at its end. Raises `DiagnosticError` for a variable that is bound inside `expr`.
+    A function's own parameters may be given too: they are removed from its parameter list, and variables of the new
+    expressions are appended to it. Raises `DiagnosticError` for a variable that is bound inside `expr`.
     """
     if not isinstance(binds, Mapping):
         raise not_a_node_error(binds, "a dict from variables to expressions")

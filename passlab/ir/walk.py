@@ -197,7 +197,7 @@ def rebuild(expr: ExprT, new: Callable[[Expr], Expr]) -> ExprT:
 
 
 def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
-    """Return what became of a root, itself where nothing did. A root gives way to a node of its class."""
+    """Return the replacement of a root, or the root itself. The replacement must have the class of the root."""
     return cast(ExprT, results.get(root, root))
 
 

@@ -45,9 +45,9 @@ def through_matrix(data: Expr, rank: int, axis: int, matrix: Any, dtype: str) ->
     return moved_axis(result, rank, rank - 1, axis)
 
 
-def pick(data: Expr, axis: int, places: Any) -> Expr:
+def pick(data: Expr, axis: int, positions: Any) -> Expr:
     """Return the elements of data at constant indices along `axis`."""
-    return call("take", data, indices(places), axis=axis)
+    return call("take", data, indices(positions), axis=axis)
 
 
 def part(data: Expr, axis: int, start: int, stop: int, step: int = 1) -> Expr:

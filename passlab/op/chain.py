@@ -19,15 +19,9 @@ from passlab.ir.types import TensorType, TupleType, Type, type_nodes
 from passlab.ir.walk import children, post_order, substitute
 from passlab.op.declare import call, field_of
 from passlab.op.dtypes import is_float_name
+from passlab.op.relations import KNOWN_INPUTS
 
 Gradient = Callable[[OpCall, Expr], list[Expr]]
-
-
-class _Known:
-    """The reporter for a relation whose inputs are all known: it ignores all reports."""
-
-    def assign(self, index: int, ty: Type) -> None:
-        """Do nothing: the input has a type."""
 
 
 def infer_types(root: Expr) -> Expr:
@@ -43,7 +37,7 @@ def infer_types(root: Expr) -> Expr:
 
 def _type_of(node: Expr) -> Type:
     if is_op_call(node):
-        result = node.op.spec.relation([arg.checked_type for arg in node.args], node.attrs, _Known())
+        result = node.op.spec.relation([arg.checked_type for arg in node.args], node.attrs, KNOWN_INPUTS)
         if result is not None:
             return result
     if isinstance(node, Constant):

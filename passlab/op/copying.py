@@ -25,8 +25,8 @@ def copy_into(target: Any, source: Any) -> None:
         return
     square = np.empty((_SQUARE, _SQUARE + _GAP), source.dtype)
     others = [range(n) if a not in (axis, source.ndim - 1) else (slice(None),) for a, n in enumerate(source.shape)]
-    for place in itertools.product(*others):
-        _copy_turned(target[place], source[place].T, square)
+    for position in itertools.product(*others):
+        _copy_turned(target[position], source[position].T, square)
 
 
 def _copy_turned(target: Any, source: Any, square: Any) -> None:

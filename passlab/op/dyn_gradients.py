@@ -66,20 +66,20 @@ def topk(orig: OpCall, grad: Expr) -> list[Expr]:
     if attrs.ret_type == "indices":
         return [zeros, none]
     expected: dict[str, Any] = {**dict(attrs.items()), "ret_type": "indices", "dtype": "int64"}
-    places = field_of(orig, 1) if attrs.ret_type == "both" else call("dyn.topk", data, k, **expected)
+    positions = field_of(orig, 1) if attrs.ret_type == "both" else call("dyn.topk", data, k, **expected)
     values = field_of(grad, 0) if attrs.ret_type == "both" else grad
-    return [call("scatter_elements", zeros, places, values, axis=attrs.axis, reduction="add"), none]
+    return [call("scatter_elements", zeros, positions, values, axis=attrs.axis, reduction="add"), none]
 
 
 def one_hot(orig: OpCall, grad: Expr) -> list[Expr]:
     """`on_value` receives the gradients at the indices, `off_value` those of the other elements."""
-    attrs, (places, on, off, depth) = attrs_of(orig), orig.args
+    attrs, (positions, on, off, depth) = attrs_of(orig), orig.args
     one, zero = (Constant(np.array(value, np.float32)) for value in (1, 0))
-    chosen = call("dyn.one_hot", places, one, zero, depth, depth=0, axis=attrs.axis, dtype="bool")
+    chosen = call("dyn.one_hot", positions, one, zero, depth, depth=0, axis=attrs.axis, dtype="bool")
     none = call("zeros_like", grad)
     parts = (call("where", chosen, grad, none), call("where", chosen, none, grad))
     slopes = [call("cast_like", call("sum", part), value) for part, value in zip(parts, (on, off), strict=True)]
-    return [zeros_of(places), *slopes, zeros_of(depth)]
+    return [zeros_of(positions), *slopes, zeros_of(depth)]
 
 
 def pad(orig: OpCall, grad: Expr) -> list[Expr]:

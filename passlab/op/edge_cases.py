@@ -38,7 +38,7 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Program:
+class EdgeProgram:
     """An edge case for one dtype: a whole Relay program, and the variables of its parameters."""
 
     source: str
@@ -50,7 +50,7 @@ def is_swept(edge: str) -> bool:
     return '"T"' in edge or any(dtype in ("", "T") for _, _, dtype, _ in _VARIABLE.findall(edge))
 
 
-def program(edge: str, dtype: str = "float32") -> Program:
+def program(edge: str, dtype: str = "float32") -> EdgeProgram:
     """Return an edge case as a program whose unstated dtypes are `dtype`."""
     variables: list[Variable] = []
 
@@ -63,7 +63,7 @@ def program(edge: str, dtype: str = "float32") -> Program:
 
     call = _VARIABLE.sub(bare, edge).replace('"T"', f'"{dtype}"')
     params = ", ".join(f"%{v.name}: Tensor[({', '.join(map(str, v.shape))}), {v.dtype}]" for v in variables)
-    return Program(f'#[version = "0.0.5"]\ndef @main({params}) {{\n  {call}\n}}', tuple(variables))
+    return EdgeProgram(f'#[version = "0.0.5"]\ndef @main({params}) {{\n  {call}\n}}', tuple(variables))
 
 
 def on_one(name: str) -> tuple[str, ...]:

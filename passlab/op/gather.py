@@ -291,8 +291,8 @@ def one_hot_array(
     """Return `on_value` where the position along the new dimension equals the index, `off_value` elsewhere."""
     guard_size((indices.size, depth), dtype, "one_hot")
     at = indices.ndim if axis == -1 else axis % (indices.ndim + 1)
-    places = np.arange(depth).reshape((depth,) + (1,) * (indices.ndim - at))
-    return np.where(np.expand_dims(indices, at) == places, on_value.astype(dtype), off_value.astype(dtype))
+    positions = np.arange(depth).reshape((depth,) + (1,) * (indices.ndim - at))
+    return np.where(np.expand_dims(indices, at) == positions, on_value.astype(dtype), off_value.astype(dtype))
 
 
 def _one_hot_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

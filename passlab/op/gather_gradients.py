@@ -32,8 +32,8 @@ def take(orig: OpCall, grad: Expr) -> list[Expr]:
     order = [*range(axis, axis + count), *range(axis), *range(axis + count, rank + count - 1)]
     updates = grad if axis == 0 else call("transpose", grad, axes=order)
     extent = product(shape_of(data)) if is_flat else shape_of(data)[axis]
-    places = call("expand_dims", _inside(indices, extent, attrs["mode"]), axis=0)
-    summed = call("scatter_nd", target, places, updates, mode="add")
+    positions = call("expand_dims", _inside(indices, extent, attrs["mode"]), axis=0)
+    summed = call("scatter_nd", target, positions, updates, mode="add")
     back = call("reshape_like", summed, data) if is_flat else call("transpose", summed, axes=_from_front(rank, axis))
     return [back, call("zeros_like", indices)]
 
@@ -61,10 +61,10 @@ def _batched_take(attrs: Attrs, data: Expr, indices: Expr) -> Expr:
     shape, used = sizes_of(data, "take"), sizes_of(indices, "take")
     axis, batch = normal_axis(attrs.axis, len(shape)), attrs.batch_dims % len(used)
     rank, more = len(shape), len(used) - batch
-    places = call("cast", _inside(indices, shape[axis], attrs.mode), dtype="int64")
+    positions = call("cast", _inside(indices, shape[axis], attrs.mode), dtype="int64")
     lead = [_number(used, at) for at in range(batch)]
     order = [*range(batch), axis, *(at for at in range(batch, rank) if at != axis)]
-    result = call("gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*lead, places]), axis=0))
+    result = call("gather_nd", call("transpose", data, axes=order), call("stack", Tuple([*lead, positions]), axis=0))
     between = axis - batch  # the dimensions between the batch and the axis precede the indices again
     back = [*range(batch), *range(batch + more, batch + more + between), *range(batch, batch + more)]
     return call("transpose", result, axes=[*back, *range(len(back), rank + more - 1)])
@@ -94,12 +94,12 @@ def gather(orig: OpCall, grad: Expr) -> list[Expr]:
 def gather_nd(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, added into zeros at the indices, prefixed with the number of the sample."""
     data, indices = orig.args
-    batch, places = attrs_of(orig)["batch_dims"], indices
+    batch, positions = attrs_of(orig)["batch_dims"], indices
     if batch:
         used = sizes_of(indices, "gather_nd")[1:]
         lead = call("stack", Tuple([_number(used, at) for at in range(batch)]), axis=0)
-        places = call("concatenate", Tuple([lead, call("cast", indices, dtype="int64")]), axis=0)
-    return [call("scatter_nd", call("zeros_like", data), places, grad, mode="add"), call("zeros_like", indices)]
+        positions = call("concatenate", Tuple([lead, call("cast", indices, dtype="int64")]), axis=0)
+    return [call("scatter_nd", call("zeros_like", data), positions, grad, mode="add"), call("zeros_like", indices)]
 
 
 def _index_by(attrs: Attrs, inputs: Expr) -> Expr:

@@ -223,8 +223,8 @@ def dilation2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = 
     result = np.full((*x.shape[:2], *size), lowest(x.dtype), x.dtype)
     for tap in itertools.product(range(w.shape[1]), range(w.shape[2])):
         steps = zip(tap, dilations, size, strides, strict=True)
-        place = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in steps)
-        term = x[(slice(None), slice(None), *place)] + w[(slice(None), *tap)][:, None, None]
+        position = tuple(slice(t * d, t * d + (n - 1) * s + 1, s) for t, d, n, s in steps)
+        term = x[(slice(None), slice(None), *position)] + w[(slice(None), *tap)][:, None, None]
         np.maximum(result, term, out=result)
     return finish(np.ascontiguousarray(way.backward(result)), kind, out)
 
@@ -332,7 +332,7 @@ def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = N
     result = np.empty((*data.shape[:2], *grid.shape[2:]), kind)
     lengths, aligned, mode = data.shape[2:], attrs.align_corners, attrs.padding_mode
     for i in range(len(data)):
-        places = []
+        positions = []
         for part, length in zip(grid[i][::-1].astype(kind), lengths, strict=True):
             at = (
                 (part + 1) * kind.type(length - 1) / 2
@@ -341,9 +341,11 @@ def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = N
             )
             if attrs.method != "bicubic" and mode == "reflection":
                 at = sampling.reflect(at, length, aligned)
-            places.append(np.clip(at, 0, length - 1) if attrs.method != "bicubic" and mode != "zeros" else at)
+            positions.append(np.clip(at, 0, length - 1) if attrs.method != "bicubic" and mode != "zeros" else at)
         if attrs.method == "bicubic":
-            result[i] = sampling.cubic(data[i], places, mode, aligned)
+            result[i] = sampling.cubic(data[i], positions, mode, aligned)
         else:
-            result[i] = (sampling.nearest if attrs.method == "nearest" else sampling.linear)(data[i], places, "zeros")
+            result[i] = (sampling.nearest if attrs.method == "nearest" else sampling.linear)(
+                data[i], positions, "zeros"
+            )
     return finish(result, data.dtype, out)

@@ -21,7 +21,7 @@ class LayoutChange(NamedTuple):
         """Whether the axes are only permuted, none split."""
         return len(self.old) == len(self.new) and sorted(self.old) == sorted(self.new)
 
-    def places(self, axis: int) -> list[int]:
+    def positions(self, axis: int) -> list[int]:
         """Return the current index of an axis: several indices for one that is split."""
         letter = self.old[axis]
         layout = parse_layout(self.new)

@@ -36,7 +36,7 @@ class LayoutName(str):
 
 
 @dataclass(frozen=True)
-class Layout:
+class DataLayout:
     """A parsed layout: `parts` in order, each an axis letter and, for a split-off part, its factor (0 for an axis)."""
 
     name: str
@@ -53,7 +53,7 @@ class Layout:
 
 
 @cache
-def parse_layout(name: str) -> Layout | None:
+def parse_layout(name: str) -> DataLayout | None:
     """Return the layout called `name`, or None for an invalid name (unknown characters, an axis twice or missing)."""
     parts: list[tuple[str, int]] = []
     end = 0
@@ -64,7 +64,7 @@ def parse_layout(name: str) -> Layout | None:
         parts.append((match[1], 0) if match[1] else (match[3].upper(), int(match[2])))
     axes = [letter for letter, factor in parts if not factor]
     valid = end == len(name) and len(set(axes)) == len(axes) and all(letter in axes for letter, _ in parts)
-    return Layout(name, tuple(parts)) if parts and valid else None
+    return DataLayout(name, tuple(parts)) if parts and valid else None
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Conversion:
     has split axes.
     """
 
-    source: Layout
+    source: DataLayout
     target: str
     order: tuple[int, ...]
     same: bool
@@ -137,13 +137,13 @@ class Conversion:
         if self.same:
             return array
         split: list[int] = []
-        place: dict[tuple[str, int], list[int]] = {}
+        position: dict[tuple[str, int], list[int]] = {}
         for letter, dim in zip(self.target, array.shape, strict=True):
             whole = dim // self.source.factor(letter)
             for part, factor in [(letter, 0), *((p, f) for p, f in self.source.parts if p == letter and f)]:
-                place.setdefault((part, factor), []).append(len(split))
+                position.setdefault((part, factor), []).append(len(split))
                 split.append(factor or whole)
-        return array.reshape(split).transpose([place[part].pop(0) for part in self.source.parts])
+        return array.reshape(split).transpose([position[part].pop(0) for part in self.source.parts])
 
 
 def _times(a: Dim, b: Dim) -> Dim:
@@ -213,8 +213,8 @@ def spatial_axes(layout: str, rank: int, name: str) -> tuple[int, ...]:
                 hint=f'such as "{DATA_LAYOUTS[rank]}"',
             )
         )
-    places = [letter for letter, factor in parsed.parts]
-    return tuple(places.index(a) for a in letters)
+    positions = [letter for letter, factor in parsed.parts]
+    return tuple(positions.index(a) for a in letters)
 
 
 def layout_axes(layout: str, shape: Sequence[Any], rank: int, name: str) -> tuple[int, ...]:

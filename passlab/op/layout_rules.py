@@ -155,22 +155,22 @@ def along(results: int = 0) -> Rule:
 
 def _one_place(change: LayoutChange, axis: Any, rank: int) -> int | None:
     """Return the current index of an axis, or None if it is split or unknown."""
-    places = change.places(axis % rank) if isinstance(axis, int) and -rank <= axis < rank else []
-    return places[0] if len(places) == 1 else None
+    positions = change.positions(axis % rank) if isinstance(axis, int) and -rank <= axis < rank else []
+    return positions[0] if len(positions) == 1 else None
 
 
 def _blocks(change: LayoutChange, axis: int, rank: int) -> tuple[int, int] | None:
     """Return the current index of an axis or of its blocks, and the block size; None if it is split twice."""
-    places, layout = change.places(axis % rank) if -rank <= axis < rank else [], parse_layout(change.new)
-    if layout is None or not 1 <= len(places) <= 2 or layout.parts[places[0]][1]:
+    positions, layout = change.positions(axis % rank) if -rank <= axis < rank else [], parse_layout(change.new)
+    if layout is None or not 1 <= len(positions) <= 2 or layout.parts[positions[0]][1]:
         return None
-    return places[0], layout.factor(change.old[axis % rank])
+    return positions[0], layout.factor(change.old[axis % rank])
 
 
 def batch_first(call: OpCall, layouts: Arguments) -> Result | None:
     """Normalization over all axes except the first and the one that is named."""
     change = layouts.change_of(call.args[0])
-    return along()(call, layouts) if change is not None and change.places(0) == [0] else None
+    return along()(call, layouts) if change is not None and change.positions(0) == [0] else None
 
 
 def behind_axis(call: OpCall, layouts: Arguments) -> Result | None:
@@ -189,10 +189,10 @@ def normalize(call: OpCall, layouts: Arguments) -> Result | None:
     axes = call.attrs.axis
     if change is None or not isinstance(axes, tuple):
         return None
-    places = [_one_place(change, a, _rank(call.args[0])) for a in axes]
-    if None in places:
+    positions = [_one_place(change, a, _rank(call.args[0])) for a in axes]
+    if None in positions:
         return None
-    return _with(call, layouts, call.attrs.with_fields(axis=tuple(places))), change
+    return _with(call, layouts, call.attrs.with_fields(axis=tuple(positions))), change
 
 
 def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
@@ -205,19 +205,19 @@ def reduce_axes(call: OpCall, layouts: Arguments) -> Result | None:
     if attrs.exclude:
         gone = set(range(rank)) - gone
     picks = call.op.name in ("argmax", "argmin")
-    order = [p for a in sorted(gone) for p in change.places(a)] if change is not None else []
+    order = [p for a in sorted(gone) for p in change.positions(a)] if change is not None else []
     if change is None or (picks and (len(order) != len(gone) or order != sorted(order))):
         return None  # the results are indices, which depend on the order of the axes
     letters = {change.old[a] for a in gone}
     named = set(range(rank)) - gone if attrs.exclude else gone
-    places = sorted(p for a in named for p in change.places(a))
+    positions = sorted(p for a in named for p in change.positions(a))
     left = (_of_size_1 if attrs.keepdims else _without)(change, letters)
     shape = _shape(call.args[0])
     around = [_around(mean, shape, change, layouts) for mean in call.args[1:]]
     if any(mean is None for mean in around):
         return None
     args = (layouts.now(call.args[0]), *(mean for mean in around if mean is not None))
-    return _again(call, args, attrs.with_fields(axis=tuple(places))), drop_identity(left)
+    return _again(call, args, attrs.with_fields(axis=tuple(positions))), drop_identity(left)
 
 
 def _around(mean: Expr, shape: Sequence[Any], data: LayoutChange, layouts: Arguments) -> Expr | None:
@@ -251,9 +251,9 @@ def squeeze_axes(call: OpCall, layouts: Arguments) -> Result | None:
         return None
     axes = call.attrs.axis
     gone = [i for i, d in enumerate(ty.shape) if d == 1] if axes is None else [a % len(ty.shape) for a in axes]
-    places = sorted(p for a in gone for p in change.places(a))
+    positions = sorted(p for a in gone for p in change.positions(a))
     left = _without(change, {change.old[a] for a in gone})
-    return _with(call, layouts, call.attrs.with_fields(axis=tuple(places))), drop_identity(left)
+    return _with(call, layouts, call.attrs.with_fields(axis=tuple(positions))), drop_identity(left)
 
 
 def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
@@ -263,7 +263,7 @@ def transpose_to(call: OpCall, layouts: Arguments) -> Result | None:
         return None
     rank = len(change.old)
     order = [a % rank for a in axes] if axes is not None else list(reversed(range(rank)))
-    now = tuple(change.places(a)[0] for a in order)
+    now = tuple(change.positions(a)[0] for a in order)
     if now == tuple(range(rank)):
         return layouts.now(call.args[0]), None
     return _with(call, layouts, call.attrs.with_fields(axes=now)), None
@@ -287,22 +287,22 @@ def join(call: OpCall, layouts: Arguments) -> Result | None:
         return None
     if (expected := next((a for a in map(layouts.change_of, whole.fields) if a is not None), None)) is None:
         return None
-    place = _blocks(expected, call.attrs.axis, _rank(whole.fields[0]))
+    position = _blocks(expected, call.attrs.axis, _rank(whole.fields[0]))
     fields = [layouts.in_layout(f, expected) for f in whole.fields]
-    if place is None or any(f is None for f in fields):
+    if position is None or any(f is None for f in fields):
         return None
     data = Tuple([f for f in fields if f is not None], span=whole.span)
-    return _with(call, layouts, call.attrs.with_fields(axis=place[0]), data), expected
+    return _with(call, layouts, call.attrs.with_fields(axis=position[0]), data), expected
 
 
 def split(call: OpCall, layouts: Arguments) -> Result | None:
     """All results have the layout of the data. An axis in blocks is cut only between blocks."""
     change, ty, attrs = layouts.change_of(call.args[0]), call.checked_type, call.attrs
     rank = _rank(call.args[0])
-    place = None if change is None else _blocks(change, attrs.axis, rank)
-    if place is None or not isinstance(ty, TupleType):
+    position = None if change is None else _blocks(change, attrs.axis, rank)
+    if position is None or not isinstance(ty, TupleType):
         return None
-    axis, size = place
+    axis, size = position
     lengths = [part.shape[attrs.axis % rank] for part in tensor_types(ty)]
     if size > 1 and any(not isinstance(n, int) or n % size for n in lengths):
         return None
@@ -364,8 +364,8 @@ def sliced_like(call: OpCall, layouts: Arguments) -> Result | None:
     if data is None or data != like or not data.whole:
         return None
     rank, axes = _rank(call.args[0]), call.attrs.axes
-    places = tuple(data.places(a % rank)[0] for a in axes) if axes else axes
-    moved = call.attrs.with_fields(axes=places)
+    positions = tuple(data.positions(a % rank)[0] for a in axes) if axes else axes
+    moved = call.attrs.with_fields(axes=positions)
     return _again(call, tuple(map(layouts.now, call.args)), moved), data
 
 

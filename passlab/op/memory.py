@@ -72,7 +72,7 @@ alloc_storage = operator(
     non_computational=True,
     level=10,
     python=Python("size, shape, alignment, virtual_device=None, dtype_hint='float32'", {"dtype_hint": "dtype"}),
-    doc="A piece of memory of `size` bytes.",
+    doc="A block of memory of `size` bytes.",
     shapes="size (), alignment () -> a storage",
     source="Relay's memory dialect",
     example="memory.alloc_storage(%size, %shape, %alignment, virtual_device=None)",

@@ -15,6 +15,16 @@ from passlab.ir.op import Reporter
 from passlab.ir.types import ANY, Dim, IncompleteType, Shape, TensorType, TupleType, Type, is_computed
 
 
+class _KnownInputs:
+    """Ignores what a relation concludes about its inputs."""
+
+    def assign(self, index: int, ty: Type) -> None:
+        """Do nothing: the input has a type."""
+
+
+KNOWN_INPUTS: Reporter = _KnownInputs()  # the reporter for relations whose inputs all have types
+
+
 def refuse(
     message: str, argument: int | None = None, *, expected: object = None, found: object = None, hint: str | None = None
 ) -> NoReturn:

@@ -21,21 +21,21 @@ from passlab.op.relations import join_dim, normal_axis, refuse, same_dtype, tens
 REDUCTIONS = ("update", "add", "mul", "mean", "min", "max")
 
 
-def combine(target: Array, places: tuple[Array, ...], updates: Array, how: str) -> None:
+def combine(target: Array, positions: tuple[Array, ...], updates: Array, how: str) -> None:
     """Write `updates` into `target` at index arrays, one after the other: replacing, or combined with the old value."""
     if how == "update":
-        target[places] = updates
+        target[positions] = updates
     elif how == "mean":
-        _running_mean(target, places, updates)
+        _running_mean(target, positions, updates)
     else:
         ufunc: np.ufunc = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[how]
-        ufunc.at(target, places, updates)
+        ufunc.at(target, positions, updates)
 
 
-def _running_mean(target: Array, places: tuple[Array, ...], updates: Array) -> None:
+def _running_mean(target: Array, positions: tuple[Array, ...], updates: Array) -> None:
     """Average each update with the current value, so that the order matters."""
-    spots = [place.reshape(-1) for place in np.broadcast_arrays(*places)]
-    values = updates.reshape(len(spots[0]), *target.shape[len(places) :])
+    spots = [position.reshape(-1) for position in np.broadcast_arrays(*positions)]
+    values = updates.reshape(len(spots[0]), *target.shape[len(positions) :])
     two = target.dtype.type(2)
     for spot, value in zip(zip(*spots, strict=True), values, strict=True):
         both = np.add(target[spot], value)
@@ -200,9 +200,9 @@ def _scatter_nd_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
 def scatter_nd(attrs: Attrs, data: Array, indices: Array, updates: Array) -> Array:
     """Write elements or slices at multi-dimensional indices: `indices[:, ...]` is one index into `data`."""
     result = data.copy()
-    places = tuple(checked_indices(part, data.shape[at], "scatter_nd") for at, part in enumerate(indices))
-    if places:
-        combine(result, places, updates, attrs.mode)
+    positions = tuple(checked_indices(part, data.shape[at], "scatter_nd") for at, part in enumerate(indices))
+    if positions:
+        combine(result, positions, updates, attrs.mode)
         return result
     for update in updates.reshape(-1, *data.shape):  # an empty index selects all of data
         _whole(result, update, attrs.mode)

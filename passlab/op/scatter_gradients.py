@@ -113,15 +113,15 @@ def matrix_set_diag(orig: OpCall, grad: Expr) -> list[Expr]:
     shape, held = sizes_of(data, "matrix_set_diag"), sizes_of(diagonal, "matrix_set_diag")
     rows, columns = shape[-2:]
     bands = attrs.k2 - attrs.k1 + 1
-    places, used = np.zeros((bands, held[-1]), np.int64), np.zeros((bands, held[-1]))
+    positions, used = np.zeros((bands, held[-1]), np.int64), np.zeros((bands, held[-1]))
     for k in range(attrs.k1, attrs.k2 + 1):
         length = max(0, min(rows + min(k, 0), columns - max(k, 0)))
         right = attrs.super_diag_right_align if k >= 0 else attrs.sub_diag_right_align
         start = held[-1] - length if right and bands > 1 else 0
         along = np.arange(length)
-        places[attrs.k2 - k, start : start + length] = (along + max(-k, 0)) * columns + along + max(k, 0)
+        positions[attrs.k2 - k, start : start + length] = (along + max(-k, 0)) * columns + along + max(k, 0)
         used[attrs.k2 - k, start : start + length] = 1
     flat = reshape_to(grad, (*shape[:-2], rows * columns))
-    seen = pick(flat, len(shape) - 2, places.reshape(-1))
+    seen = pick(flat, len(shape) - 2, positions.reshape(-1))
     kept = call("matrix_set_diag", grad, call("zeros_like", diagonal), **dict(attrs.items()))
     return [kept, reshape_to(seen * number(used.reshape(-1), dtype_of(data)), held)]

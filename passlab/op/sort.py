@@ -324,9 +324,9 @@ def unique(attrs: Attrs, data: Array) -> tuple[Array, ...]:
     )
     if not attrs.sorted:
         order = np.argsort(first, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
-        elements, first, counts, inverse = elements[order], first[order], counts[order], place[inverse]
+        position = np.empty_like(order)
+        position[order] = np.arange(order.size)
+        elements, first, counts, inverse = elements[order], first[order], counts[order], position[inverse]
     number = np.array([elements.size], np.int32)
     indices = inverse.reshape(-1).astype(np.int32)
     results = (_pad(elements, data), _pad(first.astype(np.int32), data), indices, number)

@@ -31,14 +31,14 @@ def _window_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
             expected=len(data.shape) - axis,
             found=len(windows),
         )
-    places: list[Dim] = []
+    positions: list[Dim] = []
     for dim, size, step in zip(data.shape[axis:], windows, steps, strict=True):
         if size < 1 or step < 1:
             refuse("windows and strides must be at least 1", found=f"{size} and {step}")
         if type(dim) is int and size > dim:
             refuse(f"a window of {size} does not fit a dimension of {dim}", 0)
-        places.append((dim - size) // step + 1 if type(dim) is int else ANY)
-    return TensorType((*data.shape[:axis], *places, *windows), data.dtype)
+        positions.append((dim - size) // step + 1 if type(dim) is int else ANY)
+    return TensorType((*data.shape[:axis], *positions, *windows), data.dtype)
 
 
 @operator(

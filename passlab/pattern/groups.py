@@ -53,7 +53,7 @@ def find_groups(pattern: DFPattern, program: Program, mod: IRModule | None = Non
     taken: set[Expr] = set()
     number = 0
     for root in candidates:
-        if root in taken or not matcher.match(pattern, root) or root in program.partitioned:
+        if root in taken or not matcher.match(pattern, root) or root in program.partitioned_nodes:
             continue
         inputs = _inputs(parts, matcher.found)
         reached = post_order(root, enter=lambda node, cut=inputs: node not in cut)  # type: ignore[misc]

@@ -86,7 +86,7 @@ class Program:
         return result
 
     @cached_property
-    def partitioned(self) -> set[Expr]:
+    def partitioned_nodes(self) -> set[Expr]:
         """Functions created by an earlier partition, and everything inside them."""
         results = [n for n in self.order if isinstance(n, Function) and PARTITIONED in n.attrs]
         return set(post_order(*results))

@@ -90,20 +90,20 @@ class TensorArrayOps(ArrayNames):
 def _definitions(dtype: str) -> str:
     """Return the text of all definitions for one dtype."""
 
-    def named(name: str) -> str:
+    def name_of(name: str) -> str:
         return dynamic_name(name, dtype)
 
-    names = {name: named(f"tensor_array_{name}") for name in LISTS}
-    names |= {"array": named("tensor_array"), "nil": named("tensor_nil"), "take": named("tensor_take")}
-    names |= {"expand_dims": named("tensor_expand_dims"), "stacked_concatenate": named("tensor_concatenate")}
-    names |= dict.fromkeys(("element", "joined", "stacked", "part", "value"), named("tensor_t"))
+    names = {name: name_of(f"tensor_array_{name}") for name in LISTS}
+    names |= {"array": name_of("tensor_array"), "nil": name_of("tensor_nil"), "take": name_of("tensor_take")}
+    names |= {"expand_dims": name_of("tensor_expand_dims"), "stacked_concatenate": name_of("tensor_concatenate")}
+    names |= dict.fromkeys(("element", "joined", "stacked", "part", "value"), name_of("tensor_t"))
     names |= dict.fromkeys(("indices", "lengths"), "Tensor[(?), int32]")
     names |= {"joined_nil": names["nil"], "joined_write": names["write"]}
     names |= {"joined_concatenate": names["stacked_concatenate"]}
     texts = [DYNAMIC.substitute(names, **_cases(dtype)), ARRAY.substitute(names)]
     texts += [text.substitute(names) for text in (READ, WRITE, CONCAT, STACK)]
     texts += [
-        text.substitute(names, helper=named(helper))
+        text.substitute(names, helper=name_of(helper))
         for text, helper in (
             (SCATTER, "tensor_array_scatter_helper"),
             (SPLIT, "ta_split_helper"),
@@ -111,8 +111,8 @@ def _definitions(dtype: str) -> str:
         )
     ]
     for rank in range(1, RANKS + 1):
-        name, wrap = f"tensor_array_unstack_tensor{rank}", named(f"tensor{rank - 1}")
-        own = {"helper": named(f"{name}_helper"), "unstack": named(name), "wrap": wrap}
+        name, wrap = f"tensor_array_unstack_tensor{rank}", name_of(f"tensor{rank - 1}")
+        own = {"helper": name_of(f"{name}_helper"), "unstack": name_of(name), "wrap": wrap}
         texts.append(UNSTACK.substitute(names, tensor=_tensor(rank, dtype), **own))
     return "".join(texts)
 

@@ -57,7 +57,7 @@ def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
     them.
     """
 
-    def wanted(call: Call) -> tuple[Type, ...]:
+    def expected_types(call: Call) -> tuple[Type, ...]:
         ty: Any = call.op.checked_type_
         if type(ty) is not FuncType or len(ty.type_params) != len(call.type_args):
             return ()
@@ -70,7 +70,7 @@ def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
         assert isinstance(pre, Call)
         assert isinstance(post, Call)
         args = list(post.args)
-        for i, (was, ty) in enumerate(zip(pre.args, wanted(pre), strict=False)):
+        for i, (was, ty) in enumerate(zip(pre.args, expected_types(pre), strict=False)):
             if _is_generic(was) and type(ty) is FuncType and not ty.type_params:
                 params = [Var(f"a{k}", t) for k, t in enumerate(ty.arg_types)]
                 args[i] = Function(params, Call(bound.get(args[i], args[i]), params), ty.ret_type)

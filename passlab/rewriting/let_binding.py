@@ -32,11 +32,11 @@ def is_atom(expr: Expr) -> bool:
 
 def bind_in_scopes(
     function: Function,
-    is_bound: Callable[[Expr, Plan], bool],
+    is_bound: Callable[[Expr, BindingPlan], bool],
     *,
     flatten: bool,
     on_devices: bool = False,
-    plan: Plan | None = None,
+    plan: BindingPlan | None = None,
 ) -> Function:
     """Return `function` with each node for which `is_bound(node, plan)` holds bound by a `let`; itself if none is.
 
@@ -45,20 +45,20 @@ def bind_in_scopes(
     evaluation, including expressions used both inside and outside of such a let. With `on_devices`, each bound value is
     annotated by `on_device` with the device of an `on_device` around it, else with that of its function.
     """
-    filler = _Filler(plan or Plan(function), is_bound, flatten, on_devices)
+    filler = _Filler(plan or BindingPlan(function), is_bound, flatten, on_devices)
     body = filler.fill(function.body)
     return function.with_fields(body=body)
 
 
 def bind_beside_effects(
-    function: Function, mod: IRModule, is_bound: Callable[[Expr], bool], plan: Plan | None = None
+    function: Function, mod: IRModule, is_bound: Callable[[Expr], bool], plan: BindingPlan | None = None
 ) -> Function:
     """Return `function` with each node for which `is_bound(node)` holds bound by a `let`, and effects in order.
 
     A let evaluates its value before its body. So if one of those nodes has effects, or the value of a let that is used
     outside of that let, all nodes with effects are bound, and lets inside values are spliced into the enclosing lets.
     """
-    is_movable, order, plan = Movability(mod), post_order(function.body), plan or Plan(function)
+    is_movable, order, plan = Movability(mod), post_order(function.body), plan or BindingPlan(function)
     moves = (*filter(is_bound, order), *plan.values_used_outside())
     if all(is_atom(node) or is_movable(node) for node in moves):
         return bind_in_scopes(function, lambda node, plan: is_bound(node), flatten=False, plan=plan)
@@ -69,7 +69,7 @@ def bind_beside_effects(
         elif type(node) is Match:
             chain |= {clause.rhs for clause in node.clauses}
 
-    def bound(node: Expr, plan: Plan) -> bool:
+    def bound(node: Expr, plan: BindingPlan) -> bool:
         return is_bound(node) or not (is_atom(node) or is_movable(node) or (type(node) is Let and node in chain))
 
     return bind_in_scopes(function, bound, flatten=True, plan=plan)
@@ -83,7 +83,7 @@ def bind_shared_effects(function: Function, mod: IRModule) -> Function:
     purity = LocalPurity(also=(RefCreate,))
     if all(purity.of(node) for node in post_order(function.body)):
         return function
-    acting = {node for node in Plan(function).crossing if not purity.of(node)}
+    acting = {node for node in BindingPlan(function).crossing if not purity.of(node)}
     if not acting:
         return function
     typed = infer_expr(bind_beside_effects(function, mod, acting.__contains__), mod)
@@ -147,7 +147,7 @@ class _Bound:
         self.renames = renames
 
 
-class Plan:
+class BindingPlan:
     """The order and scopes in which the nodes of a function body are bound.
 
     `order` lists the nodes, children first; `named` maps a node to the variable that an existing let gives it;
@@ -282,9 +282,11 @@ def _target(expr: Expr) -> Expr:
 class _Filler:
     """Executes a plan: fills the bindings of each scope."""
 
-    def __init__(self, plan: Plan, is_bound: Callable[[Expr, Plan], bool], flatten: bool, on_devices: bool) -> None:
+    def __init__(
+        self, plan: BindingPlan, is_bound: Callable[[Expr, BindingPlan], bool], flatten: bool, on_devices: bool
+    ) -> None:
         self.plan = plan
-        self.wanted = is_bound
+        self.is_bound = is_bound
         self.flatten = flatten
         self.devices = plan.devices() if on_devices else {}
         self.result: dict[Expr, Expr] = {}
@@ -330,7 +332,7 @@ class _Filler:
             return self._now(body)
         plan = self.plan
         var = plan.named.get(node)
-        if var is None and not self.wanted(node, plan):
+        if var is None and not self.is_bound(node, plan):
             return self._let(node) if type(node) is Let else self._with_parts(node)
         var = var or self._fresh()
         scope = plan.scope[node]

@@ -25,16 +25,7 @@ from passlab.ir.expr import (
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type
 from passlab.ir.walk import CHILDREN
-
-
-class _Silent:
-    """A reporter for calls that are known to be well-typed: it ignores all reports."""
-
-    def assign(self, index: int, ty: Type) -> None:
-        return None
-
-
-_SILENT = _Silent()
+from passlab.op.relations import KNOWN_INPUTS
 
 
 class NodeTypes:
@@ -117,6 +108,6 @@ class NodeTypes:
             callee = parts[0]
             return callee.ret_type if type(callee) is FuncType and not callee.type_params else None
         try:
-            return node.op.spec.relation(parts, node.attrs, _SILENT)
+            return node.op.spec.relation(parts, node.attrs, KNOWN_INPUTS)
         except PasslabError:
             return None

@@ -41,8 +41,8 @@ def _fitting(param: Var, value: Any) -> Any:
 def bind_params_by_name(func: Function, params: Mapping[str, Any]) -> Function:
     """Return the function with those of its parameters that are in `params` replaced by constants, without inference.
 
-    Further names are ignored, as in Relay; the function itself is returned when none is its own.
-    Raises `RunValueError` for a name that two parameters share, `NodeTypeError` for what is not a function.
+    Other names are ignored, as in Relay; without any match the function itself is returned. Raises `RunValueError` for
+    a name that two parameters share, `NodeTypeError` if `func` is not a function.
     """
     if not isinstance(func, Function):
         raise not_a_node_error(func, "a function")

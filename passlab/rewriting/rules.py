@@ -38,7 +38,7 @@ class Term(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Match:
+class RuleMatch:
     """A match of a pattern: the node of each name and label, and the types and purity of nodes."""
 
     nodes: dict[str, Any]
@@ -93,8 +93,8 @@ class Rule:
 
     name: str
     pattern: str
-    result: str | Callable[[Match], Expr | None]
-    when: Callable[[Match], bool] | None = None
+    result: str | Callable[[RuleMatch], Expr | None]
+    when: Callable[[RuleMatch], bool] | None = None
     promise: NumericContract = EXACT
     terms: tuple[Term, ...] = field(init=False, repr=False, compare=False)
 
@@ -109,7 +109,7 @@ class Rule:
             nodes = _fits(term, call)
             if nodes is None:
                 continue
-            match = Match(nodes, types, purity)
+            match = RuleMatch(nodes, types, purity)
             if self.when is not None and not self.when(match):
                 continue
             result = self.result(match) if callable(self.result) else _built(_parse_text(self.result), nodes)
@@ -128,7 +128,7 @@ class Rule:
                     nearest = NearMiss(self, matched, total, reason)
                 continue
             size = _size(term)
-            match = Match(nodes, types, purity)
+            match = RuleMatch(nodes, types, purity)
             if self.when is not None and not self.when(match):
                 nearest = NearMiss(self, size, size + 1, "its condition does not hold")
             elif callable(self.result) and self.result(match) is None:

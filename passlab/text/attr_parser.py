@@ -17,7 +17,7 @@ from passlab.ir.types import ANY
 from passlab.text.cursor import Cursor
 from passlab.text.literals import LiteralError, read_integer, read_number, read_string
 from passlab.text.records import record_class
-from passlab.text.scopes import Scopes
+from passlab.text.scopes import NameScopes
 
 _WORDS = {"True": True, "False": False, "None": None, "nullptr": None, "?": ANY}
 _DEEPEST = 64  # lists inside lists; values are compared and hashed by recursion
@@ -27,7 +27,7 @@ _OPEN = {"[": "]", "(": ")", "{": "}"}
 class AttrParser:
     """Parses attributes."""
 
-    def __init__(self, cursor: Cursor, scopes: Scopes) -> None:
+    def __init__(self, cursor: Cursor, scopes: NameScopes) -> None:
         self.cursor = cursor
         self.texts = cursor.texts
         self.scopes = scopes
@@ -49,7 +49,7 @@ class AttrParser:
         more = True
         while more:
             if not self.at_attr():
-                self.cursor.unexpected("an attribute `name=value`")
+                self.cursor.fail_expecting("an attribute `name=value`")
             first = self.cursor.i
             key = self.attr_key()
             values[key] = self.attr_value()
@@ -123,9 +123,9 @@ class AttrParser:
         if bare[:1].isdigit() or bare[:3] in ("inf", "nan"):
             return self._number_value(word)
         sigil = word[:1] in ("%", "@") and len(word) > 1
-        node, end = (self.scopes.atom(index), index + 1) if sigil else self.scopes.named(index)
+        node, end = (self.scopes.atom(index), index + 1) if sigil else self.scopes.callee_or_none(index)
         if node is None:
-            self.cursor.unexpected("an attribute value")
+            self.cursor.fail_expecting("an attribute value")
         self.cursor.i = end
         return node
 

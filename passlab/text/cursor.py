@@ -67,7 +67,7 @@ class Cursor:
     def expect(self, text: str) -> None:
         """Consume the token `text`. Raises `ParseError` if another token follows."""
         if self.texts[self.i] != text:
-            self.unexpected(f"an `{text}`" if text == "else" else f"a `{text}`")
+            self.fail_expecting(f"an `{text}`" if text == "else" else f"a `{text}`")
         self.i += 1
 
     def accept(self, text: str) -> bool:
@@ -85,7 +85,7 @@ class Cursor:
             if self.texts[self.i] != close:
                 return True
         elif word != close:
-            self.unexpected(f"a `{close}`")
+            self.fail_expecting(f"a `{close}`")
         self.i += 1
         return False
 
@@ -103,7 +103,7 @@ class Cursor:
         """Consume a bare or quoted name and return it. `what` is the kind of name."""
         word = self.texts[self.i]
         if not self.is_name(self.i):
-            self.unexpected(what)
+            self.fail_expecting(what)
         self.i += 1
         return read_string(word) if word[0] == '"' else word
 
@@ -117,7 +117,7 @@ class Cursor:
         more["hint"] = did_you_mean(name, candidates) or more.get("hint")
         raise ParseError(Diagnostic(what, place, **more))
 
-    def unexpected(self, expected: str) -> NoReturn:
+    def fail_expecting(self, expected: str) -> NoReturn:
         """Raise a `ParseError` for the current token, with the expected one and a hint."""
         word = self.texts[self.i]
         end = self.starts[self.i] + len(word)

@@ -32,7 +32,7 @@ from passlab.text.attr_parser import AttrParser
 from passlab.text.cursor import Cursor, Parse
 from passlab.text.flat_parser import ENDS, INDEX, FlatParser
 from passlab.text.pattern_parser import PatternParser
-from passlab.text.scopes import Scopes
+from passlab.text.scopes import NameScopes
 from passlab.text.type_parser import TypeParser
 
 _OPERATORS = {
@@ -54,7 +54,7 @@ _STATEMENTS = frozenset(("let", "def", "else", "type", "extern", "free_var", "_"
 class ExprParser:
     """Parses expressions."""
 
-    def __init__(self, cursor: Cursor, scopes: Scopes, types: TypeParser) -> None:
+    def __init__(self, cursor: Cursor, scopes: NameScopes, types: TypeParser) -> None:
         self.cursor = cursor
         self.texts, self.starts, self.source = cursor.texts, cursor.starts, cursor.source
         self.scopes, self.types = scopes, types
@@ -220,7 +220,7 @@ class ExprParser:
         for part in self.texts[self.cursor.i + 1].split("."):
             if not INDEX.match(part):
                 self.cursor.i += 1
-                self.cursor.unexpected("the number of a tuple element")
+                self.cursor.fail_expecting("the number of a tuple element")
             end += len(part)
             node = TupleGetItem(node, int(part), Span(self.source, start, end))
             end += 1
@@ -241,7 +241,7 @@ class ExprParser:
             self.cursor.error("expected an expression found `-`", hint="there is no unary minus: write `negative(...)`")
         node, end = self.scopes.callee(first) if word not in _STATEMENTS else (None, first)
         if node is None:
-            self.cursor.unexpected("an expression")
+            self.cursor.fail_expecting("an expression")
         self.cursor.i = end
         if isinstance(node, Constructor) and not node.inputs and word != "ctor" and self.texts[end] != "(":
             return Call(node, (), None, None, self.cursor.span_from(first))

@@ -15,7 +15,7 @@ from passlab.ir.span import Span
 from passlab.text.attr_parser import AttrParser
 from passlab.text.cursor import Cursor
 from passlab.text.pattern_parser import PatternParser
-from passlab.text.scopes import Scopes
+from passlab.text.scopes import NameScopes
 
 COMPOUND = frozenset(("(", "fn", "if", "match", "match?", "ref", "ref_read", "ref_write"))
 ENDS = frozenset((";", ",", ")", "}", "]", "", "{", "=>"))
@@ -25,7 +25,7 @@ INDEX = re.compile(r"-?\d{1,9}\Z", re.ASCII)
 class FlatParser:
     """Parses flat expressions."""
 
-    def __init__(self, cursor: Cursor, scopes: Scopes, attrs: AttrParser, patterns: PatternParser) -> None:
+    def __init__(self, cursor: Cursor, scopes: NameScopes, attrs: AttrParser, patterns: PatternParser) -> None:
         self.cursor = cursor
         self.texts, self.starts, self.source = cursor.texts, cursor.starts, cursor.source
         self.scopes, self.attrs, self.patterns = scopes, attrs, patterns

@@ -40,7 +40,7 @@ from passlab.text.cursor import Parse
 from passlab.text.literals import local_text, name_text, quote, scalar_text
 from passlab.text.marks import CLOSE, Annotations, without_marks
 from passlab.text.meta_writer import MetaWriter
-from passlab.text.naming import Names
+from passlab.text.naming import NameTable
 
 DEEPEST = 50
 _INDENTS = ["  " * level for level in range(DEEPEST + 1)]
@@ -94,7 +94,7 @@ def shared_nodes(roots: Iterable[Expr]) -> set[Expr]:
     return shared
 
 
-class Layout(AttrPrinter):
+class LayoutPrinter(AttrPrinter):
     """Prints expressions into one text; names and numbers continue from one definition to the next."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Layout(AttrPrinter):
     ) -> None:
         super().__init__(meta, taken, annotations)
         self.shared = shared_nodes(roots)
-        self.names = Names()
+        self.names = NameTable()
         # operators hidden by constructors of the same name are marked as operators
         self.hidden = frozenset(constructors)
         self.annotate = annotate
@@ -436,4 +436,4 @@ def _deeper(indent: str) -> str:
     return _INDENTS[min(len(indent) // 2 + 1, DEEPEST)]
 
 
-__all__ = ["Layout", "PatternTuple", "flatten", "shared_nodes"]
+__all__ = ["LayoutPrinter", "PatternTuple", "flatten", "shared_nodes"]

@@ -99,10 +99,10 @@ class MetaWriter:
 
     def section(self) -> str:
         """Return the section with its mark, or "" if no object is referenced."""
-        return f"#[metadata]\n{Graph(self.objects, self.encode).json()}" if self.objects else ""
+        return f"#[metadata]\n{ObjectGraph(self.objects, self.encode).json()}" if self.objects else ""
 
 
-class Graph:
+class ObjectGraph:
     """The object graph while it is written. Generators under `drive` write nested objects."""
 
     def __init__(self, objects: dict[str, list[Any]], encode: Encode = encode_tensor) -> None:

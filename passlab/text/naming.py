@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Names:
+class NameTable:
     """Assigns unique names: the first variable keeps its hint bare, later ones get the smallest free number."""
 
     def __init__(self) -> None:

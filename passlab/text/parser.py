@@ -5,8 +5,8 @@ and `match` as values, `ref(T)` and generic function types, escapes in strings, 
 type"`, `op"add"` for an operator hidden by a constructor), numbers of every dtype (`1u8`, `2bf16`, `nanf`). Malformed
 text raises a located `ParseError`, a text over a cap `LimitError`, and nothing else.
 
-A `ModuleParser` has a `Cursor` (the position in the tokens), the `Scopes` (the meanings of names) and one parser for
-each kind of phrase, which share the two: types, attributes, binders and patterns, flat expressions, expressions.
+A `ModuleParser` has a `Cursor` (the position in the tokens), the `NameScopes` (the meanings of names) and one parser
+for each kind of phrase, which share the two: types, attributes, binders and patterns, flat expressions, expressions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, DiagnosticError, ParseError
 from passlab.ir.adt import Constructor, TypeData
-from passlab.ir.diagnostics import rendered
+from passlab.ir.diagnostics import show_findings
 from passlab.ir.dtypes import DTYPES
 from passlab.ir.expr import Expr, Function, GlobalVar
 from passlab.ir.gc_pause import building
@@ -27,7 +27,7 @@ from passlab.text.cursor import Cursor, Parse, drive
 from passlab.text.expr_parser import ExprParser
 from passlab.text.lexer import lex
 from passlab.text.metadata import MetaTable
-from passlab.text.scopes import Scopes
+from passlab.text.scopes import NameScopes
 from passlab.text.type_parser import TypeParser
 
 VERSION = '"0.0.5"'
@@ -45,7 +45,7 @@ def parse(
     `init_meta_table` provides objects for `meta[key][i]`, counted after those of the text's own metadata section.
     Raises `ParseError`, with its location, for malformed text and `LimitError` for a text over a cap.
     """
-    with building(), rendered():
+    with building(), show_findings():
         parser = ModuleParser(source, source_name, init_module, init_meta_table)
         return parser.module()
 
@@ -57,7 +57,7 @@ def parse_expr(
     init_meta_table: Mapping[str, Sequence[Any]] | None = None,
 ) -> Expr:
     """Return the expression that `source` describes, untyped; raises as `parse` does."""
-    with rendered():
+    with show_findings():
         parser = ModuleParser(source, source_name, init_module, init_meta_table)
         return parser.whole_expression()
 
@@ -75,7 +75,7 @@ class ModuleParser:
         tokens = lex(source, source_name)
         self.cursor = cursor = Cursor(tokens)
         self.texts, self.source = cursor.texts, cursor.source
-        self.scopes = Scopes(cursor, MetaTable(tokens.source, tokens.metadata, init_meta_table))
+        self.scopes = NameScopes(cursor, MetaTable(tokens.source, tokens.metadata, init_meta_table))
         self.types = TypeParser(cursor, self.scopes)
         self.expressions = ExprParser(cursor, self.scopes, self.types)
         self.base = init_module if init_module is not None else IRModule()
@@ -142,7 +142,7 @@ class ModuleParser:
 
     def _end(self) -> None:
         if self.texts[self.cursor.i]:
-            self.cursor.unexpected("the end of the text")
+            self.cursor.fail_expecting("the end of the text")
 
     # ------------------------------------------------------------ definitions
     def _definition(self) -> Parse:
@@ -150,7 +150,7 @@ class ModuleParser:
         self.cursor.i += 1
         word = self.texts[self.cursor.i]
         if word[:1] != "@" or len(word) < 2:
-            self.cursor.unexpected("a global name `@f`")
+            self.cursor.fail_expecting("a global name `@f`")
         var: Any = self.scopes.atom(self.cursor.i)
         self.cursor.i += 1
         self.scopes.next_definition()

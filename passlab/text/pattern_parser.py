@@ -11,14 +11,14 @@ from passlab.ir.types import Type
 from passlab.text.attr_parser import AttrParser
 from passlab.text.cursor import Cursor, Parse, sigil_key
 from passlab.text.literals import read_string
-from passlab.text.scopes import Scopes
+from passlab.text.scopes import NameScopes
 from passlab.text.type_parser import TypeParser
 
 
 class PatternParser:
     """Parses binders and patterns."""
 
-    def __init__(self, cursor: Cursor, scopes: Scopes, types: TypeParser, attrs: AttrParser) -> None:
+    def __init__(self, cursor: Cursor, scopes: NameScopes, types: TypeParser, attrs: AttrParser) -> None:
         self.cursor = cursor
         self.texts, self.starts, self.source = cursor.texts, cursor.starts, cursor.source
         self.scopes, self.types, self.attrs = scopes, types, attrs
@@ -44,14 +44,14 @@ class PatternParser:
         """Parse `%x`, then the optional `{virtual_device=...}` and `: Type`. The variable is not yet in scope."""
         word = self.texts[self.cursor.i]
         if word[:1] != "%" or word[1:2].isdigit() or len(word) < 2:
-            self.cursor.unexpected(expected)
+            self.cursor.fail_expecting(expected)
         span = self.cursor.token_span(self.cursor.i)
         self.cursor.i += 1
         device: Any = None
         if self.texts[self.cursor.i] == "{":
             self.cursor.i += 1
             if self.texts[self.cursor.i] != "virtual_device":
-                self.cursor.unexpected("`virtual_device=...`")
+                self.cursor.fail_expecting("`virtual_device=...`")
             self.cursor.i += 1
             self.cursor.expect("=")
             device = self.attrs.attr_value()
@@ -83,7 +83,7 @@ class PatternParser:
             parts = yield self._patterns()
             return PatternTuple(parts, self.cursor.span_from(first))
         if not self.cursor.is_name(first):
-            self.cursor.unexpected("a pattern")
+            self.cursor.fail_expecting("a pattern")
         name = self.cursor.name("a pattern")
         constructor = self.scopes.constructors.get(name)
         if constructor is None:

@@ -17,7 +17,7 @@ from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar, Type
 from passlab.text.cursor import Parse, drive
-from passlab.text.layout import Layout, Rope, flatten
+from passlab.text.layout import LayoutPrinter, Rope, flatten
 from passlab.text.literals import local_text, name_text
 from passlab.text.marks import Annotations, Printed
 from passlab.text.meta_writer import OMITTED, MetaWriter
@@ -62,7 +62,7 @@ def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> 
 def _print(node: Any, meta: MetaWriter, annotate: Annotate | None, annotations: Annotations | None, spans: bool) -> str:
     if isinstance(node, IRModule):
         return _print_module(node, meta, annotate, annotations, spans)
-    layout = Layout(meta, [node] if isinstance(node, Expr) else [], (), (), annotate, annotations, spans)
+    layout = LayoutPrinter(meta, [node] if isinstance(node, Expr) else [], (), (), annotate, annotations, spans)
     if isinstance(node, Expr):
         text = flatten(drive(layout.scope(node, "")))
         return text[:-1]
@@ -82,7 +82,7 @@ def _print_module(
     functions = sorted(mod.functions_items(), key=lambda item: item[0].name_hint)
     constructors = [c.name_hint for data in types for c in data.constructors]
     roots = [f for _, f in functions]
-    layout = Layout(meta, roots, [d.header.name_hint for d in types], constructors, annotate, annotations, spans)
+    layout = LayoutPrinter(meta, roots, [d.header.name_hint for d in types], constructors, annotate, annotations, spans)
     items: list[Any] = [_type_definition(layout, data) for data in types]
     for var, function in functions:
         name = layout.mark("global", var, f"@{local_text(var.name_hint)}")
@@ -93,12 +93,12 @@ def _print_module(
     return flatten(rope)
 
 
-def _definition(layout: Layout, prefix: str, function: Function) -> Parse:
+def _definition(layout: LayoutPrinter, prefix: str, function: Function) -> Parse:
     rope = yield layout.function(prefix, function, "")
     return [layout.spread("function", function, rope), "\n"]
 
 
-def _type_definition(layout: Layout, data: TypeData) -> str:
+def _type_definition(layout: LayoutPrinter, data: TypeData) -> str:
     header: GlobalTypeVar = data.header
     undo = layout.types.open(data.type_vars)
     generic = f"[{', '.join(map(layout.types.name, data.type_vars))}]" if data.type_vars else ""

@@ -19,7 +19,7 @@ from passlab.ir.types import Any as AnyLength
 from passlab.ir.types import SizeVar, Type
 from passlab.ir.walk import post_order
 from passlab.text.cursor import Parse, drive
-from passlab.text.meta_writer import UNCONSTRAINED, Graph
+from passlab.text.meta_writer import UNCONSTRAINED, ObjectGraph
 from passlab.text.metadata import Section
 from passlab.text.old_json import upgrade_json
 from passlab.text.program_objects import KINDS
@@ -66,7 +66,7 @@ def _as_span(record: MetaObject) -> Span:
     return Position(name, *place)
 
 
-class ProgramGraph(Graph):
+class ProgramGraph(ObjectGraph):
     """The object graph of one program while it is written; children are written before their users."""
 
     def __init__(self, root: Any) -> None:

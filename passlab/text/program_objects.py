@@ -26,7 +26,7 @@ from passlab.ir.types import Type
 from passlab.ir.variables import check_closed
 
 
-class Kind(NamedTuple):
+class NodeKind(NamedTuple):
     """One kind of node: its class, its fields, and its constructor."""
 
     cls: type
@@ -62,25 +62,25 @@ def _match(data: Any, clauses: Any, complete: int) -> Match:
     return Match(data, check_all(clauses or (), Clause, "a clause"), bool(complete))
 
 
-KINDS: dict[str, Kind] = {
-    "relay.Call": Kind(Call, ("op", "args", "attrs", "type_args"), (), _call),
-    "relay.Function": Kind(Function, ("params", "body", "ret_type", "type_params", "attrs"), (), _function),
-    "relay.Let": Kind(Let, ("var", "value", "body")),
-    "relay.If": Kind(If, ("cond", "true_branch", "false_branch")),
-    "relay.Tuple": Kind(Tuple, ("fields",)),
-    "relay.TupleGetItem": Kind(TupleGetItem, ("tuple_value",), ("index",)),
-    "relay.RefCreate": Kind(RefCreate, ("value",)),
-    "relay.RefRead": Kind(RefRead, ("ref",)),
-    "relay.RefWrite": Kind(RefWrite, ("ref", "value")),
-    "relay.Match": Kind(Match, ("data", "clauses"), ("complete",), _match),
-    "relay.Clause": Kind(Clause, ("lhs", "rhs")),
-    "relay.PatternWildcard": Kind(PatternWildcard, ()),
-    "relay.PatternVar": Kind(PatternVar, ("var",)),
-    "relay.PatternConstructor": Kind(PatternConstructor, ("constructor", "patterns")),
-    "relay.PatternTuple": Kind(PatternTuple, ("patterns",)),
-    "relay.Constructor": Kind(Constructor, ("name_hint", "inputs", "belong_to"), ("tag",)),
-    "relay.TypeData": Kind(TypeData, ("header", "type_vars", "constructors")),
-    "IRModule": Kind(IRModule, ("functions", "type_definitions", "attrs"), (), _module),
+KINDS: dict[str, NodeKind] = {
+    "relay.Call": NodeKind(Call, ("op", "args", "attrs", "type_args"), (), _call),
+    "relay.Function": NodeKind(Function, ("params", "body", "ret_type", "type_params", "attrs"), (), _function),
+    "relay.Let": NodeKind(Let, ("var", "value", "body")),
+    "relay.If": NodeKind(If, ("cond", "true_branch", "false_branch")),
+    "relay.Tuple": NodeKind(Tuple, ("fields",)),
+    "relay.TupleGetItem": NodeKind(TupleGetItem, ("tuple_value",), ("index",)),
+    "relay.RefCreate": NodeKind(RefCreate, ("value",)),
+    "relay.RefRead": NodeKind(RefRead, ("ref",)),
+    "relay.RefWrite": NodeKind(RefWrite, ("ref", "value")),
+    "relay.Match": NodeKind(Match, ("data", "clauses"), ("complete",), _match),
+    "relay.Clause": NodeKind(Clause, ("lhs", "rhs")),
+    "relay.PatternWildcard": NodeKind(PatternWildcard, ()),
+    "relay.PatternVar": NodeKind(PatternVar, ("var",)),
+    "relay.PatternConstructor": NodeKind(PatternConstructor, ("constructor", "patterns")),
+    "relay.PatternTuple": NodeKind(PatternTuple, ("patterns",)),
+    "relay.Constructor": NodeKind(Constructor, ("name_hint", "inputs", "belong_to"), ("tag",)),
+    "relay.TypeData": NodeKind(TypeData, ("header", "type_vars", "constructors")),
+    "IRModule": NodeKind(IRModule, ("functions", "type_definitions", "attrs"), (), _module),
 }
 
 
@@ -94,7 +94,7 @@ _EXPECTED: dict[str, Any] = {
 }  # the types of fields; the classes of nodes check the rest
 
 
-def built(kind: Kind, attrs: dict[str, Any], get: Callable[[int], Any]) -> Any:
+def built(kind: NodeKind, attrs: dict[str, Any], get: Callable[[int], Any]) -> Any:
     """Return the object of a node. Missing fields, as in files of other releases, are null or 0."""
     values = {name: get(int(attrs.get(name, 0))) for name in kind.nodes}
     values |= {name: int(attrs.get(name, 0)) for name in kind.numbers}

@@ -19,7 +19,7 @@ from passlab.text.literals import FALSE, LITERAL_WORD, TRUE, LiteralError, local
 from passlab.text.metadata import MetaTable
 
 
-class Scopes:
+class NameScopes:
     """Resolves names. `foreign` is set if a definition uses something that may leave it with free variables."""
 
     def __init__(self, cursor: Cursor, meta: MetaTable) -> None:
@@ -207,7 +207,7 @@ class Scopes:
             self.callees[word] = op
         return op, end
 
-    def named(self, index: int) -> tuple[Expr | None, int]:
+    def callee_or_none(self, index: int) -> tuple[Expr | None, int]:
         """As `callee`, with None for an undefined name."""
         word = self.texts[index]
         if self.texts[index + 1][:1] == '"' or word in self.constructors or find_op(word) is not None:

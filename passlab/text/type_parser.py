@@ -23,7 +23,7 @@ from passlab.ir.types import (
 )
 from passlab.text.cursor import Cursor, Parse
 from passlab.text.literals import LiteralError, name_text, read_number
-from passlab.text.scopes import Scopes
+from passlab.text.scopes import NameScopes
 
 _DTYPE_LIKE = re.compile(r"(?:u?int|float|bool|bfloat|handle)\w*\Z")
 _FLAT_TENSOR = re.compile(r"Tensor\[\(([^)]*)\), ?(\w+)\]")
@@ -32,7 +32,7 @@ _FLAT_TENSOR = re.compile(r"Tensor\[\(([^)]*)\), ?(\w+)\]")
 class TypeParser:
     """Parses types. `type_vars` are the parameters in scope; `loose_types` the first use of each undefined name."""
 
-    def __init__(self, cursor: Cursor, scopes: Scopes) -> None:
+    def __init__(self, cursor: Cursor, scopes: NameScopes) -> None:
         self.cursor = cursor
         self.texts = cursor.texts
         self.scopes = scopes
@@ -116,7 +116,7 @@ class TypeParser:
         if word == "Tensor" and self.texts[self.cursor.i + 1] == "[":
             return self._general_tensor()
         if not self.cursor.is_name(self.cursor.i):
-            self.cursor.unexpected("a type")
+            self.cursor.fail_expecting("a type")
         return (yield self._name())
 
     def sequence(self, close: str) -> Parse:
@@ -192,7 +192,7 @@ class TypeParser:
         self.cursor.expect(",")
         dtype = self.texts[self.cursor.i]
         if not dtype[:1].isalpha():
-            self.cursor.unexpected("a dtype")
+            self.cursor.fail_expecting("a dtype")
         result = self._tensor_type(shape, dtype)
         self.cursor.i += 1
         self.cursor.expect("]")
@@ -209,7 +209,7 @@ class TypeParser:
         elif word.lstrip("-")[:1].isdigit():
             dim = self._dim_number(word)
         else:
-            self.cursor.unexpected("a dimension")
+            self.cursor.fail_expecting("a dimension")
         self.cursor.i += 1
         return dim
 

@@ -136,7 +136,7 @@ for _key, _type, _default, _doc in [
     ("relay.collage.byoc_max_depth", int, 3, _ACCEPTED),
     ("relay.collage.byoc_fusion_style", list, [], _ACCEPTED),
     ("ir.enable_si_builder", bool, False, _ACCEPTED),
-    ("testing.immutable_module", bool, False, "Whether each pass is checked to leave its input as it was."),
+    ("testing.immutable_module", bool, False, "Whether each pass is checked not to change its input."),
     ("te.keep_schedule_record", bool, False, _ACCEPTED),
     ("tir.HoistIfThenElse", dict, {}, _ACCEPTED),
     ("tir.LoopPartition", dict, {}, _ACCEPTED),

@@ -236,7 +236,7 @@ class PassContext:
         mod, info = run.module, run.pass_.info
         refused = self._allows(mod, info)
         if refused is not None:
-            self._skipped(run, refused)
+            self._report_skipped(run, refused)
             return mod
         opened: list[Any] = []
         try:
@@ -253,7 +253,7 @@ class PassContext:
             raise
         return result
 
-    def _skipped(self, run: PassRun, reason: str) -> None:
+    def _report_skipped(self, run: PassRun, reason: str) -> None:
         """Report a pass that does not run to the recorders among the instruments."""
         for instrument in self.instruments:
             note = getattr(instrument, "pass_skipped", None)

@@ -145,7 +145,7 @@ class _Parser:
     def error(self, message: str, start: int, end: int, **more: Any) -> ParseError:
         return ParseError(Diagnostic(message, self.span(start, end), **more))
 
-    def unexpected(self, expected: str) -> ParseError:
+    def syntax_error(self, expected: str) -> ParseError:
         _, text, start = self.tokens[self.at]
         return self.error(
             "this is not a pipeline",
@@ -175,7 +175,7 @@ class _Parser:
 
     def close(self, closing: str) -> None:
         if not self.accept(closing):
-            raise self.unexpected(f"`,` or `{closing}`")
+            raise self.syntax_error(f"`,` or `{closing}`")
         self.depth -= 1
 
     # ------------------------------------------------------------ passes
@@ -183,7 +183,7 @@ class _Parser:
         """Read the whole text."""
         items = self.items()
         if self.tokens[self.at][0] != "end":
-            raise self.unexpected("a pass")
+            raise self.syntax_error("a pass")
         return items
 
     # recurses: at most limits.pipeline_nesting levels
@@ -304,7 +304,7 @@ class _Parser:
                 named[text] = self.value()
                 places[text] = self.span(start, self._end())
             elif positional is None or named:
-                raise self.unexpected("an option, as in `name=value`")
+                raise self.syntax_error("an option, as in `name=value`")
             else:
                 positional.append(self.value())
             if not self.accept(","):
@@ -336,7 +336,7 @@ class _Parser:
                 start + len(text),
                 hint="options are numbers, strings, True, False, None, and lists, tuples and dicts of these",
             )
-        raise self.unexpected("a value")
+        raise self.syntax_error("a value")
 
     def sequence(self) -> Any:
         closing = self.open()
@@ -361,7 +361,7 @@ class _Parser:
             if isinstance(key, (list, dict)):
                 raise self.error("a list or dict cannot be a key", start, start + len(text))
             if not self.accept(":"):
-                raise self.unexpected("`:`")
+                raise self.syntax_error("`:`")
             values[key] = self.value()
             if not self.accept(","):
                 break

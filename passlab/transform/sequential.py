@@ -121,7 +121,7 @@ def _checked_child(child: Any, number: int, name: str) -> Pass:
 
 def _note_skipped(child: Pass, context: PassContext, mod: IRModule, parent: PassRun, reason: str) -> None:
     if context.instruments:
-        context._skipped(PassRun(child, context, mod, parent), reason)
+        context._report_skipped(PassRun(child, context, mod, parent), reason)
 
 
 def required_passes(child: Pass) -> list[Pass]:

@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 import passlab
 from passlab.frontend import to_onnx
-from passlab.frontend.onnx.export.emitter import Emitter
+from passlab.frontend.onnx.export.emitter import GraphEmitter
 
 DRAW = np.random.default_rng(2)
 X = DRAW.uniform(-2, 2, (3, 5)).astype("float32")
@@ -87,14 +87,14 @@ def test_values_are_those_of_numpy(name: str, opset: int) -> None:
 
 def test_weights_that_are_made_on_the_way_are_not_taken_for_each_other() -> None:
     """An array that is let go leaves its address to the next one."""
-    emitter = Emitter(passlab.IRModule(), 21)
+    emitter = GraphEmitter(passlab.IRModule(), 21)
     names = [emitter.constant(np.full(100, number, "float32")) for number in range(20)]
     weights = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in emitter.initializers}
     assert [weights[name][0] for name in names] == list(range(20))
 
 
 def test_a_weight_in_two_dtypes_is_two_weights() -> None:
-    emitter, value = Emitter(passlab.IRModule(), 21), np.arange(100)
+    emitter, value = GraphEmitter(passlab.IRModule(), 21), np.arange(100)
     names = [emitter.constant(value, dtype) for dtype in ("float32", "int32", "float32")]
     weights = {tensor.name: onnx.numpy_helper.to_array(tensor).dtype for tensor in emitter.initializers}
     assert [weights[name] for name in names] == ["float32", "int32", "float32"]

@@ -60,10 +60,10 @@ def test_only_what_is_new_is_visited(monkeypatch):
     mod = typed("def @main(%x: Tensor[(2), float32]) { exp(exp(exp(%x))) }")
     old = mod["main"]
     visited = []
-    from passlab.infer.calls import Calls
+    from passlab.infer.calls import CallTyper
 
-    call = Calls.call
-    monkeypatch.setattr(Calls, "call", lambda self, node: visited.append(node) or call(self, node))
+    call = CallTyper.call
+    monkeypatch.setattr(CallTyper, "call", lambda self, node: visited.append(node) or call(self, node))
     new = make("tanh", old.body)
     again = infer_module(mod.with_functions({"main": Function(old.params, new, old.ret_type)}))
     assert visited == [new]

@@ -16,7 +16,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float
-from passlab.op.edge_cases import Program, is_swept, program
+from passlab.op.edge_cases import EdgeProgram, is_swept, program
 from passlab.passes.gradient.derivatives import gradient
 from tests.op.cases_gradient import MORE, REFUSED
 from tests.op_nn.running import types_of
@@ -37,7 +37,7 @@ def cases(name: str) -> tuple[str, ...]:
     return tuple(text for text in pair if text not in REFUSED)
 
 
-def typed_program(text: str) -> tuple[Program, Function] | None:
+def typed_program(text: str) -> tuple[EdgeProgram, Function] | None:
     """A use on the widest floats it takes, else on integers or truth; None where it takes no dtype."""
     for dtype in ("float64", "float32", "int32", "bool") if is_swept(text) else ("float64",):
         mod = program(text, dtype)
@@ -48,7 +48,7 @@ def typed_program(text: str) -> tuple[Program, Function] | None:
     return None
 
 
-def inputs_of(name: str, result: Program) -> list[np.ndarray]:
+def inputs_of(name: str, result: EdgeProgram) -> list[np.ndarray]:
     """Values of the variables, no two alike, none where the slope is about to change."""
     rng, values = np.random.default_rng(3), []
     for number, variable in enumerate(result.variables):

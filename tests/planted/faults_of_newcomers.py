@@ -108,7 +108,7 @@ NEWCOMERS = (
           _SIMPLIFY, "SimplifyExpr", "two moves"),
     Fault("the border of a layout stays where it was", "axis", _ALONG, "tuple(entry[letter] for letter, _ in layout.parts)}", "tuple(entry.values())}",
           dataflow(_CONV + "exp(nn.pad(%0, 0f, pad_width=[[0, 0], [0, 0], [1, 0], [0, 1]]))", _FILTER), _NHWC, "ConvertLayout", ""),
-    Fault("dimensions of size 1 go from where they were", "axis", _ALONG, "places = sorted(p for a in gone for p in change.places(a))\n    left = _without", "places = sorted(gone)\n    left = _without",
+    Fault("dimensions of size 1 go from where they were", "axis", _ALONG, "positions = sorted(p for a in gone for p in change.positions(a))\n    left = _without", "positions = sorted(gone)\n    left = _without",
           dataflow(_CONV + "exp(squeeze(nn.max_pool2d(%0, pool_size=[1, 4]), axis=[3]))", _FILTER.replace("4, 4, 4)", "4, 4, 4)")), _NHWC, "ConvertLayout", ""),
     # ------------------------------------------------------------ off by one
     Fault("the last row of a block is left out", "off by one", "vm/kernels/elementwise_tail.py", "slice(start, min(start + step, shape[axis]))", "slice(start, min(start + step, shape[axis] - 1))",

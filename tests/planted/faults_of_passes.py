@@ -92,7 +92,7 @@ PASSES = (
                    "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(4, 4, 3, 3), float32]"),
           "InferType, ConvertLayout(desired_layouts={\"nn.conv2d\": [\"NHWC\", \"default\"]}), FoldConstant, FuseOps", "ConvertLayout", ""),
     Fault("the axis of a sum does not follow the layout", "layout", "op/layout_rules.py",
-          "places = sorted(p for a in named for p in change.places(a))", "places = sorted(named)",
+          "positions = sorted(p for a in named for p in change.positions(a))", "positions = sorted(named)",
           dataflow("exp(mean(nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]), axis=[1]))",
                    "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(4, 4, 3, 3), float32]"),
           "InferType, ConvertLayout(desired_layouts={\"nn.conv2d\": [\"NHWC\", \"default\"]}), FoldConstant, FuseOps", "ConvertLayout", ""),

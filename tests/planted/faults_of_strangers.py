@@ -128,13 +128,13 @@ STRANGERS = (
     Fault("every arm goes on as the first", "match order", "passes/functions/continuations.py", "Clause(c.lhs, self._bodies[value, i], c.span)", "Clause(c.lhs, self._bodies[value, len(again.clauses) - 1], c.span)",
           LISTS, "InferType, ToCPS, UnCPS", "ToCPS", ""),
     # ------------------------------------------------------------ layouts
-    Fault("tensors join along the axis of before", "axis", _LAYOUTS, "return _with(call, layouts, call.attrs.with_fields(axis=place[0]), data), expected", "return _with(call, layouts, call.attrs, data), expected",
+    Fault("tensors join along the axis of before", "axis", _LAYOUTS, "return _with(call, layouts, call.attrs.with_fields(axis=position[0]), data), expected", "return _with(call, layouts, call.attrs, data), expected",
           dataflow("%0 = nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]);\nexp(concatenate((%0, nn.relu(%0)), axis=1))", f"%x: Tensor[(1, 4, 4, 4), float32], {_FILTER}"), _NHWC, "ConvertLayout", ""),
     Fault("a softmax over the axis of before", "axis", _LAYOUTS, "result = _with(call, layouts, call.attrs.with_fields(axis=axis))", "result = _with(call, layouts, call.attrs)",
           dataflow("%0 = nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]);\nexp(nn.softmax(%0, axis=1))", f"%x: Tensor[(1, 4, 4, 4), float32], {_FILTER}"), _NHWC, "ConvertLayout", ""),
     Fault("slices by the place among the axes named", "axis", _LAYOUTS, "order = list(cuts) if attrs.axes is not None else sorted(cuts)", "order = list(cuts)",
           dataflow("%0 = nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]);\nexp(strided_slice(%0, begin=[0, 1, 0, 2], end=[1, 3, 4, 4], strides=[1], axes=None))", f"%x: Tensor[(1, 4, 4, 4), float32], {_FILTER}"), _NHWC, "ConvertLayout", ""),
-    Fault("a transposition that follows the other way", "axis", _LAYOUTS, "now = tuple(change.places(a)[0] for a in order)", "now = tuple(order.index(a) for a in range(rank))",
+    Fault("a transposition that follows the other way", "axis", _LAYOUTS, "now = tuple(change.positions(a)[0] for a in order)", "now = tuple(order.index(a) for a in range(rank))",
           dataflow("%0 = nn.conv2d(tanh(%x), %w, padding=[1, 1], channels=4, kernel_size=[3, 3]);\nexp(transpose(%0, axes=[0, 2, 1, 3]))", f"%x: Tensor[(1, 4, 4, 4), float32], {_FILTER}"), _NHWC, "ConvertLayout", ""),
     # ------------------------------------------------------------ precision
     Fault("branches of two dtypes", "types", _MIXED, "if len({self.types.of(b) for b in now}) == 1:", "if True:",

@@ -33,7 +33,7 @@ from passlab.ir import (
 )
 from passlab.ir.adt import Constructor, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from passlab.ir.walk import CHILDREN, post_order
-from passlab.rewriting.let_binding import Plan
+from passlab.rewriting.let_binding import BindingPlan
 from passlab.testing import programs
 from passlab.testing.programs.constructs import DTYPES
 from passlab.testing.programs.registry import EXCLUDED, operator_names, templates
@@ -202,7 +202,7 @@ def test_values_with_effects_are_shared_between_branches_functions_and_what_is_a
     for seed in range(60):
         mod = programs.program(seed, effects=True, size=3).mod
         is_movable = Movability(mod)
-        for plan in map(Plan, mod.functions.values()):
+        for plan in map(BindingPlan, mod.functions.values()):
             shared = [n for n in plan.crossing if not is_movable(n)]
             owners |= {type(owner) for owner in plan.inner if any(_holds(owner, node) for node in shared)}
     assert owners >= {If, Function, Match}

@@ -49,11 +49,11 @@ _entries: dict[str, Entry] = {}
 def onnx_operator(name: str, *versions: int) -> Callable[[Translation], Translation]:
     """Register the decorated translation of an operator for the definitions in these opset versions."""
 
-    def entered(translate: Translation) -> Translation:
+    def register(translate: Translation) -> Translation:
         enter(name, versions, translate, translate.__doc__ or "")
         return translate
 
-    return entered
+    return register
 
 
 def enter(name: str, versions: tuple[int, ...], translate: Translation, doc: str) -> None:

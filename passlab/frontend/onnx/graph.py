@@ -17,20 +17,20 @@ from passlab.frontend.building import Builder
 from passlab.frontend.onnx.attributes import SubGraph, attributes_of
 from passlab.frontend.onnx.definitions import definition
 from passlab.frontend.onnx.entries import Entry, find_entry
-from passlab.frontend.onnx.node import Capture, Node, Subgraph
+from passlab.frontend.onnx.node import Capture, OnnxNode, Subgraph
 from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.tensors import External, array_of
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.span import Span
 
 
-class Scope:
+class GraphScope:
     """The values of one graph by name (None: a missing input), and those of the enclosing graph.
 
     `capture` is applied to values of the enclosing graph: the body of a loop must not recompute them.
     """
 
-    def __init__(self, around: Scope | None = None, capture: Capture | None = None) -> None:
+    def __init__(self, around: GraphScope | None = None, capture: Capture | None = None) -> None:
         self._own: dict[str, Expr | None] = {}
         self._around = around
         self._capture = capture
@@ -46,7 +46,7 @@ class Scope:
         return self._own.get(name)
 
     def __getitem__(self, name: str) -> Expr | None:
-        passed: list[Scope] = []
+        passed: list[GraphScope] = []
         scope = self
         while name not in scope._own:
             if scope._around is None:
@@ -59,7 +59,7 @@ class Scope:
         return value
 
 
-class Frame:
+class GraphContext:
     """The shared context of a list of nodes: opset versions by domain, attributes of the call, depth, and a name."""
 
     def __init__(self, opsets: Mapping[str, int], attributes: Mapping[str, Any], depth: int, name: str) -> None:
@@ -80,7 +80,7 @@ class Translator:
         self._count = 0
 
     # ------------------------------------------------------------ graphs
-    def graph(self, proto: Any, scope: Scope, frame: Frame) -> list[Expr]:
+    def graph(self, proto: Any, scope: GraphScope, frame: GraphContext) -> list[Expr]:
         """Return the outputs of a graph whose inputs are in `scope`."""
         for tensor in proto.initializer:
             if tensor.name not in scope:
@@ -95,7 +95,7 @@ class Translator:
         return self.builder.finish(Constant(array_of(tensor, self._external)))
 
     # recurses: at most limits.model_nesting levels, and over at most limits.model_nodes nodes
-    def nodes(self, nodes: Iterable[Any], scope: Scope, frame: Frame) -> None:
+    def nodes(self, nodes: Iterable[Any], scope: GraphScope, frame: GraphContext) -> None:
         """Translate nodes in order, and store their results in `scope`."""
         outer = self.builder.span
         listed = list(nodes)
@@ -112,7 +112,7 @@ class Translator:
                 raise ModelError(Diagnostic(message, span, found=str(error))) from error
         self.builder.span = outer
 
-    def _output(self, scope: Scope, name: str, frame: Frame) -> Expr:
+    def _output(self, scope: GraphScope, name: str, frame: GraphContext) -> Expr:
         try:
             value = scope[name]
         except KeyError:
@@ -123,7 +123,7 @@ class Translator:
         return value
 
     # ------------------------------------------------------------ one node
-    def _node(self, proto: Any, name: str, scope: Scope, frame: Frame) -> None:
+    def _node(self, proto: Any, name: str, scope: GraphScope, frame: GraphContext) -> None:
         inputs = [self._input(proto, name, scope, value) for value in proto.input]
         attributes, problems = attributes_of(proto.attribute, frame.attributes, self._external)
         domain = plain_domain(proto.domain)
@@ -134,12 +134,12 @@ class Translator:
             body = definition(proto, domain, frame.opsets.get(domain, 1), inputs) if local is None else local
             results = self._expand(body, inputs, attributes, frame, name)
         else:
-            node = Node(proto.op_type, name, entry[1], proto.output, attributes, problems, self.builder)
+            node = OnnxNode(proto.op_type, name, entry[1], proto.output, attributes, problems, self.builder)
             node.subgraph = self._subgraphs(scope, frame, name)
             results = _apply(entry[0], node, inputs)
         self._enter(proto, results, scope)
 
-    def _input(self, proto: Any, name: str, scope: Scope, value: str) -> Expr | None:
+    def _input(self, proto: Any, name: str, scope: GraphScope, value: str) -> Expr | None:
         try:
             return scope[value] if value else None
         except KeyError:
@@ -147,22 +147,22 @@ class Translator:
             message = f"{proto.op_type} `{name}` reads `{value}`, which nothing before it produces"
             raise ModelError(Diagnostic(message, self.builder.span, hint=hint)) from None
 
-    def _subgraphs(self, scope: Scope, frame: Frame, name: str) -> Subgraph:
+    def _subgraphs(self, scope: GraphScope, frame: GraphContext, name: str) -> Subgraph:
         """Return a function that translates a graph inside a node; its inputs are passed by position."""
 
         def subgraph(graph: SubGraph, inputs: Sequence[Expr], capture: Capture | None = None) -> list[Expr]:
-            inner = Scope(scope, capture)
+            inner = GraphScope(scope, capture)
             names = [value.name for value in graph.proto.input]
             if len(names) != len(inputs):
                 message = f"`{name}` gives {len(inputs)} values to a graph of {len(names)} inputs"
                 raise ModelError(Diagnostic(message, self.builder.span))
             for key, value in zip(names, inputs, strict=True):
                 inner[key] = value
-            return self.graph(graph.proto, inner, Frame(frame.opsets, frame.attributes, frame.depth + 1, name))
+            return self.graph(graph.proto, inner, GraphContext(frame.opsets, frame.attributes, frame.depth + 1, name))
 
         return subgraph
 
-    def _enter(self, proto: Any, results: Sequence[Expr | None], scope: Scope) -> None:
+    def _enter(self, proto: Any, results: Sequence[Expr | None], scope: GraphScope) -> None:
         for index, output in enumerate(proto.output):
             result = results[index] if index < len(results) else None
             if not output:
@@ -175,15 +175,15 @@ class Translator:
             scope[output] = result
 
     def _expand(
-        self, body: Any, inputs: Sequence[Expr | None], attributes: Mapping[str, Any], frame: Frame, name: str
+        self, body: Any, inputs: Sequence[Expr | None], attributes: Mapping[str, Any], frame: GraphContext, name: str
     ) -> list[Expr | None]:
         """Return the outputs of a function applied to `inputs`."""
-        scope = Scope()
+        scope = GraphScope()
         for index, parameter in enumerate(body.input):
             scope[parameter] = inputs[index] if index < len(inputs) else None
         defaults, _ = attributes_of(body.attribute_proto, {}, self._external)
         opsets = {plain_domain(entry.domain): entry.version for entry in body.opset_import}
-        inner = Frame({**frame.opsets, **opsets}, {**defaults, **attributes}, frame.depth + 1, name)
+        inner = GraphContext({**frame.opsets, **opsets}, {**defaults, **attributes}, frame.depth + 1, name)
         self.nodes(body.node, scope, inner)
         return [scope.own(output) for output in body.output]
 
@@ -207,7 +207,7 @@ def node_names(nodes: Iterable[Any], inside: str = "") -> list[str]:
     return names
 
 
-def _apply(entry: Entry, node: Node, inputs: list[Expr | None]) -> Sequence[Expr | None]:
+def _apply(entry: Entry, node: OnnxNode, inputs: list[Expr | None]) -> Sequence[Expr | None]:
     """Return the result of a translation, after checking the number of inputs."""
     while inputs and inputs[-1] is None:
         inputs.pop()

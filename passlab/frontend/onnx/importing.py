@@ -11,7 +11,7 @@ import numpy as np
 from passlab.errors import Diagnostic, DiagnosticError, ModelError, did_you_mean
 from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.modules import module_of
-from passlab.frontend.onnx.graph import Frame, Scope, Translator, node_names, plain_domain
+from passlab.frontend.onnx.graph import GraphContext, GraphScope, Translator, node_names, plain_domain
 from passlab.frontend.onnx.inputs import input_type
 from passlab.frontend.onnx.model_file import load_model
 from passlab.frontend.onnx.package import onnx
@@ -64,12 +64,12 @@ def from_onnx(
     def import_parts(symbols: dict[str, SizeVar] | None) -> tuple[IRModule, dict[str, Array]]:
         translator = Translator(functions, external)
         translator.builder.config.update(config)
-        scope, identifiers = Scope(), Identifiers()
+        scope, identifiers = GraphScope(), Identifiers()
         inputs = _inputs(proto.graph, shape or {}, dtype, scope, identifiers, symbols)
         for variable in inputs:
             translator.builder.enter(variable)
         held = {} if freeze_params else _weights(proto.graph, translator, scope, identifiers, external)
-        outputs = translator.graph(proto.graph, scope, Frame(opsets, {}, 0, ""))
+        outputs = translator.graph(proto.graph, scope, GraphContext(opsets, {}, 0, ""))
         mod, params = module_of(outputs, inputs, held)
         about = _about(proto)
         return (mod.with_attr(ABOUT_MODEL, about) if about else mod), params
@@ -117,7 +117,7 @@ def _inputs(
     graph: Any,
     shape: Mapping[str, Any],
     dtype: Any,
-    scope: Scope,
+    scope: GraphScope,
     identifiers: Identifiers,
     symbols: dict[str, SizeVar] | None,
 ) -> list[Var]:
@@ -140,7 +140,7 @@ def _inputs(
 
 
 def _weights(
-    graph: Any, translator: Translator, scope: Scope, identifiers: Identifiers, external: Any
+    graph: Any, translator: Translator, scope: GraphScope, identifiers: Identifiers, external: Any
 ) -> dict[Expr, Array]:
     """Create variables for the weights of the graph; return their values."""
     for tensor in graph.initializer:

@@ -29,7 +29,7 @@ class Subgraph(Protocol):
     def __call__(self, graph: SubGraph, inputs: Sequence[Expr], capture: Capture | None = None) -> list[Expr]: ...
 
 
-class Node(ModelNode):
+class OnnxNode(ModelNode):
     """A node in translation. `version` is that of its operator's definition, `outputs` the names of its results.
 
     `subgraph(graph, inputs, capture)` translates a graph inside it, from expressions to expressions. `problems` are the

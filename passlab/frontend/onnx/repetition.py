@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from passlab.frontend.building import Builder, tensor_type
 from passlab.frontend.modules import plain
-from passlab.frontend.onnx.node import Capture, Node
+from passlab.frontend.onnx.node import Capture, OnnxNode
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
 from passlab.ir.types import ANY, TensorType, TupleType
 
@@ -35,7 +35,7 @@ Body = Callable[[Expr, Expr, list[Expr], Capture], Round]  # of the number of th
 class Loop:
     """A loop that runs while `condition` holds (None: always), at most `limit` times (None: without limit)."""
 
-    n: Node
+    n: OnnxNode
     body: Body
     limit: Expr | None
     condition: Expr | None
@@ -172,7 +172,7 @@ class _Outer:
         return self._known[value]
 
 
-def join(n: Node, a: TensorType, b: TensorType) -> TensorType:
+def join(n: OnnxNode, a: TensorType, b: TensorType) -> TensorType:
     """Return the common type of both tensors, with `?` where their sizes differ."""
     if a.dtype != b.dtype or len(a.shape) != len(b.shape):
         n.refuse("has tensors of different dtypes or ranks for one value", str(a), str(b))
@@ -180,7 +180,7 @@ def join(n: Node, a: TensorType, b: TensorType) -> TensorType:
     return a if a == b else plain(TensorType(dims, a.dtype))
 
 
-def weaken(n: Node, value: Expr, ty: TensorType) -> Expr:
+def weaken(n: OnnxNode, value: Expr, ty: TensorType) -> Expr:
     """Return a tensor as one of a type with fewer known dimensions."""
     if value.checked_type == ty:
         return value

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.pooling import Windows
 from passlab.ir.expr import Expr
 
 AUTO = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 
-def spatial_rank(n: Node, x: Expr) -> int:
+def spatial_rank(n: OnnxNode, x: Expr) -> int:
     """Return the number of spatial axes of an image: 1, 2 or 3. Raises `ModelError` for others."""
     rank = n.rank(x) - 2
     if not 1 <= rank <= 3:
@@ -19,7 +19,7 @@ def spatial_rank(n: Node, x: Expr) -> int:
     return rank
 
 
-def windows_of(n: Node, x: Expr, kernel: Sequence[int]) -> Windows:
+def windows_of(n: OnnxNode, x: Expr, kernel: Sequence[int]) -> Windows:
     """Return the windows that the attributes of a node describe over the image `x`."""
     rank = spatial_rank(n, x)
     strides, dilations = n.integers("strides", None) or [1] * rank, n.integers("dilations", None) or [1] * rank
@@ -40,7 +40,7 @@ def windows_of(n: Node, x: Expr, kernel: Sequence[int]) -> Windows:
     return Windows(list(kernel), strides, dilations, pads)
 
 
-def _same(n: Node, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool) -> list[int]:
+def _same(n: OnnxNode, x: Expr, kernel: list[int], strides: list[int], dilations: list[int], upper: bool) -> list[int]:
     """Return the padding for which a result has the size of its image, divided by the stride."""
     before, after = [], []
     for at, (size, step, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):

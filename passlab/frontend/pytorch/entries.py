@@ -43,18 +43,18 @@ _entries: dict[str, Translation] = {}
 
 def aten(*names: str) -> Callable[[T], T]:
     """Register the decorated translation under these names of the namespace `aten`."""
-    return named(*(f"aten.{name}" for name in names))
+    return torch_operator(*(f"aten.{name}" for name in names))
 
 
-def named(*names: str) -> Callable[[T], T]:
+def torch_operator(*names: str) -> Callable[[T], T]:
     """Register the decorated translation under these full names."""
 
-    def entered(translate: T) -> T:
+    def register(translate: T) -> T:
         for name in names:
             enter(name, translate)
         return translate
 
-    return entered
+    return register
 
 
 def enter(name: str, translate: Translation) -> None:

@@ -16,8 +16,8 @@ from passlab.frontend.building import Builder
 from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.modules import module_of
 from passlab.frontend.pytorch.entries import entries, split_overload
-from passlab.frontend.pytorch.node import Node, Symbol
-from passlab.frontend.pytorch.program import InputSpec, NodeSpec, Program, Ref, TensorMeta, load_program
+from passlab.frontend.pytorch.node import Symbol, TorchNode
+from passlab.frontend.pytorch.program import InputSpec, NodeRef, NodeSpec, TensorMeta, TorchProgram, load_program
 from passlab.frontend.pytorch.torch_program import load_exported, program_of
 from passlab.ir.expr import Constant, Expr, Var
 from passlab.ir.gc_pause import building
@@ -51,8 +51,8 @@ def from_pytorch(exported_program: Any, freeze_params: bool = False) -> tuple[IR
         return _Translation(program, freeze_params).run(live)
 
 
-def _program(source: Any) -> Program:
-    if isinstance(source, Program):
+def _program(source: Any) -> TorchProgram:
+    if isinstance(source, TorchProgram):
         return source
     if isinstance(source, Mapping):
         return load_program(source)
@@ -69,7 +69,7 @@ def _refs(value: Any) -> list[str]:
     names, stack = [], [value]
     while stack:
         item = stack.pop()
-        if isinstance(item, Ref):
+        if isinstance(item, NodeRef):
             names.append(item.node)
         elif isinstance(item, (list, tuple)):
             stack.extend(item)
@@ -78,7 +78,7 @@ def _refs(value: Any) -> list[str]:
     return names
 
 
-def _live(program: Program) -> list[NodeSpec]:
+def _live(program: TorchProgram) -> list[NodeSpec]:
     """Return the nodes that the results depend on; assertions about sizes, for example, are not among them."""
     needed = set(_refs(program.results))
     kept = []
@@ -90,7 +90,7 @@ def _live(program: Program) -> list[NodeSpec]:
     return kept[::-1]
 
 
-def _check_support(program: Program, nodes: Sequence[NodeSpec]) -> None:
+def _check_support(program: TorchProgram, nodes: Sequence[NodeSpec]) -> None:
     """Raise a `ModelError` with one finding for each unsupported operator."""
     missing: dict[str, list[NodeSpec]] = {}
     for spec in nodes:
@@ -109,7 +109,7 @@ REASONS = {
 }
 
 
-def _finding(program: Program, op: str, specs: list[NodeSpec]) -> Diagnostic:
+def _finding(program: TorchProgram, op: str, specs: list[NodeSpec]) -> Diagnostic:
     names = ", ".join(f"`{spec.name}`" for spec in specs[:_SHOWN])
     more = f" and {len(specs) - _SHOWN} more" if len(specs) > _SHOWN else ""
     name = split_overload(op)[0]
@@ -136,7 +136,7 @@ def span_of(spec: NodeSpec) -> Span:
 class _Translation:
     """One translation of one program."""
 
-    def __init__(self, program: Program, freeze: bool) -> None:
+    def __init__(self, program: TorchProgram, freeze: bool) -> None:
         self.program = program
         self.freeze = freeze
         self.builder = Builder()
@@ -187,7 +187,7 @@ class _Translation:
     def _translate(self, spec: NodeSpec) -> None:
         span = self.builder.span = span_of(spec)
         name, overload = split_overload(spec.op)
-        node = Node(spec, overload, self.builder)
+        node = TorchNode(spec, overload, self.builder)
         try:
             args = [self._argument(arg) for arg in spec.args]
             kwargs = {key: self._argument(arg) for key, arg in (spec.kwargs or {}).items()}
@@ -204,7 +204,7 @@ class _Translation:
         return [self._item(item) for item in value] if isinstance(value, list) else self._item(value)
 
     def _item(self, value: Any) -> Any:
-        if isinstance(value, Ref):
+        if isinstance(value, NodeRef):
             if value.node not in self.values:
                 message = f"a node reads `{value.node}`, which nothing before it produces"
                 raise ModelError(Diagnostic(message, hint="the nodes of a program must be in the order of computation"))
@@ -231,7 +231,7 @@ class _Translation:
         return kind(*(replace(d, place=d.place or span, notes=(*d.notes, note)) for d in error.diagnostics))
 
 
-def _as_declared(node: Node, value: Any) -> Any:
+def _as_declared(node: TorchNode, value: Any) -> Any:
     """Return a result in the dtype that PyTorch declares. Raises `ModelError` if the shape differs."""
     if node.result is None or not isinstance(value, Expr):
         return value

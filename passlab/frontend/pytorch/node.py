@@ -31,7 +31,7 @@ class Symbol:
     vector: Expr
 
 
-class Node(ModelNode):
+class TorchNode(ModelNode):
     """A node in translation. `overload` is that of its operator, `result` its type according to PyTorch."""
 
     shape_hint = "export the program with this dimension fixed"

@@ -46,7 +46,7 @@ class TensorMeta:
 
 
 @dataclass(frozen=True)
-class Ref:
+class NodeRef:
     """An argument that is the result of a node, or an input."""
 
     node: str
@@ -84,7 +84,7 @@ class NodeSpec:
 
 
 @dataclass(frozen=True)
-class Program:
+class TorchProgram:
     """An exported program: its name, inputs, nodes and results, and its weights by name."""
 
     name: str
@@ -99,7 +99,7 @@ class Program:
 
 
 # ------------------------------------------------------------ writing
-def to_data(program: Program) -> dict[str, Any]:
+def to_data(program: TorchProgram) -> dict[str, Any]:
     """Return a program as data for JSON."""
     return {
         "format": FORMAT,
@@ -150,7 +150,7 @@ def _argument_data(value: Any) -> Any:
 
 
 def _item_data(value: Any) -> Any:
-    if isinstance(value, Ref):
+    if isinstance(value, NodeRef):
         return {"node": value.node}
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": str(value)}
@@ -158,7 +158,7 @@ def _item_data(value: Any) -> Any:
 
 
 # ------------------------------------------------------------ reading
-def load_program(source: Any) -> Program:
+def load_program(source: Any) -> TorchProgram:
     """Return the program in a JSON file, or in the result of `json.load`. Raises `ModelError` for anything else."""
     if isinstance(source, Mapping):
         return from_data(source)
@@ -171,7 +171,7 @@ def load_program(source: Any) -> Program:
     return from_data(data)
 
 
-def from_data(data: Any) -> Program:
+def from_data(data: Any) -> TorchProgram:
     """Return the program that plain data describes; every field is checked."""
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         raise _damage_error(f'it does not say `"format": "{FORMAT}"`')
@@ -182,7 +182,7 @@ def from_data(data: Any) -> Program:
     weights = data.get("weights", {})
     if not isinstance(weights, Mapping):
         raise _damage_error("`weights` is no object")
-    return Program(
+    return TorchProgram(
         _text(data, "name"),
         tuple(_input(item) for item in _list(data, "inputs")),
         nodes,
@@ -267,7 +267,7 @@ def _item(data: Any) -> Any:
         return data
     if isinstance(data, Mapping) and len(data) == 1:
         if isinstance(data.get("node"), str):
-            return Ref(data["node"])
+            return NodeRef(data["node"])
         if data.get("float") in ("inf", "-inf", "nan"):
             return float(data["float"])
     raise _damage_error("an argument is none", repr(data)[:80])

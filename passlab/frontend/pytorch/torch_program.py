@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, MissingPackageError, ModelError
-from passlab.frontend.pytorch.program import CodePlace, InputSpec, NodeSpec, Program, Ref, TensorMeta
+from passlab.frontend.pytorch.program import CodePlace, InputSpec, NodeRef, NodeSpec, TensorMeta, TorchProgram
 from passlab.ir.dtypes import dtype_name
 from passlab.op.dtypes import Array, array_dtype
 
@@ -49,7 +49,7 @@ def load_exported(path: Path) -> Any:
         ) from error
 
 
-def program_of(exported: Any, supported: Collection[str]) -> Program:
+def program_of(exported: Any, supported: Collection[str]) -> TorchProgram:
     """Return an ExportedProgram as data; `supported` operators, named without overloads, need no decomposition."""
     if not (hasattr(exported, "graph_signature") and hasattr(exported, "run_decompositions")):
         name = type(exported).__name__
@@ -75,7 +75,7 @@ def program_of(exported: Any, supported: Collection[str]) -> Program:
         else:
             raise ModelError(Diagnostic(f"the node `{node.name}` of `{called}` is of the kind `{node.op}`"))
     used = {spec.weight for spec in specs if spec.weight is not None}
-    return Program(called, tuple(specs), tuple(nodes), tuple(outputs), _weights(decomposed, used))
+    return TorchProgram(called, tuple(specs), tuple(nodes), tuple(outputs), _weights(decomposed, used))
 
 
 def _results_first(outputs: list[Any], specs: Any) -> list[Any]:
@@ -176,7 +176,7 @@ def _item(value: Any) -> Any:
     """Return an argument that is not a list; None for one that only concerns devices or memory."""
     torch = torch_package()
     if isinstance(value, torch.fx.Node):
-        return Ref(value.name)
+        return NodeRef(value.name)
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return _dtype(value) if isinstance(value, torch.dtype) else None

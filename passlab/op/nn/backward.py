@@ -20,7 +20,7 @@ from passlab.op.nn import conv_gradients, pool_gradients, pooling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import deliver, matmul, result_dtype, working_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
-from passlab.op.nn.pool import Plan, plan_of, pool_attrs, pool_relation
+from passlab.op.nn.pool import PoolPlan, plan_of, pool_attrs, pool_relation
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import as_list, on_axes, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, same_dtype, tensor
@@ -42,7 +42,7 @@ def _pool_grad_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Re
     return data
 
 
-def _taps(plan: Plan) -> list[tuple[slice, ...]]:
+def _taps(plan: PoolPlan) -> list[tuple[slice, ...]]:
     """Return, for each tap of the window, the slices of the padded data it reads."""
     spans = list(zip(plan.dilation, plan.strides, plan.counts, strict=True))
     return [
@@ -51,16 +51,16 @@ def _taps(plan: Plan) -> list[tuple[slice, ...]]:
     ]
 
 
-def _unpad(whole: Any, plan: Plan, data: Any) -> Array:
+def _unpad(whole: Any, plan: PoolPlan, data: Any) -> Array:
     inner: list[Any] = [slice(None)] * data.ndim
     for axis, before, length in zip(plan.axes, plan.before, plan.lengths, strict=True):
         inner[axis] = slice(before, before + length)
     return np.ascontiguousarray(whole[tuple(inner)])
 
 
-def _at(plan: Plan, rank: int, place: tuple[slice, ...]) -> tuple[Any, ...]:
+def _at(plan: PoolPlan, rank: int, position: tuple[slice, ...]) -> tuple[Any, ...]:
     index: list[Any] = [slice(None)] * rank
-    for axis, part in zip(plan.axes, place, strict=True):
+    for axis, part in zip(plan.axes, position, strict=True):
         index[axis] = part
     return tuple(index)
 
@@ -73,8 +73,8 @@ def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | Non
     whole = np.zeros(padded.shape, grad.dtype)
     inside = pooling.pad_axes(np.ones(data.shape, np.bool_), plan.axes, plan.before, plan.after, False)
     open_windows = np.ones(best.shape, np.bool_)
-    for place in _taps(plan):  # the first maximum of a window takes its gradient
-        at = _at(plan, data.ndim, place)
+    for position in _taps(plan):  # the first maximum of a window takes its gradient
+        at = _at(plan, data.ndim, position)
         here = padded[at]
         chosen = ((here == best) | (here != here)) & open_windows & inside[at]  # NaN is the maximum if there is one
         whole[at] += np.where(chosen, grad, grad.dtype.type(0))
@@ -91,8 +91,8 @@ def _avg_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | Non
     for axis, before, after in zip(plan.axes, plan.before, plan.after, strict=True):
         shape[axis] += before + after
     whole = np.zeros(shape, wide.dtype)
-    for place in _taps(plan):
-        whole[_at(plan, data.ndim, place)] += share
+    for position in _taps(plan):
+        whole[_at(plan, data.ndim, position)] += share
     return finish(_unpad(whole, plan, data), data.dtype, out)
 
 

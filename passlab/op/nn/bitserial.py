@@ -110,11 +110,11 @@ def bitpack(attrs: Attrs, data: Array) -> Array:
     width = word.itemsize * 8
     rows = np.moveaxis(data.astype(np.int64), attrs.pack_axis, -1)
     rows = rows.reshape(*rows.shape[:-1], rows.shape[-1] // width, width)
-    places = np.arange(width - 1, -1, -1, dtype=np.uint64)
+    positions = np.arange(width - 1, -1, -1, dtype=np.uint64)
     planes = []
     for bit in range(attrs.bits):
         ones = ((rows >> bit) & 1).astype(np.uint64)
-        planes.append(np.moveaxis((ones << places).sum(-1, dtype=np.uint64).astype(word), -1, attrs.pack_axis))
+        planes.append(np.moveaxis((ones << positions).sum(-1, dtype=np.uint64).astype(word), -1, attrs.pack_axis))
     return np.stack(planes, attrs.bit_axis)
 
 

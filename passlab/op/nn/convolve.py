@@ -227,14 +227,14 @@ def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
         weight = w[:, :, o : o + step]
         factor = weight.reshape(groups, weight.shape[1], -1).transpose(0, 2, 1)
         columns = np.matmul(factor, x[i : i + depth]).reshape(-1, groups, weight.shape[2], taps, *size)
-        _add_taps(whole[i : i + depth, :, o : o + step], columns, [place for _, place in taps_of])
+        _add_taps(whole[i : i + depth, :, o : o + step], columns, [position for _, position in taps_of])
 
 
-def _add_taps(target: Any, columns: Any, places: list[tuple[slice, ...]]) -> None:
+def _add_taps(target: Any, columns: Any, positions: list[tuple[slice, ...]]) -> None:
     """Add the products of each tap (N, G, O, taps, *S) at its place, output channels in threads."""
 
     def add(first: int, end: int) -> None:
-        for k, place in enumerate(places):
-            target[(slice(None), slice(None), slice(first, end), *place)] += columns[:, :, first:end, k]
+        for k, position in enumerate(positions):
+            target[(slice(None), slice(None), slice(first, end), *position)] += columns[:, :, first:end, k]
 
     share_range(add, target.shape[2], columns.nbytes)

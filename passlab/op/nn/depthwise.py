@@ -79,7 +79,7 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
     room = max(room, area)
     each = (math.prod(window.strides) * room + 2 * length) * x.itemsize
     step = max(1, min(channels, _BLOCK_BYTES // each, -(-channels // thread_count())))
-    places = list(_plane_places(x.shape[2:], planes, window))
+    positions = list(_plane_places(x.shape[2:], planes, window))
     starts = list(itertools.product(range(x.shape[0]), range(0, channels, step)))
 
     def job(numbers: Iterator[int]) -> None:
@@ -91,9 +91,9 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
         for number in numbers:
             n, c = starts[number]
             many = min(step, channels - c)
-            for plane, place, source in places:
+            for plane, position, source in positions:
                 target = held[(slice(many), *plane, slice(area))].reshape(many, *planes)
-                target[(slice(None), *place)] = x[n, c : c + many][source]
+                target[(slice(None), *position)] = x[n, c : c + many][source]
             for m in range(times):
                 factors = w[c * times + m : (c + many) * times : times]
                 add_up(held[:many], factors, total[:many])
@@ -103,7 +103,7 @@ def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
 
 
 @dataclass(frozen=True)
-class Group:
+class TapGroup:
     """Taps that read the same plane at equal distances: those of one column of the window, or a single tap.
 
     `index` selects their weights, `start` is the offset of the first in its plane, `step` the distance between them.
@@ -126,7 +126,7 @@ class Group:
         np.einsum("ckn,ck->cn", runs, weights[(slice(None), *self.index)], out=out)
 
 
-def _by_groups(groups: list[Group], like: Any) -> Callable[[Any, Any, Any], None]:
+def _by_groups(groups: list[TapGroup], like: Any) -> Callable[[Any, Any, Any], None]:
     """Return a function that writes the sums of all taps, group by group, into arrays like this one."""
     scratch = np.empty_like(like)
 
@@ -145,17 +145,17 @@ def _plane_places(
 ) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
     """Yield each plane, the part of it that is data rather than padding, and the slices of (C, *S) that it holds."""
     for plane in itertools.product(*map(range, window.strides)):
-        place, source = [], [slice(None)]
+        position, source = [], [slice(None)]
         for p, n, size, s, before in zip(plane, lengths, planes, window.strides, window.before, strict=True):
             first = max(0, -(-(before - p) // s))
             start = first * s + p - before
             count = max(0, min(size - first, -(-(n - start) // s)))
-            place.append(slice(first, first + count))
+            position.append(slice(first, first + count))
             source.append(slice(start, start + (count - 1) * s + 1, s) if count else slice(0, 0))
-        yield plane, tuple(place), tuple(source)
+        yield plane, tuple(position), tuple(source)
 
 
-def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bool) -> Iterator[Group]:
+def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bool) -> Iterator[TapGroup]:
     """Yield the taps of a window in groups along its first axis, each with its offset in its plane, or all `alone`.
 
     On a single axis, taps are not grouped: they are as close together as the elements of a run, and NumPy would choose
@@ -172,7 +172,7 @@ def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bo
             offset, count = first * dilation, len(range(first, kernel[0], apart))
             index = (slice(first, None, apart), *rest)
             start = base + offset // stride * steps[0]
-            yield Group(index, (offset % stride, *inner), start, count, apart * dilation // stride * steps[0])
+            yield TapGroup(index, (offset % stride, *inner), start, count, apart * dilation // stride * steps[0])
 
 
 def _turn(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
@@ -228,8 +228,8 @@ def _along_channels(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int,
         rows = (len(target), *size[1:])
         data = x[n, r * window.strides[0] :]
         term = product[: len(target)]
-        for i, (tap, place) in enumerate(shifts(window, kernel, rows)):
-            np.multiply(data[place], w[tap][m::times], out=term if i else target)
+        for i, (tap, position) in enumerate(shifts(window, kernel, rows)):
+            np.multiply(data[position], w[tap][m::times], out=term if i else target)
             if i:
                 np.add(target, term, out=target)
 

@@ -149,12 +149,12 @@ def _stacked_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
     ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
     rank = len(_type(a).shape)
 
-    def turned(x: Expr) -> Expr:
+    def transpose_a(x: Expr) -> Expr:
         return call("transpose", x, axes=[*range(rank - 2), rank - 1, rank - 2]) if ta else x
 
     inner, units = _type(b).shape[::-1] if tb else _type(b).shape
-    for_a = turned(call("nn.matmul", grad, b, units=None, transpose_b=not tb))
-    rows, flat = _rows(grad, _type(orig), units), _rows(turned(a), _type(orig), inner)
+    for_a = transpose_a(call("nn.matmul", grad, b, units=None, transpose_b=not tb))
+    rows, flat = _rows(grad, _type(orig), units), _rows(transpose_a(a), _type(orig), inner)
     pair = (rows, flat) if tb else (flat, rows)
     return _of_inputs(orig, [for_a, call("nn.matmul", *pair, units=None, transpose_a=True)])
 
@@ -204,8 +204,8 @@ def _add_border(attrs: Attrs, data: Expr, value: Expr | None = None) -> Expr:
     result = data
     for axis, (before, after) in enumerate(attrs.pad_width):
         if before or after:
-            places = np.arange(_type(data).concrete_shape[axis])
-            kept = places[max(-before, 0) : len(places) - max(-after, 0)]
+            positions = np.arange(_type(data).concrete_shape[axis])
+            kept = positions[max(-before, 0) : len(positions) - max(-after, 0)]
             result = pick(result, axis, np.pad(kept, (max(before, 0), max(after, 0)), mode=mode).tolist())
     return result
 

@@ -72,7 +72,7 @@ def pool_relation(rank: int, name: str) -> Relation:
     return relation
 
 
-class Plan:
+class PoolPlan:
     """The parameters of one pooling of one array: axes, padding including that of `ceil_mode`, and windows per axis."""
 
     def __init__(self, attrs: Attrs, shape: Sequence[int], rank: int, name: str) -> None:
@@ -128,9 +128,9 @@ class Plan:
 
 
 @lru_cache(maxsize=1024)
-def plan_of(attrs: Attrs, shape: tuple[int, ...], rank: int, name: str) -> Plan:
+def plan_of(attrs: Attrs, shape: tuple[int, ...], rank: int, name: str) -> PoolPlan:
     """Return the plan of one pooling; a network needs the same few in every run."""
-    return Plan(attrs, shape, rank, name)
+    return PoolPlan(attrs, shape, rank, name)
 
 
 _FLAT = 1 << 20  # elements of an image that is pooled as one flat line
@@ -139,7 +139,7 @@ _LONG_ROW = 64  # elements: when the last axis is divided, loops along it should
 
 
 def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data: Any, out: Any) -> Any:
-    """Pool samples or channels a few at a time, in threads, so that what is made in between stays in cache."""
+    """Pool a few samples or channels at a time, in threads, so that intermediate arrays stay in cache."""
     plan = plan_of(attrs, data.shape, rank, name)
     counts = dict(zip(layout_axes(attrs.layout, data.shape, rank, name), plan.counts, strict=True))
     shape = [counts.get(d, n) for d, n in enumerate(data.shape)]
@@ -173,13 +173,13 @@ def _avg_kernel(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = Non
     return _in_slabs(_avg_pool, rank, name, attrs, data, out)
 
 
-def _max_pool(plan: Plan, attrs: Attrs, data: Any, out: Any) -> None:
+def _max_pool(plan: PoolPlan, attrs: Attrs, data: Any, out: Any) -> None:
     result = plan.sweep(data, pooling.lowest(data.dtype), np.maximum, out)
     if result is not out:
         np.copyto(out, result)
 
 
-def _avg_pool(plan: Plan, attrs: Attrs, data: Any, out: Any) -> None:
+def _avg_pool(plan: PoolPlan, attrs: Attrs, data: Any, out: Any) -> None:
     work = pooling.sum_dtype(data.dtype)
     total = plan.sweep(data.astype(work, copy=False), 0, np.add, out)
     count: Any = math.prod(plan.window)

@@ -100,8 +100,8 @@ def max_pool2d_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     dtype, shape = dtype_of(data), sizes_of(image, "nn.max_pool2d_grad")
     values = laid_out(grad, attrs.layout, "NCHW")
     lowest = number(pooling.lowest(array_dtype(dtype)), dtype)
-    places = call("argmax", _windows(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
-    values_at = call("gather", _windows(attrs, values, number(0, dtype), shape, counts), places, axis=4)
+    positions = call("argmax", _windows(attrs, image, lowest, shape, counts), axis=[-1], keepdims=True)
+    values_at = call("gather", _windows(attrs, values, number(0, dtype), shape, counts), positions, axis=4)
     return [laid_out(call("squeeze", values_at, axis=[4]), "NCHW", attrs.layout), call("zeros_like", data)]
 
 
@@ -110,14 +110,14 @@ def _windows(attrs: Attrs, image: Expr, border: Expr, shape: Sequence[int], coun
     before, after = full_padding(attrs.padding, 2)[:2], full_padding(attrs.padding, 2)[2:]
     widths = [(0, 0), (0, 0)]
     split: list[int] = []
-    places = []
+    positions = []
     for i in range(2):
         taps = np.arange(attrs.pool_size[i]) * attrs.dilation[i]
-        places.append((np.arange(counts[i])[:, None] * attrs.strides[i] + taps).reshape(-1))
-        reach = int(places[i][-1]) + 1 if len(places[i]) else 0
+        positions.append((np.arange(counts[i])[:, None] * attrs.strides[i] + taps).reshape(-1))
+        reach = int(positions[i][-1]) + 1 if len(positions[i]) else 0
         widths.append((before[i], max(after[i], reach - shape[2 + i] - before[i])))
         split += [counts[i], attrs.pool_size[i]]
-    spread = pick(pick(call("nn.pad", image, border, pad_width=widths), 2, places[0]), 3, places[1])
+    spread = pick(pick(call("nn.pad", image, border, pad_width=widths), 2, positions[0]), 3, positions[1])
     parts = call("transpose", reshape_to(spread, (*shape[:2], *split)), axes=[0, 1, 2, 4, 3, 5])
     return reshape_to(parts, (*shape[:2], *counts, attrs.pool_size[0] * attrs.pool_size[1]))
 
@@ -155,8 +155,8 @@ def adaptive_avg(name: str) -> Gradient:
     def define(attrs: Attrs, data: Expr) -> Expr:
         result, rank = data, len(shape_of(data))
         for axis, spans in _spans(attrs, data, name):
-            places = np.arange(sizes_of(data, name)[axis])
-            inside = [(places >= a) & (places < b) for a, b in spans]
+            positions = np.arange(sizes_of(data, name)[axis])
+            inside = [(positions >= a) & (positions < b) for a, b in spans]
             result = through_matrix(result, rank, axis, [row / max(row.sum(), 1) for row in inside], dtype_of(data))
         return result
 

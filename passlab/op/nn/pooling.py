@@ -131,8 +131,8 @@ def flat_windows(
             join(result[:length], flat[tap * step : tap * step + length], out=result[:length])
         spare, line = (line if owned else np.empty_like(line)), spare
         owned, flat = True, result
-    places = tuple(slice(0, (n - 1) * w[1] + 1, w[1]) for n, w in zip(counts, windows, strict=True))
-    window = line[(slice(None), *places)]
+    positions = tuple(slice(0, (n - 1) * w[1] + 1, w[1]) for n, w in zip(counts, windows, strict=True))
+    window = line[(slice(None), *positions)]
     if out is None:
         return window
     out.reshape(window.shape)[...] = window
@@ -159,8 +159,8 @@ def _pad(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Any:
 
 def window_counts(length: int, window: int, stride: int, dilation: int, before: int, count: int) -> Any:
     """Return the number of taps of each window along one axis that read data, not padding (at least 1)."""
-    places = np.arange(count)[:, None] * stride + np.arange(window)[None, :] * dilation - before
-    return np.maximum(((places >= 0) & (places < length)).sum(axis=1), 1)
+    positions = np.arange(count)[:, None] * stride + np.arange(window)[None, :] * dilation - before
+    return np.maximum(((positions >= 0) & (positions < length)).sum(axis=1), 1)
 
 
 def divide_counts(total: Any, count: Any, dtype: Any, out: Any = None) -> Any:

@@ -50,8 +50,8 @@ def _grid(attrs: Attrs, data: Expr) -> Expr:
     height, width = attrs.target_shape
     y, x = (np.arange(n) * 2 / (n - 1) - 1 if n > 1 else np.full(1, np.nan) for n in (height, width))
     ones = np.ones((height, width))
-    places = np.stack([ones * x, ones * y[:, None], ones]).reshape(3, -1)
-    result = call("nn.dense", data, number(places.T, dtype), units=None)
+    positions = np.stack([ones * x, ones * y[:, None], ones]).reshape(3, -1)
+    result = call("nn.dense", data, number(positions.T, dtype), units=None)
     return reshape_to(result, (batch if isinstance(batch, int) else -1, 2, height, width))
 
 

@@ -16,28 +16,28 @@ from passlab.errors import Diagnostic, RunError
 from passlab.op.dtypes import half_away
 
 
-def pixels(image: Any, places: Sequence[Any], outside: str) -> Any:
+def pixels(image: Any, positions: Sequence[Any], outside: str) -> Any:
     """Return the pixels of `image` at integer coordinates.
 
     Coordinates beyond the border give zero (`outside` "zeros") or the nearest pixel of the border ("border").
     """
     inside: Any = True
     index = []
-    for place, length in zip(places, image.shape[1:], strict=True):
-        index.append(np.clip(place, 0, length - 1))
+    for position, length in zip(positions, image.shape[1:], strict=True):
+        index.append(np.clip(position, 0, length - 1))
         if outside == "zeros":
-            inside = inside & (place >= 0) & (place < length)
+            inside = inside & (position >= 0) & (position < length)
     values = image[(slice(None), *index)]
     return values if inside is True else np.where(inside, values, image.dtype.type(0))
 
 
-def linear(image: Any, places: Sequence[Any], outside: str) -> Any:
+def linear(image: Any, positions: Sequence[Any], outside: str) -> Any:
     """Return samples interpolated between the two nearest pixels along each axis."""
-    low = [np.floor(place) for place in places]
-    parts = [place - floor for place, floor in zip(places, low, strict=True)]
+    low = [np.floor(position) for position in positions]
+    parts = [position - floor for position, floor in zip(positions, low, strict=True)]
     whole = [floor.astype(np.int64) for floor in low]
     result: Any = 0
-    for corner in itertools.product((0, 1), repeat=len(places)):
+    for corner in itertools.product((0, 1), repeat=len(positions)):
         weight: Any = 1
         for step, part in zip(corner, parts, strict=True):
             weight = weight * (part if step else 1 - part)
@@ -45,26 +45,26 @@ def linear(image: Any, places: Sequence[Any], outside: str) -> Any:
     return result
 
 
-def nearest_index(place: Any) -> Any:
+def nearest_index(position: Any) -> Any:
     """Return coordinates rounded to the nearest whole number, halves away from zero."""
-    return half_away(place).astype(np.int64)
+    return half_away(position).astype(np.int64)
 
 
-def nearest(image: Any, places: Sequence[Any], outside: str) -> Any:
+def nearest(image: Any, positions: Sequence[Any], outside: str) -> Any:
     """Return the pixels nearest to the coordinates."""
-    return pixels(image, [nearest_index(place) for place in places], outside)
+    return pixels(image, [nearest_index(position) for position in positions], outside)
 
 
-def reflect(place: Any, length: int, align_corners: bool) -> Any:
+def reflect(position: Any, length: int, align_corners: bool) -> Any:
     """Return coordinates reflected at the borders: at the outer pixels' centres, or (not aligned) at their edges."""
     start, span = (0.0, length - 1) if align_corners else (-0.5, length)
     if span <= 0:
-        return np.zeros_like(place)
-    away = np.abs(place - place.dtype.type(start))
+        return np.zeros_like(position)
+    away = np.abs(position - position.dtype.type(start))
     times = np.floor(away / span)
     extra = away - times * span
-    turned = np.where(times % 2 == 0, extra, span - extra) + place.dtype.type(start)
-    return np.clip(turned, 0, length - 1).astype(place.dtype)
+    turned = np.where(times % 2 == 0, extra, span - extra) + position.dtype.type(start)
+    return np.clip(turned, 0, length - 1).astype(position.dtype)
 
 
 _CUBIC = -0.75  # PyTorch's coefficient, which grid_sample uses
@@ -82,13 +82,13 @@ def _cubic(part: Any) -> list[Any]:
     return [far(part + 1), near(part), near(1 - part), far(2 - part)]
 
 
-def cubic(image: Any, places: Sequence[Any], outside: str, align_corners: bool) -> Any:
+def cubic(image: Any, positions: Sequence[Any], outside: str, align_corners: bool) -> Any:
     """Return samples interpolated between the four nearest pixels along each of two axes (Keys, 1981).
 
     `outside` is "zeros", "border" or "reflection", and applies to each pixel separately.
     """
-    low = [np.floor(place) for place in places]
-    weights = [_cubic(place - floor) for place, floor in zip(places, low, strict=True)]
+    low = [np.floor(position) for position in positions]
+    weights = [_cubic(position - floor) for position, floor in zip(positions, low, strict=True)]
     result: Any = 0
     for i, j in itertools.product(range(4), repeat=2):
         spots = [low[0] + (i - 1), low[1] + (j - 1)]

@@ -38,17 +38,17 @@ class _Image:
         """Return a number in the dtype of the image."""
         return number(value, self.dtype)
 
-    def at(self, places: Sequence[Expr], count: int, beyond: str) -> Expr:
+    def at(self, positions: Sequence[Expr], count: int, beyond: str) -> Expr:
         """Return the pixels at integer positions: beyond the border zero ("zeros") or the nearest one ("border")."""
         index: Expr = indices(0)
         inside: Expr = self.number(1)
-        for place, size in zip(places, self.size, strict=True):
-            held = call("cast", _clip_to(place, 0, size - 1), dtype="int64")
+        for position, size in zip(positions, self.size, strict=True):
+            held = call("cast", _clip_to(position, 0, size - 1), dtype="int64")
             index = index * indices(size) + held
             if beyond == "zeros":
-                low = call("greater_equal", place, self.number(0))
+                low = call("greater_equal", position, self.number(0))
                 inside = inside * call("cast", low, dtype=self.dtype)
-                inside = inside * call("cast", call("less", place, self.number(size)), dtype=self.dtype)
+                inside = inside * call("cast", call("less", position, self.number(size)), dtype=self.dtype)
         wide = (self.batch, self.channels, count)
         spots = call("broadcast_to", call("expand_dims", index, axis=1), shape=wide)
         samples = call("gather", self._flat, spots, axis=2)
@@ -62,24 +62,24 @@ class _Image:
             terms.append(self.at([p for p, _ in corner], count, beyond) * call("expand_dims", weight, axis=1))
         return reduce(lambda a, b: a + b, terms)
 
-    def linear(self, places: Sequence[Expr], count: int, beyond: str) -> Expr:
+    def linear(self, positions: Sequence[Expr], count: int, beyond: str) -> Expr:
         """Return samples interpolated between the two nearest pixels along each axis."""
         taps = []
-        for place in places:
-            low = call("floor", place)
-            share = place - low
+        for position in positions:
+            low = call("floor", position)
+            share = position - low
             one = self.number(1)
             taps.append([(low, one - share), (low + one, share)])
         return self.weighted_sum(taps, count, beyond)
 
 
 # ---------------------------------------------------------------- grid_sample
-def _reflect(image: _Image, place: Expr, size: int, aligned: bool) -> Expr:
+def _reflect(image: _Image, position: Expr, size: int, aligned: bool) -> Expr:
     """A position reflected at the borders until it is inside."""
     start, span = (0.0, size - 1) if aligned else (-0.5, size)
     if span <= 0:
-        return call("zeros_like", place)
-    away = call("abs", place - image.number(start))
+        return call("zeros_like", position)
+    away = call("abs", position - image.number(start))
     times = call("floor", away / image.number(span))
     extra = away - times * image.number(span)
     even = call("equal", call("floor_mod", times, image.number(2)), image.number(0))
@@ -87,10 +87,10 @@ def _reflect(image: _Image, place: Expr, size: int, aligned: bool) -> Expr:
     return _clip_to(turned, 0, size - 1)
 
 
-def _cubic_taps(image: _Image, place: Expr, size: int, mode: str, aligned: bool) -> list[tuple[Expr, Expr]]:
+def _cubic_taps(image: _Image, position: Expr, size: int, mode: str, aligned: bool) -> list[tuple[Expr, Expr]]:
     """The four neighbours of a position and their weights (Keys, 1981, with the coefficient of grid_sample)."""
     a = -0.75
-    low = call("floor", place)
+    low = call("floor", position)
 
     def polynomial(t: Expr, *coefficients: float) -> Expr:
         return reduce(lambda total, c: total * t + image.number(c), coefficients[1:], image.number(coefficients[0]))
@@ -101,7 +101,7 @@ def _cubic_taps(image: _Image, place: Expr, size: int, mode: str, aligned: bool)
     def far(t: Expr) -> Expr:
         return polynomial(t, a, -5 * a, 8 * a, -4 * a)
 
-    share, one = place - low, image.number(1)
+    share, one = position - low, image.number(1)
     weights = (far(share + one), near(share), near(one - share), far(one - share + one))
     spots = [low + image.number(i - 1) for i in range(4)]
     if mode == "reflection":
@@ -115,7 +115,7 @@ def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
     count, aligned, mode = int(np.prod(result)), attrs.align_corners, attrs.padding_mode
     image = _Image(data, shape, dtype)
     wide = grid if dtype_of(grid) == dtype else call("cast", grid, dtype=dtype)
-    places = []
+    positions = []
     for axis, length in enumerate(size):
         at = len(size) - 1 - axis
         spot: Expr = reshape_to(part(wide, 1, at, at + 1), (shape[0], count)) + image.number(1)
@@ -124,20 +124,20 @@ def _grid_sample(attrs: Attrs, data: Expr, grid: Expr) -> Expr:
             spot = _reflect(image, spot, length, aligned)
         elif attrs.method != "bicubic" and mode == "border":
             spot = _clip_to(spot, 0, length - 1)
-        places.append(spot)
+        positions.append(spot)
     if attrs.method == "bicubic":
-        taps = [_cubic_taps(image, p, n, mode, aligned) for p, n in zip(places, size, strict=True)]
+        taps = [_cubic_taps(image, p, n, mode, aligned) for p, n in zip(positions, size, strict=True)]
         samples = image.weighted_sum(taps, count, "zeros" if mode == "zeros" else "border")
     elif attrs.method == "nearest":
-        samples = image.at([_half_away(image, place) for place in places], count, "zeros")
+        samples = image.at([_half_away(image, position) for position in positions], count, "zeros")
     else:
-        samples = image.linear(places, count, "zeros")
+        samples = image.linear(positions, count, "zeros")
     return reshape_to(samples, (*shape[:2], *result))
 
 
-def _half_away(image: _Image, place: Expr) -> Expr:
+def _half_away(image: _Image, position: Expr) -> Expr:
     """The nearest integer position, halves away from zero."""
-    return call("trunc", place + call("sign", place) * image.number(0.5))
+    return call("trunc", position + call("sign", position) * image.number(0.5))
 
 
 grid_sample = by_definition(_grid_sample)
@@ -151,9 +151,9 @@ def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     n, c, *size = sizes_of(infer_types(x), "nn.deformable_conv2d")
     o, _, kh, kw = sizes_of(infer_types(w), "nn.deformable_conv2d")
     height, width = sizes_of(infer_types(moved), "nn.deformable_conv2d")[2:]
-    parts, taps, places = attrs.deformable_groups, kh * kw, height * width
+    parts, taps, positions = attrs.deformable_groups, kh * kw, height * width
     image = _Image(x, (n * parts, c // parts, *size), dtype)
-    moved = reshape_to(moved, (n * parts, taps, 2, places))
+    moved = reshape_to(moved, (n * parts, taps, 2, positions))
     before = (attrs.padding * 2 if len(attrs.padding) < 4 else attrs.padding)[:2]
     rows, columns = np.indices((height, width)).reshape(2, 1, -1)
     tap_rows, tap_columns = np.indices((kh, kw)).reshape(2, -1, 1)
@@ -164,12 +164,12 @@ def _deformable(attrs: Attrs, data: Expr, offset: Expr, weight: Expr) -> Expr:
     spots, inside = [], image.number(1)
     for axis in range(2):
         own: Expr = call("squeeze", part(moved, 2, axis, axis + 1), axis=[2]) + number(fixed[axis], dtype)
-        spot = reshape_to(own, (n * parts, taps * places))
+        spot = reshape_to(own, (n * parts, taps * positions))
         for side in (call("greater_equal", spot, image.number(0)), call("less", spot, image.number(size[axis]))):
             inside = inside * call("cast", side, dtype=dtype)
         spots.append(spot)
-    samples = image.linear(spots, taps * places, "zeros") * call("expand_dims", inside, axis=1)
-    columns_of = reshape_to(samples, (n, attrs.groups, c // attrs.groups * taps, places))
+    samples = image.linear(spots, taps * positions, "zeros") * call("expand_dims", inside, axis=1)
+    columns_of = reshape_to(samples, (n, attrs.groups, c // attrs.groups * taps, positions))
     matrix = reshape_to(w, (1, attrs.groups, o // attrs.groups, c // attrs.groups * taps))
     output = call("einsum", Tuple([call("squeeze", matrix, axis=[0]), columns_of]), equation="gok,ngkp->ngop")
     result = laid_out(reshape_to(output, (n, o, height, width)), "NCHW", attrs.out_layout or attrs.data_layout)
@@ -180,15 +180,18 @@ deformable_conv2d = by_definition(_deformable)
 
 
 # ---------------------------------------------------------------- boxes
-def _hats(places: Expr, size: int, dtype: str) -> Expr:
+def _hats(positions: Expr, size: int, dtype: str) -> Expr:
     """The weight of each of `size` pixels for positions (..., P) inside the image: (..., P, size)."""
-    apart = call("abs", call("expand_dims", places, axis=-1) - number(np.arange(size), dtype))
+    apart = call("abs", call("expand_dims", positions, axis=-1) - number(np.arange(size), dtype))
     return call("nn.relu", number(1, dtype) - apart)
 
 
-def _within(places: Expr, low: float, high: float, dtype: str) -> Expr:
+def _within(positions: Expr, low: float, high: float, dtype: str) -> Expr:
     """One where a position is between `low` and `high`, else zero, for each along a new last axis."""
-    above, below = call("greater_equal", places, number(low, dtype)), call("less_equal", places, number(high, dtype))
+    above, below = (
+        call("greater_equal", positions, number(low, dtype)),
+        call("less_equal", positions, number(high, dtype)),
+    )
     return call("expand_dims", call("cast", call("logical_and", above, below), dtype=dtype), axis=-1)
 
 
@@ -217,14 +220,14 @@ def _crop(attrs: Attrs, data: Expr, boxes: Expr, box_indices: Expr) -> Expr:
     for axis, (length, count) in enumerate(zip(size, counts, strict=True)):
         start, end, reach = _column(where, axis), _column(where, axis + 2), number(length - 1, dtype)
         steps = number(np.arange(count)[None] / (count - 1) if count > 1 else [[0.5]], dtype)
-        places = (start + (end - start) * steps) * reach
+        positions = (start + (end - start) * steps) * reach
         if attrs.method == "bilinear":
-            samples = _hats(places, length, dtype)
+            samples = _hats(positions, length, dtype)
         else:
-            nearest = call("floor", places + number(0.5, dtype))
+            nearest = call("floor", positions + number(0.5, dtype))
             pixels = number(np.arange(length), dtype)
             samples = call("cast", call("equal", call("expand_dims", nearest, axis=-1), pixels), dtype=dtype)
-        matrices.append(samples * _within(places, 0, length - 1, dtype))
+        matrices.append(samples * _within(positions, 0, length - 1, dtype))
     images = call("take", x, box_indices, axis=0, mode="fast")
     result = laid_out(_through_both(images, (n, c, *size), matrices, counts), "NCHW", attrs.layout)
     return call("cast", result, dtype=attrs.out_dtype) if attrs.out_dtype not in ("", dtype) else result
@@ -245,8 +248,8 @@ def _align(attrs: Attrs, data: Expr, rois: Expr) -> Expr:
         start, end = _column(where, 2 - axis), _column(where, 4 - axis)
         bins = call("maximum", end - start, number(1, dtype)) / number(count, dtype)
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(1, -1)
-        places = start + bins * number(steps, dtype)
-        seen = _hats(_clip_to(places, 0, length - 1), length, dtype) * _within(places, -1, length, dtype)
+        positions = start + bins * number(steps, dtype)
+        seen = _hats(_clip_to(positions, 0, length - 1), length, dtype) * _within(positions, -1, length, dtype)
         matrices.append(seen)
     images = call("take", x, batch, axis=0, mode="fast")
     gradients = _through_both(images, (n, c, *size), matrices, [count * samples for count in pooled])

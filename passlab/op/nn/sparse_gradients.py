@@ -18,9 +18,9 @@ from passlab.op.declare import call, field_of
 def _row_of_each(pointers: Expr, count: int) -> tuple[Expr, Expr]:
     """The row of each of `count` elements, and whether it has one."""
     rows = sizes_of(pointers, "a sparse matrix")[0] - 1
-    places = Constant(np.arange(count, dtype=np.int64))
+    positions = Constant(np.arange(count, dtype=np.int64))
     wide = call("cast", pointers, dtype="int64")
-    row_numbers = call("searchsorted", wide, places, right=True, dtype="int64") - indices(1)
+    row_numbers = call("searchsorted", wide, positions, right=True, dtype="int64") - indices(1)
     return call("minimum", row_numbers, indices(max(rows - 1, 0))), call("less", row_numbers, indices(rows))
 
 
@@ -54,9 +54,9 @@ def _sum(attrs: Attrs, dense: Expr, data: Expr, columns: Expr, pointers: Expr) -
     count = sizes_of(data, "nn.sparse_add")[0]
     row, inside = _row_of_each(pointers, count)
     kept = call("cast", inside, dtype=dtype_of(dense))
-    places = call("stack", Tuple([row, call("cast", columns, dtype="int64")]), axis=0)
+    positions = call("stack", Tuple([row, call("cast", columns, dtype="int64")]), axis=0)
     added = data if dtype_of(data) == dtype_of(dense) else call("cast", data, dtype=dtype_of(dense))
-    return call("scatter_nd", dense, places, added * kept, mode="add")
+    return call("scatter_nd", dense, positions, added * kept, mode="add")
 
 
 sparse_add = by_definition(_sum)

@@ -18,11 +18,11 @@ import numpy as np
 from passlab.op.nn.sliding import Window
 from passlab.threads import share_range, thread_count
 
-MOST_CHANNELS = 128  # of the output; with more, a product with all patches is as fast
-FEWEST_ROWS = 8  # of the output, for each one that is beyond its edges: those are multiplied, too
-FEWEST_INPUTS = 32  # of a row of the window
-MOST_TAPS = 4  # rows of the window: each is added to the result apart
-PRODUCT_BYTES = 512 << 10  # products of a block, for each thread: they are added up in the second-level cache
+MOST_CHANNELS = 128  # of the output; with more, one product with all patches is as fast
+FEWEST_ROWS = 8  # of the output, per row beyond its edges, which is multiplied in vain
+FEWEST_INPUTS = 32  # in a row of the window
+MOST_TAPS = 4  # rows of the window: each is added to the result separately
+PRODUCT_BYTES = 512 << 10  # of the products of a block, for each thread, which are added up in the second-level cache
 
 
 def suits(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
@@ -40,7 +40,7 @@ def convolve_stacked(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int
     rest = math.prod(size[1:])
     total = size[0] + (kernel[0] - 1) * window.dilation[0]  # rows of data and padding
     step = max(1, thread_count() * PRODUCT_BYTES // max(1, len(matrix) * rest * x.itemsize))
-    step = -(-total // -(-total // step))  # blocks of about the same height
+    step = -(-total // -(-total // step))  # blocks of nearly the same height
     copied = np.zeros((x.shape[1], *kernel[1:], step, *size[1:]), x.dtype)
     products = np.empty((len(matrix), step * rest), x.dtype)
     result = out.reshape(*out.shape[:2], -1)
@@ -105,12 +105,12 @@ def _copy_rows(copied: Any, x: Any, first: int, many: int, window: Window, kerne
         return
     rows = slice(low + first - before, high + first - before)
     for tap in itertools.product(*map(range, kernel[1:])):
-        place, source = [], []
+        position, source = [], []
         for i, t in enumerate(tap, 1):
             stride, start = window.strides[i], t * window.dilation[i] - window.before[i]
             begin = max(0, -(start // stride))
             end = max(begin, min(copied.shape[len(kernel) + i], -((start - x.shape[1 + i]) // stride)))
-            place.append(slice(begin, end))
+            position.append(slice(begin, end))
             source.append(slice(start + begin * stride, max(0, start + (end - 1) * stride + 1), stride))
-        if all(p.start < p.stop for p in place):
-            copied[(slice(None), *tap, slice(low, high), *place)] = x[(slice(None), rows, *source)]
+        if all(p.start < p.stop for p in position):
+            copied[(slice(None), *tap, slice(low, high), *position)] = x[(slice(None), rows, *source)]

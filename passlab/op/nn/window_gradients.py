@@ -78,8 +78,8 @@ def _seen(attrs: Attrs, data: Expr) -> Expr:
     windows, counts = attrs.window_shape, []
     for i, (size, step) in enumerate(zip(windows, attrs.strides, strict=True)):
         count = (shape[axis + i] - size) // step + 1
-        places = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
-        result = pick(result, axis + i, places)
+        positions = (np.arange(count)[:, None] * step + np.arange(size)).reshape(-1)
+        result = pick(result, axis + i, positions)
         counts.append(count)
     split = [n for pair in zip(counts, windows, strict=True) for n in pair]
     rest = range(axis, axis + 2 * len(windows))

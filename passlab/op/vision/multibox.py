@@ -80,19 +80,19 @@ def multibox_prior(attrs: Attrs, data: Array, *, out: Array | None = None) -> An
 
 # ---------------------------------------------------------------- multibox_transform_loc
 def _loc_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
-    probabilities, places, anchor = (tensor(types, i, n) for i, n in enumerate(("cls_prob", "loc_pred", "anchor")))
-    if probabilities is None or places is None or anchor is None:
+    probabilities, positions, anchor = (tensor(types, i, n) for i, n in enumerate(("cls_prob", "loc_pred", "anchor")))
+    if probabilities is None or positions is None or anchor is None:
         return None
-    for i, (ty, rank) in enumerate(((probabilities, 3), (places, 2), (anchor, 3))):
+    for i, (ty, rank) in enumerate(((probabilities, 3), (positions, 2), (anchor, 3))):
         if len(ty.shape) != rank:
             refuse(f"vision.multibox_transform_loc: input {i} must have {rank} dimensions", i, found=ty)
     batch, count = probabilities.shape[0], probabilities.shape[2]
-    if isinstance(count, int) and isinstance(places.shape[1], int) and places.shape[1] != 4 * count:
+    if isinstance(count, int) and isinstance(positions.shape[1], int) and positions.shape[1] != 4 * count:
         refuse(
             "vision.multibox_transform_loc: loc_pred has four numbers for each anchor",
             1,
             expected=4 * count,
-            found=places,
+            found=positions,
         )
     if isinstance(count, int) and isinstance(anchor.shape[1], int) and anchor.shape[1] != count:
         refuse("vision.multibox_transform_loc: wrong number of anchors", 2, expected=count, found=anchor)

@@ -121,10 +121,10 @@ def _nms_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
 
 def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: float) -> tuple[Any, Any]:
     """Return the detections of one sample by score, removed ones as -1, and the original index of each or -1."""
-    result, places = np.full_like(data, -1), np.full(len(data), -1, np.int64)
+    result, positions = np.full_like(data, -1), np.full(len(data), -1, np.int64)
     if threshold <= 0:
-        result[:count], places[:count] = data[:count], np.arange(count)
-        return result, places
+        result[:count], positions[:count] = data[:count], np.arange(count)
+        return result, positions
     order = descending(data[:count, attrs.score_index])
     if 0 < attrs.top_k < count:
         order = order[: attrs.top_k]
@@ -146,8 +146,8 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
     if not 0 <= limit <= len(kept):
         chosen |= ~scored
     slots = np.flatnonzero(chosen)
-    result[slots], places[slots] = sorted_data[slots], order[slots]
-    return result, places
+    result[slots], positions[slots] = sorted_data[slots], order[slots]
+    return result, positions
 
 
 @operator(
@@ -196,8 +196,8 @@ def non_max_suppression(
     result, numbers = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
     counts = np.zeros((len(data), 1), np.int32)
     for i, count in enumerate(np.clip(valid_count, 0, data.shape[1]).tolist()):
-        result[i], places = _suppress(attrs, data[i], count, limit, threshold)
-        left = places[places >= 0]
+        result[i], positions = _suppress(attrs, data[i], count, limit, threshold)
+        left = positions[positions >= 0]
         counts[i] = len(left)
         if attrs.return_indices:
             numbers[i, : len(left)] = indices[i, left]

@@ -87,12 +87,12 @@ def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Array:
 
 def _align_ranks(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any, grid: list[int]) -> Any:
     """Pool regions with the same number of samples along both sides of a bin."""
-    places = []
+    positions = []
     for axis, (samples, count) in enumerate(zip(grid, attrs.pooled_size, strict=True)):
         steps = (np.arange(count)[:, None] + (np.arange(samples) + 0.5) / samples).reshape(-1)
-        places.append(steps * bins[:, axis, None] + starts[:, axis, None])
+        positions.append(steps * bins[:, axis, None] + starts[:, axis, None])
     kind = images.dtype if images.dtype.kind == "f" else np.dtype(np.float32)
-    y, x = (place.astype(kind) for place in places)
+    y, x = (position.astype(kind) for position in positions)
     height, width = images.shape[1:3]
     mixed: Any = 0
     for line, down in _neighbours(y, height):
@@ -107,9 +107,9 @@ def _align_ranks(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any
     return values.max(axis=(2, 4)) if attrs.mode == "max" else values.mean(axis=(2, 4))
 
 
-def _neighbours(place: Any, length: int) -> list[tuple[Any, Any]]:
+def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
     """Return the pixels on both sides of positions on an axis, each with its weight."""
-    at = np.clip(place, 0, length - 1)
+    at = np.clip(position, 0, length - 1)
     low = np.floor(at)
     part, index = at - low, low.astype(np.int64)
     return [(index, 1 - part), (np.minimum(index + 1, length - 1), part)]

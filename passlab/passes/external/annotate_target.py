@@ -118,9 +118,9 @@ class _Annotation:
         return self._end_regions(post) if type(post) in _PARTS_ARE_RESULTS and enter(post) else post
 
     def _is_data(self, node: Expr) -> bool:
-        """Whether a node makes tensors of tensors: functions and data of other types stay with this compiler.
+        """Whether a value consists of tensors only: functions and other data stay with this compiler.
 
-        So does what is made of a match without arms, whose type a mark around it would hide.
+        Results of a match without arms stay, too: a mark around them would hide their type.
         """
         parts = node.args if type(node) is Call else CHILDREN[type(node)](node)
         if not all(map(states_type, parts)):

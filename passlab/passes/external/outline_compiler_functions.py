@@ -53,10 +53,10 @@ class OutlineCompilerFunctionsWithExistingGlobalSymbols(ModulePass):
             def choose(let: Let, value: Expr, names: dict[Expr, Expr] = names) -> LetAction:
                 return LetAction.INLINE if let.value in names else LetAction.KEEP
 
-            def named(pre: Expr, post: Expr, names: dict[Expr, Expr] = names) -> Expr:
+            def use_name(pre: Expr, post: Expr, names: dict[Expr, Expr] = names) -> Expr:
                 return names.get(pre, post)
 
-            changes[name] = remove_lets(function, choose, named)
+            changes[name] = remove_lets(function, choose, use_name)
         return (
             mod.with_functions({**changes, **{_global_var(mod, n): f for n, f in functions.items()}})
             if changes

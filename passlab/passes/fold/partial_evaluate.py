@@ -84,11 +84,12 @@ from passlab.transform.declare import EXACT, standard_pass
 class PartialEvaluate(ModulePass):
     """Evaluate operators of known arguments, select known branches and arms, and inline calls of known functions.
 
-    Tuples, data, functions and references are followed part by part, whatever is known of the rest; what references
-    hold is forgotten where something unknown may write them. What is left is written as lets, with much that nothing
-    uses any more: run DeadCodeElimination after. Operators with effects stay. A recursion is gone into as long as an
-    argument is a smaller whole number, or an older value, than in the call around, and until the result is some twenty
-    times the size of the program. Functions for other compilers are left alone. What is left is typed.
+    Tuples, data, functions and references are tracked field by field, so one unknown field does not make the rest
+    unknown. A write of an unknown value may invalidate the tracked contents of references. The residual program is a
+    chain of lets, many of them unused: run DeadCodeElimination afterwards. Operators with effects stay. A recursive
+    call is inlined while an argument is a smaller natural number, or an older value, than in the enclosing call, and
+    until the result is about twenty times the size of the program. Functions for other compilers are left alone. The
+    result is typed.
 
     Shared expressions are bound by lets first, where Relay refuses such programs.
     """

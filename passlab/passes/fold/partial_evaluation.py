@@ -1,9 +1,9 @@
 """Online partial evaluation: evaluate the known parts of a program now, and emit the rest as lets.
 
-Each construct is run by a generator that yields the runs of its parts; `_drive` runs them on a stack of its own, so
-that programs may nest, and recursions unroll, as deep as memory allows. What is left of a function for callers that are
-not known is what later calls of it go into: a chain of functions, each of which calls the one before, is gone through
-once. A call that was left there is left again, unless more is known of its operands. Knows nothing of passes.
+A generator evaluates each construct and yields the generators of its parts; `_drive` runs them on an explicit stack, so
+nesting and unrolled recursion are limited by memory alone. Later calls of a function inline its residual form (the one
+for unknown callers), so a chain of functions that call each other is evaluated once. A residual call is left alone
+later, unless more is known of its operands. Knows nothing of passes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import IncompleteType, Type, TypeVar
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import make_lets, may_rewrite, note_rewrite, post_order, rebuild, substitute, use_counts
-from passlab.passes.fold.partial_values import Closure, Frame, Store, Value, burn, fits, fuel_of, knowledge
+from passlab.passes.fold.partial_values import Bindings, KnownFunction, Store, Value, burn, fits, fuel_of, knowledge
 from passlab.rewriting.constant_values import UNKNOWN, operator_value
 from passlab.rewriting.fresh_copy import another, binders
 from passlab.rewriting.let_binding import bind_beside_effects, first_free_number, is_atom
@@ -46,7 +46,7 @@ from passlab.rewriting.let_binding import bind_beside_effects, first_free_number
 Run = Generator[Any, Any, Value]
 Residue = list[tuple[Var, Expr]]
 
-# So much may be written for all global functions before calls are no longer gone into, and so much for each node.
+# The budget of emitted bindings for all global functions, and for each node; beyond it calls are not inlined.
 _ROOM = 20_000
 _ROOM_PER_NODE = 20
 
@@ -57,12 +57,12 @@ def partially_evaluated(mod: IRModule) -> dict[str, Function]:
     Types are needed because an inlined call loses the types of its parameters: calls of generic functions, and
     constructors, must state their type arguments beforehand.
     """
-    closures = {n: Closure(_without_sharing(f, mod), Frame()) for n, f in mod.items() if not _is_opaque(f)}
+    closures = {n: KnownFunction(_without_sharing(f, mod), Bindings()) for n, f in mod.items() if not _is_opaque(f)}
     left: dict[Call, int] = {}
     room = _ROOM
-    for name in CallGraph(mod).topological_order():  # what is called first
+    for name in CallGraph(mod).topological_order():  # callees first
         if name in closures:
-            room = _Evaluator(mod, closures, left, room).function(name)
+            room = _PartialEvaluator(mod, closures, left, room).function(name)
     result = {}
     for name, closure in closures.items():
         new = closure.residual
@@ -76,7 +76,7 @@ def _is_opaque(function: Function) -> bool:
 
 
 def _without_sharing(function: Function, mod: IRModule) -> Function:
-    """Return a function in which what is used in several places is bound by a let."""
+    """Return a function in which each shared expression is bound by a let."""
     counts = use_counts(function.body)
     return bind_beside_effects(function, mod, lambda node: counts.get(node, 0) > 1 and not is_atom(node))
 
@@ -100,15 +100,15 @@ def _drive(root: Any) -> Any:
     return value
 
 
-class _Evaluator:
+class _PartialEvaluator:
     """Evaluates one global function."""
 
-    def __init__(self, mod: IRModule, closures: Mapping[str, Closure], left: dict[Call, int], room: int) -> None:
+    def __init__(self, mod: IRModule, closures: Mapping[str, KnownFunction], left: dict[Call, int], room: int) -> None:
         self.closures = closures
         self.mod = mod
-        self.left = left  # calls that were left, and how much was known of their operands
+        self.left = left  # residual calls, with the number of known facts about their operands
         self.globals: dict[str, Value] = {}
-        self.atoms = Frame()  # the values of the variables of the result
+        self.atoms = Bindings()  # the values of the variables of the result
         self.store = Store()
         self.fuel: dict[Function, Any] = {}  # of the calls that are being inlined
         self.own: set[Any] = set()  # binders of the function that are not in the result yet
@@ -116,11 +116,11 @@ class _Evaluator:
         self.count = 0
         self.written = 0
         self.room = room
-        self.nodes: set[Expr] = set()  # those that stand in the result
+        self.nodes: set[Expr] = set()  # nodes of the result
         self.purity = LocalPurity()
 
     def function(self, name: str) -> int:
-        """Note what is left of a global function when what is known is computed; return the room left for others."""
+        """Compute the residual form of a global function; return the remaining budget."""
         function = self.closures[name].function
         self.count = first_free_number(function)
         nodes = post_order(function)
@@ -155,7 +155,7 @@ class _Evaluator:
         self.count += 1
         return Var(f"x_{self.count - 1}")
 
-    def _binder(self, var: Var, frame: Frame) -> Var:
+    def _binder(self, var: Var, frame: Bindings) -> Var:
         """Return the variable that replaces the binder `var`: `var` itself the first time, then a copy."""
         annotation = frame.replace_type_params(var.type_annotation)
         if var in self.own and annotation is var.type_annotation:
@@ -178,7 +178,7 @@ class _Evaluator:
         return value
 
     # ------------------------------------------------------------ running
-    def _run(self, expr: Expr, frame: Frame, out: Residue, name: Var | None = None) -> Any:
+    def _run(self, expr: Expr, frame: Bindings, out: Residue, name: Var | None = None) -> Any:
         """Return the value of an atom, or a generator that computes the value of any other expression."""
         kind = type(expr)
         if type(expr) is Var:
@@ -198,7 +198,7 @@ class _Evaluator:
             facts = self.globals[name.name_hint] = self._value(name, closure=closure)
         return facts
 
-    def _let(self, expr: Any, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _let(self, expr: Any, frame: Bindings, out: Residue, name: Var | None) -> Run:
         while type(expr) is Let:
             if type(expr.value) is Function:
                 yield self._literal(expr.value, frame, out, None, expr.var)
@@ -208,32 +208,32 @@ class _Evaluator:
         value: Value = yield self._run(expr, frame, out, name)
         return value
 
-    def _tuple(self, expr: Tuple, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _tuple(self, expr: Tuple, frame: Bindings, out: Residue, name: Var | None) -> Run:
         fields: list[Value] = []
         for field in expr.fields:
             fields.append((yield self._run(field, frame, out)))
         return self._push(out, expr.with_fields(fields=[f.atom for f in fields]), name, fields=tuple(fields))
 
-    def _field(self, expr: TupleGetItem, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _field(self, expr: TupleGetItem, frame: Bindings, out: Residue, name: Var | None) -> Run:
         whole: Value = yield self._run(expr.tuple_value, frame, out)
         if whole.fields is not None and may_rewrite("field of a known tuple"):
             return self._known(expr, whole.fields[expr.index], "field of a known tuple")
         return self._push(out, expr.with_fields(tuple_value=whole.atom), name)
 
-    def _new_ref(self, expr: RefCreate, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _new_ref(self, expr: RefCreate, frame: Bindings, out: Residue, name: Var | None) -> Run:
         value: Value = yield self._run(expr.value, frame, out)
         cell = self._push(out, expr.with_fields(value=value.atom), name, is_cell=True)
         self.store.write(cell, value)
         return cell
 
-    def _read(self, expr: RefRead, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _read(self, expr: RefRead, frame: Bindings, out: Residue, name: Var | None) -> Run:
         cell: Value = yield self._run(expr.ref, frame, out)
         held = self.store.read(cell)
         if held is not None and may_rewrite("read of a known reference"):
             return self._known(expr, held, "read of a known reference")
         return self._push(out, expr.with_fields(ref=cell.atom), name)
 
-    def _write(self, expr: RefWrite, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _write(self, expr: RefWrite, frame: Bindings, out: Residue, name: Var | None) -> Run:
         cell: Value = yield self._run(expr.ref, frame, out)
         value: Value = yield self._run(expr.value, frame, out)
         if cell.is_cell:
@@ -243,7 +243,7 @@ class _Evaluator:
         return self._push(out, expr.with_fields(ref=cell.atom, value=value.atom), name, fields=())
 
     # ------------------------------------------------------------ branches
-    def _if(self, expr: If, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _if(self, expr: If, frame: Bindings, out: Residue, name: Var | None) -> Run:
         cond: Value = yield self._run(expr.cond, frame, out)
         if cond.data is not UNKNOWN and may_rewrite("branch of a known condition"):
             value: Value = yield self._run(expr.true_branch if bool(cond.data) else expr.false_branch, frame, out, name)
@@ -254,14 +254,14 @@ class _Evaluator:
             self.store.forget()
         return self._push(out, expr.with_fields(cond=cond.atom, true_branch=yes, false_branch=no), name)
 
-    def _apart(self, branch: Expr, frame: Frame) -> Generator[Any, Any, Any]:
+    def _apart(self, branch: Expr, frame: Bindings) -> Generator[Any, Any, Any]:
         """Evaluate a branch that may not be taken: return its residual code, and whether it may write references."""
         out: Residue = []
         mark = self.store.mark()
         result: Value = yield self._run(branch, frame, out)
         return make_lets(out, result.atom), self.store.undo(mark)
 
-    def _match(self, expr: Match, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _match(self, expr: Match, frame: Bindings, out: Residue, name: Var | None) -> Run:
         data: Value = yield self._run(expr.data, frame, out)
         for clause in expr.clauses:
             bound: dict[Var, Value] = {}
@@ -283,16 +283,18 @@ class _Evaluator:
             result.append(_arm(clause, now, rhs))
         if wrote:
             self.store.forget()
-        if not result and expr.checked_type_ is not None:  # nothing else says what type it has
+        if not result and expr.checked_type_ is not None:  # a match without arms states its type nowhere else
             name = Var((name or self._fresh()).name_hint, frame.replace_type_params(expr.checked_type_))
         return self._push(out, Match(data.atom, result, expr.complete, expr.span), name)
 
     # ------------------------------------------------------------ functions
-    def _literal(self, function: Function, frame: Frame, out: Residue, name: Var | None, var: Var | None = None) -> Run:
+    def _literal(
+        self, function: Function, frame: Bindings, out: Residue, name: Var | None, var: Var | None = None
+    ) -> Run:
         """Evaluate a function literal; if it is bound to `var`, it may call itself by that name."""
         name = self._binder(var, frame) if var is not None else name or self._fresh()
         self.written += 1
-        value = self._value(name, closure=None if function.attrs.get("Compiler") else Closure(function, frame))
+        value = self._value(name, closure=None if function.attrs.get("Compiler") else KnownFunction(function, frame))
         if var is not None:
             frame.values[var] = value
         place = len(out)
@@ -305,7 +307,7 @@ class _Evaluator:
         return value
 
     def _residual(self, value: Value) -> Generator[Any, Any, Any]:
-        """Give a known function for callers that are not known, and note it."""
+        """Return the residual form of a known function, for unknown callers, and store it in its closure."""
         assert value.closure is not None
         function, outer = value.closure.function, value.closure.frame
         written = self.written
@@ -313,7 +315,7 @@ class _Evaluator:
         self.own.difference_update(generic)
         types = dict(zip(function.type_params, generic, strict=True))
         renamed = any(a is not b for a, b in types.items())
-        frame = Frame(outer, {**outer.types, **types} if renamed else None)
+        frame = Bindings(outer, {**outer.types, **types} if renamed else None)
         params = tuple(self._binder(p, frame) for p in function.params)
         arguments = [self._value(p) for p in params]
         frame.values.update(zip(function.params, arguments, strict=True))
@@ -337,7 +339,7 @@ class _Evaluator:
         else:
             self.fuel[function] = fuel
 
-    def _call(self, call: Call, frame: Frame, out: Residue, name: Var | None) -> Run:
+    def _call(self, call: Call, frame: Bindings, out: Residue, name: Var | None) -> Run:
         # Arguments come before the callee, but for a pure callee, which comes first as in Relay: its order does not
         # matter.
         first = call.op if self.purity.of(call.op) else None
@@ -367,7 +369,7 @@ class _Evaluator:
     def _enter(
         self, callee: Value, args: list[Value], types: tuple[Type, ...], out: Residue, name: Var | None
     ) -> Generator[Any, Any, Any]:
-        """Run the body of a known function, unless the recursion may have no end; None then."""
+        """Inline a known function; return None if the recursion might not end."""
         closure = callee.closure
         assert closure is not None
         function = closure.function
@@ -382,7 +384,7 @@ class _Evaluator:
         if not may_rewrite("call of a known function"):
             return None
         body, outer = (closure.residual, self.atoms) if closure.residual is not None else (function, closure.frame)
-        frame = Frame(outer, _type_arguments(body, types, outer))
+        frame = Bindings(outer, _type_arguments(body, types, outer))
         frame.values.update(zip(body.params, args, strict=True))
         if function.is_primitive:
             if any(a.data is UNKNOWN for a in args):
@@ -402,7 +404,7 @@ def _arm(clause: Clause, now: Mapping[Expr, Expr], rhs: Expr) -> Clause:
     return Clause(renamed.clauses[0].lhs, rhs, clause.span)
 
 
-def _type_arguments(function: Function, value: tuple[Type, ...], outer: Frame) -> Mapping[TypeVar, Type] | None:
+def _type_arguments(function: Function, value: tuple[Type, ...], outer: Bindings) -> Mapping[TypeVar, Type] | None:
     """Return the type arguments in force in a function body; those that the call does not state are to be inferred."""
     if not function.type_params:
         return None
@@ -412,14 +414,14 @@ def _type_arguments(function: Function, value: tuple[Type, ...], outer: Frame) -
 
 
 _RUN: dict[type, Callable[..., Any]] = {
-    Let: _Evaluator._let,
-    Call: _Evaluator._call,
-    Tuple: _Evaluator._tuple,
-    TupleGetItem: _Evaluator._field,
-    RefCreate: _Evaluator._new_ref,
-    RefRead: _Evaluator._read,
-    RefWrite: _Evaluator._write,
-    If: _Evaluator._if,
-    Match: _Evaluator._match,
-    Function: _Evaluator._literal,
+    Let: _PartialEvaluator._let,
+    Call: _PartialEvaluator._call,
+    Tuple: _PartialEvaluator._tuple,
+    TupleGetItem: _PartialEvaluator._field,
+    RefCreate: _PartialEvaluator._new_ref,
+    RefRead: _PartialEvaluator._read,
+    RefWrite: _PartialEvaluator._write,
+    If: _PartialEvaluator._if,
+    Match: _PartialEvaluator._match,
+    Function: _PartialEvaluator._literal,
 }

@@ -35,7 +35,7 @@ class Value:
         data: Any = UNKNOWN,
         fields: tuple[Value, ...] | None = None,
         constructor: Constructor | None = None,
-        closure: Closure | None = None,
+        closure: KnownFunction | None = None,
         is_cell: bool = False,
     ) -> None:
         self.atom = atom
@@ -49,7 +49,7 @@ class Value:
         self.data = data
 
 
-class Frame:
+class Bindings:
     """The variables and type parameters of one run of a function body, inside the frame that the function closes over.
 
     A variable found in an outer frame is cached here.
@@ -57,14 +57,14 @@ class Frame:
 
     __slots__ = ("_parent", "types", "values")
 
-    def __init__(self, parent: Frame | None = None, types: Mapping[TypeVar, Type] | None = None) -> None:
+    def __init__(self, parent: Bindings | None = None, types: Mapping[TypeVar, Type] | None = None) -> None:
         self._parent = parent
         self.types: Mapping[TypeVar, Type] = types if types is not None else parent.types if parent is not None else {}
         self.values: dict[Var, Value] = {}
 
     def find(self, var: Var) -> Value | None:
         """Return the value of a variable, or None if no frame has it."""
-        frame: Frame | None = self
+        frame: Bindings | None = self
         while frame is not None:
             value = frame.values.get(var)
             if value is not None:
@@ -79,16 +79,16 @@ class Frame:
         return map_type(ty, types.get) if types and ty is not None else ty
 
 
-class Closure:
-    """A function literal or global function, with the frame in which it was met.
+class KnownFunction:
+    """A function literal or global function, with the frame in which it is defined.
 
-    `residual` is what is left of it for callers that are not known, None until that is found; `size` is how much was
-    written for it.
+    `residual` is its form for unknown callers, None until that is computed; `size` is the number of bindings emitted
+    for it.
     """
 
     __slots__ = ("frame", "function", "residual", "size")
 
-    def __init__(self, function: Function, frame: Frame) -> None:
+    def __init__(self, function: Function, frame: Bindings) -> None:
         self.function = function
         self.frame = frame
         self.residual: Function | None = None
@@ -136,7 +136,9 @@ class Store:
 
 
 def knowledge(value: Value) -> int:
-    """Return how many facts are known of a value and its fields: more of them may let more of a call be run."""
+    """Return the number of known facts about a value and its fields; with more of them more of a call can be
+    evaluated.
+    """
     return sum(
         (v.data is not UNKNOWN) + (v.fields is not None) + (v.closure is not None) + v.is_cell
         for v in (value, *(value.fields or ()))

@@ -27,7 +27,7 @@ from passlab.ir.walk import children, make_lets, note_rewrite, post_order, rebui
 from passlab.passes.functions.function_data import DataInstances
 from passlab.rewriting.at_types import at_types
 from passlab.rewriting.fresh_copy import fresh_copy
-from passlab.rewriting.let_binding import Plan, bind_beside_effects
+from passlab.rewriting.let_binding import BindingPlan, bind_beside_effects
 
 INSTANCES = 250  # of one generic function: polymorphic recursion would create instances without end
 _TAG_LENGTH = 60
@@ -83,7 +83,7 @@ def with_kernels_called(function: Function) -> Function:
     return rewrite(function, rule, enter=lambda n: not _is_kernel(n)) if kernels else function
 
 
-class _Kind:
+class _FunctionData:
     """One function type as data: its header, the constructors so far, and the function that applies it."""
 
     def __init__(self, ty: FuncType, header: GlobalTypeVar, apply: GlobalVar, params: list[Var]) -> None:
@@ -108,7 +108,7 @@ class _FirstOrder:
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod
         self.typed = infer_module(mod) if any(f.checked_type_ is None for _, f in mod.items()) else mod
-        self.kinds: dict[Type, _Kind] = {}
+        self.kinds: dict[Type, _FunctionData] = {}
         self.instances: dict[tuple[str, tuple[Type, ...]], GlobalVar] = {}
         self.todo: list[tuple[str, tuple[Type, ...], GlobalVar]] = []
         self.made: dict[GlobalVar, Function] = {}
@@ -131,10 +131,10 @@ class _FirstOrder:
             raise DiagnosticError(Diagnostic(what, function.span, found=str(source.checked_type)))
         if not _is_changing(source, self.changing, self.becomes_other):
             return function
-        result = _Body(self, at_types(source, self.typed)).function()
+        result = _BodyRewriter(self, at_types(source, self.typed)).function()
         while self.todo:
             name, types, var = self.todo.pop()
-            self.made[var] = _Body(self, self._instance(name, types)).function()
+            self.made[var] = _BodyRewriter(self, self._instance(name, types)).function()
         return result
 
     def _instance(self, name: str, types: tuple[Type, ...]) -> Function:
@@ -199,9 +199,9 @@ class _FirstOrder:
             Var("f", TypeCall(header, ())),
             *(Var(f"a{i}", self._map_parts(t)) for i, t in enumerate(ty.arg_types)),
         ]
-        self.kinds[ty] = _Kind(ty, header, GlobalVar(self.name(f"apply_{tag}")), params)
+        self.kinds[ty] = _FunctionData(ty, header, GlobalVar(self.name(f"apply_{tag}")), params)
 
-    def kind(self, ty: FuncType) -> _Kind:
+    def kind(self, ty: FuncType) -> _FunctionData:
         """Return the data type of a function type."""
         self.data(ty)
         return self.kinds[ty]
@@ -273,12 +273,12 @@ def _is_changing(function: Function, changing: set[str], becomes_other: Callable
 
 
 # ---------------------------------------------------------------- one function
-class _Body:
+class _BodyRewriter:
     """The rewriting of one typed global function without type parameters."""
 
     def __init__(self, work: _FirstOrder, function: Function) -> None:
         self._work = work
-        plan, purity = Plan(function), LocalPurity()
+        plan, purity = BindingPlan(function), LocalPurity()
         # Arguments are evaluated before the callee, which becomes the first argument.
         acting = {n.op for n in plan.order if type(n) is Call and not purity.of(n.op)}
         bound = bind_beside_effects(function, work.typed, (plan.crossing | acting).__contains__)

@@ -70,7 +70,7 @@ def _is_fused(node: Expr) -> bool:
     return type(node) is Function and "Primitive" in node.attrs
 
 
-class _Kernel:
+class _KernelBuilder:
     """A group under construction: its parameters and their arguments."""
 
     __slots__ = ("params", "reshapes", "calls", "originals")
@@ -98,7 +98,7 @@ class _Fuser:
         self.groups = groups
         self.link = link
         self.is_movable = is_movable
-        self.kernels: dict[int, _Kernel] = {}
+        self.kernels: dict[int, _KernelBuilder] = {}
         self.result: dict[Expr, Expr] = {}
 
     def fuse_groups(self, func: Function) -> Function:
@@ -149,14 +149,14 @@ class _Fuser:
         inner = node.with_fields(tuple_value=self._inside(kernel, self._root(node), (node.tuple_value,))[0])
         return self._closed(node, inner, kernel) if alone else inner
 
-    def _kernel(self, node: Expr) -> _Kernel:
+    def _kernel(self, node: Expr) -> _KernelBuilder:
         root = self._root(node)
         kernel = self.kernels.get(root)
         if kernel is None:
-            kernel = self.kernels[root] = _Kernel()
+            kernel = self.kernels[root] = _KernelBuilder()
         return kernel
 
-    def _inside(self, kernel: _Kernel, root: int, args: Sequence[Expr]) -> tuple[Expr, ...]:
+    def _inside(self, kernel: _KernelBuilder, root: int, args: Sequence[Expr]) -> tuple[Expr, ...]:
         """Return the arguments inside a kernel: nodes of the kernel itself, and parameters for all others."""
         inside: list[Expr] = []
         for arg in args:
@@ -165,13 +165,13 @@ class _Fuser:
             inside.append(now if own else kernel.param(now, arg))
         return tuple(inside)
 
-    def _closed(self, node: Expr, body: Expr, kernel: _Kernel) -> Expr:
+    def _closed(self, node: Expr, body: Expr, kernel: _KernelBuilder) -> Expr:
         attrs = (RESHAPE if kernel.reshapes else KERNEL) if kernel.calls else NO_KERNEL
         args = self._in_order(kernel, body)
         function = Function(tuple([kernel.params[arg] for arg in args]), body, node.checked_type, None, attrs)
         return Call(function, args)
 
-    def _in_order(self, kernel: _Kernel, body: Expr) -> tuple[Expr, ...]:
+    def _in_order(self, kernel: _KernelBuilder, body: Expr) -> tuple[Expr, ...]:
         """Return the arguments in the order of first use, or of evaluation if several have effects.
 
         Arguments are ordered by when their evaluation starts, not by when it ends: one argument may be a part of

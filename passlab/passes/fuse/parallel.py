@@ -98,7 +98,7 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
     ]
     if len(candidates) < max(min_branches, 2):
         return func
-    program = _Program(func, order, is_movable)
+    program = _UseIndex(func, order, is_movable)
     large = [g for g in program.groups(candidates, combiner) if len(g) >= max(min_branches, 2)]
     name = f"parallel {combiner.op_name}"
     steps = [_combine(g, combiner, program) for g in large if _independent(g, 1) and may_rewrite(name)]
@@ -111,7 +111,7 @@ def combine_parallel(func: Function, mod: IRModule, combiner: Combiner, min_bran
     return result if result is not None else _one_by_one(func, steps, name)
 
 
-class _Program:
+class _UseIndex:
     """The users and the position of each node of a function."""
 
     def __init__(self, func: Function, order: list[Expr], is_movable: Movability) -> None:
@@ -168,7 +168,7 @@ def _independent(group: list[Branch], steps: int) -> bool:
     return True
 
 
-def _combine(group: list[Branch], combiner: Combiner, program: _Program) -> dict[Expr, Expr]:
+def _combine(group: list[Branch], combiner: Combiner, program: _UseIndex) -> dict[Expr, Expr]:
     """Return the replacement of the last combined call of each branch."""
     whole = combiner.combine([branch[0] for branch in group])
     last = 0

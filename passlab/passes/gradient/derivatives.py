@@ -22,9 +22,9 @@ def gradient(expr: Expr, mod: IRModule | None = None, mode: str = "higher_order"
     untyped; PartialEvaluate and DeadCodeElimination simplify it to plain code. `annotation.checkpoint` has no effect:
     checkpointed values are kept, not recomputed.
 
-    `mode="first_order"` is FirstOrderGradient on the function alone, which follows no calls of `mod`, and deprecated.
-    Raises `PassTypeError` for what is no function, `PassValueError` for other modes, `DiagnosticError` naming all that
-    has no derivative.
+    `mode="first_order"` is deprecated and applies FirstOrderGradient to the function alone, which follows no calls of
+    `mod`. Raises `PassTypeError` if `expr` is not a function, `PassValueError` for other modes, and `DiagnosticError`,
+    which lists everything without a derivative.
     """
     function = mod[expr] if isinstance(expr, GlobalVar) and mod is not None else expr
     if not isinstance(function, Function):

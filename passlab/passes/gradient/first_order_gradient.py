@@ -60,11 +60,11 @@ class FirstOrderGradient(ModulePass):
 
 
 def first_order_gradient(name: str, function: Function) -> Function:
-    """Return what the pass makes of one typed function, called `name` in its errors."""
+    """Return the result of the pass for one typed function, called `name` in its errors."""
     return _Gradient(name, function).gradient()
 
 
-class _Tensor:
+class _Dual:
     """A value of the program: the variable it is bound to, and its derivative so far.
 
     The derivative of a wide tuple is kept in `fields` while projections add to it.
@@ -86,7 +86,7 @@ class _Gradient:
         self.name = name
         self.function = function
         self.lets: list[tuple[Var, Expr]] = []
-        self.known: dict[Expr, _Tensor] = {}
+        self.known: dict[Expr, _Dual] = {}
         self.backward: list[Callable[[], None]] = []
         self.count = 0
 
@@ -138,11 +138,11 @@ class _Gradient:
         self.lets.append((var, value))
         return var
 
-    def _tensor(self, value: Expr, ty: Type) -> _Tensor:
+    def _tensor(self, value: Expr, ty: Type) -> _Dual:
         forward = self._bind(value, ty)
-        return _Tensor(forward, self._bind(_fill(forward, ty, "zeros"), ty), ty)
+        return _Dual(forward, self._bind(_fill(forward, ty, "zeros"), ty), ty)
 
-    def _node(self, node: Expr) -> _Tensor:
+    def _node(self, node: Expr) -> _Dual:
         ty = node.checked_type
         if type(node) is Constant:
             return self._tensor(node, ty)
@@ -159,7 +159,7 @@ class _Gradient:
         self.backward.append(lambda: self._projection_back(whole, part, node.index))
         return part
 
-    def _call(self, call: OpCall, ty: Type) -> _Tensor:
+    def _call(self, call: OpCall, ty: Type) -> _Dual:
         args = [self.known[a] for a in call.args]
         again = call.with_fields(args=tuple([a.forward for a in args]))
         set_checked_type(again, ty)
@@ -174,12 +174,12 @@ class _Gradient:
         self.backward.append(back)
         return result
 
-    def _tuple_back(self, result: _Tensor, fields: list[_Tensor]) -> None:
+    def _tuple_back(self, result: _Dual, fields: list[_Dual]) -> None:
         derivative = self._derivative(result)
         for i, field in enumerate(fields):
             field.reverse = self._sum(field.type, self._derivative(field), field_of(derivative, i))
 
-    def _projection_back(self, whole: _Tensor, part: _Tensor, index: int) -> None:
+    def _projection_back(self, whole: _Dual, part: _Dual, index: int) -> None:
         assert isinstance(whole.type, TupleType)
         if whole.fields is None:
             whole.fields = [field_of(whole.reverse, i) for i in range(len(whole.type.fields))]
@@ -187,7 +187,7 @@ class _Gradient:
         if len(whole.fields) <= WIDE:
             self._derivative(whole)
 
-    def _derivative(self, tensor: _Tensor) -> Expr:
+    def _derivative(self, tensor: _Dual) -> Expr:
         """Return the accumulated derivative of a value as one expression."""
         if tensor.fields is not None:
             tensor.reverse, tensor.fields = self._bind(Tuple(tensor.fields), tensor.type), None

@@ -55,12 +55,12 @@ class LowerTE(ModulePass):
     """
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        library = _Library(mod)
+        library = _KernelTable(mod)
         changes = {name: beta_reduced(f) if f.is_primitive else library.lower(f) for name, f in mod.items()}
         return mod.with_functions({**changes, **library.functions, **library.wrappers})
 
 
-class _Library:
+class _KernelTable:
     """The primitive functions found so far, each once."""
 
     def __init__(self, mod: IRModule) -> None:

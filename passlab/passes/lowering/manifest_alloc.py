@@ -66,14 +66,14 @@ class ManifestAlloc(ModulePass):
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         primitives = {name: f for name, f in mod.items() if f.is_primitive}
-        work = _Allocation(primitives, mod)
+        work = _Allocator(primitives, mod)
         changes: dict[Any, Function] = {name: work.manifest(f) for name, f in mod.items() if not f.is_primitive}
         if all(mod[name] is f for name, f in changes.items()):
             return mod
         return mod.snapshot().import_from_std("core.rly").with_functions({**changes, **work.shape_functions})
 
 
-class _Allocation:
+class _Allocator:
     """Rewrites the calls of one module's primitives."""
 
     def __init__(self, primitives: dict[str, Function], mod: IRModule) -> None:

@@ -124,7 +124,7 @@ def _enter(node: Expr) -> bool:
     return not (isinstance(node, Function) and node.is_primitive)
 
 
-class _Body:
+class _LiveSet:
     """The live variables of one function body, while the walk goes from its end to its start."""
 
     __slots__ = ("live", "log", "at")
@@ -166,7 +166,7 @@ class _LastUses:
             return
         self._order = order
         self._names = names
-        self._bodies = {function: _Body()}
+        self._bodies = {function: _LiveSet()}
         self._stack: list[Any] = []
         self._chain(function.body, self._bodies[function])
         while self._stack:
@@ -190,7 +190,7 @@ class _LastUses:
             self._part(node)
         elif isinstance(node, Function):
             if not node.is_primitive:
-                self._chain(node.body, self._bodies.setdefault(node, _Body()))
+                self._chain(node.body, self._bodies.setdefault(node, _LiveSet()))
         else:
             self._stack += CHILDREN[type(node)](node)[::-1]
 
@@ -200,7 +200,7 @@ class _LastUses:
         if body is not None and body.enter(var) and body.at is not None:
             self.kills[body.at].append(var)
 
-    def _chain(self, expr: Expr, body: _Body) -> None:
+    def _chain(self, expr: Expr, body: _LiveSet) -> None:
         """Walk a chain of bindings: its result first, then the values from the last to the first."""
         chain, end = let_chain(expr)
         lets = [let for let in chain if let.var not in self._names]
@@ -208,7 +208,7 @@ class _LastUses:
         self._stack.append(partial(self._values, lets, body))
         self._stack.append(end)
 
-    def _values(self, lets: list[Let], body: _Body) -> None:
+    def _values(self, lets: list[Let], body: _LiveSet) -> None:
         """Pop bindings and walk their values, up to one that contains others to walk before."""
         others: list[Expr] = []
         while lets and not others:

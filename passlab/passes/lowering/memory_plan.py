@@ -85,7 +85,7 @@ class MemoryPlan(FunctionPass):
 _NAME = "allocations as one"  # the name of the rewrite of each region
 
 
-class _Region:
+class _Arena:
     """Allocations merged into one, with the offset of each in bytes."""
 
     def __init__(self, number: int, lets: list[Let]) -> None:
@@ -137,7 +137,7 @@ def _is_fixed(value: Expr) -> TypeGuard[OpCall]:
     return is_call_of(value, "memory.alloc_storage") and all(type(value.args[i]) is Constant for i in (0, 2))
 
 
-def _regions(order: list[Expr]) -> list[_Region]:
+def _regions(order: list[Expr]) -> list[_Arena]:
     """Return the regions of a function: the storages to merge for each chain of bindings, dtype and device."""
     other_uses: set[Expr] = set()
     for node in order:
@@ -159,4 +159,4 @@ def _regions(order: list[Expr]) -> list[_Region]:
             attrs = node.value.attrs
             regions[(head, attrs["dtype"], attrs["virtual_device"])].append(node)
     groups = [lets for lets in regions.values() if len(lets) > 1 and may_rewrite(_NAME)]
-    return [_Region(number, lets) for number, lets in enumerate(groups)]
+    return [_Arena(number, lets) for number, lets in enumerate(groups)]

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from passlab.ir.expr import Function
 from passlab.ir.module import IRModule
-from passlab.rewriting.let_binding import Plan, bind_beside_effects
+from passlab.rewriting.let_binding import BindingPlan, bind_beside_effects
 from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
@@ -49,5 +49,5 @@ class ToBasicBlockNormalForm(ModulePass):
 
 
 def _to_basic_blocks(function: Function, mod: IRModule) -> Function:
-    plan = Plan(function)
+    plan = BindingPlan(function)
     return bind_beside_effects(function, mod, plan.crossing.__contains__, plan)

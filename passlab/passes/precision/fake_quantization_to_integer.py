@@ -37,9 +37,9 @@ from passlab.op import make
 from passlab.passes.precision.integer_rules import (
     OPTIONAL,
     NoIntegerFormError,
+    QuantizedRegion,
     QuantParams,
     QuantParamsTuple,
-    Region,
     rule_of,
 )
 from passlab.rewriting.node_types import NodeTypes
@@ -69,7 +69,7 @@ class FakeQuantizationToInteger(FunctionPass):
             result = rewrite(result, lambda pre, post: self._alone(post, types), only=(Call,))
         return result
 
-    def _rule(self, call: OpCall) -> Callable[[OpCall, Region], Any] | None:
+    def _rule(self, call: OpCall) -> Callable[[OpCall, QuantizedRegion], Any] | None:
         name = op_name(call)
         if not name:
             return None
@@ -87,7 +87,7 @@ class FakeQuantizationToInteger(FunctionPass):
         if inside is None or not any(op_name(n) == "qnn.dequantize" for n in inside):
             return post
         attrs: Any = post.attrs
-        region = Region(QuantParams(post.args[1], post.args[2], attrs.out_dtype, attrs.axis))
+        region = QuantizedRegion(QuantParams(post.args[1], post.args[2], attrs.out_dtype, attrs.axis))
         return self._on_integers(post, [*inside, post], region, types) or post
 
     def _alone(self, post: Expr, types: NodeTypes) -> Expr:
@@ -98,7 +98,7 @@ class FakeQuantizationToInteger(FunctionPass):
             return post
         if not any(op_name(a) == "qnn.dequantize" for a in post.args):
             return post
-        region = Region(None)
+        region = QuantizedRegion(None)
         result = self._on_integers(post, [*post.args, post], region, types)
         if result is None:
             return post
@@ -108,7 +108,9 @@ class FakeQuantizationToInteger(FunctionPass):
         dtype = next(a.attrs.out_dtype for a in post.args if is_call_of(a, "qnn.dequantize"))
         return make("qnn.dequantize", result, params.scale, params.zero_point, out_dtype=dtype, axis=params.axis)
 
-    def _on_integers(self, root: OpCall, order: Sequence[Expr], region: Region, types: NodeTypes) -> Expr | None:
+    def _on_integers(
+        self, root: OpCall, order: Sequence[Expr], region: QuantizedRegion, types: NodeTypes
+    ) -> Expr | None:
         """Return the integer form of `root`, or None if there is none; `order` lists its nodes, children first."""
         result: dict[Expr, Expr] = {}
         try:
@@ -124,7 +126,7 @@ class FakeQuantizationToInteger(FunctionPass):
             return None
         return result.get(root, root)
 
-    def _step(self, node: Expr, result: dict[Expr, Expr], region: Region, types: NodeTypes) -> Expr:
+    def _step(self, node: Expr, result: dict[Expr, Expr], region: QuantizedRegion, types: NodeTypes) -> Expr:
         def new(expr: Expr) -> Expr:
             return result.get(expr, expr)
 
@@ -148,7 +150,7 @@ class FakeQuantizationToInteger(FunctionPass):
             return node.args[0]
         return self._call(node, new, region)
 
-    def _call(self, call: OpCall, new: Callable[[Expr], Expr], region: Region) -> Expr:
+    def _call(self, call: OpCall, new: Callable[[Expr], Expr], region: QuantizedRegion) -> Expr:
         rule = self._rule(call)
         if rule is None:
             raise NoIntegerFormError(f"there is no rule for `{call.op}`")

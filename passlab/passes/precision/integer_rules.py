@@ -45,7 +45,7 @@ class QuantParamsTuple:
     fields: tuple[QuantParams, ...]
 
 
-class Region:
+class QuantizedRegion:
     """The state of the rewrite of one region: the quantization of each expression, and the one required of the
     result.
     """
@@ -77,7 +77,7 @@ class Region:
 
 
 Done = tuple[Expr, QuantParams | QuantParamsTuple]
-Rule = Callable[[OpCall, Region], Done]
+Rule = Callable[[OpCall, QuantizedRegion], Done]
 
 
 def nearly_equal(a: Expr, b: Expr) -> bool:
@@ -128,31 +128,31 @@ def requantize(expr: Expr, source: QuantParams, want: QuantParams) -> Expr:
 
 
 # ---------------------------------------------------------------- rules
-def _quantize(call: OpCall, region: Region) -> Done:
+def _quantize(call: OpCall, region: QuantizedRegion) -> Done:
     source = region.of(call.args[0])
     attrs: Any = call.attrs
     want = QuantParams(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
     return (call.args[0] if _same(source, want) else requantize(call.args[0], source, want)), want
 
 
-def _keep(call: OpCall, region: Region) -> Done:
+def _keep(call: OpCall, region: QuantizedRegion) -> Done:
     return call, region.of(call.args[0])
 
 
-def _topk(call: OpCall, region: Region) -> Done:
+def _topk(call: OpCall, region: QuantizedRegion) -> Done:
     if call.attrs.ret_type != "values":
         raise NoIntegerFormError("topk with indices")
     return _keep(call, region)
 
 
-def _average(call: OpCall, region: Region) -> Done:
+def _average(call: OpCall, region: QuantizedRegion) -> Done:
     """Compute averages in int32, in the scale of the argument."""
     source = region.of(call.args[0])
     wide = call.with_fields(args=(make("cast", call.args[0], dtype="int32"),))
     return make("cast", wide, dtype=source.dtype), source
 
 
-def _pooled_wide(call: OpCall, region: Region) -> Done:
+def _pooled_wide(call: OpCall, region: QuantizedRegion) -> Done:
     """Compute averages in int32 in the scale of the result, so that only the result is rounded."""
     source, want = region.of(call.args[0]), region.target()
     wide = QuantParams(want.scale, want.zero_point, "int32", want.axis)
@@ -161,7 +161,7 @@ def _pooled_wide(call: OpCall, region: Region) -> Done:
     return call.with_fields(args=(data,)), wide
 
 
-def _pool(call: OpCall, region: Region) -> Done:
+def _pool(call: OpCall, region: QuantizedRegion) -> Done:
     """Like `_pooled_wide`, but in the dtype of the result, which later operators such as convolutions need."""
     out, wide = _pooled_wide(call, region)
     want = region.target()
@@ -171,7 +171,7 @@ def _pool(call: OpCall, region: Region) -> Done:
     return make("cast", make("clip", out, a_min=float(ends.min), a_max=float(ends.max)), dtype=want.dtype), want
 
 
-def _bias_add(call: OpCall, region: Region) -> Done:
+def _bias_add(call: OpCall, region: QuantizedRegion) -> Done:
     data, bias = call.args
     source = region.of(data)
     if type(bias) is Constant and bias not in region.quantization:
@@ -181,7 +181,7 @@ def _bias_add(call: OpCall, region: Region) -> Done:
     return call.with_fields(args=(data, bias)), source
 
 
-def _product(call: OpCall, region: Region, op: str, axis: int, **attrs: Any) -> Done:
+def _product(call: OpCall, region: QuantizedRegion, op: str, axis: int, **attrs: Any) -> Done:
     """A convolution or matrix product in int32; its scale is the product of the scales, its zero point 0."""
     (x, w), (a, b) = call.args, (region.of(call.args[0]), region.of(call.args[1]))
     out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
@@ -190,7 +190,7 @@ def _product(call: OpCall, region: Region, op: str, axis: int, **attrs: Any) -> 
     return out, QuantParams(scale, zero, "int32", axis)
 
 
-def _conv(call: OpCall, region: Region) -> Done:
+def _conv(call: OpCall, region: QuantizedRegion) -> Done:
     attrs = dict(call.attrs.items())
     layout = parse_layout(attrs["out_layout"] or attrs["data_layout"])
     axes = layout.axes if layout is not None else ""
@@ -199,15 +199,15 @@ def _conv(call: OpCall, region: Region) -> Done:
     return _product(call, region, f"qnn.{call.op.name.removeprefix('nn.')}", axes.index("C"), **attrs)
 
 
-def _dense(call: OpCall, region: Region) -> Done:
+def _dense(call: OpCall, region: QuantizedRegion) -> Done:
     return _product(call, region, "qnn.dense", 1, **dict(call.attrs.items()))
 
 
-def _batch_matmul(call: OpCall, region: Region) -> Done:
+def _batch_matmul(call: OpCall, region: QuantizedRegion) -> Done:
     return _product(call, region, "qnn.batch_matmul", region.of(call.args[0]).axis, **dict(call.attrs.items()))
 
 
-def _concatenate(call: OpCall, region: Region) -> Done:
+def _concatenate(call: OpCall, region: QuantizedRegion) -> Done:
     whole, want = region.quantization.get(call.args[0]), region.target()
     if not isinstance(whole, QuantParamsTuple):
         raise NoIntegerFormError("an argument is not quantized")
@@ -216,13 +216,13 @@ def _concatenate(call: OpCall, region: Region) -> Done:
     return make("qnn.concatenate", call.args[0], scales, zeros, want.scale, want.zero_point, axis=attrs.axis), want
 
 
-def _split(call: OpCall, region: Region) -> Done:
+def _split(call: OpCall, region: QuantizedRegion) -> Done:
     source, sections = region.of(call.args[0]), call.attrs.indices_or_sections
     count = sections if isinstance(sections, int) else len(sections) + 1
     return call, QuantParamsTuple((source,) * count)
 
 
-def _spread(value: Expr, like: QuantParams, region: Region, arg: Expr) -> Expr:
+def _spread(value: Expr, like: QuantParams, region: QuantizedRegion, arg: Expr) -> Expr:
     """Return a scalar, or a vector along the axis of `like`, in a shape that broadcasts against `arg`."""
     scale = region.types.tensor(like.scale)
     if scale is None:
@@ -234,7 +234,7 @@ def _spread(value: Expr, like: QuantParams, region: Region, arg: Expr) -> Expr:
     return make("reshape", make("broadcast_to", value, shape=list(scale.shape)), newshape=shape)
 
 
-def _clamp(call: OpCall, region: Region) -> Done:
+def _clamp(call: OpCall, region: QuantizedRegion) -> Done:
     arg, source = call.args[0], region.of(call.args[0])
     attrs: Any = call.attrs
     if attrs is None:  # from zero on
@@ -257,7 +257,7 @@ def _nearest(value: float) -> int:
     return math.floor(value + 0.5)
 
 
-def _pad(call: OpCall, region: Region) -> Done:
+def _pad(call: OpCall, region: QuantizedRegion) -> Done:
     (arg, value), source = call.args, region.of(call.args[0])
     if value in region.quantization:
         own = region.of(value)
@@ -270,7 +270,7 @@ def _pad(call: OpCall, region: Region) -> Done:
     return call.with_fields(args=(arg, value)), source
 
 
-def _sides(call: OpCall, region: Region) -> tuple[Expr, Expr, QuantParams, QuantParams, QuantParams]:
+def _sides(call: OpCall, region: QuantizedRegion) -> tuple[Expr, Expr, QuantParams, QuantParams, QuantParams]:
     """Return both operands of a binary call, their quantization, and the quantization required of the result.
 
     A floating constant is quantized like the other operand.
@@ -290,7 +290,7 @@ def _sides(call: OpCall, region: Region) -> tuple[Expr, Expr, QuantParams, Quant
 
 
 def _binary(op: str) -> Rule:
-    def rule(call: OpCall, region: Region) -> Done:
+    def rule(call: OpCall, region: QuantizedRegion) -> Done:
         left, right, a, b, want = _sides(call, region)
         if op == "qnn.add" and a.dtype == "int32" and _same(a, b) and (a.axis == b.axis or _is_uniform(a)):
             return make("add", left, right), a  # a sum after a convolution, whose scale may be a vector
@@ -312,7 +312,7 @@ def _binary(op: str) -> Rule:
     return rule
 
 
-def _in_one_scale(call: OpCall, region: Region) -> Done:
+def _in_one_scale(call: OpCall, region: QuantizedRegion) -> Done:
     left, right, a, b, want = _sides(call, region)
     left = left if _identical(a, want) else requantize(left, a, want)
     right = right if _identical(b, want) else requantize(right, b, want)
@@ -320,7 +320,7 @@ def _in_one_scale(call: OpCall, region: Region) -> Done:
 
 
 def _unary(op: str) -> Rule:
-    def rule(call: OpCall, region: Region) -> Done:
+    def rule(call: OpCall, region: QuantizedRegion) -> Done:
         source, want = region.of(call.args[0]), region.target()
         attrs = dict(call.attrs.items()) if call.attrs is not None else {}
         return make(op, call.args[0], source.scale, source.zero_point, want.scale, want.zero_point, **attrs), want

@@ -16,7 +16,7 @@ from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.op import make
 from passlab.relay.quantize.config import QConfig, current_qconfig
-from passlab.relay.quantize.forward import Pending, Rule, write
+from passlab.relay.quantize.forward import PendingResult, Rule, write
 
 SIMULATED = "relay.op.annotation.simulated_quantize"
 
@@ -40,7 +40,7 @@ def simulated_calls(root: Expr) -> list[OpCall]:
     return [node for node in post_order(root) if is_call_of(node, SIMULATED)]
 
 
-class Annotated(Pending):
+class Annotated(PendingResult):
     """An expression that will be integers, with their kind."""
 
     def __init__(self, expr: Expr, kind: int) -> None:
@@ -73,19 +73,19 @@ class Annotator:
             self._global_pool: ("nn.global_avg_pool2d",),
             self._product: ("nn.batch_matmul",),
         }
-        self.rules = {name: self._guarded(rule) for rule, names in rules.items() for name in names}
+        self.rules = {name: self._guard(rule) for rule, names in rules.items() for name in names}
         self.rules["annotation.cast_hint"] = self._hint
 
-    def _guarded(self, rule: Rule) -> Rule:
+    def _guard(self, rule: Rule) -> Rule:
         """Return a rule that skips operators which the options exclude."""
 
         @functools.wraps(rule)
-        def guarded(call: Call, args: list[Any]) -> Any:
+        def rule_if_enabled(call: Call, args: list[Any]) -> Any:
             assert isinstance(call.op, Op)
             enabled = self.config.debug_enabled_ops
             return rule(call, args) if enabled is None or call.op.name in map(str, enabled) else None
 
-        return guarded
+        return rule_if_enabled
 
     def attach(self, expr: Expr, kind: int) -> Expr:
         """Return `simulated_quantize` of an expression, one call for each expression and kind."""

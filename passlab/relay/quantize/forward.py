@@ -12,7 +12,7 @@ from passlab.ir.walk import post_order, rebuild
 Rule = Callable[[Call, list[Any]], Any]
 
 
-class Pending:
+class PendingResult:
     """The result of a rule in place of an expression; the rules of its users may take it apart."""
 
     def __init__(self, expr: Expr) -> None:
@@ -30,7 +30,7 @@ class Pending:
 
 
 def _written(value: Any) -> Expr:
-    return value.write() if isinstance(value, Pending) else value
+    return value.write() if isinstance(value, PendingResult) else value
 
 
 def write(value: Any) -> Expr:
@@ -41,8 +41,8 @@ def write(value: Any) -> Expr:
 def rewrite_forward(function: Function, rules: Mapping[str, Rule]) -> Function:
     """Return a function rewritten by the rules of its operators, arguments first.
 
-    A rule gets the call and the results for its arguments: an expression, a `Pending`, or a list for a tuple of them.
-    It returns the result for the call, or None to leave the call as it is.
+    A rule gets the call and the results for its arguments: an expression, a `PendingResult`, or a list for a tuple of
+    them. It returns the result for the call, or None to leave the call as it is.
     """
     values: dict[Expr, Any] = {}
     for node in post_order(function):
@@ -54,7 +54,7 @@ def rewrite_forward(function: Function, rules: Mapping[str, Rule]) -> Function:
 
 def _forward(node: Expr, values: Mapping[Expr, Any], rules: Mapping[str, Rule]) -> Any:
     """Return the result for a node."""
-    if isinstance(node, Tuple) and any(isinstance(values[field], (Pending, list)) for field in node.fields):
+    if isinstance(node, Tuple) and any(isinstance(values[field], (PendingResult, list)) for field in node.fields):
         fields = [values[field] for field in node.fields]
         return [write(field) if isinstance(field, list) else field for field in fields]
     if isinstance(node, TupleGetItem) and isinstance(values[node.tuple_value], list):

@@ -7,10 +7,10 @@ from typing import Any
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.op import make
 from passlab.relay.quantize.config import current_qconfig
-from passlab.relay.quantize.forward import Pending, Rule, write
+from passlab.relay.quantize.forward import PendingResult, Rule, write
 
 
-class Wide(Pending):
+class Wide(PendingResult):
     """The wide results of a layer."""
 
     def _write(self) -> Expr:

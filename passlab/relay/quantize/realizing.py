@@ -16,7 +16,7 @@ from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.qnn.scales import fixed_point
 from passlab.relay.quantize.annotating import SIMULATED
 from passlab.relay.quantize.config import current_qconfig
-from passlab.relay.quantize.forward import Pending, Rule
+from passlab.relay.quantize.forward import PendingResult, Rule
 
 
 def scalar(value: Any, dtype: str = "float32") -> Constant:
@@ -24,7 +24,7 @@ def scalar(value: Any, dtype: str = "float32") -> Constant:
     return Constant(np.asarray(value, dtype))
 
 
-class Integers(Pending):
+class Integers(PendingResult):
     """Integers of a dtype, and the scale of one step. They may still be stored as floats."""
 
     float_dtype = "float32"  # of the numbers they represent
@@ -89,7 +89,7 @@ def _attrs(call: Call) -> dict[str, Any]:
     return {} if call.attrs is None else dict(call.attrs.items())
 
 
-def _simulated(call: Call, args: list[Any]) -> Integers:
+def _quantize(call: Call, args: list[Any]) -> Integers:
     scale, low, high = (float(arg.data) for arg in args[1:])
     data = args[0]
     if not isinstance(data, Integers):
@@ -218,7 +218,7 @@ def _knowing_floats(rule: Rule) -> Rule:
 
 
 _RULES: dict[str, Rule] = {
-    SIMULATED: _simulated,
+    SIMULATED: _quantize,
     **dict.fromkeys(("nn.conv1d", "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.batch_matmul"), _layer),
     "multiply": _multiply,
     "add": _add,

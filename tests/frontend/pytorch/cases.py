@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from passlab.frontend.pytorch.entries import entries
-from passlab.frontend.pytorch.program import Program, to_data
+from passlab.frontend.pytorch.program import TorchProgram, to_data
 from passlab.frontend.pytorch.torch_program import program_of
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -104,7 +104,7 @@ def stored(name: str) -> dict[str, Any]:
     kept |= {f"result{at}": value for at, value in enumerate(results)}
     return {
         "program": data,
-        "arrays": to_data(Program("", (), (), (), kept))["weights"],
+        "arrays": to_data(TorchProgram("", (), (), (), kept))["weights"],
     }
 
 

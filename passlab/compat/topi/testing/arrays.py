@@ -65,15 +65,15 @@ def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: 
     side: Any = "right" if right else "left"
     rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
     sought = values.reshape(len(rows), -1) if sorted_sequence.ndim > 1 else values.reshape(1, -1)
-    places = [np.searchsorted(row, value, side) for row, value in zip(rows, sought, strict=True)]
-    return np.stack(places).reshape(values.shape).astype(out_dtype)
+    positions = [np.searchsorted(row, value, side) for row, value in zip(rows, sought, strict=True)]
+    return np.stack(positions).reshape(values.shape).astype(out_dtype)
 
 
 def sequence_mask(data: Any, valid_length: Any, mask_value: float, axis: int) -> Array:
     """Return sequences with `mask_value` after their ends."""
-    places = np.arange(data.shape[axis]).reshape([-1 if at == axis else 1 for at in range(data.ndim)])
+    positions = np.arange(data.shape[axis]).reshape([-1 if at == axis else 1 for at in range(data.ndim)])
     lengths = valid_length.reshape([-1 if at == 1 - axis else 1 for at in range(data.ndim)])
-    return np.where(places < lengths, data, np.asarray(mask_value, data.dtype))
+    return np.where(positions < lengths, data, np.asarray(mask_value, data.dtype))
 
 
 def slice_axis_python(data: Any, axis: int, begin: int, end: int | None = None) -> Any:

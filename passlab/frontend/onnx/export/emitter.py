@@ -16,7 +16,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic
 from passlab.frontend.onnx.export.element_types import result_dtypes
-from passlab.frontend.onnx.export.loops import Loop
+from passlab.frontend.onnx.export.loops import TailLoop
 from passlab.frontend.onnx.export.names import Names, NoCounterpartError, element_type, flat, refill, tensor_types
 from passlab.frontend.onnx.export.table import REASONS, writers
 from passlab.frontend.onnx.package import onnx
@@ -30,7 +30,7 @@ from passlab.op.dtypes import array_dtype
 DEPTH = 24  # levels of nested graphs and functions
 
 
-class Emitter:
+class GraphEmitter:
     """The graph that is being written, and the names of the values of expressions."""
 
     def __init__(self, mod: IRModule, opset: int) -> None:
@@ -265,7 +265,7 @@ class Emitter:
                     self.values[param] = arg
                 else:
                     self.functions[param] = self.functions[expr]
-            loop = Loop.of(function, callee)
+            loop = TailLoop.of(function, callee)
             return self.value(function.body) if loop is None else loop.write(self, args)
 
     # ------------------------------------------------------------ graphs inside graphs

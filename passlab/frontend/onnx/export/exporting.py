@@ -10,7 +10,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.export.combining import NodeGraph, combine, names_read
-from passlab.frontend.onnx.export.emitter import Emitter
+from passlab.frontend.onnx.export.emitter import GraphEmitter
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type, flat, tensor_types
 from passlab.frontend.onnx.export.tidying import Tidying
 from passlab.frontend.onnx.importing import ABOUT_MODEL
@@ -65,7 +65,7 @@ def write_model(
     if params:
         bound["main"] = bind_params_by_name(bound["main"], dict(params))
     mod = infer_module(bound)
-    emitter = Emitter(mod, opset_version)
+    emitter = GraphEmitter(mod, opset_version)
     graph, applied = _graph(emitter, mod["main"], name, left_out)
     if emitter.problems:
         raise ModelError(*emitter.problems.values())
@@ -91,7 +91,7 @@ def _tell_about(model: Any, about: Mapping[str, str]) -> None:
         model.model_version = int(about["model_version"])
 
 
-def _graph(emitter: Emitter, function: Function, name: str, left_out: Collection[str]) -> tuple[Any, Counter[str]]:
+def _graph(emitter: GraphEmitter, function: Function, name: str, left_out: Collection[str]) -> tuple[Any, Counter[str]]:
     """Return the graph of a function, and the rules that combined nodes of it."""
     helper = onnx().helper
     inputs = []
@@ -128,7 +128,7 @@ def _graph(emitter: Emitter, function: Function, name: str, left_out: Collection
     return helper.make_graph(combined.nodes, name, inputs, outputs, weights), applied
 
 
-def _without_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: Emitter) -> None:
+def _without_copies(nodes: list[Any], results: list[str], inputs: set[str], emitter: GraphEmitter) -> None:
     """Let nodes write outputs directly, if a result belongs to one node and one output only."""
     weights = {tensor.name for tensor in emitter.initializers}
     copies = {node.input[0]: node for node in nodes[len(nodes) - len(results) :]}
@@ -157,7 +157,7 @@ def _rename_inputs(root: Any, old: str, new: str) -> None:
             stack += attribute.g.node
 
 
-def _value_info(emitter: Emitter, name: str, ty: TensorType) -> Any:
+def _value_info(emitter: GraphEmitter, name: str, ty: TensorType) -> Any:
     dims = [dim if isinstance(dim, int) else emitter.fresh("d") for dim in ty.shape]
     return onnx().helper.make_tensor_value_info(name, element_type(ty.dtype), dims)
 

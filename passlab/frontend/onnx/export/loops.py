@@ -9,10 +9,10 @@ from passlab.frontend.onnx.package import onnx
 from passlab.ir.expr import Call, Expr, Function, If, Let
 
 if TYPE_CHECKING:
-    from passlab.frontend.onnx.export.emitter import Emitter
+    from passlab.frontend.onnx.export.emitter import GraphEmitter
 
 
-class Loop:
+class TailLoop:
     """A function that ends in an `if` with a recursive call in one branch and a result in the other."""
 
     def __init__(self, function: Function, branch: If, step: Call, repeats_if: bool) -> None:
@@ -22,7 +22,7 @@ class Loop:
         self.repeats_if = repeats_if
 
     @staticmethod
-    def of(function: Function, itself: Expr) -> Loop | None:
+    def of(function: Function, itself: Expr) -> TailLoop | None:
         """Return a function as a loop, or None if it is not tail-recursive."""
         branch = _after_lets(function.body)
         if not isinstance(branch, If):
@@ -30,15 +30,15 @@ class Loop:
         for repeats_if, body in ((True, branch.true_branch), (False, branch.false_branch)):
             step = _after_lets(body)
             if isinstance(step, Call) and step.op == itself:
-                return Loop(function, branch, step, repeats_if)
+                return TailLoop(function, branch, step, repeats_if)
         return None
 
-    def _condition(self, e: Emitter) -> str:
+    def _condition(self, e: GraphEmitter) -> str:
         """Emit the condition for another iteration, in terms of the current parameters."""
         name: str = e.value(_replaced_tail(e, self.function.body, self.branch.cond))
         return name if self.repeats_if else e.node("Not", [name])
 
-    def write(self, e: Emitter, args: list[Names]) -> Names:
+    def write(self, e: GraphEmitter, args: list[Names]) -> Names:
         """Emit the loop, with `args` as initial values, and return the function's result."""
         params = self.function.params
         if any(arg is None for arg in args):
@@ -82,7 +82,7 @@ def _after_lets(body: Expr) -> Expr:
     return body
 
 
-def _replaced_tail(e: Emitter, body: Expr, tail: Expr) -> Expr:
+def _replaced_tail(e: GraphEmitter, body: Expr, tail: Expr) -> Expr:
     """Emit the lets before the end of a body; return the replacement of the end."""
     while isinstance(body, Let):
         if isinstance(body.value, Function):
@@ -93,7 +93,7 @@ def _replaced_tail(e: Emitter, body: Expr, tail: Expr) -> Expr:
     return tail
 
 
-def _in_lets(e: Emitter, body: Expr, branch: Expr, arg: Expr) -> Names:
+def _in_lets(e: GraphEmitter, body: Expr, branch: Expr, arg: Expr) -> Names:
     """Return the names of an argument of the next iteration, after the lets of the function and of the branch."""
     _replaced_tail(e, body, arg)
     return e.value(_replaced_tail(e, branch, arg))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.frontend.onnx.entries import enter
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.operators.arithmetic import align_ranks
 from passlab.ir.expr import Expr
 
@@ -22,7 +22,7 @@ COMPARISONS: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 def _compare(relay_name: str) -> Any:
-    def translate(n: Node, a: Expr, b: Expr) -> Expr:
+    def translate(n: OnnxNode, a: Expr, b: Expr) -> Expr:
         return n(relay_name, a, align_ranks(n, a, b))
 
     return translate

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Capture, Node
+from passlab.frontend.onnx.node import Capture, OnnxNode
 from passlab.frontend.onnx.repetition import Loop, Round, join, weaken
 from passlab.ir.expr import Expr, If
 from passlab.ir.types import TensorType
 
 
 @onnx_operator("If", 1, 11, 13, 16, 19, 21, 23, 24, 25)
-def if_(n: Node, condition: Expr) -> list[Expr]:
+def if_(n: OnnxNode, condition: Expr) -> list[Expr]:
     """`if`; the branch that is taken, where that is known."""
     value = n.value(condition)
     branches = ("then_branch", "else_branch")
@@ -28,7 +28,7 @@ def if_(n: Node, condition: Expr) -> list[Expr]:
     return n.fields(result, len(yes))
 
 
-def _common(n: Node, a: Expr, b: Expr) -> TensorType:
+def _common(n: OnnxNode, a: Expr, b: Expr) -> TensorType:
     left, right = a.checked_type, b.checked_type
     if not isinstance(left, TensorType) or not isinstance(right, TensorType):
         n.refuse("chooses between values that are no tensors")
@@ -36,7 +36,7 @@ def _common(n: Node, a: Expr, b: Expr) -> TensorType:
 
 
 @onnx_operator("Loop", 1, 11, 13, 16, 19, 21, 23, 24, 25)
-def loop(n: Node, limit: Expr | None = None, condition: Expr | None = None, *states: Expr) -> list[Expr]:
+def loop(n: OnnxNode, limit: Expr | None = None, condition: Expr | None = None, *states: Expr) -> list[Expr]:
     """A function that calls itself; its rounds one by one, where they are known and few."""
     graph = n.graph("body")
     count = len(states)
@@ -50,12 +50,12 @@ def loop(n: Node, limit: Expr | None = None, condition: Expr | None = None, *sta
     return Loop(n, body, most, first, list(states)).results()
 
 
-def _scalar(n: Node, x: Expr) -> Expr:
+def _scalar(n: OnnxNode, x: Expr) -> Expr:
     return n("reshape", x, newshape=[]) if n.rank(x) else x
 
 
 @onnx_operator("Scan", 9, 11, 16, 19, 21, 23, 24, 25)
-def scan(n: Node, *values: Expr) -> list[Expr]:
+def scan(n: OnnxNode, *values: Expr) -> list[Expr]:
     """A loop over the slices of tensors; its rounds one by one, where they are known and few."""
     graph, scanned = n.graph("body"), n.integer("num_scan_inputs")
     if not 1 <= scanned <= len(values):
@@ -78,7 +78,7 @@ def scan(n: Node, *values: Expr) -> list[Expr]:
     return [*output[: len(states)], *_position(n, output[len(states) :])]
 
 
-def _position(n: Node, outputs: list[Expr]) -> list[Expr]:
+def _position(n: OnnxNode, outputs: list[Expr]) -> list[Expr]:
     """Return collected values with the axis of iterations moved to its position, and in the requested order."""
     axes = n.integers("scan_output_axes", [0] * len(outputs))
     back = n.integers("scan_output_directions", [0] * len(outputs))

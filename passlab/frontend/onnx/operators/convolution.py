@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.windows import AUTO, spatial_rank, windows_of
 from passlab.frontend.pooling import Windows
 from passlab.ir.expr import Expr
 
 
-def kernel_of(n: Node, weight: Expr) -> list[int]:
+def kernel_of(n: OnnxNode, weight: Expr) -> list[int]:
     """Return the size of a kernel: that in the node, or else that of its weight."""
     return n.integers("kernel_shape", None) or list(n.static_shape(weight, range(2, n.rank(weight))))
 
 
-def convolve(n: Node, x: Expr, weight: Expr, windows: Windows, out_dtype: str = "") -> Expr:
+def convolve(n: OnnxNode, x: Expr, weight: Expr, windows: Windows, out_dtype: str = "") -> Expr:
     """Return the convolution of an image without its bias."""
     return n(
         f"nn.conv{windows.rank}d",
@@ -31,7 +31,7 @@ def convolve(n: Node, x: Expr, weight: Expr, windows: Windows, out_dtype: str = 
 
 
 @onnx_operator("Conv", 1, 11, 22)
-def conv(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def conv(n: OnnxNode, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """`nn.conv1d`, `nn.conv2d` or `nn.conv3d`, and `nn.bias_add`."""
     spatial_rank(n, x)
     result = convolve(n, x, weight, windows_of(n, x, kernel_of(n, weight)))
@@ -39,7 +39,7 @@ def conv(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
 
 
 @onnx_operator("ConvTranspose", 1, 11, 22)
-def conv_transpose(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def conv_transpose(n: OnnxNode, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """`nn.conv1d_transpose`, `nn.conv2d_transpose` or `nn.conv3d_transpose`, and `nn.bias_add`."""
     rank, kernel, groups = spatial_rank(n, x), kernel_of(n, weight), n.integer("group", 1)
     strides, dilations = n.integers("strides", None) or [1] * rank, n.integers("dilations", None) or [1] * rank
@@ -66,7 +66,7 @@ def conv_transpose(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> 
     return result if bias is None else n("nn.bias_add", result, bias, axis=1)
 
 
-def _transposed_padding(n: Node, x: Expr, strides: list[int], reach: list[int]) -> tuple[list[int], list[int]]:
+def _transposed_padding(n: OnnxNode, x: Expr, strides: list[int], reach: list[int]) -> tuple[list[int], list[int]]:
     """Return the cropping at both ends, and the size added at the end: explicit, or chosen for the size of the result.
 
     If the result is larger than the windows reach, the cropping is negative.
@@ -92,7 +92,7 @@ def _transposed_padding(n: Node, x: Expr, strides: list[int], reach: list[int]) 
 
 @onnx_operator("DeformConv", 19, 22)
 def deformable_conv(
-    n: Node, x: Expr, weight: Expr, offset: Expr, bias: Expr | None = None, mask: Expr | None = None
+    n: OnnxNode, x: Expr, weight: Expr, offset: Expr, bias: Expr | None = None, mask: Expr | None = None
 ) -> Expr:
     """`nn.deformable_conv2d`, and `nn.bias_add`."""
     if mask is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.frontend.sizes import product
 from passlab.ir.expr import Expr
@@ -13,7 +13,7 @@ from passlab.ir.types import Any
 
 
 @onnx_operator("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
-def shape(n: Node, x: Expr) -> Expr:
+def shape(n: OnnxNode, x: Expr) -> Expr:
     """The shape as a constant, or `shape_of` where it is not known."""
     rank = n.rank(x)
     start, end = (
@@ -29,7 +29,7 @@ def shape(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("Size", 1, 13, 19, 21, 23, 24, 25)
-def size(n: Node, x: Expr) -> Expr:
+def size(n: OnnxNode, x: Expr) -> Expr:
     """The number of elements as a constant, or `ndarray_size` where it is not known."""
     total = product(n, [dim for dim in n.shape(x) if isinstance(dim, int)])
     if all(isinstance(dim, int) for dim in n.shape(x)):
@@ -38,7 +38,7 @@ def size(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("Constant", 1, 9, 11, 12, 13, 19, 21, 23, 24, 25)
-def constant(n: Node) -> Expr:
+def constant(n: OnnxNode) -> Expr:
     """A constant."""
     if n.has("value"):
         return n.array(n.tensor("value"))
@@ -55,7 +55,7 @@ def constant(n: Node) -> Expr:
 
 
 @onnx_operator("ConstantOfShape", 9, 20, 21, 23, 24, 25)
-def constant_of_shape(n: Node, target: Expr) -> Expr:
+def constant_of_shape(n: OnnxNode, target: Expr) -> Expr:
     """`full`, or `dyn.full`."""
     value = n.tensor("value", np.zeros(1, np.float32))
     if value.size != 1:
@@ -66,7 +66,7 @@ def constant_of_shape(n: Node, target: Expr) -> Expr:
 
 
 @onnx_operator("EyeLike", 9, 22)
-def eye_like(n: Node, x: Expr) -> Expr:
+def eye_like(n: OnnxNode, x: Expr) -> Expr:
     """A constant with ones on a diagonal."""
     rows, columns = n.static_shape(x)
     n.room(rows, columns)
@@ -75,32 +75,32 @@ def eye_like(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("Range", 11, 27)
-def arange(n: Node, start: Expr, limit: Expr, delta: Expr) -> Expr:
+def arange(n: OnnxNode, start: Expr, limit: Expr, delta: Expr) -> Expr:
     """`arange`."""
     scalars = [n("reshape", value, newshape=[]) if n.rank(value) else value for value in (start, limit, delta)]
     return n("arange", *scalars, dtype=n.dtype(start))
 
 
 @onnx_operator("OneHot", 9, 11, 28)
-def one_hot(n: Node, indices: Expr, depth: Expr, values: Expr) -> Expr:
+def one_hot(n: OnnxNode, indices: Expr, depth: Expr, values: Expr) -> Expr:
     """`one_hot`, its indices counted from the end where they are negative."""
-    off, on = (n("take", values, n.constant(place, "int64"), axis=0) for place in (0, 1))
+    off, on = (n("take", values, n.constant(position, "int64"), axis=0) for position in (0, 1))
     count = n.cast(depth if n.rank(depth) == 0 else n("reshape", depth, newshape=[]), "int64")
-    places = n("floor_mod", n.cast(indices, "int64"), count)
+    positions = n("floor_mod", n.cast(indices, "int64"), count)
     inside = n(
         "logical_and",
         n("greater_equal", n.cast(indices, "int64"), n("negative", count)),
         n("less", n.cast(indices, "int64"), count),
     )
-    places = n("where", inside, places, n.constant(-1, "int64"))
+    positions = n("where", inside, positions, n.constant(-1, "int64"))
     value = n.value(count)
     size = count if value is None else int(value)
     axis = n.integer("axis", -1)
     axis = axis + n.rank(indices) + 1 if axis < 0 else axis
-    return n("one_hot", places, on, off, depth=size, axis=axis, dtype=n.dtype(values))
+    return n("one_hot", positions, on, off, depth=size, axis=axis, dtype=n.dtype(values))
 
 
 @onnx_operator("NonZero", 9, 13)
-def non_zero(n: Node, x: Expr) -> Expr:
+def non_zero(n: OnnxNode, x: Expr) -> Expr:
     """`argwhere`, transposed."""
     return n.cast(n("transpose", n("argwhere", x), axes=[1, 0]), "int64")

@@ -6,7 +6,7 @@ from typing import Any
 
 from passlab.frontend.formulas import to_even
 from passlab.frontend.onnx.entries import enter, onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.ir.expr import Expr
 
@@ -24,7 +24,7 @@ RENAMED: dict[str, tuple[str, tuple[int, ...]]] = {
 
 
 def _rename(relay_name: str) -> Any:
-    def translate(n: Node, x: Expr) -> Expr:
+    def translate(n: OnnxNode, x: Expr) -> Expr:
         return n(relay_name, x)
 
     return translate
@@ -35,25 +35,25 @@ for _name, (_relay_name, _versions) in RENAMED.items():
 
 
 @onnx_operator("Round", 11, 22)
-def round_(n: Node, x: Expr) -> Expr:
+def round_(n: OnnxNode, x: Expr) -> Expr:
     """`round`, and twice the `round` of the half where two integers are as near: that is the even one."""
     return to_even(n, x)
 
 
 @onnx_operator("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
-def identity(n: Node, x: Expr) -> Expr:
+def identity(n: OnnxNode, x: Expr) -> Expr:
     """Its input."""
     return x
 
 
 @onnx_operator("Reciprocal", 1, 6, 13)
-def reciprocal(n: Node, x: Expr) -> Expr:
+def reciprocal(n: OnnxNode, x: Expr) -> Expr:
     """`divide` of one."""
     return n("divide", n.constant(1, x), x)
 
 
 @onnx_operator("IsInf", 10, 20)
-def is_inf(n: Node, x: Expr) -> Expr:
+def is_inf(n: OnnxNode, x: Expr) -> Expr:
     """`isinf`, or a comparison with the one infinity that counts."""
     positive, negative = n.flag("detect_positive", True), n.flag("detect_negative", True)
     if positive and negative:
@@ -65,7 +65,7 @@ def is_inf(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("Clip", 1, 6, 11, 12, 13)
-def clip(n: Node, x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
+def clip(n: OnnxNode, x: Expr, low: Expr | None = None, high: Expr | None = None) -> Expr:
     """`clip` where both bounds are known and the elements are floats; `maximum` and `minimum` otherwise."""
     if n.version < 11:
         low, high = (n.constant(n.number(name), x) if n.has(name) else None for name in ("min", "max"))
@@ -80,14 +80,14 @@ def clip(n: Node, x: Expr, low: Expr | None = None, high: Expr | None = None) ->
 
 
 @onnx_operator("Cast", 1, 6, 9, 13, 19, 21, 23, 24, 25, 28)
-def cast(n: Node, x: Expr) -> Expr:
+def cast(n: OnnxNode, x: Expr) -> Expr:
     """`cast`."""
     target = n.attribute("to", (int, str))
     return _cast(n, x, target.lower() if isinstance(target, str) else dtype_of(target))
 
 
 @onnx_operator("CastLike", 15, 19, 21, 23, 24, 25)
-def cast_like(n: Node, x: Expr, target: Expr) -> Expr:
+def cast_like(n: OnnxNode, x: Expr, target: Expr) -> Expr:
     """`cast` to the dtype of its second input."""
     return _cast(n, x, n.dtype(target))
 
@@ -96,14 +96,14 @@ def cast_like(n: Node, x: Expr, target: Expr) -> Expr:
 _LARGEST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
 
 
-def saturate(n: Node, x: Expr, dtype: str) -> Expr:
+def saturate(n: OnnxNode, x: Expr, dtype: str) -> Expr:
     """Return a tensor cast to a dtype; for an 8-bit float, clipped to its range."""
     if dtype in _LARGEST and n.flag("saturate", True) and n.is_float(x):
         return n("clip", x, a_min=-_LARGEST[dtype], a_max=_LARGEST[dtype])
     return x
 
 
-def _cast(n: Node, x: Expr, dtype: str) -> Expr:
+def _cast(n: OnnxNode, x: Expr, dtype: str) -> Expr:
     if n.dtype(x) == dtype:
         return x
     x = saturate(n, x, dtype)
@@ -112,13 +112,13 @@ def _cast(n: Node, x: Expr, dtype: str) -> Expr:
 
 
 @onnx_operator("BitCast", 26)
-def bit_cast(n: Node, x: Expr) -> Expr:
+def bit_cast(n: OnnxNode, x: Expr) -> Expr:
     """`reinterpret`."""
     return n("reinterpret", x, dtype=dtype_of(n.integer("to")))
 
 
 @onnx_operator("Dropout", 1, 6, 7, 10, 12, 13, 22)
-def dropout(n: Node, x: Expr, ratio: Expr | None = None, training: Expr | None = None) -> list[Expr]:
+def dropout(n: OnnxNode, x: Expr, ratio: Expr | None = None, training: Expr | None = None) -> list[Expr]:
     """Its input, and a mask of ones: nothing is dropped outside training."""
     if n.version < 7 and not n.flag("is_test"):
         n.refuse("drops elements: the model is in training mode", hint="export the model for inference")
@@ -129,6 +129,6 @@ def dropout(n: Node, x: Expr, ratio: Expr | None = None, training: Expr | None =
 
 
 @onnx_operator("Where", 9, 16)
-def where(n: Node, condition: Expr, x: Expr, y: Expr) -> Expr:
+def where(n: OnnxNode, condition: Expr, x: Expr, y: Expr) -> Expr:
     """`where`."""
     return n("where", condition, x, y)

@@ -7,24 +7,24 @@ import numpy as np
 from passlab.frontend.building import Entry
 from passlab.frontend.formulas import from_zero
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.sizes import size_of
 from passlab.ir.expr import Expr
 
 
 @onnx_operator("Gather", 1, 11, 13)
-def gather(n: Node, x: Expr, indices: Expr) -> Expr:
+def gather(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     """`take`."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     result = n("take", x, from_zero(n, indices, x, axis), axis=axis)
-    sizes, places = n.entries(x), n.value(indices)
-    if sizes is None or places is None or places.ndim > 1:
+    sizes, positions = n.entries(x), n.value(indices)
+    if sizes is None or positions is None or positions.ndim > 1:
         return result
-    picked = [sizes[int(place)] for place in places.reshape(-1) if -len(sizes) <= place < len(sizes)]
+    picked = [sizes[int(position)] for position in positions.reshape(-1) if -len(sizes) <= position < len(sizes)]
     return _as_known(n, result, picked)
 
 
-def _as_known(n: Node, expr: Expr, entries: list[Entry]) -> Expr:
+def _as_known(n: OnnxNode, expr: Expr, entries: list[Entry]) -> Expr:
     """Return the elements of a shape: as a constant if all are known."""
     if not all(isinstance(entry, int) for entry in entries):
         return n.note(expr, entries)
@@ -32,14 +32,14 @@ def _as_known(n: Node, expr: Expr, entries: list[Entry]) -> Expr:
 
 
 @onnx_operator("GatherElements", 11, 13)
-def gather_elements(n: Node, x: Expr, indices: Expr) -> Expr:
+def gather_elements(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     """`gather`."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     return n("gather", x, axis=axis, indices=from_zero(n, indices, x, axis))
 
 
 @onnx_operator("GatherND", 11, 12, 13)
-def gather_nd(n: Node, x: Expr, indices: Expr) -> Expr:
+def gather_nd(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     """`gather_nd`, whose index axis comes first."""
     batch_dims, rank = n.integer("batch_dims", 0), n.rank(indices)
     (length,) = n.static_shape(indices, [rank - 1])
@@ -47,7 +47,7 @@ def gather_nd(n: Node, x: Expr, indices: Expr) -> Expr:
     return n("gather_nd", x, first, batch_dims=batch_dims, index_rank=length)
 
 
-def _tuples_from_zero(n: Node, indices: Expr, x: Expr, length: int, first: int) -> Expr:
+def _tuples_from_zero(n: OnnxNode, indices: Expr, x: Expr, length: int, first: int) -> Expr:
     """Return index tuples, along the last axis, with each element counted from 0 along its axis of `x`."""
     value = n.value(indices)
     if value is not None and (value >= 0).all():
@@ -61,7 +61,7 @@ _REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min"
 
 
 @onnx_operator("ScatterElements", 11, 13, 16, 18)
-def scatter_elements(n: Node, x: Expr, indices: Expr, updates: Expr) -> Expr:
+def scatter_elements(n: OnnxNode, x: Expr, indices: Expr, updates: Expr) -> Expr:
     """`scatter_elements`."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     reduction = _REDUCTIONS[n.choice("reduction", "none", tuple(_REDUCTIONS))]
@@ -69,14 +69,14 @@ def scatter_elements(n: Node, x: Expr, indices: Expr, updates: Expr) -> Expr:
 
 
 @onnx_operator("Scatter", 9, 11)
-def scatter(n: Node, x: Expr, indices: Expr, updates: Expr) -> Expr:
+def scatter(n: OnnxNode, x: Expr, indices: Expr, updates: Expr) -> Expr:
     """`scatter_elements`: the older name of ScatterElements."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     return n("scatter_elements", x, from_zero(n, indices, x, axis), updates, axis=axis)
 
 
 @onnx_operator("ScatterND", 11, 13, 16, 18)
-def scatter_nd(n: Node, x: Expr, indices: Expr, updates: Expr) -> Expr:
+def scatter_nd(n: OnnxNode, x: Expr, indices: Expr, updates: Expr) -> Expr:
     """`scatter_nd`, whose index axis comes first."""
     rank = n.rank(indices)
     (length,) = n.static_shape(indices, [rank - 1])
@@ -86,18 +86,18 @@ def scatter_nd(n: Node, x: Expr, indices: Expr, updates: Expr) -> Expr:
 
 
 @onnx_operator("Compress", 9, 11, 28)
-def compress(n: Node, x: Expr, condition: Expr) -> Expr:
+def compress(n: OnnxNode, x: Expr, condition: Expr) -> Expr:
     """`take` of the places where the condition holds, found by `argwhere`."""
     if n.has("axis"):
         axis = n.axis(n.integer("axis"), n.rank(x))
     else:
         x, axis = n("reshape", x, newshape=[-1]), 0
-    places = n("reshape", n("argwhere", condition), newshape=[-1])
-    return n("take", x, places, axis=axis)
+    positions = n("reshape", n("argwhere", condition), newshape=[-1])
+    return n("take", x, positions, axis=axis)
 
 
 @onnx_operator("TensorScatter", 24)
-def tensor_scatter(n: Node, cache: Expr, update: Expr, starts: Expr | None = None) -> Expr:
+def tensor_scatter(n: OnnxNode, cache: Expr, update: Expr, starts: Expr | None = None) -> Expr:
     """`scatter_elements` of the update, from a place of its own in each sample."""
     axis = n.axis(n.integer("axis", -2), n.rank(cache))
     shape, (length,) = n.static_shape(update), n.static_shape(cache, [axis])

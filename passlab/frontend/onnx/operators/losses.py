@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
 _REDUCTIONS = ("mean", "none", "sum")
@@ -11,19 +11,19 @@ _NEVER = -(2**31) + 1  # a class that no target has
 
 
 @onnx_operator("NegativeLogLikelihoodLoss", 12, 13, 22)
-def likelihood_loss(n: Node, x: Expr, target: Expr, weight: Expr | None = None) -> Expr:
+def likelihood_loss(n: OnnxNode, x: Expr, target: Expr, weight: Expr | None = None) -> Expr:
     """`nn.nll_loss`."""
     return _loss(n, x, target, weight)
 
 
 @onnx_operator("SoftmaxCrossEntropyLoss", 12, 13)
-def cross_entropy_loss(n: Node, scores: Expr, labels: Expr, weight: Expr | None = None) -> list[Expr]:
+def cross_entropy_loss(n: OnnxNode, scores: Expr, labels: Expr, weight: Expr | None = None) -> list[Expr]:
     """`nn.nll_loss` of `nn.log_softmax`."""
     likelihood = n("nn.log_softmax", scores, axis=1)
     return [_loss(n, likelihood, labels, weight), likelihood]
 
 
-def _loss(n: Node, x: Expr, target: Expr, weight: Expr | None) -> Expr:
+def _loss(n: OnnxNode, x: Expr, target: Expr, weight: Expr | None) -> Expr:
     if weight is None:
         weight = n("ones", shape=n.static_shape(x, [1]), dtype=n.dtype(x))
     reduction = n.choice("reduction", "mean", _REDUCTIONS)

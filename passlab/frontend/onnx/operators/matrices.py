@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.products import matrix_product
 from passlab.ir.expr import Expr
 
 
 @onnx_operator("MatMul", 1, 9, 13)
-def matmul(n: Node, a: Expr, b: Expr) -> Expr:
+def matmul(n: OnnxNode, a: Expr, b: Expr) -> Expr:
     """`nn.dense` by a matrix, `nn.batch_matmul` by more of them."""
     return matrix_product(n, a, b, "")
 
 
 @onnx_operator("Gemm", 1, 6, 7, 9, 11, 13)
-def gemm(n: Node, a: Expr, b: Expr, c: Expr | None = None) -> Expr:
+def gemm(n: OnnxNode, a: Expr, b: Expr, c: Expr | None = None) -> Expr:
     """`nn.dense`, scaled, and `nn.bias_add` or `add`."""
     alpha, beta = n.number("alpha", 1.0), n.number("beta", 1.0)
     a = n("transpose", a, axes=[1, 0]) if n.flag("transA") else a
@@ -31,13 +31,13 @@ def gemm(n: Node, a: Expr, b: Expr, c: Expr | None = None) -> Expr:
 
 
 @onnx_operator("Einsum", 12, 28)
-def einsum(n: Node, first: Expr, *others: Expr) -> Expr:
+def einsum(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
     """`einsum`."""
     return n("einsum", n.builder.tuple([first, *others]), equation=n.text("equation").replace(" ", ""))
 
 
 @onnx_operator("Det", 11, 22)
-def determinant(n: Node, x: Expr) -> Expr:
+def determinant(n: OnnxNode, x: Expr) -> Expr:
     """The sum over permutations, for matrices of up to three rows."""
     size = n.static_shape(x, [-1])[0]
     if size != n.static_shape(x, [-2])[0] or not 1 <= size <= 3:
@@ -45,7 +45,7 @@ def determinant(n: Node, x: Expr) -> Expr:
     return _cofactors(n, x, size)
 
 
-def _cofactors(n: Node, x: Expr, size: int) -> Expr:
+def _cofactors(n: OnnxNode, x: Expr, size: int) -> Expr:
     def entry(row: int, column: int) -> Expr:
         line = n("take", x, n.constant(row, "int64"), axis=n.rank(x) - 2)
         return n("take", line, n.constant(column, "int64"), axis=n.rank(x) - 2)

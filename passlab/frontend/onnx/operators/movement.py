@@ -6,14 +6,14 @@ import numpy as np
 
 from passlab.frontend.building import Entry
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.sizes import Size, as_vector, reshape_to, size_of, sizes_of, two_dimensions
 from passlab.ir.expr import Expr
 from passlab.op.dtypes import Array
 
 
 @onnx_operator("Reshape", 1, 5, 13, 14, 19, 21, 23, 24, 25)
-def reshape(n: Node, x: Expr, shape: Expr | None = None) -> Expr:
+def reshape(n: OnnxNode, x: Expr, shape: Expr | None = None) -> Expr:
     """`reshape`, or `dyn.reshape` by a shape that is computed when the program runs."""
     if n.version < 5 or shape is None:
         return _static_reshape(n, x, n.integers("shape"))
@@ -25,13 +25,13 @@ def reshape(n: Node, x: Expr, shape: Expr | None = None) -> Expr:
     return _static_reshape(n, x, n.known_ints(shape, "the shape"))
 
 
-def _static_reshape(n: Node, x: Expr, newshape: list[int]) -> Expr:
+def _static_reshape(n: OnnxNode, x: Expr, newshape: list[int]) -> Expr:
     if any(size < -1 for size in newshape):
         n.refuse("has a shape with a negative size other than -1", found=str(newshape))
     return n("reshape", x, newshape=newshape, allowzero=n.flag("allowzero"))
 
 
-def _partly_known(n: Node, x: Expr, shape: Expr, target: list[Entry]) -> Expr:
+def _partly_known(n: OnnxNode, x: Expr, shape: Expr, target: list[Entry]) -> Expr:
     """Return a reshape to a partly known shape: unknown sizes are copied, and one can be inferred."""
     own = n.shape(x)
     codes = [
@@ -42,7 +42,7 @@ def _partly_known(n: Node, x: Expr, shape: Expr, target: list[Entry]) -> Expr:
 
 
 @onnx_operator("Flatten", 1, 9, 11, 13, 21, 23, 24, 25)
-def flatten(n: Node, x: Expr) -> Expr:
+def flatten(n: OnnxNode, x: Expr) -> Expr:
     """`nn.batch_flatten` behind the first axis, otherwise a `reshape` to two dimensions."""
     axis, rank = n.integer("axis", 1), n.rank(x)
     if axis == 1 and rank > 1:
@@ -53,7 +53,7 @@ def flatten(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("Squeeze", 1, 11, 13, 21, 23, 24, 25)
-def squeeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
+def squeeze(n: OnnxNode, x: Expr, axes: Expr | None = None) -> Expr:
     """`squeeze`."""
     named = n.integers("axes", None) if n.version < 13 else None if axes is None else n.known_ints(axes, "the axes")
     if named is None:
@@ -65,7 +65,7 @@ def squeeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
 
 
 @onnx_operator("Unsqueeze", 1, 11, 13, 21, 23, 24, 25)
-def unsqueeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
+def unsqueeze(n: OnnxNode, x: Expr, axes: Expr | None = None) -> Expr:
     """`expand_dims`, once for each new axis."""
     if n.version < 13:
         named = n.integers("axes")
@@ -81,13 +81,13 @@ def unsqueeze(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
 
 
 @onnx_operator("Transpose", 1, 13, 21, 23, 24, 25)
-def transpose(n: Node, x: Expr) -> Expr:
+def transpose(n: OnnxNode, x: Expr) -> Expr:
     """`transpose`."""
     return n("transpose", x, axes=n.integers("perm", None))
 
 
 @onnx_operator("Concat", 1, 4, 11, 13)
-def concat(n: Node, first: Expr, *others: Expr) -> Expr:
+def concat(n: OnnxNode, first: Expr, *others: Expr) -> Expr:
     """`concatenate`."""
     parts = [first, *others]
     result = n.concat(parts, n.axis(n.integer("axis", 1) if n.version < 4 else n.integer("axis"), n.rank(first)))
@@ -98,7 +98,7 @@ def concat(n: Node, first: Expr, *others: Expr) -> Expr:
 
 
 @onnx_operator("Split", 1, 2, 11, 13, 18)
-def split(n: Node, x: Expr, lengths: Expr | None = None) -> list[Expr]:
+def split(n: OnnxNode, x: Expr, lengths: Expr | None = None) -> list[Expr]:
     """`split`, at the ends of the parts."""
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     if lengths is not None:
@@ -114,7 +114,7 @@ def split(n: Node, x: Expr, lengths: Expr | None = None) -> list[Expr]:
     return n.fields(n("split", x, indices_or_sections=ends, axis=axis), len(parts))
 
 
-def _equal_parts(n: Node, x: Expr, axis: int) -> list[int]:
+def _equal_parts(n: OnnxNode, x: Expr, axis: int) -> list[int]:
     """Return the lengths of parts as equal as possible, the last one shorter."""
     count = n.integer("num_outputs", len(n.outputs))
     (length,) = n.static_shape(x, [axis])
@@ -126,7 +126,7 @@ def _equal_parts(n: Node, x: Expr, axis: int) -> list[int]:
 
 
 @onnx_operator("Expand", 8, 13)
-def expand(n: Node, x: Expr, shape: Expr) -> Expr:
+def expand(n: OnnxNode, x: Expr, shape: Expr) -> Expr:
     """`broadcast_to` the shape that both shapes broadcast to."""
     value = n.value(shape)
     if value is None:
@@ -144,12 +144,12 @@ def expand(n: Node, x: Expr, shape: Expr) -> Expr:
 
 
 @onnx_operator("Tile", 1, 6, 13)
-def tile(n: Node, x: Expr, repeats: Expr, axis: Expr | None = None) -> Expr:
+def tile(n: OnnxNode, x: Expr, repeats: Expr, axis: Expr | None = None) -> Expr:
     """`tile`, or `dyn.tile`."""
     if n.version < 6:
         count = n.known_ints(repeats, "the number of tiles")[0]
-        place = 0 if axis is None else n.known_ints(axis, "the axis")[0]
-        return n("tile", x, reps=[count if at == n.axis(place, n.rank(x)) else 1 for at in range(n.rank(x))])
+        position = 0 if axis is None else n.known_ints(axis, "the axis")[0]
+        return n("tile", x, reps=[count if at == n.axis(position, n.rank(x)) else 1 for at in range(n.rank(x))])
     if n.value(repeats) is None:
         return n("tile", x, reps=repeats)
     reps = n.known_ints(repeats, "the repeats")
@@ -157,14 +157,14 @@ def tile(n: Node, x: Expr, repeats: Expr, axis: Expr | None = None) -> Expr:
 
 
 @onnx_operator("DepthToSpace", 1, 11, 13, 28)
-def depth_to_space(n: Node, x: Expr) -> Expr:
+def depth_to_space(n: OnnxNode, x: Expr) -> Expr:
     """`nn.depth_to_space`."""
     mode = n.choice("mode", "DCR", ("DCR", "CRD"))
     return n("nn.depth_to_space", x, block_size=n.integer("blocksize"), layout="NCHW", mode=mode)
 
 
 @onnx_operator("SpaceToDepth", 1, 13, 28)
-def space_to_depth(n: Node, x: Expr) -> Expr:
+def space_to_depth(n: OnnxNode, x: Expr) -> Expr:
     """`nn.space_to_depth`, or the transposition that it is, with the channels first."""
     block = n.integer("blocksize")
     if n.choice("mode", "DCR", ("DCR", "CRD")) == "DCR":
@@ -176,21 +176,21 @@ def space_to_depth(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("Trilu", 14)
-def trilu(n: Node, x: Expr, k: Expr | None = None) -> Expr:
+def trilu(n: OnnxNode, x: Expr, k: Expr | None = None) -> Expr:
     """`trilu`."""
     diagonal = n.constant(0, "int64") if k is None else n("reshape", k, newshape=[]) if n.rank(k) else k
     return n("trilu", x, k=diagonal, upper=n.flag("upper", True))
 
 
 @onnx_operator("ReverseSequence", 10, 28)
-def reverse_sequence(n: Node, x: Expr, lengths: Expr) -> Expr:
+def reverse_sequence(n: OnnxNode, x: Expr, lengths: Expr) -> Expr:
     """`reverse_sequence`."""
     time, batch = n.integer("time_axis", 0), n.integer("batch_axis", 1)
     return n("reverse_sequence", x, lengths, seq_axis=time, batch_axis=batch)
 
 
 @onnx_operator("Col2Im", 18)
-def columns_to_image(n: Node, x: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
+def columns_to_image(n: OnnxNode, x: Expr, image_shape: Expr, block_shape: Expr) -> Expr:
     """A transposed convolution with one-hot kernels, which adds up the blocks that overlap."""
     image = n.known_ints(image_shape, "the shape of the image")
     block = n.known_ints(block_shape, "the shape of a block")

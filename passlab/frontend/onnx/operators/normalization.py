@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
 
 @onnx_operator("BatchNormalization", 1, 6, 7, 9, 14, 15)
-def batch_normalization(n: Node, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr) -> list[Expr]:
+def batch_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr) -> list[Expr]:
     """`nn.batch_norm`; in training mode by the mean and the variance of the batch, which are mixed into those given."""
     if n.version < 9 and not n.flag("spatial", True):
         n.refuse("normalizes each position by itself", hint="only `spatial=1` is supported")
@@ -21,7 +21,7 @@ def batch_normalization(n: Node, x: Expr, scale: Expr, bias: Expr, mean: Expr, v
     return [n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=epsilon), 3)[0]]
 
 
-def _training(n: Node, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr) -> list[Expr]:
+def _training(n: OnnxNode, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: Expr) -> list[Expr]:
     axes = [axis for axis in range(n.rank(x)) if axis != 1]
     own_mean = n("mean", x, axis=axes, keepdims=False)
     own_variance = n("variance", x, axis=axes, keepdims=False)
@@ -36,13 +36,13 @@ def _training(n: Node, x: Expr, scale: Expr, bias: Expr, mean: Expr, variance: E
 
 
 @onnx_operator("InstanceNormalization", 1, 6, 22)
-def instance_normalization(n: Node, x: Expr, scale: Expr, bias: Expr) -> Expr:
+def instance_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr) -> Expr:
     """`nn.instance_norm`."""
     return n("nn.instance_norm", x, scale, bias, axis=1, epsilon=n.number("epsilon", 1e-5))
 
 
 @onnx_operator("LayerNormalization", 17)
-def layer_normalization(n: Node, x: Expr, scale: Expr, bias: Expr | None = None) -> list[Expr]:
+def layer_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr | None = None) -> list[Expr]:
     """`nn.layer_norm` along the last axis; by its formula along several, or where mean and deviation are asked for."""
     axis, rank, epsilon = n.axis(n.integer("axis", -1), n.rank(x)), n.rank(x), n.number("epsilon", 1e-5)
     stash = n.integer("stash_type", 1)
@@ -60,7 +60,7 @@ def layer_normalization(n: Node, x: Expr, scale: Expr, bias: Expr | None = None)
 
 
 @onnx_operator("RMSNormalization", 23)
-def rms_normalization(n: Node, x: Expr, scale: Expr) -> Expr:
+def rms_normalization(n: OnnxNode, x: Expr, scale: Expr) -> Expr:
     """Division by the root of the mean of squares, times the scale."""
     axis, rank = n.axis(n.integer("axis", -1), n.rank(x)), n.rank(x)
     wide = "float32" if n.integer("stash_type", 1) == 1 else n.dtype(x)
@@ -71,7 +71,7 @@ def rms_normalization(n: Node, x: Expr, scale: Expr) -> Expr:
 
 
 @onnx_operator("GroupNormalization", 18, 21)
-def group_normalization(n: Node, x: Expr, scale: Expr, bias: Expr) -> Expr:
+def group_normalization(n: OnnxNode, x: Expr, scale: Expr, bias: Expr) -> Expr:
     """`nn.group_norm`; before opset 21 scale and bias are those of a group, and are repeated for its channels."""
     groups, (channels,) = n.integer("num_groups"), n.static_shape(x, [1])
     if groups < 1 or channels % groups:
@@ -85,7 +85,7 @@ def group_normalization(n: Node, x: Expr, scale: Expr, bias: Expr) -> Expr:
 
 
 @onnx_operator("LpNormalization", 1, 22)
-def norm_normalization(n: Node, x: Expr) -> Expr:
+def norm_normalization(n: OnnxNode, x: Expr) -> Expr:
     """Division by the `sum` of absolute values, or by the root of the `sum` of squares; nothing stays nothing."""
     axis, p = [n.axis(n.integer("axis", -1), n.rank(x))], n.integer("p", 2)
     if p not in (1, 2):
@@ -97,14 +97,14 @@ def norm_normalization(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("LRN", 1, 13)
-def local_response_normalization(n: Node, x: Expr) -> Expr:
+def local_response_normalization(n: OnnxNode, x: Expr) -> Expr:
     """`nn.lrn`."""
     alpha, beta, bias = n.number("alpha", 1e-4), n.number("beta", 0.75), n.number("bias", 1.0)
     return n("nn.lrn", x, size=n.integer("size"), axis=1, bias=bias, alpha=alpha, beta=beta)
 
 
 @onnx_operator("MeanVarianceNormalization", 9, 13)
-def mean_variance_normalization(n: Node, x: Expr) -> Expr:
+def mean_variance_normalization(n: OnnxNode, x: Expr) -> Expr:
     """The distance from the `mean`, divided by the deviation."""
     axes = n.integers("axes", [0, 2, 3])
     mean = n("mean", x, axis=axes, keepdims=True)

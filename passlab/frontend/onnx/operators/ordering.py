@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
 
-def _place_of(n: Node, operator: str, x: Expr) -> Expr:
+def _place_of(n: OnnxNode, operator: str, x: Expr) -> Expr:
     axis = n.axis(n.integer("axis", 0), n.rank(x))
     last = n.flag("select_last_index")
     result = n(operator, x, axis=axis, keepdims=n.flag("keepdims", True), select_last_index=last)
@@ -15,19 +15,19 @@ def _place_of(n: Node, operator: str, x: Expr) -> Expr:
 
 
 @onnx_operator("ArgMax", 1, 11, 12, 13)
-def arg_max(n: Node, x: Expr) -> Expr:
+def arg_max(n: OnnxNode, x: Expr) -> Expr:
     """`argmax`."""
     return _place_of(n, "argmax", x)
 
 
 @onnx_operator("ArgMin", 1, 11, 12, 13)
-def arg_min(n: Node, x: Expr) -> Expr:
+def arg_min(n: OnnxNode, x: Expr) -> Expr:
     """`argmin`."""
     return _place_of(n, "argmin", x)
 
 
 @onnx_operator("TopK", 1, 10, 11, 24)
-def top_k(n: Node, x: Expr, k: Expr | None = None) -> list[Expr]:
+def top_k(n: OnnxNode, x: Expr, k: Expr | None = None) -> list[Expr]:
     """`topk`, or `dyn.topk`."""
     count: int | Expr
     if n.version < 10 or k is None:
@@ -42,27 +42,27 @@ def top_k(n: Node, x: Expr, k: Expr | None = None) -> list[Expr]:
 
 
 @onnx_operator("CumSum", 11, 14)
-def cumulative_sum(n: Node, x: Expr, axis: Expr) -> Expr:
+def cumulative_sum(n: OnnxNode, x: Expr, axis: Expr) -> Expr:
     """`cumsum`, of the reversed tensor where that is asked for."""
     return _cumulative(n, "cumsum", x, axis)
 
 
 @onnx_operator("CumProd", 26)
-def cumulative_product(n: Node, x: Expr, axis: Expr) -> Expr:
+def cumulative_product(n: OnnxNode, x: Expr, axis: Expr) -> Expr:
     """`cumprod`, of the reversed tensor where that is asked for."""
     return _cumulative(n, "cumprod", x, axis)
 
 
-def _cumulative(n: Node, operator: str, x: Expr, axis: Expr) -> Expr:
-    place = n.axis(n.known_ints(axis, "the axis")[0], n.rank(x))
+def _cumulative(n: OnnxNode, operator: str, x: Expr, axis: Expr) -> Expr:
+    position = n.axis(n.known_ints(axis, "the axis")[0], n.rank(x))
     back = n.flag("reverse")
-    result = n("reverse", x, axis=place) if back else x
-    result = n(operator, result, axis=place, dtype=n.dtype(x), exclusive=n.flag("exclusive"))
-    return n("reverse", result, axis=place) if back else result
+    result = n("reverse", x, axis=position) if back else x
+    result = n(operator, result, axis=position, dtype=n.dtype(x), exclusive=n.flag("exclusive"))
+    return n("reverse", result, axis=position) if back else result
 
 
 @onnx_operator("Unique", 11, 28)
-def unique(n: Node, x: Expr) -> list[Expr | None]:
+def unique(n: OnnxNode, x: Expr) -> list[Expr | None]:
     """`unique` of a vector, or of all elements, cut to the number of different ones."""
     if n.has("axis") and n.rank(x) != 1:
         n.refuse("looks for different slices along an axis", hint="Relay's `unique` compares single elements")

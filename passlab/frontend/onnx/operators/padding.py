@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
 _MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": "wrap"}
 
 
 @onnx_operator("Pad", 1, 2, 11, 13, 18, 19, 21, 23, 24, 25)
-def pad(n: Node, x: Expr, pads: Expr | None = None, value: Expr | None = None, axes: Expr | None = None) -> Expr:
+def pad(n: OnnxNode, x: Expr, pads: Expr | None = None, value: Expr | None = None, axes: Expr | None = None) -> Expr:
     """`nn.pad`, by computed widths `dyn.nn.pad`; negative widths cut off."""
     mode, rank = _MODES[n.choice("mode", "constant", tuple(_MODES))], n.rank(x)
     fill = n.constant(n.number("value", 0.0), x) if n.version < 11 else _fill(n, x, value)
@@ -22,22 +22,22 @@ def pad(n: Node, x: Expr, pads: Expr | None = None, value: Expr | None = None, a
         return _dynamic(n, x, pads, fill, mode, axes)
     else:
         widths = n.known_ints(pads, "the widths")
-    places = list(range(rank)) if axes is None else [n.axis(a, rank) for a in n.known_ints(axes, "the axes")]
-    if len(widths) != 2 * len(places):
-        n.refuse("needs a width before and after each axis", str(2 * len(places)), str(len(widths)))
+    positions = list(range(rank)) if axes is None else [n.axis(a, rank) for a in n.known_ints(axes, "the axes")]
+    if len(widths) != 2 * len(positions):
+        n.refuse("needs a width before and after each axis", str(2 * len(positions)), str(len(widths)))
     sides = [[0, 0] for _ in range(rank)]
-    for at, axis in enumerate(places):
-        sides[axis] = [widths[at], widths[at + len(places)]]
+    for at, axis in enumerate(positions):
+        sides[axis] = [widths[at], widths[at + len(positions)]]
     return pad_sides(n, x, sides, fill, mode)
 
 
-def _fill(n: Node, x: Expr, value: Expr | None) -> Expr:
+def _fill(n: OnnxNode, x: Expr, value: Expr | None) -> Expr:
     if value is None:
         return n.constant(0, x)
     return n("reshape", value, newshape=[]) if n.rank(value) else value
 
 
-def pad_sides(n: Node, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -> Expr:
+def pad_sides(n: OnnxNode, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -> Expr:
     """Return `x` with widths added at the sides of each axis, or cropped if they are negative."""
     for axis, (before, after) in enumerate(sides):
         if before < 0 or after < 0:
@@ -54,18 +54,18 @@ def pad_sides(n: Node, x: Expr, sides: list[list[int]], fill: Expr, mode: str) -
     return n("nn.pad", x, pad_width=sides, pad_value=fill, pad_mode=mode)
 
 
-def _wrap(n: Node, x: Expr, sides: list[list[int]]) -> Expr:
+def _wrap(n: OnnxNode, x: Expr, sides: list[list[int]]) -> Expr:
     """Return `x` padded periodically along each axis."""
     for axis, (before, after) in enumerate(sides):
         if before or after:
             (length,) = n.static_shape(x, [axis])
             n.room(before + length + after)
-            places = [place % length for place in range(-before, length + after)]
-            x = n("take", x, n.constant(places, "int64"), axis=axis)
+            positions = [position % length for position in range(-before, length + after)]
+            x = n("take", x, n.constant(positions, "int64"), axis=axis)
     return x
 
 
-def _dynamic(n: Node, x: Expr, pads: Expr, fill: Expr, mode: str, axes: Expr | None) -> Expr:
+def _dynamic(n: OnnxNode, x: Expr, pads: Expr, fill: Expr, mode: str, axes: Expr | None) -> Expr:
     if axes is not None and n.known_ints(axes, "the axes") != list(range(n.rank(x))):
         n.refuse("pads some axes by widths that are computed", hint="make the widths constants of the model")
     if mode == "wrap":

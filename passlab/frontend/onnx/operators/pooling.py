@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.windows import windows_of
 from passlab.frontend.pooling import places_of, pool
 from passlab.ir.expr import Expr
 
 
-def _pool(n: Node, kind: str, x: Expr, **more: bool) -> Expr:
+def _pool(n: OnnxNode, kind: str, x: Expr, **more: bool) -> Expr:
     return pool(n, kind, x, windows_of(n, x, n.integers("kernel_shape")), n.flag("ceil_mode"), **more)
 
 
 @onnx_operator("MaxPool", 1, 8, 10, 11, 12, 22)
-def max_pool(n: Node, x: Expr) -> list[Expr]:
+def max_pool(n: OnnxNode, x: Expr) -> list[Expr]:
     """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`; the places of the maxima by `argmax`."""
     windows, ceil = windows_of(n, x, n.integers("kernel_shape")), n.flag("ceil_mode")
     result = pool(n, "max", x, windows, ceil)
@@ -24,7 +24,7 @@ def max_pool(n: Node, x: Expr) -> list[Expr]:
 
 
 @onnx_operator("MaxUnpool", 9, 11, 22)
-def max_unpool(n: Node, x: Expr, places: Expr, shape: Expr | None = None) -> Expr:
+def max_unpool(n: OnnxNode, x: Expr, positions: Expr, shape: Expr | None = None) -> Expr:
     """`scatter_elements` into zeros."""
     batch, channels, *image = n.static_shape(x)
     rank, kernel = len(image), n.integers("kernel_shape")
@@ -32,7 +32,7 @@ def max_unpool(n: Node, x: Expr, places: Expr, shape: Expr | None = None) -> Exp
     sizes = [(length - 1) * strides[at] - pads[at] - pads[at + rank] + kernel[at] for at, length in enumerate(image)]
     whole = [batch, channels, *sizes]
     zeros = n("zeros", shape=[math.prod(whole)], dtype=n.dtype(x))
-    flat = [n("reshape", part, newshape=[-1]) for part in (places, x)]
+    flat = [n("reshape", part, newshape=[-1]) for part in (positions, x)]
     result = n("reshape", n("scatter_elements", zeros, *flat, axis=0), newshape=whole)
     if shape is None:
         return result
@@ -42,13 +42,13 @@ def max_unpool(n: Node, x: Expr, places: Expr, shape: Expr | None = None) -> Exp
 
 
 @onnx_operator("AveragePool", 1, 7, 10, 11, 19, 22)
-def average_pool(n: Node, x: Expr) -> Expr:
+def average_pool(n: OnnxNode, x: Expr) -> Expr:
     """`nn.avg_pool1d`, `nn.avg_pool2d` or `nn.avg_pool3d`."""
     return _pool(n, "avg", x, count_include_pad=n.flag("count_include_pad"))
 
 
 @onnx_operator("LpPool", 1, 2, 11, 18, 22)
-def norm_pool(n: Node, x: Expr) -> Expr:
+def norm_pool(n: OnnxNode, x: Expr) -> Expr:
     """The root of the mean of powers, times the size of the window."""
     p = n.number("p", 2)
     powers = n("power", n("abs", x), float(p))
@@ -56,12 +56,12 @@ def norm_pool(n: Node, x: Expr) -> Expr:
     return n("power", n("multiply", mean, math.prod(n.integers("kernel_shape"))), 1 / p)
 
 
-def _spatial(n: Node, x: Expr) -> list[int]:
+def _spatial(n: OnnxNode, x: Expr) -> list[int]:
     return list(range(2, n.rank(x)))
 
 
 @onnx_operator("GlobalAveragePool", 1, 22)
-def global_average_pool(n: Node, x: Expr) -> Expr:
+def global_average_pool(n: OnnxNode, x: Expr) -> Expr:
     """`nn.global_avg_pool2d`; `mean` where there are not two spatial axes."""
     if n.rank(x) == 4:
         return n("nn.global_avg_pool2d", x)
@@ -69,7 +69,7 @@ def global_average_pool(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("GlobalMaxPool", 1, 22)
-def global_max_pool(n: Node, x: Expr) -> Expr:
+def global_max_pool(n: OnnxNode, x: Expr) -> Expr:
     """`nn.global_max_pool2d`; `max` where there are not two spatial axes."""
     if n.rank(x) == 4:
         return n("nn.global_max_pool2d", x)
@@ -77,7 +77,7 @@ def global_max_pool(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("GlobalLpPool", 1, 2, 22)
-def global_norm_pool(n: Node, x: Expr) -> Expr:
+def global_norm_pool(n: OnnxNode, x: Expr) -> Expr:
     """The root of the `sum` of powers."""
     p = n.number("p", 2)
     powers = n("power", n("abs", x), float(p))
@@ -85,14 +85,14 @@ def global_norm_pool(n: Node, x: Expr) -> Expr:
 
 
 @onnx_operator("MaxRoiPool", 1, 22)
-def max_roi_pool(n: Node, x: Expr, rois: Expr) -> Expr:
+def max_roi_pool(n: OnnxNode, x: Expr, rois: Expr) -> Expr:
     """`vision.roi_pool`."""
     size, scale = n.integers("pooled_shape"), n.number("spatial_scale", 1.0)
     return n("vision.roi_pool", x, rois, pooled_size=size, spatial_scale=scale)
 
 
 @onnx_operator("RoiAlign", 10, 16, 22)
-def roi_align(n: Node, x: Expr, rois: Expr, batch: Expr) -> Expr:
+def roi_align(n: OnnxNode, x: Expr, rois: Expr, batch: Expr) -> Expr:
     """`vision.roi_align`, its regions with their samples' numbers in front."""
     mode = n.choice("mode", "avg", ("avg", "max"))
     half = n.version >= 16 and n.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"

@@ -6,7 +6,7 @@ import numpy as np
 
 from passlab.frontend.formulas import to_even
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.operators.convolution import convolve, kernel_of
 from passlab.frontend.onnx.operators.elementwise import saturate
 from passlab.frontend.onnx.operators.padding import pad_sides
@@ -26,12 +26,12 @@ _RANGES = {
 }
 
 
-def _axis(n: Node, x: Expr, scale: Expr) -> int:
+def _axis(n: OnnxNode, x: Expr, scale: Expr) -> int:
     """Return the axis along which scales vary; for a single scale it does not matter."""
     return n.axis(n.integer("axis", 1), n.rank(x)) if n.rank(scale) else 0
 
 
-def _is_relays(n: Node, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:
+def _is_relays(n: OnnxNode, integer: str, number: Expr, scale: Expr, zero: Expr | None, block: int) -> bool:
     """Whether Relay's operator applies: from 32 bits to 8, by known scales, one, or one for each index along an axis.
 
     Relay rounds halves away from zero, ONNX to even: such numbers may differ by one. Models with computed scales use
@@ -42,7 +42,7 @@ def _is_relays(n: Node, integer: str, number: Expr, scale: Expr, zero: Expr | No
     return integer in ("int8", "uint8") and n.dtype(number) == n.dtype(scale) == "float32" and not block
 
 
-def _for_relay(n: Node, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
+def _for_relay(n: OnnxNode, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
     """Return scales and zero points in Relay's form: a single one is a scalar, zero points have 32 bits."""
     zero = n("zeros_like", n.cast(scale, "int32")) if zero is None else n.cast(zero, "int32")
     if n.shape(scale) == (1,):
@@ -50,7 +50,7 @@ def _for_relay(n: Node, scale: Expr, zero: Expr | None) -> tuple[Expr, Expr]:
     return scale, zero
 
 
-def _spread(n: Node, part: Expr, x: Expr, axis: int, block: int) -> Expr:
+def _spread(n: OnnxNode, part: Expr, x: Expr, axis: int, block: int) -> Expr:
     """Return scales or zero points that broadcast against `x`: a single one, along an axis, or per block."""
     if n.rank(part) == 0 or n.shape(part) == (1,):
         return n("reshape", part, newshape=[]) if n.rank(part) else part
@@ -63,7 +63,7 @@ def _spread(n: Node, part: Expr, x: Expr, axis: int, block: int) -> Expr:
 
 
 @onnx_operator("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
-def quantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
+def quantize(n: OnnxNode, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
     """`qnn.quantize` to 8 bits; to other widths, or block by block, division by the scale, `round`, and `clip`."""
     if zero is not None:
         dtype = n.dtype(zero)
@@ -84,13 +84,13 @@ def quantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
     return n.cast(n("clip", result, a_min=float(low), a_max=float(high)), dtype)
 
 
-def _wide(n: Node, x: Expr, scale: Expr) -> str:
+def _wide(n: OnnxNode, x: Expr, scale: Expr) -> str:
     dtype = dtype_of(n.integer("precision", 0) or 1) if n.has("precision") else "float32"
     return "float64" if "float64" in (n.dtype(x), n.dtype(scale)) else dtype
 
 
 @onnx_operator("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
-def dequantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
+def dequantize(n: OnnxNode, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
     """`qnn.dequantize` of 8 bits; otherwise the difference from the zero point, times the scale."""
     axis, block = _axis(n, x, scale), n.integer("block_size", 0)
     out = dtype_of(n.integer("output_dtype", 0)) if n.integer("output_dtype", 0) else n.dtype(scale)
@@ -105,7 +105,7 @@ def dequantize(n: Node, x: Expr, scale: Expr, zero: Expr | None = None) -> Expr:
 
 
 @onnx_operator("DynamicQuantizeLinear", 11)
-def dynamic_quantize(n: Node, x: Expr) -> list[Expr]:
+def dynamic_quantize(n: OnnxNode, x: Expr) -> list[Expr]:
     """Division, `round` and `clip`, by the extremes of the tensor itself."""
     axes = list(range(n.rank(x)))
     high = n("maximum", n("max", x, axis=axes) if axes else x, 0)
@@ -117,7 +117,7 @@ def dynamic_quantize(n: Node, x: Expr) -> list[Expr]:
     return [n.cast(n("clip", result, a_min=0.0, a_max=255.0), "uint8"), scale, zero]
 
 
-def _shift(n: Node, x: Expr, zero: Expr | None, axis: int) -> Expr:
+def _shift(n: OnnxNode, x: Expr, zero: Expr | None, axis: int) -> Expr:
     """Return 8-bit numbers minus their zero point, in 32 bits."""
     result = n.cast(x, "int32")
     if zero is None:
@@ -126,13 +126,13 @@ def _shift(n: Node, x: Expr, zero: Expr | None, axis: int) -> Expr:
 
 
 @onnx_operator("MatMulInteger", 10)
-def matmul_integer(n: Node, a: Expr, b: Expr, a_zero: Expr | None = None, b_zero: Expr | None = None) -> Expr:
+def matmul_integer(n: OnnxNode, a: Expr, b: Expr, a_zero: Expr | None = None, b_zero: Expr | None = None) -> Expr:
     """The product, in 32 bits, of the distances from the zero points."""
     rows = _shift(n, a, a_zero, max(n.rank(a) - 2, 0))
     return matrix_product(n, rows, _shift(n, b, b_zero, n.rank(b) - 1), "int32")
 
 
-def _integer_conv(n: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr:
+def _integer_conv(n: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr | None) -> Expr:
     """Return a convolution in 32 bits. The padding is the zero point, which becomes 0."""
     windows = windows_of(n, x, kernel_of(n, w))
     rank = windows.rank
@@ -145,14 +145,14 @@ def _integer_conv(n: Node, x: Expr, w: Expr, x_zero: Expr | None, w_zero: Expr |
 
 
 @onnx_operator("ConvInteger", 10)
-def conv_integer(n: Node, x: Expr, w: Expr, x_zero: Expr | None = None, w_zero: Expr | None = None) -> Expr:
+def conv_integer(n: OnnxNode, x: Expr, w: Expr, x_zero: Expr | None = None, w_zero: Expr | None = None) -> Expr:
     """The convolution, in 32 bits, of the distances from the zero points."""
     return _integer_conv(n, x, w, x_zero, w_zero)
 
 
 @onnx_operator("QLinearConv", 10)
 def quantized_conv(
-    n: Node,
+    n: OnnxNode,
     x: Expr,
     x_scale: Expr,
     x_zero: Expr,
@@ -171,7 +171,7 @@ def quantized_conv(
 
 @onnx_operator("QLinearMatMul", 10, 21)
 def quantized_matmul(
-    n: Node, a: Expr, a_scale: Expr, a_zero: Expr, b: Expr, b_scale: Expr, b_zero: Expr, y_scale: Expr, y_zero: Expr
+    n: OnnxNode, a: Expr, a_scale: Expr, a_zero: Expr, b: Expr, b_scale: Expr, b_zero: Expr, y_scale: Expr, y_zero: Expr
 ) -> Expr:
     """The product in 32 bits, brought to the scale of the result."""
     rows, columns = _shift(n, a, a_zero, max(n.rank(a) - 2, 0)), _shift(n, b, b_zero, n.rank(b) - 1)
@@ -179,7 +179,7 @@ def quantized_matmul(
     return _requantize(n, result, n("multiply", a_scale, b_scale), y_scale, y_zero, n.rank(result) - 1)
 
 
-def _requantize(n: Node, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axis: int) -> Expr:
+def _requantize(n: OnnxNode, x: Expr, scale: Expr, y_scale: Expr, y_zero: Expr, axis: int) -> Expr:
     """Return 32-bit numbers of one scale as 8-bit numbers of another, rounding halves to even as ONNX does."""
     ratio = n.cast(n("divide", n.cast(scale, "float32"), n.cast(y_scale, "float32")), "float32")
     result = to_even(n, n("multiply", n.cast(x, "float32"), _spread(n, ratio, x, axis, 0)))

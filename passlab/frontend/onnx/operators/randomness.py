@@ -11,31 +11,31 @@ from collections.abc import Sequence
 import numpy as np
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.ir.expr import Expr
 
 
-def _key(n: Node) -> Expr:
+def _key(n: OnnxNode) -> Expr:
     """Return the initial state of a generator."""
     seed = int(np.float32(n.number("seed")).view(np.uint32)) if n.has("seed") else zlib.crc32(n.name.encode())
     return n.constant([seed, 0, 0, 0, 0, 0, 0, 0, 1 << 63, 0], "uint64")
 
 
-def _dtype(n: Node, like: Expr | None) -> str:
+def _dtype(n: OnnxNode, like: Expr | None) -> str:
     if n.has("dtype") or like is None:
         return dtype_of(n.integer("dtype", 1))
     return n.dtype(like)
 
 
-def _normal(n: Node, shape: Sequence[int], dtype: str) -> Expr:
+def _normal(n: OnnxNode, shape: Sequence[int], dtype: str) -> Expr:
     wide = dtype if dtype in ("float32", "float64") else "float32"
     mean, scale = n.constant(n.number("mean", 0.0), wide), n.constant(n.number("scale", 1.0), wide)
     drawn = n("random.normal", _key(n), shape=shape, dtype=wide, mean=mean, scale=scale)
     return n.cast(n.fields(drawn, 2)[1], dtype)
 
 
-def _uniform(n: Node, shape: Sequence[int], dtype: str) -> Expr:
+def _uniform(n: OnnxNode, shape: Sequence[int], dtype: str) -> Expr:
     wide = dtype if dtype in ("float32", "float64") else "float32"
     low, high = n.constant(n.number("low", 0.0), wide), n.constant(n.number("high", 1.0), wide)
     drawn = n("random.uniform", _key(n), shape=shape, dtype=wide, low=low, high=high)
@@ -43,24 +43,24 @@ def _uniform(n: Node, shape: Sequence[int], dtype: str) -> Expr:
 
 
 @onnx_operator("RandomNormal", 1, 22)
-def random_normal(n: Node) -> Expr:
+def random_normal(n: OnnxNode) -> Expr:
     """`random.normal`."""
     return _normal(n, n.integers("shape"), _dtype(n, None))
 
 
 @onnx_operator("RandomNormalLike", 1, 22)
-def random_normal_like(n: Node, x: Expr) -> Expr:
+def random_normal_like(n: OnnxNode, x: Expr) -> Expr:
     """`random.normal`, in the shape of its input."""
     return _normal(n, n.static_shape(x), _dtype(n, x))
 
 
 @onnx_operator("RandomUniform", 1, 22)
-def random_uniform(n: Node) -> Expr:
+def random_uniform(n: OnnxNode) -> Expr:
     """`random.uniform`."""
     return _uniform(n, n.integers("shape"), _dtype(n, None))
 
 
 @onnx_operator("RandomUniformLike", 1, 22)
-def random_uniform_like(n: Node, x: Expr) -> Expr:
+def random_uniform_like(n: OnnxNode, x: Expr) -> Expr:
     """`random.uniform`, in the shape of its input."""
     return _uniform(n, n.static_shape(x), _dtype(n, x))

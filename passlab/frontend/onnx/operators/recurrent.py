@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from passlab import limits
 from passlab.frontend.formulas import softplus_of
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.operators.activations import exponential
 from passlab.frontend.sizes import as_vector, size_of
 from passlab.ir.expr import Expr
@@ -21,7 +21,7 @@ _DIRECTIONS = {"forward": ("forward",), "reverse": ("reverse",), "bidirectional"
 
 
 # ---------------------------------------------------------------- activations
-def _activation(n: Node, name: str, alpha: float | None, beta: float | None) -> Activation:
+def _activation(n: OnnxNode, name: str, alpha: float | None, beta: float | None) -> Activation:
     """Return one of ONNX's activations with its two parameters, or their defaults."""
     a, b = alpha, beta
     table: dict[str, Activation] = {
@@ -47,7 +47,7 @@ def _activation(n: Node, name: str, alpha: float | None, beta: float | None) -> 
 _TAKES = {"affine": 2, "leakyrelu": 1, "thresholdedrelu": 1, "scaledtanh": 2, "hardsigmoid": 2, "elu": 1}
 
 
-def _activations(n: Node, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
+def _activations(n: OnnxNode, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
     """Return the activations of each direction. Parameters are listed for the activations that take some, in order."""
     names = n.texts("activations", None) or list(defaults) * directions
     if len(names) != len(defaults) * directions:
@@ -75,27 +75,27 @@ class Layer:
     hidden: int
 
 
-Step = Callable[[Node, Layer, Expr, list[Expr]], list[Expr]]  # of the gates' inputs and the states: the new states
+Step = Callable[[OnnxNode, Layer, Expr, list[Expr]], list[Expr]]  # of the gates' inputs and the states: the new states
 
 
-def _clip_to(n: Node, x: Expr) -> Expr:
+def _clip_to(n: OnnxNode, x: Expr) -> Expr:
     return n("clip", x, a_min=-n.number("clip"), a_max=n.number("clip")) if n.has("clip") else x
 
 
-def _gates(n: Node, x: Expr, count: int) -> list[Expr]:
+def _gates(n: OnnxNode, x: Expr, count: int) -> list[Expr]:
     return n.fields(n("split", x, indices_or_sections=count, axis=1), count)
 
 
-def _with_state(n: Node, layer: Layer, x: Expr, state: Expr) -> Expr:
+def _with_state(n: OnnxNode, layer: Layer, x: Expr, state: Expr) -> Expr:
     result = n("add", x, n("nn.dense", state, layer.r))
     return result if layer.r_bias is None else n("add", result, layer.r_bias)
 
 
-def _rnn_step(n: Node, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
+def _rnn_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
     return [layer.activations[0](_clip_to(n, _with_state(n, layer, x, states[0])))]
 
 
-def _gru_step(n: Node, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
+def _gru_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
     f, g = layer.activations
     (state,), hidden = states, layer.hidden
     x_update, x_reset, x_new = _gates(n, x, 3)
@@ -116,7 +116,7 @@ def _gru_step(n: Node, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
     return [n("add", n("multiply", n("subtract", n.constant(1, update), update), new), kept)]
 
 
-def _lstm_step(n: Node, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
+def _lstm_step(n: OnnxNode, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]:
     f, g, h = layer.activations
     state, cell = states
     into, out, forget, new = _gates(n, _with_state(n, layer, x, state), 4)
@@ -139,7 +139,7 @@ def _lstm_step(n: Node, layer: Layer, x: Expr, states: list[Expr]) -> list[Expr]
 
 # ---------------------------------------------------------------- a sequence
 def _run(
-    n: Node, step: Step, layer: Layer, x: Expr, states: list[Expr], lengths: Expr | None, back: bool
+    n: OnnxNode, step: Step, layer: Layer, x: Expr, states: list[Expr], lengths: Expr | None, back: bool
 ) -> tuple[Expr, list[Expr]]:
     """Return the outputs of all steps (time, batch, hidden), and the last states."""
     (count,) = n.static_shape(x, [0])
@@ -162,12 +162,14 @@ def _run(
     return n("stack", n.builder.tuple(outputs[::-1] if back else outputs), axis=0), states
 
 
-def _one(n: Node, x: Expr | None, direction: int) -> Expr | None:
+def _one(n: OnnxNode, x: Expr | None, direction: int) -> Expr | None:
     """Return the slice of a weight, a bias or an initial state for one direction."""
     return None if x is None else n("take", x, n.constant(direction, "int64"), axis=0)
 
 
-def _layer(n: Node, direction: int, gates: int, weights: Sequence[Expr | None], activations: list[Activation]) -> Layer:
+def _layer(
+    n: OnnxNode, direction: int, gates: int, weights: Sequence[Expr | None], activations: list[Activation]
+) -> Layer:
     w, r, bias, peepholes = (_one(n, weight, direction) for weight in weights)
     assert w is not None
     assert r is not None
@@ -181,7 +183,7 @@ def _layer(n: Node, direction: int, gates: int, weights: Sequence[Expr | None], 
 
 
 def recurrent(
-    n: Node,
+    n: OnnxNode,
     step: Step,
     gates: int,
     defaults: Sequence[str],
@@ -216,7 +218,7 @@ def recurrent(
     return [everything, *ends]
 
 
-def _zeros(n: Node, x: Expr, hidden: int) -> Expr:
+def _zeros(n: OnnxNode, x: Expr, hidden: int) -> Expr:
     batch = size_of(n, x, 1)
     shape = [batch, hidden] if isinstance(batch, int) else as_vector(n, [batch, hidden])
     return n("zeros", shape=shape, dtype=n.dtype(x))
@@ -224,7 +226,13 @@ def _zeros(n: Node, x: Expr, hidden: int) -> Expr:
 
 @onnx_operator("RNN", 1, 7, 14, 22)
 def rnn(
-    n: Node, x: Expr, w: Expr, r: Expr, bias: Expr | None = None, lengths: Expr | None = None, first: Expr | None = None
+    n: OnnxNode,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    bias: Expr | None = None,
+    lengths: Expr | None = None,
+    first: Expr | None = None,
 ) -> list[Expr]:
     """The steps of a simple recurrent layer."""
     return recurrent(n, _rnn_step, 1, ("Tanh",), x, (w, r, bias, None), lengths, [first])
@@ -232,7 +240,13 @@ def rnn(
 
 @onnx_operator("GRU", 1, 3, 7, 14, 22)
 def gru(
-    n: Node, x: Expr, w: Expr, r: Expr, bias: Expr | None = None, lengths: Expr | None = None, first: Expr | None = None
+    n: OnnxNode,
+    x: Expr,
+    w: Expr,
+    r: Expr,
+    bias: Expr | None = None,
+    lengths: Expr | None = None,
+    first: Expr | None = None,
 ) -> list[Expr]:
     """The steps of a layer of gated recurrent units."""
     return recurrent(n, _gru_step, 3, ("Sigmoid", "Tanh"), x, (w, r, bias, None), lengths, [first])
@@ -240,7 +254,7 @@ def gru(
 
 @onnx_operator("LSTM", 1, 7, 14, 22)
 def lstm(
-    n: Node,
+    n: OnnxNode,
     x: Expr,
     w: Expr,
     r: Expr,

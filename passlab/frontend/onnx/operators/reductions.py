@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from passlab.frontend.onnx.entries import enter
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
-Reduction = Callable[[Node, Expr, list[int], bool], Expr]  # of the tensor, its axes, and whether these are kept
+Reduction = Callable[[OnnxNode, Expr, list[int], bool], Expr]  # of the tensor, its axes, and whether these are kept
 
 
 def _plain(operator: str) -> Reduction:
-    def reduce(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
+    def reduce(n: OnnxNode, x: Expr, axes: list[int], keep: bool) -> Expr:
         return n(operator, x, axis=axes, keepdims=keep) if axes else x
 
     return reduce
 
 
 def _extreme(operator: str, of_booleans: str) -> Reduction:
-    def reduce(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
+    def reduce(n: OnnxNode, x: Expr, axes: list[int], keep: bool) -> Expr:
         name = of_booleans if n.dtype(x) == "bool" else operator
         return n(name, x, axis=axes, keepdims=keep) if axes else x
 
     return reduce
 
 
-def _of_each(function: Callable[[Node, Expr], Expr], reduction: Reduction) -> Reduction:
+def _of_each(function: Callable[[OnnxNode, Expr], Expr], reduction: Reduction) -> Reduction:
     return lambda n, x, axes, keep: reduction(n, function(n, x), axes, keep)
 
 
@@ -34,7 +34,7 @@ def _then(reduction: Reduction, function: str) -> Reduction:
     return lambda n, x, axes, keep: n(function, reduction(n, x, axes, keep))
 
 
-def log_sum_exp(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
+def log_sum_exp(n: OnnxNode, x: Expr, axes: list[int], keep: bool) -> Expr:
     """Return log(sum(exp(x))) with the maximum subtracted first, unless that is infinite."""
     if not axes:
         return x
@@ -44,11 +44,11 @@ def log_sum_exp(n: Node, x: Expr, axes: list[int], keep: bool) -> Expr:
     return result if keep else n("squeeze", result, axis=axes)
 
 
-def _square(n: Node, x: Expr) -> Expr:
+def _square(n: OnnxNode, x: Expr) -> Expr:
     return n("multiply", x, x)
 
 
-def _absolute(n: Node, x: Expr) -> Expr:
+def _absolute(n: OnnxNode, x: Expr) -> Expr:
     return n("abs", x)
 
 
@@ -69,7 +69,7 @@ REDUCTIONS: dict[str, tuple[Reduction, tuple[int, ...], int, str]] = {
 
 
 def _entry(reduction: Reduction, axes_are_input: int) -> Callable[..., Expr]:
-    def translate(n: Node, x: Expr, axes: Expr | None = None) -> Expr:
+    def translate(n: OnnxNode, x: Expr, axes: Expr | None = None) -> Expr:
         if n.version < axes_are_input:
             named = n.integers("axes", [])
         else:

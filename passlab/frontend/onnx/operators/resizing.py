@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.resizing import facts, is_relays, resize_axes
 from passlab.ir.expr import Expr
 from passlab.op.nn.resample import COORDINATES
@@ -21,7 +21,7 @@ _POLICIES = ("stretch", "not_larger", "not_smaller")
 
 
 @onnx_operator("Upsample", 1, 7, 9, 10)
-def upsample(n: Node, x: Expr, scales: Expr | None = None) -> Expr:
+def upsample(n: OnnxNode, x: Expr, scales: Expr | None = None) -> Expr:
     """As Resize, from the first element on."""
     if n.version == 1:
         factors = [1.0, 1.0, n.number("height_scale"), n.number("width_scale")]
@@ -33,7 +33,9 @@ def upsample(n: Node, x: Expr, scales: Expr | None = None) -> Expr:
 
 
 @onnx_operator("Resize", 10, 11, 13, 18, 19)
-def resize(n: Node, x: Expr, roi: Expr | None = None, scales: Expr | None = None, sizes: Expr | None = None) -> Expr:
+def resize(
+    n: OnnxNode, x: Expr, roi: Expr | None = None, scales: Expr | None = None, sizes: Expr | None = None
+) -> Expr:
     """`image.resize1d`, `image.resize2d` or `image.resize3d`; otherwise a product with a matrix for each axis."""
     old = n.version < 11
     if old:
@@ -62,11 +64,11 @@ def resize(n: Node, x: Expr, roi: Expr | None = None, scales: Expr | None = None
 _COORDINATES = (*COORDINATES, "half_pixel_symmetric")
 
 
-def _numbers(n: Node, x: Expr, what: str) -> list[float]:
+def _numbers(n: OnnxNode, x: Expr, what: str) -> list[float]:
     return [float(entry) for entry in n.constant_of(x, what).reshape(-1)]
 
 
-def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, region: list[float] | None) -> Expr:
+def _by_sizes(n: OnnxNode, x: Expr, axes: list[int], sizes: Expr, way: Resizing, region: list[float] | None) -> Expr:
     """Resize to sizes, or to the sizes that fit them and keep the aspect ratio."""
     policy = n.choice("keep_aspect_ratio_policy", "stretch", _POLICIES)
     if n.value(sizes) is None and policy == "stretch" and len(axes) == n.rank(x) == 4:
@@ -89,7 +91,7 @@ def _by_sizes(n: Node, x: Expr, axes: list[int], sizes: Expr, way: Resizing, reg
 
 
 def _by_scales(
-    n: Node, x: Expr, axes: list[int], scales: Sequence[float], way: Resizing, region: list[float] | None = None
+    n: OnnxNode, x: Expr, axes: list[int], scales: Sequence[float], way: Resizing, region: list[float] | None = None
 ) -> Expr:
     """Resize by factors; if the size of an image is unknown, so is that of the result."""
     if len(scales) != len(axes):
@@ -121,7 +123,7 @@ def _by_scales(
     )
 
 
-def _dynamic(n: Node, x: Expr, size: Expr, way: Resizing) -> Expr:
+def _dynamic(n: OnnxNode, x: Expr, size: Expr, way: Resizing) -> Expr:
     if not is_relays(way):
         n.refuse("resizes to a size that is computed, in a way that Relay does not have", found=way.coordinates)
     return n("image.resize2d", x, size=size, **facts(way))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
 _METHODS = {
@@ -18,7 +18,7 @@ _METHODS = {
 
 
 @onnx_operator("GridSample", 16, 20, 22)
-def grid_sample(n: Node, x: Expr, grid: Expr) -> Expr:
+def grid_sample(n: OnnxNode, x: Expr, grid: Expr) -> Expr:
     """`image.grid_sample`, its grid with the coordinates in front."""
     rank = n.rank(x)
     if rank not in (4, 5):
@@ -39,7 +39,7 @@ def grid_sample(n: Node, x: Expr, grid: Expr) -> Expr:
 
 @onnx_operator("NonMaxSuppression", 10, 11)
 def non_max_suppression(
-    n: Node,
+    n: OnnxNode,
     boxes: Expr,
     scores: Expr,
     most: Expr | None = None,
@@ -64,7 +64,7 @@ def non_max_suppression(
     return n.cast(cut, "int64")
 
 
-def _just_above(n: Node, threshold: Expr) -> Expr:
+def _just_above(n: OnnxNode, threshold: Expr) -> Expr:
     """Return the next larger number: ONNX suppresses overlaps above its threshold, Relay those that reach it."""
     value = n.value(threshold)
     if value is not None:
@@ -73,5 +73,5 @@ def _just_above(n: Node, threshold: Expr) -> Expr:
     return n("reinterpret", n("add", n("where", n("less", bits, 0), n.constant(0, bits), bits), 1), dtype="float32")
 
 
-def _scalar(n: Node, x: Expr) -> Expr:
+def _scalar(n: OnnxNode, x: Expr) -> Expr:
     return n("reshape", x, newshape=[]) if n.rank(x) else x

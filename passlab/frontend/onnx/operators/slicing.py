@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.ir.expr import Expr
 
 _FAR = 2**63 - 1
@@ -11,7 +11,7 @@ _FAR = 2**63 - 1
 
 @onnx_operator("Slice", 1, 10, 11, 13)
 def slice_(
-    n: Node,
+    n: OnnxNode,
     x: Expr,
     starts: Expr | None = None,
     ends: Expr | None = None,
@@ -32,33 +32,33 @@ def slice_(
     return _static(n, x, n.known_ints(starts, "the starts"), n.known_ints(ends, "the ends"), named, strides)
 
 
-def _static(n: Node, x: Expr, begin: list[int], end: list[int], axes: list[int], strides: list[int]) -> Expr:
+def _static(n: OnnxNode, x: Expr, begin: list[int], end: list[int], axes: list[int], strides: list[int]) -> Expr:
     rank = n.rank(x)
-    places = [n.axis(axis, rank) for axis in axes]
-    if not len(begin) == len(end) == len(places) == len(strides):
+    positions = [n.axis(axis, rank) for axis in axes]
+    if not len(begin) == len(end) == len(positions) == len(strides):
         n.refuse("has bounds, axes and steps of different lengths")
-    if 0 in strides or len(set(places)) < len(places):
+    if 0 in strides or len(set(positions)) < len(positions):
         n.refuse("steps by 0, or along one axis twice")
-    result = n("strided_slice", x, begin=begin, end=end, strides=strides, axes=places) if places else x
+    result = n("strided_slice", x, begin=begin, end=end, strides=strides, axes=positions) if positions else x
     sizes = n.entries(x)
-    if sizes is None or not places:
+    if sizes is None or not positions:
         return result
     part = sizes[begin[0] : None if strides[0] < 0 and end[0] < -len(sizes) else end[0] : strides[0]]
     return n.constant(part, result) if all(isinstance(p, int) for p in part) else n.note(result, part)
 
 
-def _dynamic(n: Node, x: Expr, starts: Expr, ends: Expr, axes: list[int], steps: Expr | None) -> Expr:
+def _dynamic(n: OnnxNode, x: Expr, starts: Expr, ends: Expr, axes: list[int], steps: Expr | None) -> Expr:
     """Return a slice by computed bounds; Relay requires them for the first axes, in order and without gaps."""
     rank = n.rank(x)
-    places = [n.axis(axis, rank) for axis in axes]
-    ones = n.constant([1] * len(places), starts)
+    positions = [n.axis(axis, rank) for axis in axes]
+    ones = n.constant([1] * len(positions), starts)
     columns = []
     for bounds, otherwise in ((starts, 0), (ends, _FAR), (ones if steps is None else steps, 1)):
         bounds = n.cast(bounds, "int64")
         parts = []
-        for axis in range(max(places, default=-1) + 1):
-            if axis in places:
-                parts.append(n("take", bounds, n.constant([places.index(axis)], "int64"), axis=0))
+        for axis in range(max(positions, default=-1) + 1):
+            if axis in positions:
+                parts.append(n("take", bounds, n.constant([positions.index(axis)], "int64"), axis=0))
             else:
                 parts.append(n.constant([otherwise], "int64"))
         columns.append(n.concat(parts))

@@ -5,27 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from passlab.frontend.onnx.entries import onnx_operator
-from passlab.frontend.onnx.node import Node
+from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.onnx.tensors import dtype_of
 from passlab.ir.expr import Expr
 
 
 @onnx_operator("DFT", 17, 20)
-def fourier(n: Node, x: Expr, length: Expr | None = None, axis: Expr | None = None) -> Expr:
+def fourier(n: OnnxNode, x: Expr, length: Expr | None = None, axis: Expr | None = None) -> Expr:
     """`dft` along the last axis, to which the axis is moved."""
     rank = n.rank(x)
     if n.version >= 20:
         named = n.known_ints(axis, "the axis")[0] if axis is not None else -2
     else:
         named = n.integer("axis", 1)
-    place, parts = n.axis(named, rank), n.static_shape(x, [rank - 1])[0]
-    (size,) = n.static_shape(x, [place])
+    position, parts = n.axis(named, rank), n.static_shape(x, [rank - 1])[0]
+    (size,) = n.static_shape(x, [position])
     points = size if length is None else n.known_ints(length, "the length")[0]
     inverse, onesided = n.flag("inverse"), n.flag("onesided")
     fields = [n("take", x, n.constant(part, "int64"), axis=rank - 1) for part in range(parts)]
     real = fields[0]
     imaginary = fields[1] if parts == 2 else n("zeros_like", real)
-    order = [*(a for a in range(rank - 1) if a != place), place]
+    order = [*(a for a in range(rank - 1) if a != position), position]
     moved = [n("transpose", part, axes=order) for part in (real, imaginary)]
     back = [int(a) for a in np.argsort(order)]
     if inverse and onesided:
@@ -37,11 +37,11 @@ def fourier(n: Node, x: Expr, length: Expr | None = None, axis: Expr | None = No
     results = [n("transpose", part, axes=back) for part in n.fields(n("dft", *moved, inverse=inverse), 2)]
     if onesided:
         half = points // 2 + 1
-        results = [n("strided_slice", part, begin=[0], end=[half], strides=[1], axes=[place]) for part in results]
+        results = [n("strided_slice", part, begin=[0], end=[half], strides=[1], axes=[position]) for part in results]
     return n("stack", n.builder.tuple(results), axis=rank - 1)
 
 
-def _mirror(n: Node, half: list[Expr], points: int) -> list[Expr]:
+def _mirror(n: OnnxNode, half: list[Expr], points: int) -> list[Expr]:
     """Return the whole spectrum of a real signal of a length, from its first half."""
     kept = points // 2 + 1
     result = []
@@ -52,7 +52,7 @@ def _mirror(n: Node, half: list[Expr], points: int) -> list[Expr]:
     return result
 
 
-def _cut(n: Node, x: Expr, points: int) -> Expr:
+def _cut(n: OnnxNode, x: Expr, points: int) -> Expr:
     """Return the last axis cropped, or padded with zeros, to a length."""
     rank = n.rank(x)
     (length,) = n.static_shape(x, [rank - 1])
@@ -65,7 +65,9 @@ def _cut(n: Node, x: Expr, points: int) -> Expr:
 
 
 @onnx_operator("STFT", 17)
-def short_fourier(n: Node, signal: Expr, step: Expr, window: Expr | None = None, length: Expr | None = None) -> Expr:
+def short_fourier(
+    n: OnnxNode, signal: Expr, step: Expr, window: Expr | None = None, length: Expr | None = None
+) -> Expr:
     """`dft` of frames that `take` cuts out of the signal, times the window."""
     if n.rank(signal) == 3 and n.static_shape(signal, [2])[0] != 1:
         n.refuse("transforms complex signals")
@@ -81,8 +83,8 @@ def short_fourier(n: Node, signal: Expr, step: Expr, window: Expr | None = None,
     if hop < 1 or not 0 < size <= total:
         n.refuse("has impossible frames", found=f"frames of {size}, steps of {hop}, a signal of {total}")
     n.room((total - size) // hop + 1, size)
-    places = np.arange((total - size) // hop + 1)[:, None] * hop + np.arange(size)
-    frames = n("take", flat, n.constant(places, "int64"), axis=1)
+    positions = np.arange((total - size) // hop + 1)[:, None] * hop + np.arange(size)
+    frames = n("take", flat, n.constant(positions, "int64"), axis=1)
     frames = frames if window is None else n("multiply", frames, window)
     parts = n.fields(n("dft", frames, n("zeros_like", frames)), 2)
     if n.flag("onesided", True):
@@ -91,7 +93,7 @@ def short_fourier(n: Node, signal: Expr, step: Expr, window: Expr | None = None,
 
 
 @onnx_operator("MelWeightMatrix", 17)
-def mel_weights(n: Node, bands: Expr, size: Expr, rate: Expr, low: Expr, high: Expr) -> Expr:
+def mel_weights(n: OnnxNode, bands: Expr, size: Expr, rate: Expr, low: Expr, high: Expr) -> Expr:
     """A constant: each column has the triangle of one mel band over the frequencies of a Fourier transform."""
     (count,), (length,), (samples,) = (n.known_ints(x, "its sizes") for x in (bands, size, rate))
     edges = [float(n.constant_of(x, "its edges").reshape(())) for x in (low, high)]
@@ -99,9 +101,9 @@ def mel_weights(n: Node, bands: Expr, size: Expr, rate: Expr, low: Expr, high: E
     start, end = (2595 * np.log10(1 + edge / 700) for edge in edges)
     mels = np.arange(count + 2) * ((end - start) / (count + 2)) + start
     bins = ((length + 1) * (700 * (10 ** (mels / 2595) - 1)) // samples).astype(int)
-    table, places = np.zeros((length // 2 + 1, count)), np.arange(length // 2 + 1)
+    table, positions = np.zeros((length // 2 + 1, count)), np.arange(length // 2 + 1)
     for band, (left, peak, right) in enumerate(zip(bins, bins[1:], bins[2:], strict=False)):
-        rising, falling = (places >= left) & (places <= peak), (places >= peak) & (places < right)
-        table[rising, band] = (places[rising] - left) / (peak - left) if peak > left else 1
-        table[falling, band] = (right - places[falling]) / max(right - peak, 1)
+        rising, falling = (positions >= left) & (positions <= peak), (positions >= peak) & (positions < right)
+        table[rising, band] = (positions[rising] - left) / (peak - left) if peak > left else 1
+        table[falling, band] = (right - positions[falling]) / max(right - peak, 1)
     return n.constant(table, dtype_of(n.integer("output_datatype", 1)))

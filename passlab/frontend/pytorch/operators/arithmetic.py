@@ -5,45 +5,45 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node, Number
+from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
 
 
-def _scale(n: Node, x: Any, factor: Number) -> Any:
+def _scale(n: TorchNode, x: Any, factor: Number) -> Any:
     if factor == 1:
         return x
     return x * factor if isinstance(x, (bool, int, float)) else n("multiply", x, n.constant(factor, n.dtype(x)))
 
 
 @aten("add")
-def add(n: Node, x: Any, y: Any, alpha: Number = 1) -> Expr:
+def add(n: TorchNode, x: Any, y: Any, alpha: Number = 1) -> Expr:
     """`add`."""
     a, b = n.together(x, y)
     return n("logical_or" if n.dtype(a) == "bool" else "add", a, _scale(n, b, alpha))
 
 
 @aten("sub", "subtract")
-def sub(n: Node, x: Any, y: Any, alpha: Number = 1) -> Expr:
+def sub(n: TorchNode, x: Any, y: Any, alpha: Number = 1) -> Expr:
     """`subtract`."""
     a, b = n.together(x, y)
     return n("subtract", a, _scale(n, b, alpha))
 
 
 @aten("rsub")
-def rsub(n: Node, x: Any, y: Any, alpha: Number = 1) -> Expr:
+def rsub(n: TorchNode, x: Any, y: Any, alpha: Number = 1) -> Expr:
     """`subtract`, the other way round."""
     return sub(n, y, x, alpha)
 
 
 @aten("mul", "multiply")
-def mul(n: Node, x: Any, y: Any) -> Expr:
+def mul(n: TorchNode, x: Any, y: Any) -> Expr:
     """`multiply`."""
     a, b = n.together(x, y)
     return n("logical_and" if n.dtype(a) == "bool" else "multiply", a, b)
 
 
 @aten("div", "true_divide", "divide")
-def div(n: Node, x: Any, y: Any, rounding_mode: str | None = None) -> Expr:
+def div(n: TorchNode, x: Any, y: Any, rounding_mode: str | None = None) -> Expr:
     """`divide`; with a rounding mode `floor_divide` or `trunc_divide`."""
     if rounding_mode is None:
         a, b = n.together(x, y, dtype=n.out_dtype if n.result is not None else n.common(x, y, 1.0))
@@ -55,25 +55,25 @@ def div(n: Node, x: Any, y: Any, rounding_mode: str | None = None) -> Expr:
 
 
 @aten("floor_divide")
-def floor_divide(n: Node, x: Any, y: Any) -> Expr:
+def floor_divide(n: TorchNode, x: Any, y: Any) -> Expr:
     """`floor_divide`."""
     return div(n, x, y, "floor")
 
 
 @aten("remainder")
-def remainder(n: Node, x: Any, y: Any) -> Expr:
+def remainder(n: TorchNode, x: Any, y: Any) -> Expr:
     """`floor_mod`: its sign is that of the divisor."""
     return n("floor_mod", *n.together(x, y))
 
 
 @aten("fmod")
-def fmod(n: Node, x: Any, y: Any) -> Expr:
+def fmod(n: TorchNode, x: Any, y: Any) -> Expr:
     """`mod`: its sign is that of the dividend."""
     return n("mod", *n.together(x, y))
 
 
 @aten("pow")
-def power(n: Node, x: Any, y: Any) -> Expr:
+def power(n: TorchNode, x: Any, y: Any) -> Expr:
     """`power`; a square is a product."""
     if isinstance(x, Expr) and isinstance(y, (int, float)) and y == 2:
         x = n.cast(x, n.common(x, y))
@@ -84,31 +84,31 @@ def power(n: Node, x: Any, y: Any) -> Expr:
 
 
 @aten("maximum")
-def maximum(n: Node, x: Expr, y: Expr) -> Expr:
+def maximum(n: TorchNode, x: Expr, y: Expr) -> Expr:
     """`maximum`."""
     return n("maximum", *n.together(x, y))
 
 
 @aten("minimum")
-def minimum(n: Node, x: Expr, y: Expr) -> Expr:
+def minimum(n: TorchNode, x: Expr, y: Expr) -> Expr:
     """`minimum`."""
     return n("minimum", *n.together(x, y))
 
 
 @aten("hypot")
-def hypot(n: Node, x: Expr, y: Expr) -> Expr:
+def hypot(n: TorchNode, x: Expr, y: Expr) -> Expr:
     """`sqrt(x * x + y * y)`."""
     a, b = n.together(x, y)
     return n("sqrt", n("add", n("multiply", a, a), n("multiply", b, b)))
 
 
 @aten("addcmul")
-def addcmul(n: Node, x: Expr, a: Expr, b: Expr, value: Number = 1) -> Expr:
+def addcmul(n: TorchNode, x: Expr, a: Expr, b: Expr, value: Number = 1) -> Expr:
     """`x + value * a * b`."""
     return add(n, x, _scale(n, mul(n, a, b), value))
 
 
 @aten("addcdiv")
-def addcdiv(n: Node, x: Expr, a: Expr, b: Expr, value: Number = 1) -> Expr:
+def addcdiv(n: TorchNode, x: Expr, a: Expr, b: Expr, value: Number = 1) -> Expr:
     """`x + value * a / b`."""
     return add(n, x, _scale(n, n("divide", *n.together(a, b)), value))

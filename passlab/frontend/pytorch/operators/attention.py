@@ -8,13 +8,13 @@ import numpy as np
 
 from passlab.frontend.products import matrix_product
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.ir.expr import Expr
 
 
 @aten("scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    n: Node,
+    n: TorchNode,
     query: Expr,
     key: Expr,
     value: Expr,
@@ -40,14 +40,14 @@ def scaled_dot_product_attention(
     return matrix_product(n, n("nn.softmax", scores, axis=n.rank(scores) - 1), value, "")
 
 
-def _repeated_heads(n: Node, query: Expr, x: Expr) -> Expr:
+def _repeated_heads(n: TorchNode, query: Expr, x: Expr) -> Expr:
     """Return keys or values with as many heads as the queries."""
     axis = n.rank(query) - 3
     (target,), (own,) = n.static_shape(query, [axis]), n.static_shape(x, [axis])
     return x if target == own else n("repeat", x, repeats=target // own, axis=axis)
 
 
-def _causal(n: Node, scores: Expr) -> Expr:
+def _causal(n: TorchNode, scores: Expr) -> Expr:
     rank = n.rank(scores)
     rows, columns = n.shape(scores)[rank - 2 :]
     if isinstance(rows, int) and isinstance(columns, int):
@@ -57,7 +57,7 @@ def _causal(n: Node, scores: Expr) -> Expr:
     return n.cast(n("trilu", whole, k=n.constant(0, "int64"), upper=False), "bool")
 
 
-def _mask(n: Node, scores: Expr, mask: Expr) -> Expr:
+def _mask(n: TorchNode, scores: Expr, mask: Expr) -> Expr:
     """Return scores with a mask: bools that select scores, or numbers that are added."""
     if n.dtype(mask) != "bool":
         return n("add", scores, n.cast(mask, n.dtype(scores)))

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.ir.expr import Expr
 
 
 def _plain(
-    n: Node, x: Expr, weight: Expr, strides: list[int], pads: list[int], dilations: list[int], groups: int
+    n: TorchNode, x: Expr, weight: Expr, strides: list[int], pads: list[int], dilations: list[int], groups: int
 ) -> Expr:
     rank = n.rank(weight) - 2
     channels, _, *kernel = n.static_shape(weight)
@@ -29,7 +29,7 @@ def _plain(
 
 @aten("convolution", "_convolution")
 def convolution(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     weight: Expr,
     bias: Expr | None,
@@ -57,7 +57,7 @@ def convolution(
     return n("squeeze", result, axis=[0]) if lone else result
 
 
-def _sides(n: Node, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
+def _sides(n: TorchNode, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
     """Return the padding before and after each axis; `same` puts more after."""
     if pads == "valid":
         return [0] * 2 * len(dilations)
@@ -68,7 +68,7 @@ def _sides(n: Node, weight: Expr, pads: Any, dilations: list[int]) -> list[int]:
 
 
 def _transpose_to(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     weight: Expr,
     strides: list[int],
@@ -95,7 +95,7 @@ def _transpose_to(
 
 @aten("conv1d", "conv2d", "conv3d")
 def conv(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     weight: Expr,
     bias: Expr | None = None,
@@ -110,7 +110,7 @@ def conv(
 
 @aten("conv_transpose1d", "conv_transpose2d", "conv_transpose3d")
 def conv_transpose(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     weight: Expr,
     bias: Expr | None = None,

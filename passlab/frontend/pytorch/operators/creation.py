@@ -8,68 +8,68 @@ from typing import Any
 import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node, Symbol
+from passlab.frontend.pytorch.node import Symbol, TorchNode
 from passlab.frontend.sizes import Size, as_vector, sizes_of
 from passlab.ir.expr import Expr
 
 
-def _full(n: Node, sizes: list[Size], value: Any) -> Expr:
+def _full(n: TorchNode, sizes: list[Size], value: Any) -> Expr:
     filled = n.tensor(value, n.out_dtype)
     static = all(isinstance(size, int) for size in sizes)
     return n("full", filled, shape=sizes if static else as_vector(n, sizes), dtype=n.out_dtype)
 
 
 @aten("full", "new_full")
-def full(n: Node, *args: Any, **_: Any) -> Expr:
+def full(n: TorchNode, *args: Any, **_: Any) -> Expr:
     """`full`."""
     size, value = args[-2:] if n.op_type.startswith("aten.new") else args[:2]
     return _full(n, n.sizes(size), value)
 
 
 @aten("zeros", "empty", "new_zeros", "new_empty", "empty_strided", "empty_permuted", "new_empty_strided")
-def zeros(n: Node, *args: Any, **_: Any) -> Expr:
+def zeros(n: TorchNode, *args: Any, **_: Any) -> Expr:
     """`full` of zeros; what has no values yet is zero as well."""
     return _full(n, n.sizes(args[1] if isinstance(args[0], Expr) else args[0]), 0)
 
 
 @aten("ones", "new_ones")
-def ones(n: Node, *args: Any, **_: Any) -> Expr:
+def ones(n: TorchNode, *args: Any, **_: Any) -> Expr:
     """`full` of ones."""
     return _full(n, n.sizes(args[1] if isinstance(args[0], Expr) else args[0]), 1)
 
 
 @aten("full_like")
-def full_like(n: Node, x: Expr, value: Any, **_: Any) -> Expr:
+def full_like(n: TorchNode, x: Expr, value: Any, **_: Any) -> Expr:
     """`full`."""
     return _full(n, sizes_of(n, x), value)
 
 
 @aten("zeros_like", "empty_like")
-def zeros_like(n: Node, x: Expr, **_: Any) -> Expr:
+def zeros_like(n: TorchNode, x: Expr, **_: Any) -> Expr:
     """`full` of zeros."""
     return _full(n, sizes_of(n, x), 0)
 
 
 @aten("ones_like")
-def ones_like(n: Node, x: Expr, **_: Any) -> Expr:
+def ones_like(n: TorchNode, x: Expr, **_: Any) -> Expr:
     """`full` of ones."""
     return _full(n, sizes_of(n, x), 1)
 
 
 @aten("fill")
-def fill(n: Node, x: Expr, value: Any) -> Expr:
+def fill(n: TorchNode, x: Expr, value: Any) -> Expr:
     """`full`."""
     return _full(n, sizes_of(n, x), value)
 
 
 @aten("scalar_tensor")
-def scalar_tensor(n: Node, value: Any, **_: Any) -> Expr:
+def scalar_tensor(n: TorchNode, value: Any, **_: Any) -> Expr:
     """A constant."""
     return n.tensor(value, n.out_dtype)
 
 
 @aten("arange")
-def arange(n: Node, *args: Any, **_: Any) -> Expr:
+def arange(n: TorchNode, *args: Any, **_: Any) -> Expr:
     """A constant; `arange` where a bound is known only when the program runs."""
     start, end, step = (0, args[0], 1) if len(args) == 1 else (args[0], args[1], args[2] if len(args) > 2 else 1)
     dtype = n.out_dtype
@@ -82,21 +82,21 @@ def arange(n: Node, *args: Any, **_: Any) -> Expr:
 
 
 @aten("linspace")
-def linspace(n: Node, start: Any, end: Any, steps: int, **_: Any) -> Expr:
+def linspace(n: TorchNode, start: Any, end: Any, steps: int, **_: Any) -> Expr:
     """A constant."""
     n.room(steps)
     return n.constant(np.linspace(float(start), float(end), steps), n.out_dtype)
 
 
 @aten("eye")
-def eye(n: Node, rows: int, columns: int | None = None, **_: Any) -> Expr:
+def eye(n: TorchNode, rows: int, columns: int | None = None, **_: Any) -> Expr:
     """A constant."""
     n.room(rows, columns or rows)
     return n.constant(np.eye(rows, columns), n.out_dtype)
 
 
 @aten("tril_indices")
-def tril_indices(n: Node, row: int, col: int, offset: int = 0, **_: Any) -> Expr:
+def tril_indices(n: TorchNode, row: int, col: int, offset: int = 0, **_: Any) -> Expr:
     """A constant."""
     n.room(row, col)
     return n.constant(np.stack(np.tril_indices(row, offset, col)), n.out_dtype)

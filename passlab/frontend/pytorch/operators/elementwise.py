@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.frontend.formulas import to_even
 from passlab.frontend.pytorch.entries import aten, enter
-from passlab.frontend.pytorch.node import Node, Number
+from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
 
 # By PyTorch's name: Relay's. Functions in the first table convert integers to floats.
@@ -65,49 +65,49 @@ SHIFTS = {
 
 
 def _of_floats(operator: str) -> Any:
-    def translate(n: Node, x: Expr) -> Expr:
+    def translate(n: TorchNode, x: Expr) -> Expr:
         return n(operator, n.floating(x))
 
     return translate
 
 
 def _plain(operator: str) -> Any:
-    def translate(n: Node, x: Expr) -> Expr:
+    def translate(n: TorchNode, x: Expr) -> Expr:
         return n(operator, x)
 
     return translate
 
 
 def _to_whole(operator: str) -> Any:
-    def translate(n: Node, x: Expr) -> Expr:
+    def translate(n: TorchNode, x: Expr) -> Expr:
         return n(operator, x) if n.is_float(x) else x
 
     return translate
 
 
 def _compare(operator: str) -> Any:
-    def translate(n: Node, x: Any, y: Any) -> Expr:
+    def translate(n: TorchNode, x: Any, y: Any) -> Expr:
         return n(operator, *n.together(x, y))
 
     return translate
 
 
 def _of_bits(operator: str, logical: str) -> Any:
-    def translate(n: Node, x: Any, y: Any) -> Expr:
+    def translate(n: TorchNode, x: Any, y: Any) -> Expr:
         a, b = n.together(x, y)
         return n(logical if n.dtype(a) == "bool" and logical else operator, a, b)
 
     return translate
 
 
-def truth(n: Node, x: Any) -> Expr:
+def truth(n: TorchNode, x: Any) -> Expr:
     """Return whether elements are other than 0."""
     x = n.tensor(x)
     return x if n.dtype(x) == "bool" else n("not_equal", x, n.constant(0, x))
 
 
 def _logical(operator: str) -> Any:
-    def translate(n: Node, x: Any, y: Any) -> Expr:
+    def translate(n: TorchNode, x: Any, y: Any) -> Expr:
         return n(operator, truth(n, x), truth(n, y))
 
     return translate
@@ -131,25 +131,25 @@ for _name, _operator in (*BITWISE.items(), *SHIFTS.items()):
 
 
 @aten("logical_not")
-def logical_not(n: Node, x: Expr) -> Expr:
+def logical_not(n: TorchNode, x: Expr) -> Expr:
     """`logical_not`."""
     return n("logical_not", truth(n, x))
 
 
 @aten("isnan")
-def isnan(n: Node, x: Expr) -> Expr:
+def isnan(n: TorchNode, x: Expr) -> Expr:
     """`isnan`; no integer is."""
     return n("isnan", x) if n.is_float(x) else n("not_equal", x, x)
 
 
 @aten("isinf")
-def isinf(n: Node, x: Expr) -> Expr:
+def isinf(n: TorchNode, x: Expr) -> Expr:
     """`isinf`; no integer is."""
     return n("isinf", x) if n.is_float(x) else n("not_equal", x, x)
 
 
 @aten("round")
-def round_(n: Node, x: Expr, decimals: int = 0) -> Expr:
+def round_(n: TorchNode, x: Expr, decimals: int = 0) -> Expr:
     """The nearest whole number, of two as near the even one."""
     if not n.is_float(x):
         return x
@@ -160,27 +160,27 @@ def round_(n: Node, x: Expr, decimals: int = 0) -> Expr:
 
 
 @aten("reciprocal")
-def reciprocal(n: Node, x: Expr) -> Expr:
+def reciprocal(n: TorchNode, x: Expr) -> Expr:
     """`1 / x`."""
     x = n.floating(x)
     return n("divide", n.constant(1, x), x)
 
 
 @aten("square")
-def square(n: Node, x: Expr) -> Expr:
+def square(n: TorchNode, x: Expr) -> Expr:
     """`x * x`."""
     return n("multiply", x, x)
 
 
 @aten("expm1")
-def expm1(n: Node, x: Expr) -> Expr:
+def expm1(n: TorchNode, x: Expr) -> Expr:
     """`tanh(x / 2) * (exp(x) + 1)`, which is exact near 0."""
     x = n.floating(x)
     return n("multiply", n("tanh", n("multiply", x, 0.5)), n("add", n("exp", x), 1))
 
 
 @aten("log1p")
-def log1p(n: Node, x: Expr) -> Expr:
+def log1p(n: TorchNode, x: Expr) -> Expr:
     """`log(1 + x)`; near 0 `2 * atanh(x / (2 + x))`, which is exact there."""
     x = n.floating(x)
     near = n("less", n("abs", x), n.constant(0.5, x))
@@ -190,7 +190,7 @@ def log1p(n: Node, x: Expr) -> Expr:
 
 
 @aten("atan2")
-def atan2(n: Node, y: Expr, x: Expr) -> Expr:
+def atan2(n: TorchNode, y: Expr, x: Expr) -> Expr:
     """`atan(y / x)`, moved into the quadrant of the point. The sign of a zero does not count."""
     y, x = n.together(y, x, dtype=n.common(y, x, 1.0))
     zero, half = n.constant(0, x), n.constant(math.pi / 2, x)
@@ -203,7 +203,7 @@ def atan2(n: Node, y: Expr, x: Expr) -> Expr:
 
 
 @aten("clamp", "clip")
-def clamp(n: Node, x: Expr, low: Any = None, high: Any = None, **named: Any) -> Expr:
+def clamp(n: TorchNode, x: Expr, low: Any = None, high: Any = None, **named: Any) -> Expr:
     """`clip` by numbers, `maximum` and `minimum` by tensors."""
     low, high = named.get("min", low), named.get("max", high)
     bounds = [bound for bound in (low, high) if bound is not None]
@@ -217,41 +217,41 @@ def clamp(n: Node, x: Expr, low: Any = None, high: Any = None, **named: Any) -> 
 
 
 @aten("clamp_min")
-def clamp_min(n: Node, x: Expr, low: Any) -> Expr:
+def clamp_min(n: TorchNode, x: Expr, low: Any) -> Expr:
     """`maximum`."""
     return clamp(n, x, low)
 
 
 @aten("clamp_max")
-def clamp_max(n: Node, x: Expr, high: Any) -> Expr:
+def clamp_max(n: TorchNode, x: Expr, high: Any) -> Expr:
     """`minimum`."""
     return clamp(n, x, None, high)
 
 
 @aten("where")
-def where(n: Node, condition: Expr, x: Any = None, y: Any = None) -> Any:
+def where(n: TorchNode, condition: Expr, x: Any = None, y: Any = None) -> Any:
     """`where`; with a condition alone the places where it holds."""
     if x is None:
-        places = n("argwhere", truth(n, condition))
-        return [n("take", places, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(condition))]
+        positions = n("argwhere", truth(n, condition))
+        return [n("take", positions, n.constant(axis, "int64"), axis=1) for axis in range(n.rank(condition))]
     return n("where", truth(n, condition), *n.together(x, y))
 
 
 @aten("masked_fill")
-def masked_fill(n: Node, x: Expr, mask: Expr, value: Any) -> Expr:
+def masked_fill(n: TorchNode, x: Expr, mask: Expr, value: Any) -> Expr:
     """`where`."""
     return n("where", mask, n.tensor(value, n.dtype(x)), x)
 
 
 @aten("lerp")
-def lerp(n: Node, start: Expr, end: Expr, weight: Expr | Number) -> Expr:
+def lerp(n: TorchNode, start: Expr, end: Expr, weight: Expr | Number) -> Expr:
     """`start + weight * (end - start)`."""
     return n("add", start, n("multiply", n("subtract", end, start), n.tensor(weight, n.dtype(start))))
 
 
 @aten("nan_to_num")
 def nan_to_num(
-    n: Node, x: Expr, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+    n: TorchNode, x: Expr, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Expr:
     """`where` for each of what is no number."""
     if not n.is_float(x):

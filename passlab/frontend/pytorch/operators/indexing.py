@@ -10,7 +10,7 @@ import numpy as np
 from passlab.frontend.formulas import from_zero
 from passlab.frontend.products import matrix_product
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.frontend.pytorch.operators.movement import expand, permute
 from passlab.frontend.sizes import reshape_to, sizes_of
 from passlab.ir.expr import Expr
@@ -19,13 +19,13 @@ REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "ama
 
 
 @aten("embedding")
-def embedding(n: Node, weight: Expr, indices: Expr, *_: Any) -> Expr:
+def embedding(n: TorchNode, weight: Expr, indices: Expr, *_: Any) -> Expr:
     """`take`."""
     return n("take", weight, indices, axis=0)
 
 
 @aten("index_select")
-def index_select(n: Node, x: Expr, dim: int, index: Expr) -> Expr:
+def index_select(n: TorchNode, x: Expr, dim: int, index: Expr) -> Expr:
     """`take`."""
     axis = n.axis(dim, n.rank(x))
     index = index if n.rank(index) else n("reshape", index, newshape=[1])
@@ -33,20 +33,20 @@ def index_select(n: Node, x: Expr, dim: int, index: Expr) -> Expr:
 
 
 @aten("take")
-def take(n: Node, x: Expr, index: Expr) -> Expr:
+def take(n: TorchNode, x: Expr, index: Expr) -> Expr:
     """`take` of the flattened tensor."""
     flat = n("reshape", x, newshape=[-1])
     return n("take", flat, from_zero(n, index, flat, 0), axis=0)
 
 
 @aten("gather")
-def gather(n: Node, x: Expr, dim: int, index: Expr, sparse_grad: bool = False) -> Expr:
+def gather(n: TorchNode, x: Expr, dim: int, index: Expr, sparse_grad: bool = False) -> Expr:
     """`gather`."""
     axis = n.axis(dim, n.rank(x))
     return n("gather", _cut(n, x, index, axis), axis=axis, indices=from_zero(n, index, x, axis))
 
 
-def _cut(n: Node, x: Expr, index: Expr, axis: int) -> Expr:
+def _cut(n: TorchNode, x: Expr, index: Expr, axis: int) -> Expr:
     """Return `x` cropped to the shape of the indices along the other axes: PyTorch allows shorter indices."""
     shapes = zip(n.shape(x), n.shape(index), strict=True)
     shorter = [
@@ -61,7 +61,7 @@ def _cut(n: Node, x: Expr, index: Expr, axis: int) -> Expr:
 
 
 @aten("scatter")
-def scatter(n: Node, x: Expr, dim: int, index: Expr, source: Any, reduce: str | None = None) -> Expr:
+def scatter(n: TorchNode, x: Expr, dim: int, index: Expr, source: Any, reduce: str | None = None) -> Expr:
     """`scatter_elements`."""
     axis = n.axis(dim, n.rank(x))
     if not isinstance(source, Expr):
@@ -71,14 +71,14 @@ def scatter(n: Node, x: Expr, dim: int, index: Expr, source: Any, reduce: str | 
 
 
 @aten("scatter_add")
-def scatter_add(n: Node, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
+def scatter_add(n: TorchNode, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
     """`scatter_elements`."""
     return scatter(n, x, dim, index, source, "add")
 
 
 @aten("scatter_reduce")
 def scatter_reduce(
-    n: Node, x: Expr, dim: int, index: Expr, source: Expr, reduce: str, include_self: bool = True
+    n: TorchNode, x: Expr, dim: int, index: Expr, source: Expr, reduce: str, include_self: bool = True
 ) -> Expr:
     """`scatter_elements`."""
     if not include_self or reduce not in REDUCTIONS:
@@ -87,7 +87,7 @@ def scatter_reduce(
 
 
 @aten("index_add")
-def index_add(n: Node, x: Expr, dim: int, index: Expr, source: Expr, alpha: float = 1) -> Expr:
+def index_add(n: TorchNode, x: Expr, dim: int, index: Expr, source: Expr, alpha: float = 1) -> Expr:
     """`scatter_elements`."""
     axis = n.axis(dim, n.rank(x))
     source = source if alpha == 1 else n("multiply", source, alpha)
@@ -95,24 +95,24 @@ def index_add(n: Node, x: Expr, dim: int, index: Expr, source: Expr, alpha: floa
 
 
 @aten("index_copy")
-def index_copy(n: Node, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
+def index_copy(n: TorchNode, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
     """`scatter_elements`."""
     axis = n.axis(dim, n.rank(x))
     return scatter(n, x, axis, _along(n, index, source, axis), source)
 
 
-def _along(n: Node, index: Expr, source: Expr, axis: int) -> Expr:
+def _along(n: TorchNode, index: Expr, source: Expr, axis: int) -> Expr:
     """Return indices along one axis for each element of a tensor."""
     line = n("reshape", index, newshape=[-1 if at == axis else 1 for at in range(n.rank(source))])
     return expand(n, line, sizes_of(n, source))
 
 
 @aten("index", "_unsafe_index")
-def index_(n: Node, x: Expr, indices: list[Expr | None]) -> Expr:
+def index_(n: TorchNode, x: Expr, indices: list[Expr | None]) -> Expr:
     """`take` along one axis, `gather_nd` along several; a mask picks what it holds for."""
-    places, x = _places(n, x, indices)
-    axes = [axis for axis, index in enumerate(places) if index is not None]
-    picked = [index for index in places if index is not None]
+    positions, x = _places(n, x, indices)
+    axes = [axis for axis, index in enumerate(positions) if index is not None]
+    picked = [index for index in positions if index is not None]
     if len(axes) == 1:
         return n("take", x, from_zero(n, picked[0], x, axes[0]), axis=axes[0])
     first, rank = _in_front(axes), n.rank(x)
@@ -131,7 +131,7 @@ def _in_front(axes: list[int]) -> bool:
     return axes[-1] - axes[0] == len(axes) - 1 and axes[0] > 0
 
 
-def _places(n: Node, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | None], Expr]:
+def _places(n: TorchNode, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | None], Expr]:
     """Return indices that are whole numbers: a mask becomes the indices where it holds, one list for each of its
     axes.
     """
@@ -145,7 +145,7 @@ def _places(n: Node, x: Expr, indices: list[Expr | None]) -> tuple[list[Expr | N
     return result, x
 
 
-def _tuples(n: Node, x: Expr, axes: list[int], picked: list[Expr]) -> Expr:
+def _tuples(n: TorchNode, x: Expr, axes: list[int], picked: list[Expr]) -> Expr:
     """Return index tuples, with their elements along the first axis."""
     parts = [n.cast(from_zero(n, index, x, axis), "int64") for axis, index in zip(axes, picked, strict=True)]
     whole = parts[0]
@@ -156,16 +156,16 @@ def _tuples(n: Node, x: Expr, axes: list[int], picked: list[Expr]) -> Expr:
 
 
 @aten("index_put", "_unsafe_index_put")
-def index_put(n: Node, x: Expr, indices: list[Expr | None], values: Expr, accumulate: bool = False) -> Expr:
+def index_put(n: TorchNode, x: Expr, indices: list[Expr | None], values: Expr, accumulate: bool = False) -> Expr:
     """`scatter_nd`; `where` by a mask and one value."""
     lone = indices[0] if len(indices) == 1 else None
     if lone is not None and n.dtype(lone) == "bool" and n.rank(values) == 0 and not accumulate:
         spare = n.rank(x) - n.rank(lone)
         mask = reshape_to(n, lone, [*sizes_of(n, lone), *[1] * spare])
         return n("where", mask, n.cast(values, n.dtype(x)), x)
-    places, x = _places(n, x, indices)
-    axes = [axis for axis, index in enumerate(places) if index is not None]
-    picked = [index for index in places if index is not None]
+    positions, x = _places(n, x, indices)
+    axes = [axis for axis, index in enumerate(positions) if index is not None]
+    picked = [index for index in positions if index is not None]
     rest = [axis for axis in range(n.rank(x)) if axis not in axes]
     if _in_front(axes) and n.rank(values) > len(rest):
         n.refuse("puts values at indices behind other axes")
@@ -178,21 +178,21 @@ def index_put(n: Node, x: Expr, indices: list[Expr | None], values: Expr, accumu
 
 
 @aten("nonzero")
-def nonzero(n: Node, x: Expr) -> Expr:
+def nonzero(n: TorchNode, x: Expr) -> Expr:
     """`argwhere`."""
     return n("argwhere", x)
 
 
 @aten("masked_select")
-def masked_select(n: Node, x: Expr, mask: Expr) -> Expr:
+def masked_select(n: TorchNode, x: Expr, mask: Expr) -> Expr:
     """`take` of the places where the mask holds."""
     flat = n("reshape", expand(n, mask, sizes_of(n, x)), newshape=[-1])
-    places = n("reshape", n("argwhere", flat), newshape=[-1])
-    return n("take", n("reshape", x, newshape=[-1]), places, axis=0)
+    positions = n("reshape", n("argwhere", flat), newshape=[-1])
+    return n("take", n("reshape", x, newshape=[-1]), positions, axis=0)
 
 
 @aten("one_hot")
-def one_hot(n: Node, indices: Expr, num_classes: int = -1) -> Expr:
+def one_hot(n: TorchNode, indices: Expr, num_classes: int = -1) -> Expr:
     """`one_hot`."""
     if num_classes < 0:
         n.refuse("needs the number of classes")
@@ -201,7 +201,7 @@ def one_hot(n: Node, indices: Expr, num_classes: int = -1) -> Expr:
 
 
 @aten("masked_scatter", "masked_scatter_")
-def masked_scatter(n: Node, x: Expr, mask: Expr, source: Expr) -> Expr:
+def masked_scatter(n: TorchNode, x: Expr, mask: Expr, source: Expr) -> Expr:
     """`where` between the tensor and `take` of as many numbers as the mask has met."""
     ones = n("add", n("cast", mask, dtype="int64"), n("zeros_like", n.cast(x, "int64")))
     flat = n("reshape", ones, newshape=[-1])
@@ -212,7 +212,7 @@ def masked_scatter(n: Node, x: Expr, mask: Expr, source: Expr) -> Expr:
 
 @aten("_embedding_bag", "_embedding_bag_forward_only", "embedding_bag")
 def embedding_bag(
-    n: Node,
+    n: TorchNode,
     weight: Expr,
     indices: Expr,
     offsets: Expr,
@@ -228,8 +228,8 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = n("multiply", rows, n("expand_dims", per_sample_weights, axis=1))
     (count,), (bags,) = n.static_shape(indices), n.static_shape(offsets)
-    place, starts = n.constant(np.arange(count)[:, None], "int64"), n.cast(offsets, "int64")
-    begun = n.cast(n("greater_equal", place, n("expand_dims", starts, axis=0)), "int64")
+    position, starts = n.constant(np.arange(count)[:, None], "int64"), n.cast(offsets, "int64")
+    begun = n.cast(n("greater_equal", position, n("expand_dims", starts, axis=0)), "int64")
     bag = n("subtract", n("sum", begun, axis=[1]), n.constant(1, "int64"))
     bags -= include_last_offset
     n.room(bags, count)
@@ -249,7 +249,7 @@ def embedding_bag(
     return [total, None, None, None]
 
 
-def _largest_in_bags(n: Node, rows: Expr, inside: Expr) -> Expr:
+def _largest_in_bags(n: TorchNode, rows: Expr, inside: Expr) -> Expr:
     """Return the maximum of each column among the rows of each bag, 0 for an empty bag."""
     least = n.constant(-math.inf, rows)
     chosen = n("where", n("expand_dims", inside, axis=2), n("expand_dims", rows, axis=0), least)

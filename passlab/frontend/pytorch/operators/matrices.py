@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from passlab.frontend.products import matrix_product
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node, Number
+from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
 
 
 @aten("linear")
-def linear(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
+def linear(n: TorchNode, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """`nn.dense` and `nn.bias_add`."""
     if n.rank(weight) == 1:
         result = matrix_product(n, x, weight, "")
@@ -22,12 +22,12 @@ def linear(n: Node, x: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
 
 
 @aten("mm", "bmm", "matmul", "mv", "dot")
-def product(n: Node, a: Expr, b: Expr) -> Expr:
+def product(n: TorchNode, a: Expr, b: Expr) -> Expr:
     """`nn.dense` by a matrix, `nn.batch_matmul` by more of them."""
     return matrix_product(n, a, b, "")
 
 
-def _mix(n: Node, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr:
+def _mix(n: TorchNode, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr:
     result = result if alpha == 1 else n("multiply", result, n.constant(alpha, result))
     if beta == 0:
         return result
@@ -35,7 +35,7 @@ def _mix(n: Node, bias: Expr, result: Expr, beta: Number, alpha: Number) -> Expr
 
 
 @aten("addmm", "baddbmm", "addmv", "addbmm")
-def addmm(n: Node, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number = 1) -> Expr:
+def addmm(n: TorchNode, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number = 1) -> Expr:
     """A product of matrices, scaled, and `add`."""
     result = matrix_product(n, a, b, "")
     if n.op_type.startswith("aten.addbmm"):
@@ -47,7 +47,7 @@ def addmm(n: Node, bias: Expr, a: Expr, b: Expr, beta: Number = 1, alpha: Number
 
 
 @aten("einsum")
-def einsum(n: Node, equation: str, operands: list[Expr], path: object = None) -> Expr:
+def einsum(n: TorchNode, equation: str, operands: list[Expr], path: object = None) -> Expr:
     """`einsum`."""
     equation = equation.replace(" ", "")
     if "->" not in equation:
@@ -57,6 +57,6 @@ def einsum(n: Node, equation: str, operands: list[Expr], path: object = None) ->
 
 
 @aten("outer")
-def outer(n: Node, a: Expr, b: Expr) -> Expr:
+def outer(n: TorchNode, a: Expr, b: Expr) -> Expr:
     """`multiply` of a column and a row."""
     return n("multiply", n("expand_dims", a, axis=1), n("expand_dims", b, axis=0))

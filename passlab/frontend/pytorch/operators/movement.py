@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.frontend.sizes import Size, as_vector, product, reshape_to, size_of, sizes_of
 from passlab.ir.expr import Expr
 
@@ -17,19 +17,19 @@ from passlab.ir.expr import Expr
 @aten(
     "alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy", "lift_fresh", "lift", "copy_", "positive_"
 )
-def same(n: Node, x: Expr, *_: Any, **__: Any) -> Expr:
+def same(n: TorchNode, x: Expr, *_: Any, **__: Any) -> Expr:
     """Its input."""
     return x
 
 
 @aten("copy")
-def copy(n: Node, x: Expr, source: Any, *_: Any) -> Expr:
+def copy(n: TorchNode, x: Expr, source: Any, *_: Any) -> Expr:
     """The second input in the shape and the dtype of the first."""
     return expand(n, n.tensor(source, n.dtype(x)), sizes_of(n, x))
 
 
 @aten("_to_copy", "to", "type_as")
-def to(n: Node, x: Expr, *_: Any, **__: Any) -> Expr:
+def to(n: TorchNode, x: Expr, *_: Any, **__: Any) -> Expr:
     """`cast` to the dtype of the result."""
     target = n.out_dtype
     if target == "bool":
@@ -38,7 +38,7 @@ def to(n: Node, x: Expr, *_: Any, **__: Any) -> Expr:
 
 
 @aten("view", "reshape", "_unsafe_view", "view_copy", "_reshape_copy")
-def view(n: Node, x: Expr, shape: Any) -> Expr:
+def view(n: TorchNode, x: Expr, shape: Any) -> Expr:
     """`reshape`; a view in another dtype is `reinterpret`."""
     if isinstance(shape, str):
         return n("reinterpret", x, dtype=shape)
@@ -48,7 +48,7 @@ def view(n: Node, x: Expr, shape: Any) -> Expr:
     return _worked_out(n, x, sizes)
 
 
-def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
+def _worked_out(n: TorchNode, x: Expr, sizes: list[Size]) -> Expr:
     """Return a reshape with one size that is inferred from the others."""
     own, at = sizes_of(n, x), sizes.index(-1)
     if all(isinstance(size, int) for size in (*own, *sizes)):
@@ -76,13 +76,13 @@ def _worked_out(n: Node, x: Expr, sizes: list[Size]) -> Expr:
 
 
 @aten("view_as", "reshape_as")
-def view_as(n: Node, x: Expr, other: Expr) -> Expr:
+def view_as(n: TorchNode, x: Expr, other: Expr) -> Expr:
     """`reshape`."""
     return reshape_to(n, x, sizes_of(n, other))
 
 
 @aten("flatten")
-def flatten(n: Node, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Expr:
+def flatten(n: TorchNode, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Expr:
     """`reshape`."""
     rank = n.rank(x)
     if rank == 0:
@@ -95,7 +95,7 @@ def flatten(n: Node, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Expr:
 
 
 @aten("unflatten")
-def unflatten(n: Node, x: Expr, dim: int, shape: Sequence[Any]) -> Expr:
+def unflatten(n: TorchNode, x: Expr, dim: int, shape: Sequence[Any]) -> Expr:
     """`reshape`."""
     sizes, axis = sizes_of(n, x), n.axis(dim, n.rank(x))
     return (
@@ -106,14 +106,14 @@ def unflatten(n: Node, x: Expr, dim: int, shape: Sequence[Any]) -> Expr:
 
 
 @aten("permute", "permute_copy")
-def permute(n: Node, x: Expr, dims: list[int]) -> Expr:
+def permute(n: TorchNode, x: Expr, dims: list[int]) -> Expr:
     """`transpose`."""
     order = [n.axis(dim, n.rank(x)) for dim in dims]
     return x if order == list(range(len(order))) else n("transpose", x, axes=order)
 
 
 @aten("transpose", "swapaxes", "transpose_copy", "swapdims")
-def transpose(n: Node, x: Expr, dim0: int, dim1: int) -> Expr:
+def transpose(n: TorchNode, x: Expr, dim0: int, dim1: int) -> Expr:
     """`transpose` of two axes."""
     order = list(range(n.rank(x)))
     a, b = n.axis(dim0, n.rank(x)), n.axis(dim1, n.rank(x))
@@ -122,13 +122,13 @@ def transpose(n: Node, x: Expr, dim0: int, dim1: int) -> Expr:
 
 
 @aten("t", "numpy_T", "mT")
-def turn(n: Node, x: Expr) -> Expr:
+def turn(n: TorchNode, x: Expr) -> Expr:
     """`transpose` of the last two axes."""
     return x if n.rank(x) < 2 else transpose(n, x, -2, -1)
 
 
 @aten("movedim", "moveaxis")
-def movedim(n: Node, x: Expr, source: Any, destination: Any) -> Expr:
+def movedim(n: TorchNode, x: Expr, source: Any, destination: Any) -> Expr:
     """`transpose`."""
     rank = n.rank(x)
     sources = [n.axis(axis, rank) for axis in n.wholes(source)]
@@ -138,7 +138,7 @@ def movedim(n: Node, x: Expr, source: Any, destination: Any) -> Expr:
 
 
 @aten("expand", "broadcast_to", "expand_copy")
-def expand(n: Node, x: Expr, size: Sequence[Any], implicit: bool = False) -> Expr:
+def expand(n: TorchNode, x: Expr, size: Sequence[Any], implicit: bool = False) -> Expr:
     """`broadcast_to`; its input where nothing is repeated."""
     own = sizes_of(n, x)
     extra = len(size) - len(own)
@@ -153,13 +153,13 @@ def expand(n: Node, x: Expr, size: Sequence[Any], implicit: bool = False) -> Exp
 
 
 @aten("expand_as")
-def expand_as(n: Node, x: Expr, other: Expr) -> Expr:
+def expand_as(n: TorchNode, x: Expr, other: Expr) -> Expr:
     """`broadcast_to`."""
     return expand(n, x, sizes_of(n, other))
 
 
 @aten("squeeze", "squeeze_copy")
-def squeeze(n: Node, x: Expr, dim: Any = None) -> Expr:
+def squeeze(n: TorchNode, x: Expr, dim: Any = None) -> Expr:
     """`squeeze` of the named axes that have one element."""
     axes = n.axes(dim, x) if dim is None or dim != [] else []
     lone = [axis for axis in axes if n.shape(x)[axis] == 1]
@@ -167,13 +167,13 @@ def squeeze(n: Node, x: Expr, dim: Any = None) -> Expr:
 
 
 @aten("unsqueeze", "unsqueeze_copy")
-def unsqueeze(n: Node, x: Expr, dim: int) -> Expr:
+def unsqueeze(n: TorchNode, x: Expr, dim: int) -> Expr:
     """`expand_dims`."""
     return n("expand_dims", x, axis=n.axis(dim, n.rank(x) + 1))
 
 
 @aten("cat", "concat", "concatenate")
-def cat(n: Node, tensors: list[Expr], dim: int = 0) -> Expr:
+def cat(n: TorchNode, tensors: list[Expr], dim: int = 0) -> Expr:
     """`concatenate`."""
     dtype = n.common(*tensors)
     parts = [n.cast(x, dtype) for x in tensors if n.shape(x) != (0,)]
@@ -181,21 +181,21 @@ def cat(n: Node, tensors: list[Expr], dim: int = 0) -> Expr:
 
 
 @aten("stack")
-def stack(n: Node, tensors: list[Expr], dim: int = 0) -> Expr:
+def stack(n: TorchNode, tensors: list[Expr], dim: int = 0) -> Expr:
     """`stack`."""
     parts = n.builder.tuple(n.together(*tensors))
     return n("stack", parts, axis=n.axis(dim, n.rank(tensors[0]) + 1))
 
 
 @aten("repeat", "tile")
-def repeat(n: Node, x: Expr, repeats: list[Any]) -> Expr:
+def repeat(n: TorchNode, x: Expr, repeats: list[Any]) -> Expr:
     """`tile`."""
     times = n.wholes(repeats)
     return n("tile", x, reps=times) if (times and set(times) != {1}) or len(times) > n.rank(x) else x
 
 
 @aten("repeat_interleave")
-def repeat_interleave(n: Node, x: Expr, repeats: Any, dim: int | None = None, output_size: Any = None) -> Expr:
+def repeat_interleave(n: TorchNode, x: Expr, repeats: Any, dim: int | None = None, output_size: Any = None) -> Expr:
     """`repeat`."""
     if dim is None:
         x, dim = n("reshape", x, newshape=[-1]), 0
@@ -203,7 +203,7 @@ def repeat_interleave(n: Node, x: Expr, repeats: Any, dim: int | None = None, ou
 
 
 @aten("flip")
-def flip(n: Node, x: Expr, dims: list[int]) -> Expr:
+def flip(n: TorchNode, x: Expr, dims: list[int]) -> Expr:
     """`reverse`, axis by axis."""
     for dim in dims:
         x = n("reverse", x, axis=n.axis(dim, n.rank(x)))
@@ -211,7 +211,7 @@ def flip(n: Node, x: Expr, dims: list[int]) -> Expr:
 
 
 @aten("roll")
-def roll(n: Node, x: Expr, shifts: Any, dims: Any = None) -> Expr:
+def roll(n: TorchNode, x: Expr, shifts: Any, dims: Any = None) -> Expr:
     """A `concatenate` of two slices for each axis."""
     if not dims:
         rolled = _roll_axes(n, n("reshape", x, newshape=[-1]), n.whole(n.wholes(shifts)[0]), 0)
@@ -221,7 +221,7 @@ def roll(n: Node, x: Expr, shifts: Any, dims: Any = None) -> Expr:
     return x
 
 
-def _roll_axes(n: Node, x: Expr, shift: int, axis: int) -> Expr:
+def _roll_axes(n: TorchNode, x: Expr, shift: int, axis: int) -> Expr:
     (length,) = n.static_shape(x, [axis])
     at = -shift % length if length else 0
     if not at:
@@ -231,13 +231,13 @@ def _roll_axes(n: Node, x: Expr, shift: int, axis: int) -> Expr:
 
 
 @aten("pixel_shuffle")
-def pixel_shuffle(n: Node, x: Expr, upscale_factor: int) -> Expr:
+def pixel_shuffle(n: TorchNode, x: Expr, upscale_factor: int) -> Expr:
     """`nn.depth_to_space`."""
     return n("nn.depth_to_space", x, block_size=upscale_factor, layout="NCHW", mode="CRD")
 
 
 @aten("pixel_unshuffle")
-def pixel_unshuffle(n: Node, x: Expr, downscale_factor: int) -> Expr:
+def pixel_unshuffle(n: TorchNode, x: Expr, downscale_factor: int) -> Expr:
     """A `transpose` between two reshapes."""
     channels, height, width = n.static_shape(x, [1, 2, 3])
     block, batch = downscale_factor, size_of(n, x, 0)
@@ -247,19 +247,19 @@ def pixel_unshuffle(n: Node, x: Expr, downscale_factor: int) -> Expr:
 
 
 @aten("tril")
-def tril(n: Node, x: Expr, diagonal: int = 0) -> Expr:
+def tril(n: TorchNode, x: Expr, diagonal: int = 0) -> Expr:
     """`trilu`."""
     return n("trilu", x, k=n.constant(diagonal, "int64"), upper=False)
 
 
 @aten("triu")
-def triu(n: Node, x: Expr, diagonal: int = 0) -> Expr:
+def triu(n: TorchNode, x: Expr, diagonal: int = 0) -> Expr:
     """`trilu`."""
     return n("trilu", x, k=n.constant(diagonal, "int64"), upper=True)
 
 
 @aten("diagonal", "diagonal_copy")
-def diagonal(n: Node, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
+def diagonal(n: TorchNode, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
     """`take` of the places on the diagonal, of two axes made one."""
     rank = n.rank(x)
     a, b = n.axis(dim1, rank), n.axis(dim2, rank)
@@ -273,35 +273,35 @@ def diagonal(n: Node, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) ->
 
 
 @aten("as_strided")
-def as_strided(n: Node, x: Expr, size: list[Any], stride: list[Any], storage_offset: Any = None) -> Expr:
+def as_strided(n: TorchNode, x: Expr, size: list[Any], stride: list[Any], storage_offset: Any = None) -> Expr:
     """`take` of the places that the strides name, of a tensor whose elements lie in order."""
     shape, steps = n.wholes(size), n.wholes(stride)
     n.static_shape(x)
     n.room(*shape)
-    places = np.full((), 0 if storage_offset is None else n.whole(storage_offset), np.int64)
+    positions = np.full((), 0 if storage_offset is None else n.whole(storage_offset), np.int64)
     for length, step in zip(shape, steps, strict=True):
-        places = places[..., None] + np.arange(length) * step
-    return n("take", n("reshape", x, newshape=[-1]), n.constant(places, "int64"), axis=0)
+        positions = positions[..., None] + np.arange(length) * step
+    return n("take", n("reshape", x, newshape=[-1]), n.constant(positions, "int64"), axis=0)
 
 
 @aten("meshgrid")
-def meshgrid(n: Node, tensors: list[Expr], indexing: str = "ij") -> list[Expr]:
+def meshgrid(n: TorchNode, tensors: list[Expr], indexing: str = "ij") -> list[Expr]:
     """`meshgrid`."""
     return n.fields(n("meshgrid", n.builder.tuple(tensors), indexing=indexing), len(tensors))
 
 
 @aten("unfold")
-def unfold(n: Node, x: Expr, dimension: int, size: int, step: int) -> Expr:
+def unfold(n: TorchNode, x: Expr, dimension: int, size: int, step: int) -> Expr:
     """`take` of the places in each window."""
     axis, rank = n.axis(dimension, n.rank(x)), n.rank(x)
     (length,) = n.static_shape(x, [axis])
-    places = np.arange((length - size) // step + 1)[:, None] * step + np.arange(size)
-    result = n("take", x, n.constant(places, "int64"), axis=axis)
+    positions = np.arange((length - size) // step + 1)[:, None] * step + np.arange(size)
+    result = n("take", x, n.constant(positions, "int64"), axis=axis)
     return permute(n, result, [*(a for a in range(rank + 1) if a != axis + 1), axis + 1])
 
 
 @aten("col2im")
-def col2im(n: Node, x: Expr, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Expr:
+def col2im(n: TorchNode, x: Expr, output_size: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Expr:
     """`scatter_nd` that adds each number of a window to its place in the image."""
     image, kernel, apart, pads, step = (
         n.wholes(value, 2) for value in (output_size, kernel_size, dilation, padding, stride)
@@ -318,11 +318,11 @@ def col2im(n: Node, x: Expr, output_size: Any, kernel_size: Any, dilation: Any, 
         np.arange(part)[:, None] * far + np.arange(count) * by
         for part, far, count, by in zip(kernel, apart, counts, step, strict=True)
     )
-    places = rows[:, None, :, None] * width + columns[None, :, None, :]  # of (kernel, kernel, window, window)
+    positions = rows[:, None, :, None] * width + columns[None, :, None, :]  # of (kernel, kernel, window, window)
     n.room(height * width, batch * channels)
-    numbers = permute(n, n("reshape", x, newshape=[batch * channels, places.size]), [1, 0])
+    numbers = permute(n, n("reshape", x, newshape=[batch * channels, positions.size]), [1, 0])
     empty = n("zeros", shape=[height * width, batch * channels], dtype=n.dtype(x))
-    added = n("scatter_nd", empty, n.constant(places.reshape(1, -1), "int64"), numbers, mode="add")
+    added = n("scatter_nd", empty, n.constant(positions.reshape(1, -1), "int64"), numbers, mode="add")
     whole = n("reshape", permute(n, added, [1, 0]), newshape=[*shape[:-2], channels, height, width])
     ends = [pad + size for pad, size in zip(pads, image, strict=True)]
     axes = [n.rank(whole) - 2, n.rank(whole) - 1]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.frontend.sizes import reshape_to, size_of, sizes_of
 from passlab.ir.expr import Expr
 
 
-def _given(n: Node, part: Expr | None, value: float, count: int, like: Expr) -> Expr:
+def _given(n: TorchNode, part: Expr | None, value: float, count: int, like: Expr) -> Expr:
     """Return a scale or a bias, or a neutral one if there is none."""
     if part is not None:
         return part
@@ -18,7 +18,7 @@ def _given(n: Node, part: Expr | None, value: float, count: int, like: Expr) -> 
 
 
 def _by_statistics(
-    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, variance: Expr, eps: float
+    n: TorchNode, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, variance: Expr, eps: float
 ) -> Expr:
     (channels,) = n.static_shape(x, [1])
     scale, shift = _given(n, weight, 1, channels, mean), _given(n, bias, 0, channels, mean)
@@ -26,7 +26,7 @@ def _by_statistics(
     return n.fields(n("nn.batch_norm", x, *parts, axis=1, epsilon=eps), 3)[0]
 
 
-def _by_batch(n: Node, x: Expr, weight: Expr | None, bias: Expr | None, eps: float) -> Expr:
+def _by_batch(n: TorchNode, x: Expr, weight: Expr | None, bias: Expr | None, eps: float) -> Expr:
     axes = [axis for axis in range(n.rank(x)) if axis != 1]
     mean, variance = n("mean", x, axis=axes, keepdims=False), n("variance", x, axis=axes, keepdims=False)
     return _by_statistics(n, x, weight, bias, mean, variance, eps)
@@ -34,7 +34,7 @@ def _by_batch(n: Node, x: Expr, weight: Expr | None, bias: Expr | None, eps: flo
 
 @aten("batch_norm", "cudnn_batch_norm")
 def batch_norm(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -55,14 +55,21 @@ def batch_norm(
 
 @aten("_native_batch_norm_legit_no_training")
 def batch_norm_inference(
-    n: Node, x: Expr, weight: Expr | None, bias: Expr | None, mean: Expr, variance: Expr, momentum: float, eps: float
+    n: TorchNode,
+    x: Expr,
+    weight: Expr | None,
+    bias: Expr | None,
+    mean: Expr,
+    variance: Expr,
+    momentum: float,
+    eps: float,
 ) -> list[Any]:
     """`nn.batch_norm`."""
     return [_by_statistics(n, x, weight, bias, mean, variance, eps), None, None]
 
 
 @aten("_native_batch_norm_legit")
-def batch_norm_batch(n: Node, x: Expr, weight: Expr | None, bias: Expr | None, *rest: Any) -> list[Any]:
+def batch_norm_batch(n: TorchNode, x: Expr, weight: Expr | None, bias: Expr | None, *rest: Any) -> list[Any]:
     """`nn.batch_norm` by the mean and the variance of the batch."""
     if n.overload != "no_stats":
         n.refuse("is in training mode", hint="export the model for inference: model.eval()")
@@ -71,7 +78,7 @@ def batch_norm_batch(n: Node, x: Expr, weight: Expr | None, bias: Expr | None, *
 
 @aten("layer_norm")
 def layer_norm(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     normalized_shape: list[int],
     weight: Expr | None = None,
@@ -86,7 +93,7 @@ def layer_norm(
 
 @aten("native_layer_norm")
 def native_layer_norm(
-    n: Node, x: Expr, normalized_shape: list[int], weight: Expr | None, bias: Expr | None, eps: float
+    n: TorchNode, x: Expr, normalized_shape: list[int], weight: Expr | None, bias: Expr | None, eps: float
 ) -> list[Any]:
     """`nn.layer_norm` along the last axis, its formula along several."""
     shape = n.wholes(normalized_shape)
@@ -103,7 +110,7 @@ def native_layer_norm(
 
 @aten("rms_norm", "_fused_rms_norm")
 def rms_norm(
-    n: Node, x: Expr, normalized_shape: list[int], weight: Expr | None = None, eps: float | None = None
+    n: TorchNode, x: Expr, normalized_shape: list[int], weight: Expr | None = None, eps: float | None = None
 ) -> Any:
     """Division by the root of the mean of squares, times the scale."""
     axes = list(range(n.rank(x) - len(normalized_shape), n.rank(x)))
@@ -116,7 +123,7 @@ def rms_norm(
 
 @aten("group_norm")
 def group_norm(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     num_groups: int,
     weight: Expr | None = None,
@@ -132,7 +139,7 @@ def group_norm(
 
 @aten("native_group_norm")
 def native_group_norm(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -148,7 +155,7 @@ def native_group_norm(
 
 @aten("instance_norm")
 def instance_norm(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     weight: Expr | None,
     bias: Expr | None,
@@ -168,7 +175,7 @@ def instance_norm(
 
 
 @aten("channel_shuffle")
-def channel_shuffle(n: Node, x: Expr, groups: int) -> Expr:
+def channel_shuffle(n: TorchNode, x: Expr, groups: int) -> Expr:
     """A `transpose` between two reshapes."""
     (channels,) = n.static_shape(x, [1])
     sizes, rest = sizes_of(n, x), range(3, n.rank(x) + 1)

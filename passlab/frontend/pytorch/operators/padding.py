@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.ir.expr import Expr
 
 
-def _sides(n: Node, x: Expr, pads: list[Any]) -> list[list[int]]:
+def _sides(n: TorchNode, x: Expr, pads: list[Any]) -> list[list[int]]:
     """Return padding by axis: PyTorch names the last axis first."""
     values = n.wholes(pads)
     pairs = [values[at : at + 2] for at in range(0, len(values), 2)][::-1]
@@ -17,7 +17,7 @@ def _sides(n: Node, x: Expr, pads: list[Any]) -> list[list[int]]:
 
 
 @aten("constant_pad_nd")
-def constant_pad(n: Node, x: Expr, pad: list[Any], value: Any = 0) -> Expr:
+def constant_pad(n: TorchNode, x: Expr, pad: list[Any], value: Any = 0) -> Expr:
     """`nn.pad`; less than nothing is cut off by `strided_slice`."""
     sides = _sides(n, x, pad)
     cut = [(axis, before, after) for axis, (before, after) in enumerate(sides) if before < 0 or after < 0]
@@ -32,19 +32,19 @@ def constant_pad(n: Node, x: Expr, pad: list[Any], value: Any = 0) -> Expr:
 
 
 @aten("reflection_pad1d", "reflection_pad2d", "reflection_pad3d")
-def reflection_pad(n: Node, x: Expr, padding: list[Any]) -> Expr:
+def reflection_pad(n: TorchNode, x: Expr, padding: list[Any]) -> Expr:
     """`nn.mirror_pad`."""
     return n("nn.mirror_pad", x, pad_width=_sides(n, x, padding), mode="REFLECT")
 
 
 @aten("replication_pad1d", "replication_pad2d", "replication_pad3d")
-def replication_pad(n: Node, x: Expr, padding: list[Any]) -> Expr:
+def replication_pad(n: TorchNode, x: Expr, padding: list[Any]) -> Expr:
     """`nn.pad` by the elements at the edge."""
     return n("nn.pad", x, pad_width=_sides(n, x, padding), pad_mode="edge")
 
 
 @aten("pad")
-def pad(n: Node, x: Expr, pad: list[Any], mode: str = "constant", value: Any = None) -> Expr:
+def pad(n: TorchNode, x: Expr, pad: list[Any], mode: str = "constant", value: Any = None) -> Expr:
     """`nn.pad`, or `nn.mirror_pad`."""
     if mode == "reflect":
         return reflection_pad(n, x, pad)

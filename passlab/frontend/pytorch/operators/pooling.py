@@ -6,24 +6,24 @@ from typing import Any
 
 from passlab.frontend.pooling import Windows, places_of, pool
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.ir.expr import Expr
 
 
-def _rank(n: Node) -> int:
+def _rank(n: TorchNode) -> int:
     return int(n.op_type.partition("d_")[0].partition("d.")[0][-1])
 
 
-def _with_batch(n: Node, x: Expr, rank: int) -> tuple[Expr, bool]:
+def _with_batch(n: TorchNode, x: Expr, rank: int) -> tuple[Expr, bool]:
     lone = n.rank(x) == rank + 1
     return (n("expand_dims", x, axis=0) if lone else x), lone
 
 
-def _without(n: Node, x: Expr, lone: bool) -> Expr:
+def _without(n: TorchNode, x: Expr, lone: bool) -> Expr:
     return n("squeeze", x, axis=[0]) if lone else x
 
 
-def _windows(n: Node, rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Windows:
+def _windows(n: TorchNode, rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Windows:
     size = n.wholes(kernel, rank)
     pads = n.wholes(padding, rank)
     return Windows(size, n.wholes(stride, rank) if stride else size, n.wholes(dilation, rank), [*pads, *pads])
@@ -31,7 +31,13 @@ def _windows(n: Node, rank: int, kernel: Any, stride: Any, padding: Any, dilatio
 
 @aten("max_pool1d", "max_pool2d", "max_pool3d")
 def max_pool(
-    n: Node, x: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    n: TorchNode,
+    x: Expr,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> Expr:
     """`nn.max_pool1d`, `nn.max_pool2d` or `nn.max_pool3d`."""
     rank = _rank(n)
@@ -41,7 +47,13 @@ def max_pool(
 
 @aten("max_pool1d_with_indices", "max_pool2d_with_indices", "max_pool3d_with_indices")
 def max_pool_with_indices(
-    n: Node, x: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False
+    n: TorchNode,
+    x: Expr,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
 ) -> list[Any]:
     """Maximum pooling of any rank; the indices of the maxima by `argmax`."""
     rank = _rank(n)
@@ -55,7 +67,7 @@ def max_pool_with_indices(
 
 @aten("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     kernel_size: Any,
     stride: Any = None,
@@ -83,18 +95,18 @@ def avg_pool(
 @aten(
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d"
 )
-def adaptive_avg_pool(n: Node, x: Expr, output_size: Any) -> Expr:
+def adaptive_avg_pool(n: TorchNode, x: Expr, output_size: Any) -> Expr:
     """`nn.adaptive_avg_pool1d` to `nn.adaptive_avg_pool3d`; `nn.global_avg_pool2d` to a single element."""
     return _adaptive(n, x, output_size, "avg")
 
 
 @aten("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
-def adaptive_max_pool(n: Node, x: Expr, output_size: Any) -> list[Any]:
+def adaptive_max_pool(n: TorchNode, x: Expr, output_size: Any) -> list[Any]:
     """`nn.adaptive_max_pool1d` to `nn.adaptive_max_pool3d`; the places of the maxima are not given."""
     return [_adaptive(n, x, output_size, "max"), None]
 
 
-def _adaptive(n: Node, x: Expr, output_size: Any, kind: str) -> Expr:
+def _adaptive(n: TorchNode, x: Expr, output_size: Any, kind: str) -> Expr:
     rank = _rank(n)
     x, lone = _with_batch(n, x, rank)
     target = output_size if isinstance(output_size, list) else [output_size] * rank

@@ -8,43 +8,43 @@ from typing import Any
 import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node, Number
+from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.frontend.pytorch.operators.elementwise import truth
 from passlab.frontend.sizes import product, size_of
 from passlab.ir.expr import Expr
 
 
 @aten("sum")
-def sum_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
+def sum_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
     """`sum`, of integers in int64."""
     return n("sum", n.cast(x, n.out_dtype), axis=n.axes(dim, x), keepdims=keepdim)
 
 
 @aten("mean")
-def mean(n: Node, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
+def mean(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
     """`mean`."""
     return n("mean", n.cast(x, n.out_dtype), axis=n.axes(dim, x), keepdims=keepdim)
 
 
 @aten("prod")
-def prod(n: Node, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
+def prod(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False, dtype: str | None = None) -> Expr:
     """`prod`, of integers in int64."""
     return n("prod", n.cast(x, n.out_dtype), axis=n.axes(dim, x), keepdims=keepdim)
 
 
 @aten("amax")
-def amax(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+def amax(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`max`."""
     return n("max", x, axis=n.axes(dim, x), keepdims=keepdim)
 
 
 @aten("amin")
-def amin(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+def amin(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`min`."""
     return n("min", x, axis=n.axes(dim, x), keepdims=keepdim)
 
 
-def _extreme(n: Node, kind: str, x: Expr, other: Any, keepdim: bool) -> Any:
+def _extreme(n: TorchNode, kind: str, x: Expr, other: Any, keepdim: bool) -> Any:
     if isinstance(other, Expr):
         return n(f"{kind}imum", *n.together(x, other))
     if other is None:
@@ -53,42 +53,42 @@ def _extreme(n: Node, kind: str, x: Expr, other: Any, keepdim: bool) -> Any:
     return [n(kind, x, axis=axis, keepdims=keepdim), _place(n, f"arg{kind}", x, axis, keepdim)]
 
 
-def _place(n: Node, kind: str, x: Expr, axis: list[int], keepdim: bool) -> Expr:
+def _place(n: TorchNode, kind: str, x: Expr, axis: list[int], keepdim: bool) -> Expr:
     return n.cast(n(kind, x, axis=axis, keepdims=keepdim), "int64")
 
 
 @aten("max")
-def max_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+def max_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
     """`max`; along one axis with the places by `argmax`; of two tensors `maximum`."""
     return _extreme(n, "max", x, dim, keepdim)
 
 
 @aten("min")
-def min_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+def min_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
     """`min`; along one axis with the places by `argmin`; of two tensors `minimum`."""
     return _extreme(n, "min", x, dim, keepdim)
 
 
 @aten("aminmax")
-def aminmax(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> list[Expr]:
+def aminmax(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> list[Expr]:
     """`min` and `max`."""
     axis = n.axes(dim, x)
     return [n(kind, x, axis=axis, keepdims=keepdim) for kind in ("min", "max")]
 
 
 @aten("argmax")
-def argmax(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+def argmax(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`argmax`."""
     return _whole_place(n, "argmax", x, dim, keepdim)
 
 
 @aten("argmin")
-def argmin(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+def argmin(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`argmin`."""
     return _whole_place(n, "argmin", x, dim, keepdim)
 
 
-def _whole_place(n: Node, kind: str, x: Expr, dim: Any, keepdim: bool) -> Expr:
+def _whole_place(n: TorchNode, kind: str, x: Expr, dim: Any, keepdim: bool) -> Expr:
     if dim is not None:
         return _place(n, kind, x, n.axes(dim, x), keepdim)
     result = _place(n, kind, n("reshape", x, newshape=[-1]), [0], False)
@@ -96,18 +96,18 @@ def _whole_place(n: Node, kind: str, x: Expr, dim: Any, keepdim: bool) -> Expr:
 
 
 @aten("any")
-def any_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+def any_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`any`."""
     return n("any", truth(n, x), axis=n.axes(dim, x), keepdims=keepdim)
 
 
 @aten("all")
-def all_(n: Node, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
+def all_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     """`all`."""
     return n("all", truth(n, x), axis=n.axes(dim, x), keepdims=keepdim)
 
 
-def _spread(n: Node, x: Expr, axes: list[int], correction: Number, keepdim: bool) -> Expr:
+def _spread(n: TorchNode, x: Expr, axes: list[int], correction: Number, keepdim: bool) -> Expr:
     """Return the variance, divided by the number of elements minus the correction."""
     result = n("variance", x, axis=axes, keepdims=keepdim)
     if correction == 0:
@@ -119,7 +119,7 @@ def _spread(n: Node, x: Expr, axes: list[int], correction: Number, keepdim: bool
     return n("multiply", result, n("divide", total, n("subtract", total, n.constant(correction, total))))
 
 
-def _correction(n: Node, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Number]:
+def _correction(n: TorchNode, dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Number]:
     if isinstance(dim, bool):  # the overload (x, unbiased)
         return None, int(dim)
     if unbiased is not None:
@@ -128,21 +128,25 @@ def _correction(n: Node, dim: Any, unbiased: Any, correction: Any) -> tuple[Any,
 
 
 @aten("var")
-def var(n: Node, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Expr:
+def var(
+    n: TorchNode, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
+) -> Expr:
     """`variance`."""
     dim, taken = _correction(n, dim, unbiased, correction)
     return _spread(n, x, n.axes(dim, x), taken, keepdim)
 
 
 @aten("std")
-def std(n: Node, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None) -> Expr:
+def std(
+    n: TorchNode, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
+) -> Expr:
     """The root of the `variance`."""
     return n("sqrt", var(n, x, dim, unbiased, keepdim, correction))
 
 
 @aten("var_mean")
 def var_mean(
-    n: Node, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
+    n: TorchNode, x: Expr, dim: Any = None, unbiased: Any = None, keepdim: bool = False, correction: Any = None
 ) -> list[Expr]:
     """`variance` and `mean`."""
     dim, taken = _correction(n, dim, unbiased, correction)
@@ -151,19 +155,19 @@ def var_mean(
 
 
 @aten("cumsum")
-def cumsum(n: Node, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+def cumsum(n: TorchNode, x: Expr, dim: int, dtype: str | None = None) -> Expr:
     """`cumsum`."""
     return n("cumsum", n.cast(x, n.out_dtype), axis=n.axis(dim, n.rank(x)))
 
 
 @aten("cumprod")
-def cumprod(n: Node, x: Expr, dim: int, dtype: str | None = None) -> Expr:
+def cumprod(n: TorchNode, x: Expr, dim: int, dtype: str | None = None) -> Expr:
     """`cumprod`."""
     return n("cumprod", n.cast(x, n.out_dtype), axis=n.axis(dim, n.rank(x)))
 
 
 @aten("logsumexp")
-def logsumexp(n: Node, x: Expr, dim: Any, keepdim: bool = False) -> Expr:
+def logsumexp(n: TorchNode, x: Expr, dim: Any, keepdim: bool = False) -> Expr:
     """`log(sum(exp(x)))`, less the maximum and plus it again."""
     axes = n.axes(dim, x)
     top = n("max", x, axis=axes, keepdims=True)
@@ -174,7 +178,7 @@ def logsumexp(n: Node, x: Expr, dim: Any, keepdim: bool = False) -> Expr:
 
 @aten("linalg_vector_norm")
 def vector_norm(
-    n: Node, x: Expr, order: Number = 2, dim: Any = None, keepdim: bool = False, dtype: str | None = None
+    n: TorchNode, x: Expr, order: Number = 2, dim: Any = None, keepdim: bool = False, dtype: str | None = None
 ) -> Expr:
     """The root of the `sum` of powers; the largest or the smallest for an infinite order."""
     axes, size = n.axes(dim, x), n("abs", n.cast(x, n.out_dtype))
@@ -188,7 +192,7 @@ def vector_norm(
 
 
 @aten("_cdist_forward")
-def cdist(n: Node, a: Expr, b: Expr, p: float, compute_mode: int | None = None) -> Expr:
+def cdist(n: TorchNode, a: Expr, b: Expr, p: float, compute_mode: int | None = None) -> Expr:
     """The norm of each row of one matrix less each of another."""
     rank = n.rank(a)
     apart = n("abs", n("subtract", n("expand_dims", a, axis=rank - 1), n("expand_dims", b, axis=rank - 2)))
@@ -200,10 +204,10 @@ def cdist(n: Node, a: Expr, b: Expr, p: float, compute_mode: int | None = None) 
 
 
 @aten("_pdist_forward")
-def pdist(n: Node, x: Expr, p: float = 2.0) -> Expr:
+def pdist(n: TorchNode, x: Expr, p: float = 2.0) -> Expr:
     """The norm of each row less each one behind it."""
     rows, _ = n.static_shape(x)
     first, second = np.triu_indices(rows, 1)
     n.room(first.size)
-    one, other = (n("take", x, n.constant(places, "int64"), axis=0) for places in (first, second))
+    one, other = (n("take", x, n.constant(positions, "int64"), axis=0) for positions in (first, second))
     return vector_norm(n, n("subtract", one, other), p, [1])

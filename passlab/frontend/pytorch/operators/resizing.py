@@ -7,13 +7,13 @@ from typing import Any
 
 from passlab.frontend.interpolation import Resizing
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.frontend.resizing import resize_axes
 from passlab.ir.expr import Expr
 
 
 def _resize(
-    n: Node,
+    n: TorchNode,
     x: Expr,
     size: Any,
     scales: list[float | None] | None,
@@ -36,7 +36,7 @@ def _resize(
     return resize_axes(n, x, list(range(2, 2 + rank)), counts, values, way)
 
 
-def _split(n: Node, rest: tuple[Any, ...]) -> list[float | None] | None:
+def _split(n: TorchNode, rest: tuple[Any, ...]) -> list[float | None] | None:
     """Return the factors of an overload: one list for `vec`, otherwise one number for each axis."""
     if n.overload == "vec":
         return rest[0] if rest else None
@@ -44,20 +44,20 @@ def _split(n: Node, rest: tuple[Any, ...]) -> list[float | None] | None:
 
 
 @aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
-def upsample_nearest(n: Node, x: Expr, size: Any, *scales: Any) -> Expr:
+def upsample_nearest(n: TorchNode, x: Expr, size: Any, *scales: Any) -> Expr:
     """`image.resize1d` to `image.resize3d`, by the nearest element."""
     return _resize(n, x, size, _split(n, scales), "nearest_neighbor", "asymmetric")
 
 
 @aten("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "_upsample_bilinear2d_aa")
-def upsample_linear(n: Node, x: Expr, size: Any, align_corners: bool, *scales: Any) -> Expr:
+def upsample_linear(n: TorchNode, x: Expr, size: Any, align_corners: bool, *scales: Any) -> Expr:
     """`image.resize1d` to `image.resize3d`, linear; products with a matrix where scales or filters differ."""
     coordinates = "align_corners" if align_corners else "half_pixel"
     return _resize(n, x, size, _split(n, scales), "linear", coordinates, n.op_type.startswith("aten._upsample"))
 
 
 @aten("upsample_bicubic2d", "_upsample_bicubic2d_aa")
-def upsample_cubic(n: Node, x: Expr, size: Any, align_corners: bool, *scales: Any) -> Expr:
+def upsample_cubic(n: TorchNode, x: Expr, size: Any, align_corners: bool, *scales: Any) -> Expr:
     """`image.resize2d`, cubic."""
     coordinates = "align_corners" if align_corners else "half_pixel"
     return _resize(n, x, size, _split(n, scales), "cubic", coordinates, n.op_type.startswith("aten._upsample"))
@@ -65,7 +65,7 @@ def upsample_cubic(n: Node, x: Expr, size: Any, align_corners: bool, *scales: An
 
 @aten("grid_sampler_2d", "grid_sampler")
 def grid_sampler(
-    n: Node, x: Expr, grid: Expr, interpolation_mode: int = 0, padding_mode: int = 0, align_corners: bool = False
+    n: TorchNode, x: Expr, grid: Expr, interpolation_mode: int = 0, padding_mode: int = 0, align_corners: bool = False
 ) -> Expr:
     """`image.grid_sample`, whose points lie along the second axis."""
     moved = n("transpose", grid, axes=[0, n.rank(grid) - 1, *range(1, n.rank(grid) - 1)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.frontend.pytorch.entries import aten, enter, named
-from passlab.frontend.pytorch.node import Node, Symbol
+from passlab.frontend.pytorch.entries import aten, enter, torch_operator
+from passlab.frontend.pytorch.node import Symbol, TorchNode
 from passlab.frontend.sizes import product, sizes_of
 from passlab.ir.expr import Expr
 
@@ -20,8 +20,8 @@ _ARITHMETIC = {
 }
 
 
-@named("operator.getitem", "_operator.getitem")
-def getitem(n: Node, values: Any, index: int) -> Any:
+@torch_operator("operator.getitem", "_operator.getitem")
+def getitem(n: TorchNode, values: Any, index: int) -> Any:
     """One of several results."""
     items = values[index]
     if items is None:
@@ -30,7 +30,7 @@ def getitem(n: Node, values: Any, index: int) -> Any:
 
 
 def _symbolic(operator: str) -> Any:
-    def translate(n: Node, a: Any, b: Any) -> Symbol:
+    def translate(n: TorchNode, a: Any, b: Any) -> Symbol:
         one, other = (n.size(value) for value in (a, b))
         left = one if isinstance(one, Expr) else n.constant([one], "int64")
         right = other if isinstance(other, Expr) else n.constant([other], "int64")
@@ -44,29 +44,29 @@ for _name, _operator in _ARITHMETIC.items():
     enter(_name, _symbolic(_operator))
 
 
-@named("operator.neg")
-def negative(n: Node, a: Any) -> Any:
+@torch_operator("operator.neg")
+def negative(n: TorchNode, a: Any) -> Any:
     """`negative` of a size."""
     size = n.size(a)
     return -size if isinstance(size, int) else Symbol(n("negative", size))
 
 
 @aten("sym_size")
-def sym_size(n: Node, x: Expr, dim: int) -> Any:
+def sym_size(n: TorchNode, x: Expr, dim: int) -> Any:
     """A dimension."""
     size = n.builder.size(x, n.axis(dim, n.rank(x)))
     return size if isinstance(size, int) else Symbol(size)
 
 
 @aten("sym_numel")
-def sym_numel(n: Node, x: Expr) -> Any:
+def sym_numel(n: TorchNode, x: Expr) -> Any:
     """The product of the dimensions."""
     size = product(n, sizes_of(n, x))
     return size if isinstance(size, int) else Symbol(size)
 
 
 @aten("_local_scalar_dense", "item")
-def local_scalar(n: Node, x: Expr) -> Symbol:
+def local_scalar(n: TorchNode, x: Expr) -> Symbol:
     """A whole number out of a tensor."""
     if n.is_float(x):
         n.refuse("takes a number out of a tensor of floats")

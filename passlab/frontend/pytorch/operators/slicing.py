@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from passlab.frontend.pytorch.entries import aten
-from passlab.frontend.pytorch.node import Node
+from passlab.frontend.pytorch.node import TorchNode
 from passlab.frontend.pytorch.operators.movement import expand
 from passlab.frontend.sizes import Size, as_vector, sizes_of
 from passlab.ir.expr import Expr
@@ -18,7 +18,7 @@ FAR = 2**63 - 1
 
 
 @aten("slice", "slice_copy")
-def slice_(n: Node, x: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Expr:
+def slice_(n: TorchNode, x: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Expr:
     """`strided_slice`, or `dyn.strided_slice` by bounds that are known when the program runs."""
     axis, rank = n.axis(dim, n.rank(x)), n.rank(x)
     first, last = n.size(0 if start is None else start), n.size(FAR if end is None else end)
@@ -31,14 +31,14 @@ def slice_(n: Node, x: Expr, dim: int = 0, start: Any = None, end: Any = None, s
 
 
 @aten("narrow")
-def narrow(n: Node, x: Expr, dim: int, start: Any, length: Any) -> Expr:
+def narrow(n: TorchNode, x: Expr, dim: int, start: Any, length: Any) -> Expr:
     """`strided_slice`."""
     first = n.whole(start)
     return slice_(n, x, dim, first, first + n.whole(length))
 
 
 @aten("select", "select_copy")
-def select(n: Node, x: Expr, dim: int, index: Any) -> Expr:
+def select(n: TorchNode, x: Expr, dim: int, index: Any) -> Expr:
     """`take` of one index."""
     axis = n.axis(dim, n.rank(x))
     at = n.size(index)
@@ -53,7 +53,7 @@ def select(n: Node, x: Expr, dim: int, index: Any) -> Expr:
 
 
 @aten("split_with_sizes", "split_with_sizes_copy")
-def split_with_sizes(n: Node, x: Expr, split_sizes: list[Any], dim: int = 0) -> list[Expr]:
+def split_with_sizes(n: TorchNode, x: Expr, split_sizes: list[Any], dim: int = 0) -> list[Expr]:
     """`split`."""
     sizes, axis = n.wholes(split_sizes), n.axis(dim, n.rank(x))
     if len(sizes) == 1:
@@ -63,7 +63,7 @@ def split_with_sizes(n: Node, x: Expr, split_sizes: list[Any], dim: int = 0) -> 
 
 
 @aten("split", "unsafe_split", "split_copy")
-def split(n: Node, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
+def split(n: TorchNode, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
     """`split` into parts of one size; the last may be smaller."""
     if isinstance(split_size, list):
         return split_with_sizes(n, x, split_size, dim)
@@ -74,14 +74,14 @@ def split(n: Node, x: Expr, split_size: Any, dim: int = 0) -> list[Expr]:
 
 
 @aten("chunk", "unsafe_chunk")
-def chunk(n: Node, x: Expr, chunks: int, dim: int = 0) -> list[Expr]:
+def chunk(n: TorchNode, x: Expr, chunks: int, dim: int = 0) -> list[Expr]:
     """`split`."""
     (length,) = n.static_shape(x, [n.axis(dim, n.rank(x))])
     return split(n, x, max(-(-length // chunks), 1), dim)
 
 
 @aten("tensor_split")
-def tensor_split(n: Node, x: Expr, parts: Any, dim: int = 0) -> list[Expr]:
+def tensor_split(n: TorchNode, x: Expr, parts: Any, dim: int = 0) -> list[Expr]:
     """`split` into parts that differ by one at most."""
     axis = n.axis(dim, n.rank(x))
     (length,) = n.static_shape(x, [axis])
@@ -93,19 +93,19 @@ def tensor_split(n: Node, x: Expr, parts: Any, dim: int = 0) -> list[Expr]:
 
 
 @aten("unbind", "unbind_copy")
-def unbind(n: Node, x: Expr, dim: int = 0) -> list[Expr]:
+def unbind(n: TorchNode, x: Expr, dim: int = 0) -> list[Expr]:
     """`take` of each index."""
     axis = n.axis(dim, n.rank(x))
     (length,) = n.static_shape(x, [axis])
     return [n("take", x, n.constant(at, "int64"), axis=axis) for at in range(length)]
 
 
-def _replace(n: Node, x: Expr, source: Expr, axis: int, places: Sequence[int]) -> Expr:
+def _replace(n: TorchNode, x: Expr, source: Expr, axis: int, positions: Sequence[int]) -> Expr:
     """Return a tensor with the elements at some indices of an axis replaced."""
     (length,) = n.static_shape(x, [axis])
     new = np.zeros(length, np.int64)
     kept = np.zeros(length, np.bool_)
-    new[list(places)], kept[list(places)] = np.arange(len(places)), True
+    new[list(positions)], kept[list(positions)] = np.arange(len(positions)), True
     if not kept.any():
         return x
     wide = n("take", source, n.constant(new, "int64"), axis=axis)
@@ -115,20 +115,20 @@ def _replace(n: Node, x: Expr, source: Expr, axis: int, places: Sequence[int]) -
 
 @aten("slice_scatter")
 def slice_scatter(
-    n: Node, x: Expr, source: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    n: TorchNode, x: Expr, source: Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
 ) -> Expr:
     """`where` of the part and the rest."""
     axis = n.axis(dim, n.rank(x))
     (length,) = n.static_shape(x, [axis])
     bounds = slice(None if start is None else n.whole(start), None if end is None else n.whole(end), step)
     sizes = sizes_of(n, x)
-    places = range(*bounds.indices(length))
-    source = expand(n, n.cast(source, n.dtype(x)), [*sizes[:axis], len(places), *sizes[axis + 1 :]])
-    return _replace(n, x, source, axis, places)
+    positions = range(*bounds.indices(length))
+    source = expand(n, n.cast(source, n.dtype(x)), [*sizes[:axis], len(positions), *sizes[axis + 1 :]])
+    return _replace(n, x, source, axis, positions)
 
 
 @aten("select_scatter")
-def select_scatter(n: Node, x: Expr, source: Expr, dim: int, index: int) -> Expr:
+def select_scatter(n: TorchNode, x: Expr, source: Expr, dim: int, index: int) -> Expr:
     """`where` of the part and the rest."""
     axis = n.axis(dim, n.rank(x))
     (length,) = n.static_shape(x, [axis])

@@ -11,7 +11,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import op_name
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, is_float_name
-from passlab.rewriting.rules import Match, Rule, compute
+from passlab.rewriting.rules import Rule, RuleMatch, compute
 from passlab.transform.numeric_contract import FINITE, NumericContract, Rounds
 
 _BROADCASTING = "add|subtract|multiply|divide|maximum|minimum"
@@ -41,7 +41,7 @@ def _neutral(value: int) -> Any:
     operand.
     """
 
-    def holds(match: Match) -> bool:
+    def holds(match: RuleMatch) -> bool:
         return uniform_value(match["n"]) == value and match.type("x") is match.type("root") and match.pure("n")
 
     return holds
@@ -51,7 +51,7 @@ def _scalar(value: Any, dtype: str) -> Constant:
     return Constant(np.asarray(value, dtype=array_dtype(dtype)))
 
 
-def _uniform_operand(match: Match) -> Expr | None:
+def _uniform_operand(match: RuleMatch) -> Expr | None:
     """Replace an operand with equal elements by a scalar, if the other operand determines the result type."""
     root = match["root"]
     for i, other in ((1, "x"), (0, "y")):
@@ -66,11 +66,11 @@ def _uniform_operand(match: Match) -> Expr | None:
     return None
 
 
-def _variable(match: Match) -> bool:
+def _variable(match: RuleMatch) -> bool:
     return type(match["x"]) is not Constant
 
 
-def _twice(match: Match) -> Expr | None:
+def _twice(match: RuleMatch) -> Expr | None:
     ty = match.tensor("x")
     return (
         None
@@ -79,7 +79,7 @@ def _twice(match: Match) -> Expr | None:
     )
 
 
-def _join(op: str, match: Match) -> Expr | None:
+def _join(op: str, match: RuleMatch) -> Expr | None:
     """Return the sum or product of the constants; None if it leaves the range in which rounding is small."""
     c1, c2 = match["c1"], match["c2"]
     result = compute(make(op, c1, c2))
@@ -104,7 +104,7 @@ def _cancel(c1: Any, c2: Any) -> bool:
         return bool(np.any(np.maximum(np.abs(one), np.abs(other)) > _CANCELS * np.abs(one + other)))
 
 
-def _regroup(match: Match) -> Expr | None:
+def _regroup(match: RuleMatch) -> Expr | None:
     """Join the constants of two sums or two products, if the result keeps its type.
 
     Float constants that cancel are not joined: in `(x + 1e8) - 1e8` the first sum rounds x away.
@@ -118,7 +118,7 @@ def _regroup(match: Match) -> Expr | None:
     return result if match.types.of(result) is match.type("root") else None
 
 
-def _distribute(match: Match) -> Expr | None:
+def _distribute(match: RuleMatch) -> Expr | None:
     joined = _join("multiply", match) if _variable(match) else None
     if joined is None:
         return None

@@ -10,7 +10,7 @@ from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op, Trait, has_trait, is_op_call
 from passlab.op import make
 from passlab.op.dtypes import array_dtype, integer_info, is_float_name
-from passlab.rewriting.rules import Match, Rule
+from passlab.rewriting.rules import Rule, RuleMatch
 from passlab.transform.numeric_contract import FINITE
 
 
@@ -29,12 +29,12 @@ def widens(source: str, target: str) -> bool:
     return a.kind == b.kind and b.itemsize > a.itemsize
 
 
-def _own_type(match: Match) -> bool:
+def _own_type(match: RuleMatch) -> bool:
     ty = match.tensor("x")
     return ty is not None and ty.dtype == match.attrs("root").dtype
 
 
-def _through_wider(match: Match) -> Expr | None:
+def _through_wider(match: RuleMatch) -> Expr | None:
     ty = match.tensor("x")
     if ty is None or not widens(ty.dtype, match.attrs("inner").dtype):
         return None
@@ -49,7 +49,7 @@ def _holds(dtype: str, low: float, high: float) -> bool:
     return bool(info.min <= low and high <= info.max)
 
 
-def is_whole(expr: Expr, match: Match) -> bool:
+def is_whole(expr: Expr, match: RuleMatch) -> bool:
     """Whether all elements are whole numbers (or not finite), as far as the last few operators show."""
     stack, steps = [expr], 0
     while stack:
@@ -74,7 +74,7 @@ def is_whole(expr: Expr, match: Match) -> bool:
     return True
 
 
-def _clip_keeps(match: Match) -> Expr | None:
+def _clip_keeps(match: RuleMatch) -> Expr | None:
     """Drop the cast of a clipped value to an integer type that holds the range, when a second cast follows.
 
     If the second cast is to integers, the value need not be whole: both forms truncate the fraction.
@@ -93,7 +93,7 @@ def _whole_bounds(attrs: Any) -> bool:
     return float(attrs.a_min).is_integer() and float(attrs.a_max).is_integer()
 
 
-def _clip_covers(match: Match) -> bool:
+def _clip_covers(match: RuleMatch) -> bool:
     """Whether a clip covers the whole range of its type. Quantized operators saturate through such a clip, and keep
     it.
     """

@@ -10,10 +10,10 @@ import numpy as np
 
 from passlab.ir.expr import Constant, Expr
 from passlab.op import make
-from passlab.rewriting.rules import Match, Rule
+from passlab.rewriting.rules import Rule, RuleMatch
 
 
-def _static(match: Match) -> bool:
+def _static(match: RuleMatch) -> bool:
     """Whether the shape is known and the tensor that provided it may be dropped."""
     ty = match.tensor("root")
     return ty is not None and not ty.dynamic and match.pure("other")
@@ -22,7 +22,7 @@ def _static(match: Match) -> bool:
 def _made(op: str, **names: str) -> Any:
     """Return a function that calls `op` on the nodes matched as `data`, with the shape (and dtype) of the whole."""
 
-    def result(match: Match) -> Expr:
+    def result(match: RuleMatch) -> Expr:
         ty = match.tensor("root")
         assert ty is not None
         args = [match[n] for n in ("value", "data") if n in match.nodes and n in names.get("args", "")]
@@ -34,13 +34,13 @@ def _made(op: str, **names: str) -> Any:
     return result
 
 
-def _nonzero(match: Match) -> bool:
+def _nonzero(match: RuleMatch) -> bool:
     """Whether the shape is known and has no 0, which reshape reads as "copy this dimension"."""
     ty = match.tensor("root")
     return ty is not None and 0 not in ty.shape and _static(match)
 
 
-def _collapse(match: Match) -> Expr:
+def _collapse(match: RuleMatch) -> Expr:
     """Sum to a shape, which `collapse_sum_to` takes as an operand and as an attribute."""
     ty = match.tensor("root")
     assert ty is not None
@@ -48,7 +48,7 @@ def _collapse(match: Match) -> Expr:
     return make("collapse_sum_to", match["data"], sizes, shape=ty.concrete_shape)
 
 
-def _cast(match: Match) -> Expr | None:
+def _cast(match: RuleMatch) -> Expr | None:
     ty = match.tensor("root")
     return None if ty is None or not match.pure("other") else make("cast", match["data"], dtype=ty.dtype)
 

@@ -9,14 +9,14 @@ from passlab.ir.expr import Expr
 from passlab.ir.op import OpCall
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
-from passlab.rewriting.rules import Match, Rule
+from passlab.rewriting.rules import Rule, RuleMatch
 
 _RESHAPES = "reshape|contrib_reverse_reshape"
 _MOVES = "transpose|layout_transform"
 Letters = list[str]
 
 
-def _reshape_again(match: Match) -> Expr | None:
+def _reshape_again(match: RuleMatch) -> Expr | None:
     ty = match.tensor("root")
     if ty is None or ty.dynamic or 0 in ty.shape:  # reshape would read a 0 as "copy this dimension"
         return None
@@ -44,7 +44,7 @@ def _move(x: Expr, axes: Sequence[int]) -> Expr:
     return x if list(axes) == list(range(len(axes))) else make("transpose", x, axes=list(axes))
 
 
-def _moves_composed(match: Match) -> Expr | None:
+def _moves_composed(match: RuleMatch) -> Expr | None:
     """Merge two moves; where one splits or joins axes, the other is expressed in the name of its layout."""
     x, inner, outer = match["x"], match["inner"], match["root"]
     first, middle = match.tensor("x"), match.tensor("inner")
@@ -79,7 +79,7 @@ def _layout(x: Expr, source: str, target: str) -> Expr | None:
     return make("layout_transform", x, src_layout=source, dst_layout=target)
 
 
-def _moves_nothing(match: Match) -> bool:
+def _moves_nothing(match: RuleMatch) -> bool:
     ty = match.tensor("x")
     axes = None if ty is None else _permutation(match["root"], len(ty.shape))
     return axes is not None and axes == list(range(len(axes)))

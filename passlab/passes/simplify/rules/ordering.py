@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from passlab.ir.expr import Constant, Expr
-from passlab.rewriting.rules import Match, Rule
+from passlab.rewriting.rules import Rule, RuleMatch
 
 
-def _positive_scale(match: Match) -> bool:
+def _positive_scale(match: RuleMatch) -> bool:
     """Whether all elements have one positive scale and one zero point: the quantized data then has the same order and
     ties.
 
@@ -26,7 +26,7 @@ def _positive_scale(match: Match) -> bool:
     return bool(float(limits.tiny) <= float(scale.data) and float(scale.data) * furthest < float(limits.max))
 
 
-def _of_data(match: Match) -> Expr:
+def _of_data(match: RuleMatch) -> Expr:
     return match["root"].with_fields(args=(match["x"],))  # type: ignore[no-any-return]
 
 

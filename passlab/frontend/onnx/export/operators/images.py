@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.operators.neural import channels_first, each, in_result_dtype, pads_of
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
@@ -14,7 +14,7 @@ from passlab.ir.expr import Call, Constant
 
 
 @exports("nn.depth_to_space", "nn.space_to_depth")
-def blocks(e: Emitter, call: Call, data: str) -> str:
+def blocks(e: GraphEmitter, call: Call, data: str) -> str:
     """DepthToSpace, SpaceToDepth."""
     attrs: Any = call.attrs
     result = in_layout(e, data, attrs.layout, "NCHW")
@@ -27,7 +27,7 @@ def blocks(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("image.resize1d", "image.resize2d", "image.resize3d")
-def resize(e: Emitter, call: Call, data: str) -> str:
+def resize(e: GraphEmitter, call: Call, data: str) -> str:
     """Resize to a size."""
     attrs: Any = call.attrs
     layout = channels_first(e, call)
@@ -35,12 +35,12 @@ def resize(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("dyn.image.resize2d")
-def dyn_resize(e: Emitter, call: Call, data: str, size: str, roi: str) -> str:
+def dyn_resize(e: GraphEmitter, call: Call, data: str, size: str, roi: str) -> str:
     """Resize to a size that is a tensor."""
     return _resize(e, call, data, e.cast(size, "int64"), "NCHW")
 
 
-def _resize(e: Emitter, call: Call, data: str, size: str | list[int], layout: str) -> str:
+def _resize(e: GraphEmitter, call: Call, data: str, size: str | list[int], layout: str) -> str:
     attrs: Any = call.attrs
     result = in_layout(e, data, attrs.layout, layout)
     shape = e.type(call.args[0]).shape
@@ -71,7 +71,7 @@ def _resize(e: Emitter, call: Call, data: str, size: str | list[int], layout: st
 
 
 @exports("nn.upsampling")
-def upsampling(e: Emitter, call: Call, data: str) -> str:
+def upsampling(e: GraphEmitter, call: Call, data: str) -> str:
     """Resize by factors."""
     attrs: Any = call.attrs
     result = in_layout(e, data, attrs.layout, "NCHW")
@@ -86,7 +86,7 @@ def upsampling(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("image.grid_sample")
-def grid_sample(e: Emitter, call: Call, data: str, grid: str) -> str:
+def grid_sample(e: GraphEmitter, call: Call, data: str, grid: str) -> str:
     """GridSample, with the coordinates of the grid along the last axis."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
@@ -99,7 +99,7 @@ def grid_sample(e: Emitter, call: Call, data: str, grid: str) -> str:
 
 
 @exports("vision.roi_align")
-def roi_align(e: Emitter, call: Call, data: str, rois: str) -> str:
+def roi_align(e: GraphEmitter, call: Call, data: str, rois: str) -> str:
     """RoiAlign; Relay stores the index of the image in the first column of the regions."""
     attrs: Any = call.attrs
     if attrs.layout != "NCHW":
@@ -121,7 +121,7 @@ def roi_align(e: Emitter, call: Call, data: str, rois: str) -> str:
 
 
 @exports("nn.deformable_conv2d")
-def deformable_conv2d(e: Emitter, call: Call, data: str, offset: str, weight: str) -> str:
+def deformable_conv2d(e: GraphEmitter, call: Call, data: str, offset: str, weight: str) -> str:
     """DeformConv (from opset 19 on), of images in the layout NCHW."""
     attrs: Any = call.attrs
     if e.opset < 19:
@@ -141,7 +141,7 @@ def deformable_conv2d(e: Emitter, call: Call, data: str, offset: str, weight: st
 
 
 @exports("vision.all_class_non_max_suppression")
-def non_max_suppression(e: Emitter, call: Call, boxes: str, scores: str, *limits: str) -> list[str]:
+def non_max_suppression(e: GraphEmitter, call: Call, boxes: str, scores: str, *limits: str) -> list[str]:
     """NonMaxSuppression, with its rows padded to the maximum number, and their count."""
     attrs: Any = call.attrs
     if attrs.output_format != "onnx":

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any, TypeGuard
 
-from passlab.frontend.onnx.export.emitter import Emitter
+from passlab.frontend.onnx.export.emitter import GraphEmitter
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.ir.op import Op
 
 
-def whole(e: Emitter, name: str) -> str:
+def whole(e: GraphEmitter, name: str) -> str:
     """Return indices as int64, which every operator takes."""
     return e.cast(name, "int64")
 
 
 @exports("take")
-def take(e: Emitter, call: Call, data: str, indices: str) -> str:
+def take(e: GraphEmitter, call: Call, data: str, indices: str) -> str:
     """Gather; indices out of range are clipped or wrapped first, as in Relay."""
     attrs: Any = call.attrs
     if attrs.batch_dims:
@@ -59,7 +59,7 @@ def _inside(indices: Expr, length: Any) -> bool:
     return bool(indices.data.min() >= 0 and indices.data.max() < length)
 
 
-def _bring_inside(e: Emitter, mode: str, size: str, indices: str) -> str:
+def _bring_inside(e: GraphEmitter, mode: str, size: str, indices: str) -> str:
     """Return indices clipped or wrapped to those that there are."""
     size = e.node("Squeeze", [size])
     if mode == "wrap":
@@ -71,13 +71,13 @@ def _bring_inside(e: Emitter, mode: str, size: str, indices: str) -> str:
 
 
 @exports("gather")
-def gather(e: Emitter, call: Call, data: str, indices: str) -> str:
+def gather(e: GraphEmitter, call: Call, data: str, indices: str) -> str:
     """GatherElements."""
     attrs: Any = call.attrs
     return e.node("GatherElements", [data, whole(e, indices)], axis=attrs.axis)
 
 
-def _last_axis(e: Emitter, call: Call, indices: str) -> str:
+def _last_axis(e: GraphEmitter, call: Call, indices: str) -> str:
     """Return indices whose first axis, that of the coordinates, has become the last one."""
     rank = e.rank(call.args[1])
     name: str = e.transpose(whole(e, indices), [*range(1, rank), 0])
@@ -85,7 +85,7 @@ def _last_axis(e: Emitter, call: Call, indices: str) -> str:
 
 
 @exports("gather_nd")
-def gather_nd(e: Emitter, call: Call, data: str, indices: str) -> str:
+def gather_nd(e: GraphEmitter, call: Call, data: str, indices: str) -> str:
     """GatherND, which has the coordinates along the last axis."""
     attrs: Any = call.attrs
     return e.node("GatherND", [data, _last_axis(e, call, indices)], batch_dims=attrs.batch_dims)
@@ -94,14 +94,14 @@ def gather_nd(e: Emitter, call: Call, data: str, indices: str) -> str:
 SCATTERS = {"update": "none", "add": "add", "mul": "mul", "min": "min", "max": "max"}
 
 
-def _reduction(e: Emitter, mode: str) -> str:
+def _reduction(e: GraphEmitter, mode: str) -> str:
     if mode not in SCATTERS:
         e.refuse(f"ONNX has no scatter by {mode}")
     return SCATTERS[mode]
 
 
 @exports("scatter_elements", "scatter")
-def scatter_elements(e: Emitter, call: Call, data: str, indices: str, updates: str) -> str:
+def scatter_elements(e: GraphEmitter, call: Call, data: str, indices: str, updates: str) -> str:
     """ScatterElements."""
     attrs: Any = call.attrs
     reduction = _reduction(e, getattr(attrs, "reduction", "update"))
@@ -109,7 +109,7 @@ def scatter_elements(e: Emitter, call: Call, data: str, indices: str, updates: s
 
 
 @exports("scatter_nd")
-def scatter_nd(e: Emitter, call: Call, data: str, indices: str, updates: str) -> str:
+def scatter_nd(e: GraphEmitter, call: Call, data: str, indices: str, updates: str) -> str:
     """ScatterND, which has the coordinates along the last axis."""
     attrs: Any = call.attrs
     reduction = _reduction(e, attrs.mode)
@@ -117,7 +117,7 @@ def scatter_nd(e: Emitter, call: Call, data: str, indices: str, updates: str) ->
 
 
 @exports("argwhere")
-def argwhere(e: Emitter, call: Call, condition: str) -> str:
+def argwhere(e: GraphEmitter, call: Call, condition: str) -> str:
     """NonZero, which has the coordinates along the first axis."""
     if not e.rank(call.args[0]):
         e.refuse("ONNX's NonZero gives a scalar a coordinate, Relay none")
@@ -126,14 +126,14 @@ def argwhere(e: Emitter, call: Call, condition: str) -> str:
 
 
 @exports("einsum")
-def einsum(e: Emitter, call: Call, data: list[str]) -> str:
+def einsum(e: GraphEmitter, call: Call, data: list[str]) -> str:
     """Einsum."""
     attrs: Any = call.attrs
     return e.node("Einsum", data, equation=attrs.equation)
 
 
 @exports("sequence_mask")
-def sequence_mask(e: Emitter, call: Call, data: str, lengths: str) -> str:
+def sequence_mask(e: GraphEmitter, call: Call, data: str, lengths: str) -> str:
     """Where the number along the axis is below the length."""
     attrs: Any = call.attrs
     shape = e.shape(call.args[0])
@@ -148,7 +148,7 @@ def sequence_mask(e: Emitter, call: Call, data: str, lengths: str) -> str:
 
 
 @exports("unique")
-def unique(e: Emitter, call: Call, data: str) -> list[str]:
+def unique(e: GraphEmitter, call: Call, data: str) -> list[str]:
     """Unique, its results padded with zeros to the length of the data, and how many there are."""
     attrs: Any = call.attrs
     values, first, inverse, counts = e.node_with(4, "Unique", [data], sorted=int(bool(attrs.sorted)))

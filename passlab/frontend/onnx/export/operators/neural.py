@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.operators.reductions import reduce_over
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
@@ -13,7 +13,7 @@ from passlab.ir.expr import Call
 SPATIAL = {3: "W", 4: "HW", 5: "DHW"}
 
 
-def channels_first(e: Emitter, call: Call) -> str:
+def channels_first(e: GraphEmitter, call: Call) -> str:
     """Return ONNX's layout for data of this rank: NCW, NCHW, NCDHW."""
     return f"NC{SPATIAL[e.rank(call.args[0])]}"
 
@@ -32,13 +32,13 @@ def each(value: Any, rank: int) -> list[int]:
     return values * rank if len(values) == 1 else values
 
 
-def in_result_dtype(e: Emitter, call: Call, name: str) -> str:
+def in_result_dtype(e: GraphEmitter, call: Call, name: str) -> str:
     """Return a result in the dtype of a call, which may be wider than that of its data."""
     dtype = e.type(call).dtype
     return name if dtype == e.type(call.args[0]).dtype else e.cast(name, dtype)
 
 
-def wide_inputs(e: Emitter, call: Call, *names: str) -> list[str]:
+def wide_inputs(e: GraphEmitter, call: Call, *names: str) -> list[str]:
     """Return the operands of a sum of products in the dtype of the sum; integers as float64."""
     dtype = e.type(call).dtype
     dtype = dtype if "float" in dtype else "float64"
@@ -46,20 +46,20 @@ def wide_inputs(e: Emitter, call: Call, *names: str) -> list[str]:
     return [n if kind == dtype else e.cast(n, dtype) for n, kind in zip(names, kinds, strict=True)]
 
 
-def sum_in_result_dtype(e: Emitter, call: Call, name: str) -> str:
+def sum_in_result_dtype(e: GraphEmitter, call: Call, name: str) -> str:
     """Return a sum of products in the dtype of the call: whole numbers below 2^53 are exact in float64."""
     dtype = e.type(call).dtype
     return name if "float" in dtype else e.cast(name, dtype)
 
 
 @exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
-def conv(e: Emitter, call: Call, data: str, weight: str) -> str:
+def conv(e: GraphEmitter, call: Call, data: str, weight: str) -> str:
     """Conv, between transposes if the layout differs."""
     return _conv(e, call, data, weight, "Conv", f"OI{channels_first(e, call)[2:]}")
 
 
 @exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
-def conv_transpose(e: Emitter, call: Call, data: str, weight: str) -> str:
+def conv_transpose(e: GraphEmitter, call: Call, data: str, weight: str) -> str:
     """ConvTranspose, whose weights have the input channels first."""
     attrs: Any = call.attrs
     layout, kernel = channels_first(e, call), attrs.kernel_layout
@@ -69,7 +69,7 @@ def conv_transpose(e: Emitter, call: Call, data: str, weight: str) -> str:
     return _conv(e, call, data, weight, "ConvTranspose", weight_layout, output_padding=spare)
 
 
-def _conv(e: Emitter, call: Call, data: str, weight: str, op_type: str, weight_layout: str, **more: Any) -> str:
+def _conv(e: GraphEmitter, call: Call, data: str, weight: str, op_type: str, weight_layout: str, **more: Any) -> str:
     attrs: Any = call.attrs
     layout, kernel = channels_first(e, call), attrs.kernel_layout
     rank = len(layout) - 2
@@ -90,7 +90,7 @@ def _conv(e: Emitter, call: Call, data: str, weight: str, op_type: str, weight_l
     return in_layout(e, sum_in_result_dtype(e, call, result), layout, attrs.out_layout or attrs.data_layout)
 
 
-def _pool(e: Emitter, call: Call, data: str, op_type: str, **more: Any) -> str:
+def _pool(e: GraphEmitter, call: Call, data: str, op_type: str, **more: Any) -> str:
     attrs: Any = call.attrs
     layout = channels_first(e, call)
     rank = len(layout) - 2
@@ -109,13 +109,13 @@ def _pool(e: Emitter, call: Call, data: str, op_type: str, **more: Any) -> str:
 
 
 @exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
-def max_pool(e: Emitter, call: Call, data: str) -> str:
+def max_pool(e: GraphEmitter, call: Call, data: str) -> str:
     """MaxPool."""
     return _pool(e, call, data, "MaxPool")
 
 
 @exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
-def avg_pool(e: Emitter, call: Call, data: str) -> str:
+def avg_pool(e: GraphEmitter, call: Call, data: str) -> str:
     """AveragePool."""
     attrs: Any = call.attrs
     if e.opset < 19 and set(each(attrs.dilation, 1)) != {1}:
@@ -124,7 +124,7 @@ def avg_pool(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("nn.global_avg_pool2d", "nn.global_max_pool2d")
-def global_pool(e: Emitter, call: Call, data: str) -> str:
+def global_pool(e: GraphEmitter, call: Call, data: str) -> str:
     """GlobalAveragePool, GlobalMaxPool."""
     attrs: Any = call.attrs
     op_type = "GlobalAveragePool" if "avg" in op_name(call) else "GlobalMaxPool"
@@ -133,7 +133,7 @@ def global_pool(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports(*(f"nn.adaptive_{kind}_pool{rank}d" for kind in ("avg", "max") for rank in (1, 2, 3)))
-def adaptive_pool(e: Emitter, call: Call, data: str) -> str:
+def adaptive_pool(e: GraphEmitter, call: Call, data: str) -> str:
     """A pool with windows of equal size, if the result's size divides that of the data."""
     attrs: Any = call.attrs
     layout = channels_first(e, call)
@@ -154,7 +154,7 @@ def adaptive_pool(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("nn.dense")
-def dense(e: Emitter, call: Call, data: str, weight: str) -> str:
+def dense(e: GraphEmitter, call: Call, data: str, weight: str) -> str:
     """Gemm of matrices, otherwise MatMul with the transposed weight."""
     data, weight = wide_inputs(e, call, data, weight)
     if e.rank(call.args[0]) == 2 and "float" in e.type(call).dtype:
@@ -163,7 +163,7 @@ def dense(e: Emitter, call: Call, data: str, weight: str) -> str:
 
 
 @exports("nn.matmul", "nn.batch_matmul")
-def matmul(e: Emitter, call: Call, a: str, b: str) -> str:
+def matmul(e: GraphEmitter, call: Call, a: str, b: str) -> str:
     """Gemm of matrices, otherwise MatMul after transposes; flattened batches are restored."""
     attrs: Any = call.attrs
     a, b = wide_inputs(e, call, a, b)
@@ -185,14 +185,14 @@ def matmul(e: Emitter, call: Call, a: str, b: str) -> str:
     return sum_in_result_dtype(e, call, e.node("MatMul", names))
 
 
-def along(e: Emitter, name: str, axis: int, rank: int) -> str:
+def along(e: GraphEmitter, name: str, axis: int, rank: int) -> str:
     """Return a vector as a tensor that broadcasts along one axis."""
     shape = [-1 if i == axis % rank else 1 for i in range(rank)]
     return name if shape[-1] == -1 else e.node("Reshape", [name, e.ints(*shape)])
 
 
 @exports("nn.bias_add")
-def bias_add(e: Emitter, call: Call, data: str, bias: str) -> str:
+def bias_add(e: GraphEmitter, call: Call, data: str, bias: str) -> str:
     """Add, with the bias along its axis."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
@@ -202,7 +202,7 @@ def bias_add(e: Emitter, call: Call, data: str, bias: str) -> str:
 
 
 @exports("nn.batch_norm")
-def batch_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str, mean: str, var: str) -> list[str]:
+def batch_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str, mean: str, var: str) -> list[str]:
     """BatchNormalization at inference, between transposes if the channels are not the second axis."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
@@ -220,7 +220,7 @@ def batch_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str, mean: s
     return [out, mean, var]
 
 
-def _normalize(e: Emitter, call: Call, data: str, axes: list[int]) -> str:
+def _normalize(e: GraphEmitter, call: Call, data: str, axes: list[int]) -> str:
     """Return data minus its mean, divided by its deviation along some axes."""
     attrs: Any = call.attrs
     mean = e.node("ReduceMean", [data, e.ints(*axes)], keepdims=1)
@@ -232,7 +232,7 @@ def _normalize(e: Emitter, call: Call, data: str, axes: list[int]) -> str:
     return name
 
 
-def _scale_and_shift(e: Emitter, call: Call, name: str, gamma: str, beta: str, axis: int) -> str:
+def _scale_and_shift(e: GraphEmitter, call: Call, name: str, gamma: str, beta: str, axis: int) -> str:
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
     if attrs.scale:
@@ -243,7 +243,7 @@ def _scale_and_shift(e: Emitter, call: Call, name: str, gamma: str, beta: str, a
 
 
 @exports("nn.layer_norm")
-def layer_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> str:
+def layer_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str) -> str:
     """LayerNormalization along the last axis, its formula along another."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
@@ -254,7 +254,7 @@ def layer_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> str:
 
 
 @exports("nn.instance_norm")
-def instance_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> str:
+def instance_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str) -> str:
     """InstanceNormalization with channels in the second axis, otherwise its formula."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
@@ -266,7 +266,7 @@ def instance_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> s
 
 
 @exports("nn.group_norm")
-def group_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> str:
+def group_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str) -> str:
     """The formula, over groups of channels."""
     attrs: Any = call.attrs
     shape = e.shape(call.args[0])
@@ -279,7 +279,7 @@ def group_norm(e: Emitter, call: Call, data: str, gamma: str, beta: str) -> str:
 
 
 @exports("nn.l2_normalize")
-def l2_normalize(e: Emitter, call: Call, data: str) -> str:
+def l2_normalize(e: GraphEmitter, call: Call, data: str) -> str:
     """Division by the root of the sum of squares, which is at least epsilon."""
     attrs: Any = call.attrs
     axes = range(e.rank(call.args[0])) if attrs.axis is None else attrs.axis
@@ -288,7 +288,7 @@ def l2_normalize(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("nn.lrn")
-def lrn(e: Emitter, call: Call, data: str) -> str:
+def lrn(e: GraphEmitter, call: Call, data: str) -> str:
     """LRN over the channels of the second axis."""
     attrs: Any = call.attrs
     if attrs.axis != 1:
@@ -297,33 +297,33 @@ def lrn(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("nn.relu")
-def relu(e: Emitter, call: Call, data: str) -> str:
+def relu(e: GraphEmitter, call: Call, data: str) -> str:
     """Relu."""
     return e.node("Relu", [data])
 
 
 @exports("nn.leaky_relu")
-def leaky_relu(e: Emitter, call: Call, data: str) -> str:
+def leaky_relu(e: GraphEmitter, call: Call, data: str) -> str:
     """LeakyRelu."""
     attrs: Any = call.attrs
     return e.node("LeakyRelu", [data], alpha=attrs.alpha)
 
 
 @exports("nn.prelu")
-def prelu(e: Emitter, call: Call, data: str, alpha: str) -> str:
+def prelu(e: GraphEmitter, call: Call, data: str, alpha: str) -> str:
     """PRelu, with slopes along their axis."""
     attrs: Any = call.attrs
     return e.node("PRelu", [data, along(e, alpha, attrs.axis, e.rank(call.args[0]))])
 
 
 @exports("hardswish")
-def hardswish(e: Emitter, call: Call, data: str) -> str:
+def hardswish(e: GraphEmitter, call: Call, data: str) -> str:
     """HardSwish."""
     return e.node("HardSwish", [data])
 
 
 @exports("nn.softmax", "nn.fast_softmax", "nn.log_softmax")
-def softmax(e: Emitter, call: Call, data: str) -> str:
+def softmax(e: GraphEmitter, call: Call, data: str) -> str:
     """Softmax, LogSoftmax."""
     attrs: Any = call.attrs
     op_type = "LogSoftmax" if "log" in op_name(call) else "Softmax"
@@ -331,14 +331,14 @@ def softmax(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("nn.dropout")
-def dropout(e: Emitter, call: Call, data: str) -> list[str]:
+def dropout(e: GraphEmitter, call: Call, data: str) -> list[str]:
     """The input: programs are for inference. The mask is all ones."""
     mask = e.node("Expand", [e.constant(1, e.type(call.args[0]).dtype), e.node("Shape", [data])])
     return [data, mask]
 
 
 @exports("nn.nll_loss")
-def nll_loss(e: Emitter, call: Call, predictions: str, targets: str, weights: str) -> str:
+def nll_loss(e: GraphEmitter, call: Call, predictions: str, targets: str, weights: str) -> str:
     """NegativeLogLikelihoodLoss."""
     attrs: Any = call.attrs
     inputs = [predictions, e.cast(targets, "int64"), weights]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.operators.neural import each, pads_of
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call, Expr
@@ -24,19 +24,19 @@ FLOATS = {
 }
 
 
-def _axis(e: Emitter, data: Expr, scale: Expr, axis: int) -> int | None:
+def _axis(e: GraphEmitter, data: Expr, scale: Expr, axis: int) -> int | None:
     """Return the axis along which scales vary, None for a single scale."""
     return None if e.rank(scale) == 0 else axis % max(e.rank(data), 1)
 
 
 @exports("qnn.quantize")
-def quantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> str:
+def quantize(e: GraphEmitter, call: Call, data: str, scale: str, zero: str) -> str:
     """QuantizeLinear."""
     attrs: Any = call.attrs
     return quantize_floats(e, data, scale, zero, attrs.out_dtype, _axis(e, call.args[0], call.args[1], attrs.axis))
 
 
-def quantize_floats(e: Emitter, data: str, scale: str, zero: str, dtype: str, axis: int | None) -> str:
+def quantize_floats(e: GraphEmitter, data: str, scale: str, zero: str, dtype: str, axis: int | None) -> str:
     """Return floats as integers of a dtype."""
     if dtype == "int32":
         e.refuse("ONNX quantizes to 8 or 16 bits")
@@ -44,14 +44,14 @@ def quantize_floats(e: Emitter, data: str, scale: str, zero: str, dtype: str, ax
 
 
 @exports("qnn.dequantize")
-def dequantize(e: Emitter, call: Call, data: str, scale: str, zero: str) -> str:
+def dequantize(e: GraphEmitter, call: Call, data: str, scale: str, zero: str) -> str:
     """DequantizeLinear."""
     attrs: Any = call.attrs
     axis = _axis(e, call.args[0], call.args[1], attrs.axis)
     return floats(e, data, e.type(call.args[0]).dtype, scale, zero, axis)
 
 
-def floats(e: Emitter, data: str, dtype: str, scale: str, zero: str, axis: int | None) -> str:
+def floats(e: GraphEmitter, data: str, dtype: str, scale: str, zero: str, axis: int | None) -> str:
     """Return integers of a dtype as floats; ONNX requires the zero point 0 for int32, so it is subtracted before."""
     if dtype == "int32":
         if axis is not None:
@@ -61,7 +61,7 @@ def floats(e: Emitter, data: str, dtype: str, scale: str, zero: str, axis: int |
 
 
 @exports("qnn.requantize")
-def requantize(e: Emitter, call: Call, data: str, scale: str, zero: str, out_scale: str, out_zero: str) -> str:
+def requantize(e: GraphEmitter, call: Call, data: str, scale: str, zero: str, out_scale: str, out_zero: str) -> str:
     """Through floats."""
     attrs: Any = call.attrs
     axis = _axis(e, call.args[0], call.args[1], attrs.axis)
@@ -76,7 +76,7 @@ def requantize(e: Emitter, call: Call, data: str, scale: str, zero: str, out_sca
 
 
 @exports(*FLOATS)
-def through_floats(e: Emitter, call: Call, *inputs: str) -> str:
+def through_floats(e: GraphEmitter, call: Call, *inputs: str) -> str:
     """The operator on floats, between DequantizeLinear and QuantizeLinear."""
     count = 2 if op_name(call) in ("qnn.add", "qnn.subtract", "qnn.mul") else 1
     attrs: Any = call.attrs
@@ -91,7 +91,7 @@ def through_floats(e: Emitter, call: Call, *inputs: str) -> str:
 
 
 @exports("qnn.concatenate")
-def concatenate(e: Emitter, call: Call, data: list[str], scales: list[str], zeros: list[str], *out: str) -> str:
+def concatenate(e: GraphEmitter, call: Call, data: list[str], scales: list[str], zeros: list[str], *out: str) -> str:
     """Concat of floats, between DequantizeLinear and QuantizeLinear."""
     attrs: Any = call.attrs
     dtype = e.type(call).dtype
@@ -99,13 +99,13 @@ def concatenate(e: Emitter, call: Call, data: list[str], scales: list[str], zero
     return quantize_floats(e, e.node("Concat", parts, axis=attrs.axis), out[0], out[1], dtype, None)
 
 
-def _eight_bits(e: Emitter, call: Call) -> None:
+def _eight_bits(e: GraphEmitter, call: Call) -> None:
     if any(e.type(arg).dtype not in ("int8", "uint8") for arg in call.args[:2]):
         e.refuse("ONNX multiplies integers of 8 bits")
 
 
 @exports("qnn.conv2d")
-def conv(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
+def conv(e: GraphEmitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """ConvInteger."""
     attrs: Any = call.attrs
     _eight_bits(e, call)
@@ -123,7 +123,7 @@ def conv(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero:
 
 
 @exports("qnn.dense")
-def dense(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
+def dense(e: GraphEmitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """MatMulInteger, of the transposed weight."""
     _eight_bits(e, call)
     zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
@@ -131,7 +131,7 @@ def dense(e: Emitter, call: Call, data: str, weight: str, zero: str, weight_zero
 
 
 @exports("qnn.batch_matmul")
-def batch_matmul(e: Emitter, call: Call, x: str, y: str, zero: str, y_zero: str, *scales: str) -> str:
+def batch_matmul(e: GraphEmitter, call: Call, x: str, y: str, zero: str, y_zero: str, *scales: str) -> str:
     """MatMulInteger, after transposes."""
     attrs: Any = call.attrs
     _eight_bits(e, call)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call, Expr
 
 REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
 
 
-def axes_of(e: Emitter, data: Expr, attrs: Any) -> list[int]:
+def axes_of(e: GraphEmitter, data: Expr, attrs: Any) -> list[int]:
     """Return the axes of a reduction, counted from 0."""
     rank = e.rank(data)
     axis = attrs.axis
@@ -21,7 +21,7 @@ def axes_of(e: Emitter, data: Expr, attrs: Any) -> list[int]:
     return [a for a in range(rank) if a not in axes] if attrs.exclude else axes
 
 
-def reduce_over(e: Emitter, op_type: str, data: str, axes: list[int], keepdims: bool) -> str:
+def reduce_over(e: GraphEmitter, op_type: str, data: str, axes: list[int], keepdims: bool) -> str:
     """Return a reduction; one over no axes is the tensor itself."""
     if not axes:
         return e.node("Identity", [data])
@@ -29,14 +29,14 @@ def reduce_over(e: Emitter, op_type: str, data: str, axes: list[int], keepdims: 
 
 
 @exports(*REDUCTIONS)
-def reduction(e: Emitter, call: Call, data: str) -> str:
+def reduction(e: GraphEmitter, call: Call, data: str) -> str:
     """The reduction with the same meaning."""
     attrs: Any = call.attrs
     return reduce_over(e, REDUCTIONS[op_name(call)], data, axes_of(e, call.args[0], attrs), attrs.keepdims)
 
 
 @exports("all", "any")
-def logical(e: Emitter, call: Call, data: str) -> str:
+def logical(e: GraphEmitter, call: Call, data: str) -> str:
     """The minimum or maximum of zeros and ones, for values that are not zero."""
     attrs: Any = call.attrs
     op_type = "ReduceMin" if op_name(call) == "all" else "ReduceMax"
@@ -46,7 +46,7 @@ def logical(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("argmax", "argmin")
-def arg_extreme(e: Emitter, call: Call, data: str) -> str:
+def arg_extreme(e: GraphEmitter, call: Call, data: str) -> str:
     """ArgMax or ArgMin along one axis, or of the flattened tensor."""
     attrs: Any = call.attrs
     axes = axes_of(e, call.args[0], attrs)
@@ -63,7 +63,7 @@ def arg_extreme(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("variance")
-def variance(e: Emitter, call: Call, data: str, mean: str) -> str:
+def variance(e: GraphEmitter, call: Call, data: str, mean: str) -> str:
     """The mean of the squared differences."""
     attrs: Any = call.attrs
     axes = axes_of(e, call.args[0], attrs)
@@ -81,7 +81,7 @@ def variance(e: Emitter, call: Call, data: str, mean: str) -> str:
 
 
 @exports("cumsum")
-def cumsum(e: Emitter, call: Call, data: str) -> str:
+def cumsum(e: GraphEmitter, call: Call, data: str) -> str:
     """CumSum, of the flattened tensor if there is no axis."""
     attrs: Any = call.attrs
     dtype = e.type(call).dtype
@@ -94,7 +94,7 @@ def cumsum(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("cumprod")
-def cumprod(e: Emitter, call: Call, data: str) -> str:
+def cumprod(e: GraphEmitter, call: Call, data: str) -> str:
     """Products with the elements one, two, four, ... positions before, until all are included."""
     attrs: Any = call.attrs
     dtype, shape = e.type(call).dtype, list(e.shape(call.args[0]))
@@ -103,23 +103,23 @@ def cumprod(e: Emitter, call: Call, data: str) -> str:
     data, axis = e.cast(data, dtype), (attrs.axis or 0) % max(len(shape), 1)
     one = e.constant(1, dtype)
 
-    def move(name: str, places: int) -> str:
-        sides = [places if at == axis else 0 for at in range(len(shape))]
-        kept = e.node("Slice", [name, e.ints(0), e.ints(shape[axis] - places), e.ints(axis)])
+    def move(name: str, positions: int) -> str:
+        sides = [positions if at == axis else 0 for at in range(len(shape))]
+        kept = e.node("Slice", [name, e.ints(0), e.ints(shape[axis] - positions), e.ints(axis)])
         result: str = e.node("Pad", [kept, e.ints(*sides, *[0] * len(shape)), one])
         return result
 
     if attrs.exclusive and shape[axis]:
         data = move(data, 1)
-    places = 1
-    while places < shape[axis]:
-        data = e.node("Mul", [data, move(data, places)])
-        places *= 2
+    positions = 1
+    while positions < shape[axis]:
+        data = e.node("Mul", [data, move(data, positions)])
+        positions *= 2
     return data
 
 
 @exports("dft")
-def dft(e: Emitter, call: Call, real: str, imaginary: str) -> list[str]:
+def dft(e: GraphEmitter, call: Call, real: str, imaginary: str) -> list[str]:
     """DFT along the last axis, with both parts in a new axis."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
@@ -136,7 +136,7 @@ def dft(e: Emitter, call: Call, real: str, imaginary: str) -> list[str]:
 
 
 @exports("topk")
-def topk(e: Emitter, call: Call, data: str) -> Any:
+def topk(e: GraphEmitter, call: Call, data: str) -> Any:
     """TopK."""
     attrs: Any = call.attrs
     k = attrs.k if attrs.k > 0 else e.shape(call.args[0])[attrs.axis]
@@ -144,12 +144,12 @@ def topk(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("dyn.topk")
-def dyn_topk(e: Emitter, call: Call, data: str, k: str) -> Any:
+def dyn_topk(e: GraphEmitter, call: Call, data: str, k: str) -> Any:
     """TopK."""
     return _top(e, call, data, e.node("Reshape", [e.cast(k, "int64"), e.ints(1)]))
 
 
-def _top(e: Emitter, call: Call, data: str, k: str) -> Any:
+def _top(e: GraphEmitter, call: Call, data: str, k: str) -> Any:
     attrs: Any = call.attrs
     values, indices = e.node_with(2, "TopK", [data, k], axis=attrs.axis, largest=int(not attrs.is_ascend))
     if attrs.ret_type == "values":
@@ -159,7 +159,7 @@ def _top(e: Emitter, call: Call, data: str, k: str) -> Any:
 
 
 @exports("sort", "argsort")
-def sort(e: Emitter, call: Call, data: str) -> str:
+def sort(e: GraphEmitter, call: Call, data: str) -> str:
     """TopK of all elements."""
     attrs: Any = call.attrs
     size = e.shape(call.args[0])[attrs.axis]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from passlab.frontend.onnx.export.emitter import Emitter, op_name
+from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call
 from passlab.ir.types import Dim
@@ -15,7 +15,7 @@ LARGEST = 2**63 - 1
 
 
 @exports("reshape", "contrib_reverse_reshape", "nn.batch_flatten", "reshape_like")
-def reshape(e: Emitter, call: Call, data: str, *like: str) -> Any:
+def reshape(e: GraphEmitter, call: Call, data: str, *like: str) -> Any:
     """Reshape to the shape of the result; ONNX infers one unknown dimension, others are computed."""
     dims = e.type(call).shape
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int)]
@@ -30,7 +30,7 @@ def reshape(e: Emitter, call: Call, data: str, *like: str) -> Any:
     return e.node("Reshape", [data, e.node("Concat", _dimensions(e, call, data, dims), axis=0)])
 
 
-def _dimensions(e: Emitter, call: Call, data: str, dims: Sequence[Dim]) -> list[str]:
+def _dimensions(e: GraphEmitter, call: Call, data: str, dims: Sequence[Dim]) -> list[str]:
     """Return the dimensions of a reshape with several unknown sizes, as vectors of one element."""
     codes = list(getattr(call.attrs, "newshape", None) or [])
     source = e.type(call.args[0]).shape
@@ -41,7 +41,7 @@ def _dimensions(e: Emitter, call: Call, data: str, dims: Sequence[Dim]) -> list[
     return [dimension(e, data, i) if code == 0 else e.ints(code) for i, code in enumerate(codes)]
 
 
-def _special_dimensions(e: Emitter, data: str, codes: list[int], rank: int, reverse: bool) -> list[str]:
+def _special_dimensions(e: GraphEmitter, data: str, codes: list[int], rank: int, reverse: bool) -> list[str]:
     """Return dimensions for Relay's codes: -2 copies the rest, -3 joins two, -4 splits one."""
     if reverse:
         e.refuse("several dimensions that are read from the end are not known")
@@ -69,21 +69,21 @@ def _special_dimensions(e: Emitter, data: str, codes: list[int], rank: int, reve
     return parts
 
 
-def dimension(e: Emitter, data: str, axis: int) -> str:
+def dimension(e: GraphEmitter, data: str, axis: int) -> str:
     """Return one dimension of a tensor as a vector of one element."""
     name: str = e.node("Shape", [data], start=axis, end=axis + 1)
     return name
 
 
 @exports("dyn.reshape")
-def dyn_reshape(e: Emitter, call: Call, data: str, shape: str) -> str:
+def dyn_reshape(e: GraphEmitter, call: Call, data: str, shape: str) -> str:
     """Reshape."""
     attrs: Any = call.attrs
     return e.node("Reshape", [data, e.cast(shape, "int64")], allowzero=int(bool(attrs.allowzero)))
 
 
 @exports("transpose")
-def transpose(e: Emitter, call: Call, data: str) -> str:
+def transpose(e: GraphEmitter, call: Call, data: str) -> str:
     """Transpose."""
     attrs: Any = call.attrs
     rank = e.rank(call.args[0])
@@ -92,13 +92,13 @@ def transpose(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("layout_transform")
-def layout_transform(e: Emitter, call: Call, data: str) -> str:
+def layout_transform(e: GraphEmitter, call: Call, data: str) -> str:
     """Transpose, if no axis is split."""
     attrs: Any = call.attrs
     return in_layout(e, data, attrs.src_layout, attrs.dst_layout)
 
 
-def in_layout(e: Emitter, data: str, source: str, target: str) -> str:
+def in_layout(e: GraphEmitter, data: str, source: str, target: str) -> str:
     """Return a tensor in another layout, the same name if the layout is the same."""
     if source == target:
         return data
@@ -109,7 +109,7 @@ def in_layout(e: Emitter, data: str, source: str, target: str) -> str:
 
 
 @exports("expand_dims")
-def expand_dims(e: Emitter, call: Call, data: str) -> str:
+def expand_dims(e: GraphEmitter, call: Call, data: str) -> str:
     """Unsqueeze."""
     attrs: Any = call.attrs
     first = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call.args[0]) + 1
@@ -117,7 +117,7 @@ def expand_dims(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("squeeze")
-def squeeze(e: Emitter, call: Call, data: str) -> Any:
+def squeeze(e: GraphEmitter, call: Call, data: str) -> Any:
     """Squeeze."""
     attrs: Any = call.attrs
     if attrs.axis is None:
@@ -128,7 +128,7 @@ def squeeze(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("concatenate", "stack")
-def concatenate(e: Emitter, call: Call, data: list[str]) -> str:
+def concatenate(e: GraphEmitter, call: Call, data: list[str]) -> str:
     """Concat; stacked tensors get a new axis first."""
     attrs: Any = call.attrs
     axis = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call)
@@ -138,7 +138,7 @@ def concatenate(e: Emitter, call: Call, data: list[str]) -> str:
 
 
 @exports("split")
-def split(e: Emitter, call: Call, data: str) -> Any:
+def split(e: GraphEmitter, call: Call, data: str) -> Any:
     """Split into parts of known sizes."""
     attrs: Any = call.attrs
     axis = attrs.axis % max(e.rank(call.args[0]), 1)
@@ -155,7 +155,7 @@ def split(e: Emitter, call: Call, data: str) -> Any:
 
 
 @exports("strided_slice")
-def strided_slice(e: Emitter, call: Call, data: str) -> str:
+def strided_slice(e: GraphEmitter, call: Call, data: str) -> str:
     """Slice; with negative steps, ONNX's end is adapted to include the first element where Relay's does."""
     attrs: Any = call.attrs
     shape = e.type(call.args[0]).shape
@@ -178,7 +178,7 @@ def strided_slice(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("dyn.strided_slice")
-def dyn_strided_slice(e: Emitter, call: Call, data: str, begin: str, end: str, strides: str) -> str:
+def dyn_strided_slice(e: GraphEmitter, call: Call, data: str, begin: str, end: str, strides: str) -> str:
     """Slice with tensors as bounds."""
     attrs: Any = call.attrs
     if attrs.slice_mode != "end" or attrs.axes:
@@ -189,7 +189,7 @@ def dyn_strided_slice(e: Emitter, call: Call, data: str, begin: str, end: str, s
 
 
 @exports("slice_like")
-def slice_like(e: Emitter, call: Call, data: str, like: str) -> str:
+def slice_like(e: GraphEmitter, call: Call, data: str, like: str) -> str:
     """Slice to the shape of another tensor."""
     attrs: Any = call.attrs
     axes = [int(a) % e.rank(call.args[0]) for a in attrs.axes or range(e.rank(call.args[1]))]
@@ -198,25 +198,25 @@ def slice_like(e: Emitter, call: Call, data: str, like: str) -> str:
 
 
 @exports("broadcast_to")
-def broadcast_to(e: Emitter, call: Call, data: str) -> str:
+def broadcast_to(e: GraphEmitter, call: Call, data: str) -> str:
     """Expand."""
     return e.node("Expand", [data, e.ints(*e.shape(call))])
 
 
 @exports("dyn.broadcast_to")
-def dyn_broadcast_to(e: Emitter, call: Call, data: str, shape: str) -> str:
+def dyn_broadcast_to(e: GraphEmitter, call: Call, data: str, shape: str) -> str:
     """Expand."""
     return e.node("Expand", [data, e.cast(shape, "int64")])
 
 
 @exports("broadcast_to_like")
-def broadcast_to_like(e: Emitter, call: Call, data: str, like: str) -> str:
+def broadcast_to_like(e: GraphEmitter, call: Call, data: str, like: str) -> str:
     """Expand to the shape of another tensor."""
     return e.node("Expand", [data, e.node("Shape", [like])])
 
 
 @exports("collapse_sum_like")
-def collapse_sum_like(e: Emitter, call: Call, data: str, like: str) -> str:
+def collapse_sum_like(e: GraphEmitter, call: Call, data: str, like: str) -> str:
     """The sums over the broadcast axes of a tensor."""
     source, target = e.shape(call.args[0]), e.shape(call.args[1])
     extra = len(source) - len(target)
@@ -226,7 +226,7 @@ def collapse_sum_like(e: Emitter, call: Call, data: str, like: str) -> str:
 
 
 @exports("tile")
-def tile(e: Emitter, call: Call, data: str) -> str:
+def tile(e: GraphEmitter, call: Call, data: str) -> str:
     """Tile of a tensor with as many axes as there are repeats."""
     attrs: Any = call.attrs
     reps, rank = [int(r) for r in attrs.reps], e.rank(call.args[0])
@@ -236,7 +236,7 @@ def tile(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("dyn.tile")
-def dyn_tile(e: Emitter, call: Call, data: str, reps: str) -> str:
+def dyn_tile(e: GraphEmitter, call: Call, data: str, reps: str) -> str:
     """Tile."""
     if e.shape(call.args[1])[0] != e.rank(call.args[0]):
         e.refuse("there must be a repeat for each axis")
@@ -244,7 +244,7 @@ def dyn_tile(e: Emitter, call: Call, data: str, reps: str) -> str:
 
 
 @exports("repeat")
-def repeat(e: Emitter, call: Call, data: str) -> str:
+def repeat(e: GraphEmitter, call: Call, data: str) -> str:
     """Repeat each element: a new axis, expanded, and joined to the one before."""
     attrs: Any = call.attrs
     axis = attrs.axis
@@ -263,14 +263,14 @@ def repeat(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("reverse")
-def reverse(e: Emitter, call: Call, data: str) -> str:
+def reverse(e: GraphEmitter, call: Call, data: str) -> str:
     """Slice with a negative step."""
     attrs: Any = call.attrs
     return e.node("Slice", [data, e.ints(-1), e.ints(-LARGEST), e.ints(attrs.axis), e.ints(-1)])
 
 
 @exports("reverse_sequence")
-def reverse_sequence(e: Emitter, call: Call, data: str, lengths: str) -> str:
+def reverse_sequence(e: GraphEmitter, call: Call, data: str, lengths: str) -> str:
     """ReverseSequence."""
     attrs: Any = call.attrs
     axes = {"time_axis": attrs.seq_axis, "batch_axis": attrs.batch_axis}
@@ -280,7 +280,7 @@ def reverse_sequence(e: Emitter, call: Call, data: str, lengths: str) -> str:
 
 
 @exports("nn.pad")
-def pad(e: Emitter, call: Call, data: str, value: str) -> str:
+def pad(e: GraphEmitter, call: Call, data: str, value: str) -> str:
     """Pad."""
     attrs: Any = call.attrs
     widths = [[int(n) for n in pair] for pair in attrs.pad_width]
@@ -289,7 +289,7 @@ def pad(e: Emitter, call: Call, data: str, value: str) -> str:
 
 
 @exports("nn.mirror_pad")
-def mirror_pad(e: Emitter, call: Call, data: str) -> str:
+def mirror_pad(e: GraphEmitter, call: Call, data: str) -> str:
     """Pad by reflection, which does not repeat the border."""
     attrs: Any = call.attrs
     if attrs.mode != "REFLECT":
@@ -300,13 +300,13 @@ def mirror_pad(e: Emitter, call: Call, data: str) -> str:
 
 
 @exports("dyn.nn.pad")
-def dyn_pad(e: Emitter, call: Call, data: str, widths: str, value: str) -> str:
+def dyn_pad(e: GraphEmitter, call: Call, data: str, widths: str, value: str) -> str:
     """Pad; ONNX lists all widths before, then all after."""
     attrs: Any = call.attrs
     pads = e.node("Reshape", [e.transpose(e.cast(widths, "int64"), [1, 0]), e.ints(-1)])
     return pad_node(e, data, pads, attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
 
 
-def pad_node(e: Emitter, data: str, pads: str, mode: str, value: str) -> str:
+def pad_node(e: GraphEmitter, data: str, pads: str, mode: str, value: str) -> str:
     """Return a padded tensor."""
     return e.node("Pad", [data, pads, value] if mode == "constant" else [data, pads], mode=mode)
