@@ -97,8 +97,12 @@ def _is_filled(cell: Any) -> bool:
 
 
 def _is_own(value: Any, user: FunctionType) -> bool:
-    """Whether a global is of the module of the function that uses it."""
-    return not isinstance(value, FunctionType) or value.__module__ == user.__module__
+    """Whether a global is of the code of the user: of the same package, or module, as the function that uses it."""
+    return not isinstance(value, FunctionType) or _package(value) == _package(user)
+
+
+def _package(function: FunctionType) -> str:
+    return (function.__module__ or "").partition(".")[0]
 
 
 def _is_users(function: Any) -> bool:

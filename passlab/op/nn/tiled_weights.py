@@ -16,7 +16,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import Dim, TensorType, Type
 from passlab.op.declare import Python, operator
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, guard_size
 from passlab.op.fields import attrs, integer
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.conv import check_window, conv_attrs
@@ -74,6 +74,7 @@ def gemm_weight_transform(attrs: Attrs, weights: Array, *, out: Array | None = N
     """The weight of a convolution as a matrix in tiles, filled up with zeros."""
     rows, cols = attrs.tile_rows, attrs.tile_cols
     matrix = weights.reshape(-1, weights.shape[3]).T
+    guard_size([n + -n % tile for n, tile in zip(matrix.shape, (rows, cols), strict=True)], weights.dtype, _TRANSFORM)
     full = np.pad(matrix, [(0, -size % tile) for size, tile in zip(matrix.shape, (rows, cols), strict=True)])
     tiles = full.reshape(full.shape[0] // rows, rows, full.shape[1] // cols, cols).transpose(0, 2, 1, 3)
     return write_into(np.ascontiguousarray(tiles), out)
