@@ -35,6 +35,16 @@ def test_an_executor_names_it(executor, position):
         create_executor(executor, program(position)).evaluate()(np.ones(2, "float32"))
 
 
+@pytest.mark.parametrize("executor", ["debug", "vm", "aot"])
+def test_a_parameter_that_leaves_its_function_is_named(executor):
+    """Two functions have one parameter and share a call of it, which is computed before either: where nothing binds it."""
+    k = relay.var("k", shape=(2,))
+    shared = relay.add(k, X)
+    twice = [Function([k], shared)(X), Function([k], relay.multiply(shared, X))(X)]
+    with pytest.raises(PasslabError, match="%k"):
+        create_executor(executor, IRModule.from_expr(Function([X], Tuple(twice)))).evaluate()(np.ones(2, "float32"))
+
+
 @pytest.mark.parametrize("position", BODIES)
 @pytest.mark.parametrize("name", EVERY_PASS)
 def test_a_pass_leaves_it_or_refuses_it(name, position, capsys):

@@ -35,8 +35,10 @@ from passlab.ir.adt import Constructor, PatternConstructor, PatternTuple, Patter
 from passlab.ir.walk import CHILDREN, post_order
 from passlab.rewriting.let_binding import BindingPlan
 from passlab.testing import programs
+from passlab.testing.programs import effects
 from passlab.testing.programs.constructs import DTYPES
 from passlab.testing.programs.registry import EXCLUDED, operator_names, templates
+from passlab.testing.programs.writer import Options, Writer
 
 SEEDS = range(30)
 ELEMENT_DTYPES = (
@@ -61,6 +63,17 @@ def test_a_program_is_typed_and_well_formed_and_its_text_means_the_same(effects:
         assert well_formed(mod)
         assert mod["main"].checked_type is not None
         assert structural_equal(infer_module(passlab.parse(mod.astext(show_meta_data=True))), mod)
+
+
+@pytest.mark.parametrize("rule", effects._TICKS, ids=lambda rule: rule.__name__)
+def test_no_function_of_a_program_is_there_twice(rule):
+    """Two copies of a function with the same parameters bind these twice."""
+    for seed in range(60):
+        writer = Writer(seed, Options(), (), None)
+        body = rule(writer)
+        for var, value in reversed(writer.lets):
+            body = Let(var, value, body)
+        assert well_formed(writer.library.mod.with_functions({"main": Function([], body)}))
 
 
 def test_a_seed_and_its_options_give_one_program_and_its_value():

@@ -307,8 +307,10 @@ class FunctionText:
     def _atom(self, expr: Expr) -> str:
         """Return an argument as text; a value that waited for this is written here."""
         if isinstance(expr, Var):
-            text = self.pending.pop(expr, None)
-            return self.texts[expr] if text is None else text
+            text = self.pending.pop(expr, None) or self.texts.get(expr)
+            if text is None:
+                raise VerifyError(Diagnostic(f"%{expr.name_hint} is used outside of its scope", expr.span))
+            return text
         if isinstance(expr, Constant):
             return self.program.constants.array(expr.data)
         if isinstance(expr, GlobalVar):

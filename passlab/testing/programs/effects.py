@@ -190,7 +190,7 @@ def shared_with_an_arm(writer: Writer) -> Expr:
 
 def shared_with_a_function(writer: Writer) -> Expr:
     """Use one effect in a function, which is called once or twice, and behind it: it comes before the function."""
-    first, k = tick(writer, 1), writer.fresh(INT, "k")
+    first, k = writer.infer_type(tick(writer, 1)), writer.fresh(INT, "k")  # a let types its value: it stays one node
     function: Expr = Function([k], make("subtract", tick(writer, 1), first), INT)
     if writer.random.random() < 0.5:
         function = writer.let(function)

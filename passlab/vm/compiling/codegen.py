@@ -128,7 +128,12 @@ class FunctionCode:
             body = body.body
         for param in params:
             self.registers[param] = self.register()
-        result = drive(self.value(body))
+        try:
+            result = drive(self.value(body))
+        except KeyError as error:
+            if type(var := error.args[0]) is not Var:
+                raise
+            raise VerifyError(Diagnostic(f"%{var.name_hint} is used outside of its scope", var.span)) from None
         self.emit(Opcode.RET, result, node=body)
         done = [i for i in self.code if i is not None]
         assert len(done) == len(self.code)
