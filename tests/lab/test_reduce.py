@@ -266,7 +266,7 @@ def test_no_effect_stands_in_two_scopes_of_a_reduced_program(kept):
 
 
 def test_no_generated_program_is_reduced_to_effects_in_two_scopes():
-    drawn = [programs.generate(seed, effects=True) for seed in range(12)]
+    drawn = [programs.generate(seed, effects=True) for seed in range(30)]
     clear = [mod for mod in drawn if not effects_in_several_scopes(mod, mod.functions)]
     assert len(clear) > 4
     for mod in clear:
