@@ -191,7 +191,7 @@ ROOMS = (
             "tanh(nn.space_to_batch_nd(exp(%x), block_shape=[2, 2], paddings=[[0, 0], [0, 0]]))", "%x: Tensor[(1, 4, 4, 2), float32]", "nn.space_to_batch_nd", "axis"),
     _kernel("new dimensions at another place", "op/reshape.py", "at = axis if axis >= 0 else axis + rank + 1", "at = axis if axis >= 0 else axis + rank",
             "tanh(expand_dims(exp(%x), axis=-1))", _MATRIX, "expand_dims", "type relation"),
-    _kernel("a one-hot vector along another axis", "op/gather.py", "return np.where(np.expand_dims(indices, at) == positions, on_value", "return np.where(np.expand_dims(indices, at) != places, on_value",
+    _kernel("a one-hot vector along another axis", "op/gather.py", "return np.where(np.expand_dims(indices, at) == positions, on_value", "return np.where(np.expand_dims(indices, at) != positions, on_value",
             "tanh(one_hot(%i, 1f, 0f, depth=3, axis=-1, dtype=\"float32\"))", "%i: Tensor[(4), int32]", "one_hot"),
     _kernel("a scan that leaves its first element out", "op/scan.py", "return _accumulate(ufunc, rows, axis)", "return _accumulate(ufunc, rows[..., ::-1], axis)",
             "tanh(cumsum(exp(%x), axis=1))", _MATRIX, "cumsum"),
