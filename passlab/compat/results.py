@@ -40,7 +40,9 @@ FUNCTIONS: tuple[tuple[str, str], ...] = (
     ("passlab.executor.param_dict", "load_param_dict"),
     ("passlab.frontend.onnx.importing", "from_onnx"),
     ("passlab.relay.calibration", "get_calibration_data"),
+    ("passlab.testing.checks", "rand"),
     ("passlab.testing.init", "create_workload"),
+    ("passlab.testing.py_converter", "run_as_python"),
 )
 # Methods whose results are wrapped; if a method returns a function, the results of that function are wrapped.
 METHODS: tuple[tuple[type, str], ...] = (

@@ -74,14 +74,7 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.memory", "tvm.relay.op.memory", "tvm.relay.op.memory.memory"),
     "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
     "tvm.relay.testing": (
-        _of(
-            f"{OWN}.testing",
-            "ctx_list",
-            "enabled_targets",
-            "rand",
-            "run_as_python",
-            _np_randn_from_type="random_of_type",
-        ),
+        _of(f"{OWN}.testing", "ctx_list", "enabled_targets", _np_randn_from_type="random_of_type"),
         ("passlab.testing",),
     ),
     "tvm.relay.transform.mixed_precision": (
@@ -180,7 +173,7 @@ SOURCES: dict[str, Entry] = {
         _of(_STAND_INS, "RequantizeConfig", "current_requantize_config"),
         ("passlab.relay.qnn.op",),
     ),
-    "tvm.relay.testing.py_converter": (_of(f"{OWN}.testing", "run_as_python"), ("passlab.testing.py_converter",)),
+    **_same("passlab.testing.py_converter", "tvm.relay.testing.py_converter"),
     "tvm.topi.nn.qnn": (_of("passlab.op.qnn.quantize", SQNN_DTYPE_TO_CODE="CODES"), ()),
     "tvm.relay.testing.config": (_of(f"{OWN}.testing", "ctx_list"), ()),
     "tvm.runtime.executor": (_of("passlab.relay.graph_executor", AotModule="GraphModule"), ()),

@@ -14,14 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from passlab.compat.results import wrap_result
 from passlab.devices import Device, cpu
-from passlab.ir.expr import Expr
-from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType
 from passlab.op.dtypes import Array, array_dtype
-from passlab.testing import rand as random_array
-from passlab.testing import run_as_python as python_value
 
 Decorator = Callable[[Any], Any]
 
@@ -61,16 +56,6 @@ def install_request_hook(depth: int) -> None:
 def ctx_list() -> list[tuple[str, Device]]:
     """Return the targets that tests run on: (name, device)."""
     return enabled_targets()
-
-
-def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = None) -> Any:
-    """Compile an expression to Python and return its value, whose arrays are `NDArray`s."""
-    return wrap_result(python_value(expr, mod, target))
-
-
-def rand(dtype: str, *shape: int) -> Any:
-    """Return an `NDArray` of random numbers from 0 to 1."""
-    return wrap_result(random_array(dtype, *shape))
 
 
 def random_of_type(ty: TensorType, scale: float = 1, mean: float = 0) -> np.ndarray[Any, Any]:
