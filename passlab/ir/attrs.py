@@ -11,7 +11,7 @@ import math
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from passlab.errors import AttrsError, Diagnostic, NodeTypeError, did_you_mean
 from passlab.ir.types import Immutable
@@ -19,6 +19,7 @@ from passlab.ir.types import Immutable
 VALUE_DEPTH = 64  # levels of arrays in one attribute value; real programs use three
 
 _set = object.__setattr__
+A = TypeVar("A", bound="Attrs")
 
 
 class _Required:
@@ -109,7 +110,7 @@ class Attrs(Immutable):
     def __contains__(self, name: object) -> bool:
         return name in self.keys()
 
-    def with_fields(self, /, **changes: Any) -> Any:
+    def with_fields(self: A, /, **changes: Any) -> A:
         """Return a copy with some fields changed."""
         return type(self)(**{**dict(self.items()), **changes})
 

@@ -186,7 +186,7 @@ def meta_reference(attrs: Attrs) -> Array:
 
 
 # ---------------------------------------------------------------- devices
-def place(where: Any) -> Any:
+def place(where: Any) -> object:
     """Return a device as attributes store it: a virtual device, without target or scope if `where` is a device or
     name.
     """

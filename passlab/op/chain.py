@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem, Var, set_checked_type
 from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TensorType, TupleType, Type, type_nodes
@@ -176,9 +177,9 @@ def flat(orig: OpCall, grad: Expr) -> list[Expr]:
     return [zeros_of(arg) for arg in orig.args]
 
 
-def attrs_of(orig: OpCall) -> Any:
+def attrs_of(orig: OpCall) -> Attrs:
     """Return the attributes of a call of an operator that has some."""
-    assert orig.attrs is not None
+    assert isinstance(orig.attrs, Attrs)
     return orig.attrs
 
 

@@ -74,7 +74,7 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     example="image.crop_and_resize(%x, %boxes, %indices, crop_size=[8, 8])",
     layout=layout_rules.OneLayout(ends=True),
 )
-def crop_and_resize(attrs: Attrs, data: Array, boxes: Array, box_indices: Array, *, out: Array | None = None) -> Any:
+def crop_and_resize(attrs: Attrs, data: Array, boxes: Array, box_indices: Array, *, out: Array | None = None) -> Array:
     """Cut boxes (in units of the image's size) out of images, and resize each."""
     way = conversion(attrs.layout, "NHWC", "layout")
     images, kind = way.forward(data), result_dtype(attrs.out_dtype, data.dtype)
@@ -97,7 +97,7 @@ def crop_and_resize(attrs: Attrs, data: Array, boxes: Array, box_indices: Array,
 _CROPPED_AT_ONCE = 1 << 22  # elements of crops computed in one step, so that intermediate arrays stay small
 
 
-def _crop_positions(start: Any, end: Any, length: int, count: int) -> Any:
+def _crop_positions(start: Array, end: Array, length: int, count: int) -> Array:
     """Return the position of each crop's elements on one axis of the images: (boxes, count)."""
     reach, start, end = np.float32(length - 1), start[:, None], end[:, None]
     if count == 1:  # the one element is in the middle
@@ -105,7 +105,7 @@ def _crop_positions(start: Any, end: Any, length: int, count: int) -> Any:
     return start * reach + (end - start) * reach / np.float32(count - 1) * np.arange(count, dtype=np.float32)
 
 
-def _crop(images: Any, indices: Any, rows: Any, columns: Any, attrs: Attrs) -> Any:
+def _crop(images: Array, indices: Array, rows: Any, columns: Any, attrs: Attrs) -> Array:
     """Return crops (boxes, height, width, channels) of images of the same layout, read at `rows` and `columns`."""
     scheme = Scheme(
         "linear" if attrs.method == "bilinear" else attrs.method,
@@ -114,16 +114,17 @@ def _crop(images: Any, indices: Any, rows: Any, columns: Any, attrs: Attrs) -> A
         fill=attrs.extrapolation_value,
     )
     batch = indices[:, None, None]
-    crops: Any = None
+    crops: Array | None = None
     for y, down in taps(scheme, images.shape[1], rows):
-        line: Any = None
+        line: Array | None = None
         for x, across in taps(scheme, images.shape[2], columns):
-            pixel = images[batch, y[:, :, None], x[:, None, :]]
+            pixel: Array = images[batch, y[:, :, None], x[:, None, :]]
             if across is not None:
                 pixel = widen(pixel) * across[:, None, :, None]
             line = pixel if line is None else line + pixel
         line = line if down is None else line * down[:, :, None, None]
         crops = line if crops is None else crops + line
+    assert crops is not None
     beyond = [(at < 0) | (at > size - 1) for at, size in ((rows, images.shape[1]), (columns, images.shape[2]))]
     crops[beyond[0][:, :, None] | beyond[1][:, None, :]] = scheme.fill
     return crops

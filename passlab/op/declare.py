@@ -170,7 +170,7 @@ class Dynamic:
         self._names = dict(names or {})
         self._constants = constants
 
-    def call(self, values: dict[str, Any], inputs: Sequence[str]) -> Any:
+    def call(self, values: dict[str, Any], inputs: Sequence[str]) -> Expr | None:
         """Return the call for parameters by name, None if no attribute is an expression.
 
         `inputs` are the inputs of the operator that takes attributes.

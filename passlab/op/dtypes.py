@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from passlab import limits
 from passlab.errors import Diagnostic, MissingPackageError, RunError
 
 Array = npt.NDArray[Any]
+ArrayOrArrays = Array | tuple[Array, ...]  # the results of a kernel
+DType = np.dtype[Any]
 
 HALF_BYTES = frozenset({"int4", "uint4"})  # NumPy's functions may compute them as wider integers, or as floats
 _EXTENDED = ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4")
@@ -41,7 +44,7 @@ def array_dtype(name: str) -> np.dtype[Any]:
     return result
 
 
-def _ml_dtypes(name: str) -> Any:
+def _ml_dtypes(name: str) -> ModuleType:
     try:
         return importlib.import_module("ml_dtypes")
     except ImportError:
@@ -129,9 +132,10 @@ def _cut(data: Array, dtype: np.dtype[Any]) -> Array:
         return whole.astype(dtype, copy=False)
 
 
-def half_away(data: Array, out: Array | None = None) -> Any:
+def half_away(data: Array, out: Array | None = None) -> Array:
     """Return the whole numbers nearest to floats, halves away from zero; exact, unlike adding a half first."""
     whole = np.trunc(data)
     with np.errstate(invalid="ignore"):  # infinity minus itself
         far = (np.abs(data - whole) >= 0.5).astype(data.dtype)
-    return np.add(whole, np.copysign(far, data), out=out)
+    result: Array = np.add(whole, np.copysign(far, data), out=out)
+    return result

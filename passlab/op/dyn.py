@@ -19,7 +19,7 @@ from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import dyn_gradients, scatter_gradients
 from passlab.op.create import INIT, scalar
 from passlab.op.declare import call, operator
-from passlab.op.dtypes import Array, array_dtype, filled_array, guard_size
+from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype, filled_array, guard_size
 from passlab.op.fields import attrs, integer
 from passlab.op.gather import ONE_HOT, index_tensor, one_hot_array, one_hot_shape
 from passlab.op.relations import concrete, refuse, tensor
@@ -347,7 +347,7 @@ def _topk_shape(attrs: Attrs, data: Array, k: Array) -> Type:
     ),
     example='dyn.topk(%x, %k, k=None, dtype="int32")',
 )  # fmt: skip
-def topk(attrs: Attrs, data: Array, k: Array) -> Any:
+def topk(attrs: Attrs, data: Array, k: Array) -> ArrayOrArrays:
     """The k largest elements along one dimension in sorted order, with their indices; k is a scalar tensor."""
     return topk_arrays(data, attrs, int(k.item()))
 

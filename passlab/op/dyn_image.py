@@ -58,7 +58,7 @@ def _resize_shape(attrs: Attrs, data: Array, size: Array, roi: Array) -> Type:
     example="dyn.image.resize2d(%x, %size, %roi)",
     no_gradient=DYNAMIC_SIZE,
 )
-def resize2d(attrs: Attrs, data: Array, size: Array, roi: Array, *, out: Array | None = None) -> Any:
+def resize2d(attrs: Attrs, data: Array, size: Array, roi: Array, *, out: Array | None = None) -> Array:
     """`image.resize2d` with size and region as inputs."""
     _resize_shape(attrs, data, size, roi)  # raises for a bad size
     region = roi.tolist() if roi.size == 4 else None

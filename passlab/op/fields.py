@@ -14,7 +14,7 @@ from passlab.ir.attrs import REQUIRED, Attrs, Field, as_value, attrs_class
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Expr
 from passlab.ir.types import Any as AnyDim
-from passlab.ir.types import SizeVar
+from passlab.ir.types import Dim, SizeVar
 
 
 def attrs(type_name: str, *fields: Field) -> type[Attrs]:
@@ -58,7 +58,7 @@ def _str(value: Any) -> str:
     return value
 
 
-def _dim(value: Any) -> Any:
+def _dim(value: Any) -> Dim:
     if isinstance(value, (AnyDim, SizeVar)):
         return value
     size = _int(value)

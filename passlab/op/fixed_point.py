@@ -12,7 +12,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
-from passlab.ir.types import Type
+from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import flat
 from passlab.op.declare import Python, operator
@@ -30,7 +30,7 @@ def fixed_point_product(data: Array, multiplier: Any, left: Any, right: Any) -> 
     return as_array(np.right_shift(wide + np.left_shift(np.int64(1), total - 1), total))
 
 
-def _integers_only(types: Sequence[Type], index: int, name: str) -> Any:
+def _integers_only(types: Sequence[Type], index: int, name: str) -> TensorType | None:
     data = tensor(types, index, name)
     if data is not None and "int" not in data.dtype:
         refuse(f"{name} must be integers", index, expected="an integer dtype", found=data.dtype)

@@ -21,7 +21,7 @@ from passlab.op.nn import resize_gradients, sampling, sampling_gradients, window
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.pooling import lowest
-from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, Scheme, resample
+from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, ResizePlan, Scheme, resample
 from passlab.op.nn.sliding import pad_spatial
 from passlab.op.nn.windows import (
     check_lengths,
@@ -84,7 +84,9 @@ def scheme_of(attrs: Attrs) -> Scheme:
     return Scheme(attrs.method, mode, rounding, attrs.cubic_alpha, bool(attrs.cubic_exclude), attrs.extrapolation_value)
 
 
-def resize(rank: int, attrs: Attrs, data: Any, sizes: Sequence[int], roi: Sequence[float] | None, out: Any) -> Any:
+def resize(
+    rank: int, attrs: Attrs, data: Array, sizes: Sequence[int], roi: Sequence[float] | None, out: Array | None
+) -> Array:
     """Resize `data` along the spatial axes of its layout to `sizes`."""
     axes = layout_axes(attrs.layout, data.shape, rank, f"image.resize{rank}d")
     kind = result_dtype(attrs.out_dtype, data.dtype)
@@ -93,12 +95,12 @@ def resize(rank: int, attrs: Attrs, data: Any, sizes: Sequence[int], roi: Sequen
     return finish(np.ascontiguousarray(result), kind, out)
 
 
-def _resize_plan(rank: int, attrs: Attrs, shape: Any) -> Any:
+def _resize_plan(rank: int, attrs: Attrs, shape: Any) -> ResizePlan:
     """Return the axes, the sizes, the scheme and the region of a resize."""
     return layout_axes(attrs.layout, shape, rank, f"image.resize{rank}d"), attrs.size, scheme_of(attrs), attrs.roi
 
 
-def _resize_kernel(rank: int, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
+def _resize_kernel(rank: int, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     return resize(rank, attrs, data, attrs.size, attrs.roi, out)
 
 
@@ -210,7 +212,7 @@ def _dilation_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     ),
     example="image.dilation2d(%x, %w)",
 )
-def dilation2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def dilation2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Greyscale dilation: the maximum over a window of data plus weight, channel by channel."""
     way = conversion(attrs.data_layout, "NCHW", "data_layout")
     kind = result_dtype(attrs.out_dtype, data.dtype)
@@ -259,7 +261,7 @@ def _affine_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     ),
     example="image.affine_grid(%theta, target_shape=[8, 8])",
 )
-def affine_grid(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def affine_grid(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The positions (x, y) in -1..1 to which affine matrices map the corner-aligned pixels of an image."""
     height, width = attrs.target_shape
     kind = data.dtype if is_float(data.dtype) else np.dtype(np.float64)
@@ -326,7 +328,7 @@ def _grid_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     ),
     example="image.grid_sample(%x, %grid)",
 )
-def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = None) -> Any:
+def grid_sample(attrs: Attrs, data: Array, grid: Array, *, out: Array | None = None) -> Array:
     """Samples of images at positions (x, y[, z]) in -1..1, as in PyTorch's grid_sample."""
     kind = data.dtype if data.dtype.itemsize >= 4 and data.dtype.kind == "f" else np.dtype("float32")
     result = np.empty((*data.shape[:2], *grid.shape[2:]), kind)

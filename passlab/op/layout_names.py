@@ -15,6 +15,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.types import ANY, Dim, Shape
+from passlab.op.dtypes import Array
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 DATA_LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
@@ -120,7 +121,7 @@ class Conversion:
             )
         return dim // factor
 
-    def forward(self, array: Any) -> Any:
+    def forward(self, array: Array) -> Array:
         """Return `array` (in `source`) in the layout `target`: a view unless axes are packed."""
         if self.same:
             return array
@@ -130,9 +131,10 @@ class Conversion:
         for letter in self.target:
             order += [i for i, (part, factor) in enumerate(self.source.parts) if part == letter and not factor]
             order += [i for i, (part, factor) in enumerate(self.source.parts) if part == letter and factor]
-        return array.transpose(order).reshape(self.forward_shape(array.shape))
+        shape: Any = self.forward_shape(array.shape)
+        return array.transpose(order).reshape(shape)
 
-    def backward(self, array: Any) -> Any:
+    def backward(self, array: Array) -> Array:
         """Return `array` (in `target`) in the layout `source`: a view."""
         if self.same:
             return array

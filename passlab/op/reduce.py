@@ -83,27 +83,27 @@ def _highest(dtype: np.dtype[Any]) -> Any:
     return dtype.type(True) if dtype.kind == "b" else integer_info(dtype).max
 
 
-def _sum(data: Array, **where: Any) -> Any:
-    return np.add.reduce(data, dtype=data.dtype, **where)
+def _sum(data: Array, **where: Any) -> Array:
+    return as_array(np.add.reduce(data, dtype=data.dtype, **where))
 
 
-def _prod(data: Array, **where: Any) -> Any:
-    return np.multiply.reduce(data, dtype=data.dtype, **where)
+def _prod(data: Array, **where: Any) -> Array:
+    return as_array(np.multiply.reduce(data, dtype=data.dtype, **where))
 
 
-def _max(data: Array, **where: Any) -> Any:
+def _max(data: Array, **where: Any) -> Array:
     if data.size:
         return extremum(np.maximum, data, **where)
-    return np.maximum.reduce(data, **where, initial=_lowest(data.dtype))
+    return as_array(np.maximum.reduce(data, **where, initial=_lowest(data.dtype)))
 
 
-def _min(data: Array, **where: Any) -> Any:
+def _min(data: Array, **where: Any) -> Array:
     if data.size:
         return extremum(np.minimum, data, **where)
-    return np.minimum.reduce(data, **where, initial=_highest(data.dtype))
+    return as_array(np.minimum.reduce(data, **where, initial=_highest(data.dtype)))
 
 
-def extremum(join: np.ufunc, data: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Any:
+def extremum(join: np.ufunc, data: Array, axis: tuple[int, ...], *, keepdims: bool = False) -> Array:
     """Return the largest or smallest elements along some dimensions, by `np.maximum` or `np.minimum`.
 
     NumPy's reduction calls its loop for each row. Where rows are short and many, they are compared place by place.
@@ -111,33 +111,25 @@ def extremum(join: np.ufunc, data: Array, axis: tuple[int, ...], *, keepdims: bo
     length = math.prod(data.shape[at] for at in axis)
     last = bool(axis) and tuple(axis) == tuple(range(data.ndim - len(axis), data.ndim))
     if not last or not 1 < length <= _SHORT_ROW or data.size < length * _MANY_ROWS or not data.flags.c_contiguous:
-        return join.reduce(data, axis=axis, keepdims=keepdims)
+        return as_array(join.reduce(data, axis=axis, keepdims=keepdims))
     rows = data.reshape(-1, length)
-    result = join(rows[:, 0], rows[:, 1])
+    result: Array = join(rows[:, 0], rows[:, 1])
     for place in range(2, length):
         join(result, rows[:, place], out=result)
     return result.reshape(*data.shape[: -len(axis)], *(1,) * (keepdims * len(axis)))
 
 
-def _mean(data: Array, **where: Any) -> Any:
+def _mean(data: Array, **where: Any) -> Array:
     count = math.prod(data.shape[at] for at in where["axis"])
     if is_float(data.dtype):
         if count == 0:  # NumPy's mean also returns NaN, but with a warning that no error state silences
-            return np.add.reduce(data, dtype=data.dtype, **where) * data.dtype.type(np.nan)
-        return np.mean(data, **where) if data.dtype.kind == "f" else np.mean(data.astype(np.float32), **where)
+            return as_array(np.add.reduce(data, dtype=data.dtype, **where) * data.dtype.type(np.nan))
+        return as_array(np.mean(data if data.dtype.kind == "f" else data.astype(np.float32), **where))
     if count == 0:
         raise RunError(Diagnostic("the mean of no integers has no value", hint="cast the data to a float first"))
     wide = np.dtype(np.int64 if data.dtype.kind == "i" else np.uint64)
     sums = as_array(np.add.reduce(data, dtype=data.dtype, **where)).astype(wide)
     return truncated_quotient(sums, np.asarray(count, wide))
-
-
-def _all(data: Array, **where: Any) -> Any:
-    return np.logical_and.reduce(data, **where)
-
-
-def _any(data: Array, **where: Any) -> Any:
-    return np.logical_or.reduce(data, **where)
 
 
 def _kernel(function: Callable[..., Array]) -> Callable[..., Any]:
@@ -247,8 +239,8 @@ max_ = _reduction(
 min_ = _reduction(
     "min", _min, "The smallest elements; NaN if one is NaN.", gradient=_extremum_grad, precision=Precision.FOLLOW
 )
-all_ = _reduction("all", _all, "Whether all elements are true, in their dtype.", gradient=_no_slope)
-any_ = _reduction("any", _any, "Whether any element is true, in their dtype.", gradient=_no_slope)
+all_ = _reduction("all", np.logical_and.reduce, "Whether all elements are true, in their dtype.", gradient=_no_slope)
+any_ = _reduction("any", np.logical_or.reduce, "Whether any element is true, in their dtype.", gradient=_no_slope)
 
 
 def _arg_kernel(find: Callable[..., Any]) -> Callable[..., Any]:

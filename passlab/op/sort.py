@@ -17,7 +17,7 @@ from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import flat
 from passlab.op.declare import Dynamic, Python, call, field_of, known_integer, operator
-from passlab.op.dtypes import Array, array_dtype
+from passlab.op.dtypes import Array, ArrayOrArrays, array_dtype
 from passlab.op.fields import attrs, boolean, dtype, integer, text
 from passlab.op.layout_change import Arguments, Result
 from passlab.op.relations import join_dim, normal_axis, refuse, tensor
@@ -145,7 +145,7 @@ def topk_type(data: TensorType, attrs: Attrs, k: Any) -> Type:
     )
 
 
-def topk_arrays(data: Array, attrs: Attrs, k: int) -> Any:
+def topk_arrays(data: Array, attrs: Attrs, k: int) -> ArrayOrArrays:
     """Return the values, the indices, or both, of the `k` top elements."""
     count = k if k >= 1 else data.shape[attrs.axis]
     order = stable_order(data, attrs.axis, attrs.is_ascend)
@@ -217,7 +217,7 @@ def _topk_laid_out(call: OpCall, layouts: Arguments) -> Result | None:
     ),
     example='topk(%x, k=2, dtype="int32")',
 )
-def topk(attrs: Attrs, data: Array) -> Any:
+def topk(attrs: Attrs, data: Array) -> ArrayOrArrays:
     """The k largest elements along one dimension in sorted order, with their indices."""
     return topk_arrays(data, attrs, attrs.k)
 

@@ -21,7 +21,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import OpCall, OpPattern, Reporter
+from passlab.ir.op import OpCall, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op.chain import attrs_of, flat
 from passlab.op.create import scalar
@@ -178,7 +178,7 @@ def threefry_split(attrs: Attrs, key: Array) -> tuple[Array, Array]:
     return split_key(key)
 
 
-def _draw_type(names: tuple[str, str]) -> Any:
+def _draw_type(names: tuple[str, str]) -> Relation:
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         bounds = [scalar(types, index, name) for index, name in enumerate(names, start=1)]
         if not _key(types) or None in bounds:

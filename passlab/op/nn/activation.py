@@ -10,14 +10,14 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import TupleWrapper
-from passlab.ir.op import OpPattern, Precision, Reporter, Trait
+from passlab.ir.op import OpPattern, Precision, Relation, Reporter, Trait
 from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
 from passlab.op.dtypes import Array, as_array, is_float
 from passlab.op.fields import attrs, integer, number
 from passlab.op.nn import gradients
-from passlab.op.nn.arithmetic import BLAS
+from passlab.op.nn.arithmetic import BLAS, result_array
 from passlab.op.relations import identity, normal_axis, tensor
 
 _ROW = 8192  # elements; NumPy's buffer size, so that it iterates over such rows without copying
@@ -56,7 +56,7 @@ def relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
 
 
 @cache
-def _zeros(dtype: Any) -> Array:
+def _zeros(dtype: np.dtype[Any]) -> Array:
     """Return a row of zeros to compare with. NumPy compares two rows four times faster than a row and a number."""
     zeros = np.zeros(_ROW, dtype)
     zeros.flags.writeable = False
@@ -85,12 +85,12 @@ def _zeros(dtype: Any) -> Array:
     precision=Precision.FOLLOW,
     traits=Trait.HOMOGENEOUS,
 )
-def leaky_relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def leaky_relu(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Multiply negative elements by `alpha`."""
     return _scaled_below_zero(data, np.asarray(attrs.alpha).astype(data.dtype), out)
 
 
-def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
+def _scaled_below_zero(data: Array, slope: Any, out: Array | None) -> Array:
     result = as_array(np.multiply(data, slope, out=out if out is not data else None))
     if is_float(data.dtype) and np.all((slope > 0) & (slope <= 1)):  # then the maximum is the result; selection is slow
         np.maximum(result, data, out=result)
@@ -102,7 +102,7 @@ def _scaled_below_zero(data: Any, slope: Any, out: Any) -> Any:
     return result
 
 
-def channel_vector(name: str, inputs: Sequence[str]) -> Any:
+def channel_vector(name: str, inputs: Sequence[str]) -> Relation:
     """Return the relation of an operator on data and vectors along its `axis`, with a result of the data's type."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -126,7 +126,7 @@ def check_vectors(
     return vector
 
 
-def along(vector: Any, axis: int, rank: int) -> Any:
+def along(vector: Array, axis: int, rank: int) -> Array:
     """Return a vector shaped to broadcast along `axis` of a tensor of `rank` dimensions."""
     return vector.reshape([-1 if i == axis % rank else 1 for i in range(rank)])
 
@@ -151,7 +151,7 @@ def along(vector: Any, axis: int, rank: int) -> Any:
     layout=layout_rules.along(),
     precision=Precision.FOLLOW,
 )
-def bias_add(attrs: Attrs, data: Array, bias: Array, *, out: Array | None = None) -> Any:
+def bias_add(attrs: Attrs, data: Array, bias: Array, *, out: Array | None = None) -> Array:
     """Add a vector along one axis."""
     return np.add(data, along(bias, attrs.axis, data.ndim), out=out)
 
@@ -176,7 +176,7 @@ def bias_add(attrs: Attrs, data: Array, bias: Array, *, out: Array | None = None
     layout=layout_rules.along(),
     precision=Precision.FOLLOW,
 )
-def prelu(attrs: Attrs, data: Array, alpha: Array, *, out: Array | None = None) -> Any:
+def prelu(attrs: Attrs, data: Array, alpha: Array, *, out: Array | None = None) -> Array:
     """Multiply negative elements by the `alpha` of their channel."""
     return _scaled_below_zero(data, along(alpha, attrs.axis, data.ndim), out)
 
@@ -191,7 +191,7 @@ def _softmax_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     return data
 
 
-def _work(data: Any) -> Any:
+def _work(data: Array) -> Array:
     """Return the data in the dtype in which exponentials are summed: integers, which would wrap, in float64."""
     if data.dtype in BLAS:
         return data
@@ -203,12 +203,11 @@ def _work(data: Any) -> Any:
 _BLOCK = 256 << 10  # bytes of samples whose exponentials stay in cache between summing and dividing
 
 
-def _softmax(attrs: Attrs, data: Array, out: Any) -> Any:
+def _softmax(attrs: Attrs, data: Array, out: Array | None) -> Array:
     work = _work(data)
     if not data.size:
         return data.copy() if out is None else out
-    direct = out is not None and out.dtype == work.dtype and out.flags.c_contiguous
-    result = out if direct else np.empty(data.shape, work.dtype)
+    result = result_array(out, data.shape, work.dtype)
     if work.nbytes <= _BLOCK:
         _softmax_into(result, work, attrs.axis)
         return finish(result, data.dtype, out)
@@ -221,13 +220,13 @@ def _softmax(attrs: Attrs, data: Array, out: Any) -> Any:
     return finish(result, data.dtype, out)
 
 
-def _softmax_into(target: Any, sample: Any, axis: int) -> None:
+def _softmax_into(target: Array, sample: Array, axis: int) -> None:
     np.subtract(sample, np.maximum.reduce(sample, axis=axis, keepdims=True), out=target)
     np.exp(target, out=target)
     np.divide(target, np.add.reduce(target, axis=axis, keepdims=True), out=target)
 
 
-def finish(result: Any, dtype: Any, out: Any) -> Any:
+def finish(result: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Return `result` in `dtype`, in `out` if it is given."""
     if out is None:
         return result if result.dtype == dtype else result.astype(dtype)
@@ -257,7 +256,7 @@ def finish(result: Any, dtype: Any, out: Any) -> Any:
     example="nn.softmax(%x, axis=1)",
     layout=layout_rules.along(),
 )
-def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """exp(x) / sum(exp(x)) along one axis, computed from x minus its maximum."""
     return _softmax(attrs, data, out)
 
@@ -283,7 +282,7 @@ def softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     example="nn.fast_softmax(%x, axis=1)",
     layout=layout_rules.along(),
 )
-def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The softmax that FastMath inserts: here the exact one, since NumPy's `exp` is as fast as the approximation."""
     return _softmax(attrs, data, out)
 
@@ -309,7 +308,7 @@ def fast_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     example="nn.log_softmax(%x, axis=1)",
     layout=layout_rules.along(),
 )
-def log_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def log_softmax(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """`x - log(sum(exp(x)))` along one axis, computed from x minus its maximum."""
     work = _work(data)
     if not data.size:
@@ -346,6 +345,6 @@ def _dropout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     layout=layout_rules.drop_axes,
     precision=Precision.FOLLOW,
 )
-def dropout(attrs: Attrs, data: Array) -> Any:
+def dropout(attrs: Attrs, data: Array) -> tuple[Array, Array]:
     """The data unchanged, as at inference, with a mask of ones."""
     return data.copy(), np.ones_like(data)

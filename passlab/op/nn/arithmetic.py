@@ -7,25 +7,25 @@ wrapped to the result format once at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from typing import Any
 
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.op.dtypes import HALF_BYTES, Array, array_dtype, is_float
+from passlab.op.dtypes import HALF_BYTES, Array, DType, array_dtype, is_float
 
 BLAS = (np.dtype("float32"), np.dtype("float64"))
 _SMALL = tuple(np.dtype(d) for d in ("bool", "int8", "uint8", "int16", "uint16"))
 
 
-def result_dtype(name: str, default: Any) -> Any:
+def result_dtype(name: str, default: DType) -> DType:
     """Return the NumPy dtype called `name`; "" means `default`."""
     return array_dtype(name) if name else default
 
 
-def working_dtype(out: Any, *inputs: Any) -> Any:
+def working_dtype(out: DType, *inputs: DType) -> DType:
     """Return the dtype to compute sums of products in, for inputs and a result of given dtypes."""
     if is_float(out):
         return out if out in BLAS else np.dtype("float32")
@@ -34,7 +34,12 @@ def working_dtype(out: Any, *inputs: Any) -> Any:
     return out
 
 
-def to_dtype(array: Any, dtype: Any) -> Any:
+def result_array(out: Array | None, shape: Sequence[int], dtype: DType) -> Array:
+    """Return the array to compute a result in: `out` if it is contiguous and of `dtype`, else a new one."""
+    return out if out is not None and out.dtype == dtype and out.flags.c_contiguous else np.empty(shape, dtype)
+
+
+def to_dtype(array: Array, dtype: np.dtype[Any]) -> Array:
     """Return `array` in `dtype`. Whole numbers held as floats wrap if they become integers, as integer sums do."""
     if array.dtype == dtype:
         return array
@@ -43,7 +48,7 @@ def to_dtype(array: Any, dtype: Any) -> Any:
     return array.astype(dtype)
 
 
-def deliver(result: Any, dtype: Any, out: Any) -> Any:
+def deliver(result: Array, dtype: np.dtype[Any], out: Array | None) -> Array:
     """Return `result` in `dtype`, written to `out` if it is given (and is not `result` itself)."""
     if out is None:
         return to_dtype(result, dtype)
@@ -69,7 +74,7 @@ def in_float(kernel: Callable[..., Any]) -> Callable[..., Any]:
     return update_wrapper(run, kernel)
 
 
-def matmul(a: Any, b: Any, dtype: Any, out: Any = None) -> Any:
+def matmul(a: Array, b: Array, dtype: np.dtype[Any], out: Array | None = None) -> Array:
     """Return the matrix product of `a` and `b` (NumPy's rules) summed and returned in `dtype`."""
     if a.dtype is b.dtype is dtype and dtype in BLAS:  # the common case needs no decision
         return np.matmul(a, b, out=out)

@@ -51,7 +51,7 @@ def _taps(plan: PoolPlan) -> list[tuple[slice, ...]]:
     ]
 
 
-def _unpad(whole: Any, plan: PoolPlan, data: Any) -> Array:
+def _unpad(whole: Any, plan: PoolPlan, data: Array) -> Array:
     inner: list[Any] = [slice(None)] * data.ndim
     for axis, before, length in zip(plan.axes, plan.before, plan.lengths, strict=True):
         inner[axis] = slice(before, before + length)
@@ -65,7 +65,7 @@ def _at(plan: PoolPlan, rank: int, position: tuple[slice, ...]) -> tuple[Any, ..
     return tuple(index)
 
 
-def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Any:
+def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Array:
     plan = plan_of(attrs, data.shape, 2, "nn.max_pool2d_grad")
     padded = pooling.pad_axes(data, plan.axes, plan.before, plan.after, pooling.lowest(data.dtype))
     windows = [(size, s, d, 0) for size, s, d in zip(plan.window, plan.strides, plan.dilation, strict=True)]
@@ -82,7 +82,7 @@ def _max_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | Non
     return finish(_unpad(whole, plan, data), data.dtype, out)
 
 
-def _avg_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Any:
+def _avg_pool2d_grad(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Array:
     plan = plan_of(attrs, data.shape, 2, "nn.avg_pool2d_grad")
     count: Any = math.prod(plan.window) if plan.full else plan.divisors
     wide = grad if is_float(grad.dtype) else grad.astype(np.float64)
@@ -224,7 +224,7 @@ _COLUMN_BYTES = 2 << 20  # patches of so many samples are multiplied at once
     ),
     example='nn.conv2d_backward_weight(%grad, %x, kernel_size=[3, 3], kernel_layout="NCHW", out_layout="OIHW")',
 )
-def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Any:
+def conv2d_backward_weight(attrs: Attrs, grad: Array, data: Array, *, out: Array | None = None) -> Array:
     """The gradient of nn.conv2d with respect to its weight: the product of the gradient and the patches of the data."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, grad.dtype, data.dtype)

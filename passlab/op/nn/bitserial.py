@@ -15,7 +15,7 @@ from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, Type
 from passlab.op.chain import flat
 from passlab.op.declare import Python, operator
-from passlab.op.dtypes import Array, array_dtype
+from passlab.op.dtypes import Array, array_dtype, as_array
 from passlab.op.fields import attrs, boolean, dtype, integer, integers, text
 from passlab.op.layout_names import conversion, forward_shape
 from passlab.op.nn.convolve import convolve
@@ -41,15 +41,15 @@ def _check_bits(name: str, **counts: int) -> None:
             refuse(f"{name}: {what} must be from 1 to {_BITS}", found=count)
 
 
-def _as_signed(weight: Array, bits: int, unipolar: bool) -> Any:
+def _as_signed(weight: Array, bits: int, unipolar: bool) -> Array:
     """The numbers that weights represent, as int64."""
-    numbers = weight.astype(np.int64) & (2**bits - 1)
+    numbers: Array = weight.astype(np.int64) & (2**bits - 1)
     return 2 * numbers - (2**bits - 1) if unipolar else numbers
 
 
-def _small(data: Array, bits: int) -> Any:
+def _small(data: Array, bits: int) -> Array:
     """The significant bits of the data, as int64."""
-    return data.astype(np.int64) & (2**bits - 1)
+    return as_array(data.astype(np.int64) & (2**bits - 1))
 
 
 # ---------------------------------------------------------------- bitpack
@@ -173,7 +173,7 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     ),
     example='nn.bitserial_dense(%levels, %levels, units=2, data_bits=2, pack_dtype="uint8", out_dtype="int16")',
 )
-def bitserial_dense(attrs: Attrs, data: Array, weight: Array) -> Any:
+def bitserial_dense(attrs: Attrs, data: Array, weight: Array) -> Array:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), both of few bits."""
     signed = _as_signed(weight, attrs.weight_bits, attrs.unipolar)
     result = _small(data, attrs.data_bits) @ signed.T

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Relation, Reporter
@@ -142,7 +142,7 @@ def check_kernel_size(kernel: Shape, attrs: Attrs, name: str, index: int) -> Non
         refuse(message, index, expected=expected, found=list(kernel[2:]))
 
 
-def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int = 1) -> Any:
+def check_weight(data: Shape, kernel: Shape, attrs: Attrs, name: str, index: int = 1) -> Dim:
     """Check the weight (O, I, *K), input number `index`; return the number of output channels."""
     groups, inputs, outputs, each = attrs.groups, data[1], kernel[0], kernel[1]
     check_kernel_size(kernel, attrs, name, index)
@@ -176,7 +176,7 @@ def _may_be(dim: Dim, size: int) -> bool:
     return dim == size or not isinstance(dim, int)
 
 
-def conv_kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> Any:
+def conv_kernel(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Array:
     """Compute a convolution in any layout."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     window = check_window(attrs, rank)
@@ -233,7 +233,7 @@ def conv_kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> An
     example="nn.conv1d(%x, %w, padding=[1, 1], channels=8, kernel_size=[3])",
     layout=layout_rules.TwoLayouts({"NCW": "OIW", "NWC": "WIO"}),
 )
-def conv1d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv1d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Slide windows along one axis; each result is the sum of a window's elements times the weight."""
     return conv_kernel(1, attrs, data, weight, out)
 
@@ -273,7 +273,7 @@ def conv1d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None
     example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
     layout=layout_rules.TwoLayouts({"NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI"}),
 )
-def conv2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Slide windows over two axes; each result is the sum of a window's elements times the weight.
 
     `out[n, o, y, x] = sum(data[n, i, y * stride + ky * dilation, x * stride + kx * dilation] * weight[o, i, ky, kx])`
@@ -311,6 +311,6 @@ def conv2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None
     example="nn.conv3d(%x, %w, padding=[1, 1, 1, 1, 1, 1], channels=8, kernel_size=[3, 3, 3])",
     layout=layout_rules.TwoLayouts({"NCDHW": "OIDHW", "NDHWC": "DHWIO"}),
 )
-def conv3d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv3d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Slide windows over three axes; each result is the sum of a window's elements times the weight."""
     return conv_kernel(3, attrs, data, weight, out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Relation
@@ -96,7 +95,7 @@ def _channels(name: str, data: Shape, kernel: Shape, attrs: Attrs) -> Dim:
     return int(attrs.channels)
 
 
-def _kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> Any:
+def _kernel(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Array:
     window = check_window(attrs, rank)
     into = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
     way = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout")
@@ -147,7 +146,7 @@ def _kernel(rank: int, attrs: Attrs, data: Any, weight: Any, out: Any) -> Any:
     example="nn.conv1d_transpose(%x, %w, channels=8, kernel_size=[3], strides=[2])",
     layout=layout_rules.TwoLayouts({"NCW": "IOW", "NWC": "WIO"}),
 )
-def conv1d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv1d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Add each element times the weight's window into the result, windows `strides` apart, along one axis."""
     return _kernel(1, attrs, data, weight, out)
 
@@ -182,7 +181,7 @@ def conv1d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | N
     example="nn.conv2d_transpose(%x, %w, channels=8, kernel_size=[4, 4], strides=[2, 2], padding=[1, 1, 1, 1])",
     layout=layout_rules.TwoLayouts({"NCHW": "IOHW", "NHWC": "HWIO"}),
 )
-def conv2d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv2d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Add each element times the weight's window into the result, windows `strides` apart, over two axes."""
     return _kernel(2, attrs, data, weight, out)
 
@@ -216,6 +215,6 @@ def conv2d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | N
     example="nn.conv3d_transpose(%x, %w, channels=8, kernel_size=[2, 2, 2], strides=[2, 2, 2])",
     layout=layout_rules.TwoLayouts({"NCDHW": "IODHW", "NDHWC": "DHWIO"}),
 )
-def conv3d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv3d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Add each element times the weight's window into the result, windows `strides` apart, over three axes."""
     return _kernel(3, attrs, data, weight, out)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from passlab.op.dtypes import Array
-from passlab.op.nn.arithmetic import deliver, working_dtype
+from passlab.op.nn.arithmetic import deliver, result_array, working_dtype
 from passlab.op.nn.depthwise import depthwise
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.op.nn.stacked import convolve_stacked, suits
@@ -31,7 +31,16 @@ LONG_ROW = 48  # elements: shorter rows are copied together with others
 FEW_CHANNELS = 128  # of the output: a product with so few rows is faster if its patches are in the second-level cache
 
 
-def convolve(x: Any, w: Any, window: Window, groups: int, dtype: Any, *, last: bool = False, out: Any = None) -> Any:
+def convolve(
+    x: Array,
+    w: Array,
+    window: Window,
+    groups: int,
+    dtype: np.dtype[Any],
+    *,
+    last: bool = False,
+    out: Array | None = None,
+) -> Array:
     """Return the convolution of `x` with `w`, summed and returned in `dtype`.
 
     `x` is (N, C, *S) and `w` (O, C / groups, *K); with `last`, `x` is (N, *S, C) and `w` (*K, C / groups, O). The
@@ -43,8 +52,7 @@ def convolve(x: Any, w: Any, window: Window, groups: int, dtype: Any, *, last: b
     size = window.output(x.shape[1:-1] if last else x.shape[2:], kernel)
     channels = w.shape[-1] if last else w.shape[0]
     shape = (x.shape[0], *size, channels) if last else (x.shape[0], channels, *size)
-    direct = out is not None and out.dtype == work and out.flags.c_contiguous
-    result = out if direct else np.empty(shape, work)
+    result = result_array(out, shape, work)
     if w.size == 0:
         result[...] = 0
     elif result.size:
@@ -52,7 +60,9 @@ def convolve(x: Any, w: Any, window: Window, groups: int, dtype: Any, *, last: b
     return deliver(result, dtype, out)
 
 
-def _convolve_into(out: Any, x: Any, w: Any, window: Window, groups: int, kernel: tuple[int, ...], last: bool) -> None:
+def _convolve_into(
+    out: Array, x: Array, w: Array, window: Window, groups: int, kernel: tuple[int, ...], last: bool
+) -> None:
     channels = x.shape[-1] if last else x.shape[1]
     if groups > 1 and groups == channels:
         depthwise(out, x, w, window, kernel, last)
@@ -69,7 +79,7 @@ def _convolve_into(out: Any, x: Any, w: Any, window: Window, groups: int, kernel
     (_columns_last if last else _columns_first)(out, padded, matrix, window, groups, kernel)
 
 
-def _weight_matrix(w: Any, groups: int, last: bool) -> Any:
+def _weight_matrix(w: Array, groups: int, last: bool) -> Array:
     """Return the weight as one matrix per group: (G, O / G, I * K), or with `last` (G, K * I, O / G)."""
     if not last:
         return w.reshape(groups, w.shape[0] // groups, -1)
@@ -77,7 +87,7 @@ def _weight_matrix(w: Any, groups: int, last: bool) -> Any:
     return flat.transpose(1, 0, 2)
 
 
-def _pointwise(out: Any, x: Any, matrix: Any, groups: int, last: bool) -> None:
+def _pointwise(out: Array, x: Array, matrix: Any, groups: int, last: bool) -> None:
     """A 1x1 window: the data is already the matrix of patches."""
     if last:
         if groups == 1:
@@ -105,7 +115,7 @@ def _blocks(samples: int, rows: int, row_bytes: int, channels: int) -> list[tupl
     ]
 
 
-def _columns_first(out: Any, x: Any, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
+def _columns_first(out: Array, x: Array, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
     """Multiply by blocks for (N, C, *S): patches (n, C, *K, rows, *rest) become the right factor."""
     n, c, size = x.shape[0], x.shape[1], out.shape[2:]
     rest = math.prod(size[1:])
@@ -134,7 +144,7 @@ def _copy(block: Any, patches: Any) -> None:
     share_range(copy, block.shape[1], block.nbytes)
 
 
-def _patches(x: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> Array:
+def _patches(x: Array, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> Array:
     """Return a view of the padded data as patches (n, C, *K, *size).
 
     If rows are short, or windows have a stride along them, the elements that each tap of the last axis reads are copied
@@ -160,7 +170,7 @@ def _patches(x: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, .
     return as_strided(rows, (*x.shape[:2], *kernel, *size), strides, writeable=False)
 
 
-def _columns_last(out: Any, x: Any, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
+def _columns_last(out: Array, x: Array, matrix: Any, window: Window, groups: int, kernel: tuple[int, ...]) -> None:
     """Multiply by blocks for (N, *S, C): patches (G, n, rows, *rest, *K, C / G) become the left factor."""
     n, c, size = x.shape[0], x.shape[-1], out.shape[1:-1]
     space = x.strides[1:-1]
@@ -190,8 +200,14 @@ def _room(scratch: Any, count: int) -> Array:
 
 
 def convolve_transposed(
-    x: Any, w: Any, window: Window, extra: tuple[int, ...], groups: int, dtype: Any, out: Any = None
-) -> Any:
+    x: Array,
+    w: Array,
+    window: Window,
+    extra: tuple[int, ...],
+    groups: int,
+    dtype: np.dtype[Any],
+    out: Array | None = None,
+) -> Array:
     """Return the transposed convolution of `x` (N, C, *S) with `w` (C, O / groups, *K): windows are added, not read.
 
     `extra` enlarges the end of each axis of the result (output padding). Scratch is bounded by working on a few output
@@ -214,7 +230,7 @@ def convolve_transposed(
     return deliver(np.ascontiguousarray(result) if out is None else result, dtype, out)
 
 
-def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> None:
+def _scatter(whole: Any, x: Array, w: Array, window: Window, kernel: tuple[int, ...], size: tuple[int, ...]) -> None:
     """Add the product of data (N, G, C, L) and weight (G, C, O, K) to `whole` (N, G, O, *canvas), tap by tap."""
     n, groups, _, length = x.shape
     taps = math.prod(kernel)
@@ -230,7 +246,7 @@ def _scatter(whole: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]
         _add_taps(whole[i : i + depth, :, o : o + step], columns, [position for _, position in taps_of])
 
 
-def _add_taps(target: Any, columns: Any, positions: list[tuple[slice, ...]]) -> None:
+def _add_taps(target: Array, columns: Any, positions: list[tuple[slice, ...]]) -> None:
     """Add the products of each tap (N, G, O, taps, *S) at its place, output channels in threads."""
 
     def add(first: int, end: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -82,7 +81,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     ),
     example="nn.correlation(%x, %y, max_displacement=2, padding=[2, 2])",
 )
-def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None = None) -> Any:
+def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None = None) -> Array:
     """For each pixel of data1 and each displacement: the mean product (or distance) of two windows."""
     (top, left), (bottom, right) = split_padding(attrs.padding, 2)
     widths = ((0, 0), (0, 0), (top, bottom), (left, right))
@@ -93,7 +92,7 @@ def correlation(attrs: Attrs, data1: Array, data2: Array, *, out: Array | None =
     border = far + (kernel - 1) // 2
     height, width = (-(-(n - 2 * border) // step) for n in a.shape[2:])
 
-    def window(x: Any, y0: int, x0: int) -> Any:
+    def window(x: Array, y0: int, x0: int) -> Array:
         rows, columns = slice(y0, y0 + (height - 1) * step + 1, step), slice(x0, x0 + (width - 1) * step + 1, step)
         return x[:, :, rows, columns]
 

@@ -85,7 +85,7 @@ def _check_offset(
 _READ_AT_ONCE = 1 << 14  # positions: this many at a time need few calls, and stay in cache
 
 
-def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, before: Sequence[int]) -> Array:
+def _columns(image: Array, offset: Any, kernel: tuple[int, int], attrs: Attrs, before: Sequence[int]) -> Array:
     """Return the patches (C, taps, H, W) of one image (C, H, W) read at moved positions; offset is (G, taps, 2, H,
     W).
     """
@@ -154,7 +154,7 @@ def _columns(image: Any, offset: Any, kernel: tuple[int, int], attrs: Attrs, bef
     ),
     example="nn.deformable_conv2d(%x, %offset, %w, channels=8, kernel_size=[3, 3])",
 )
-def deformable_conv2d(attrs: Attrs, data: Array, offset: Array, weight: Array, *, out: Array | None = None) -> Any:
+def deformable_conv2d(attrs: Attrs, data: Array, offset: Array, weight: Array, *, out: Array | None = None) -> Array:
     """A convolution that reads each tap at a position moved by an offset (row, column), interpolated; zero outside."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     work = working_dtype(dtype, np.dtype("float32"), weight.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
@@ -66,6 +65,6 @@ def _dense_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     ),
     example="nn.dense(%x, %w, units=16)",
 )
-def dense(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def dense(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Multiply `data` (..., k) by the transpose of `weight` (units, k), giving (..., units)."""
     return matmul(data, weight.T, result_dtype(attrs.out_dtype, data.dtype), out)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from passlab.op.dtypes import Array
 from passlab.op.nn.sliding import Window, pad_spatial, shifts
 from passlab.threads import share, thread_count
 
@@ -36,7 +37,7 @@ _MANY_CHANNELS = 64
 _MANY_SAMPLES, _SMALL_IMAGE = 16, 256
 
 
-def depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...], last: bool) -> None:
+def depthwise(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...], last: bool) -> None:
     """Write the depthwise convolution of `x` with `w` into `out`; output channel o reads channel o // multiplier."""
     if last:
         padded = pad_spatial(x, window.before, window.after, True)
@@ -50,7 +51,7 @@ def depthwise(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...],
 
 
 # ---------------------------------------------------------------- channels first
-def _by_rows(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+def _by_rows(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
     """Convolve a large image some rows at a time, so that a block of it fits the cache."""
     size, stride, before = out.shape[2:], window.strides[0], window.before[0]
     step = max(1, _BLOCK_BYTES // max(1, math.prod(x.shape[3:]) * x.itemsize))
@@ -66,7 +67,7 @@ def _by_rows(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) 
         _flat(part, x[:, :, max(0, first) : end], w, inside, kernel)
 
 
-def _flat(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+def _flat(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
     size, times, channels = out.shape[2:], out.shape[1] // x.shape[1], x.shape[1]
     planes = tuple(
         n + (k - 1) * d // s for n, k, d, s in zip(size, kernel, window.dilation, window.strides, strict=True)
@@ -115,7 +116,7 @@ class TapGroup:
     count: int
     step: int
 
-    def sum(self, held: Any, weights: Any, out: Any) -> None:
+    def sum(self, held: Any, weights: Any, out: Array) -> None:
         """Write the sums of the taps of all channels, multiplied and added in one call, into `out` (C, length)."""
         data = held[(slice(None), *self.plane, slice(self.start, None))]
         if out.shape[1] >= _LONG_RUN:  # then the group is one tap
@@ -130,7 +131,7 @@ def _by_groups(groups: list[TapGroup], like: Any) -> Callable[[Any, Any, Any], N
     """Return a function that writes the sums of all taps, group by group, into arrays like this one."""
     scratch = np.empty_like(like)
 
-    def add_up(held: Any, factors: Any, total: Any) -> None:
+    def add_up(held: Any, factors: Any, total: Array) -> None:
         part = scratch[: len(total)]
         for i, group in enumerate(groups):
             group.sum(held, factors, part if i else total)
@@ -175,7 +176,7 @@ def _groups(kernel: tuple[int, ...], steps: list[int], window: Window, alone: bo
             yield TapGroup(index, (offset % stride, *inner), start, count, apart * dilation // stride * steps[0])
 
 
-def _turn(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+def _turn(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
     """Channels first, many channels, short rows: transpose a few rows at a time so that the channels are last.
 
     The rows stay in cache between transposing, summing and transposing back, which pays for transposing them.
@@ -194,7 +195,7 @@ def _turn(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> 
         np.copyto(out[n, :, r : r + rows], np.moveaxis(result[:rows], -1, 0))
 
 
-def _along_samples(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+def _along_samples(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
     """Many small images: some at a time are turned so that the samples stand last."""
     channels, size, times = x.shape[1], out.shape[2:], out.shape[1] // x.shape[1]
     step = max(_MANY_SAMPLES, _BLOCK_BYTES // max(1, 2 * x[0].nbytes))
@@ -205,7 +206,8 @@ def _along_samples(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, 
         total = np.empty((channels, times, *size, data.shape[-1]), out.dtype)
         product = np.empty_like(total)
         for i, (tap, place) in enumerate(shifts(window, kernel, size)):
-            factor = taps[(slice(None), slice(None), *tap)]
+            whole: tuple[int | slice, ...] = (slice(None), slice(None), *tap)
+            factor = taps[whole]
             np.multiply(data[(slice(None), *place)][:, None], factor, out=product if i else total)
             if i:
                 np.add(total, product, out=total)
@@ -213,7 +215,7 @@ def _along_samples(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, 
 
 
 # ---------------------------------------------------------------- channels last
-def _along_channels(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+def _along_channels(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
     """Channels last; `x` is padded already and `w` is (*K, O)."""
     size, times = out.shape[1:-1], out.shape[-1] // x.shape[-1]
     if times == 1 and x.shape[-1] >= _MANY_CHANNELS:
@@ -234,7 +236,7 @@ def _along_channels(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int,
                 np.add(target, term, out=target)
 
 
-def _sum_taps(out: Any, x: Any, w: Any, window: Window) -> None:
+def _sum_taps(out: Array, x: Array, w: Array, window: Window) -> None:
     """Sum a channel's window over (*S, C) into `out`: multiplied and added in one call, along the channels."""
     axes = list(range(x.ndim - 1))
     taps = [x.ndim - 1 + a for a in axes]

@@ -52,7 +52,7 @@ def _pad_shape(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array) -> T
     ),
     example="dyn.nn.pad(%x, %widths, 0f, pad_width=[])",
 )
-def pad(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array, *, out: Array | None = None) -> Any:
+def pad(attrs: Attrs, data: Array, pad_width: Array, pad_val: Array, *, out: Array | None = None) -> Array:
     """`nn.pad` with the widths of the border as an input."""
     _pad_shape(attrs, data, pad_width, pad_val)  # raises for widths that are too large
     return with_border(data, pad_width.tolist(), pad_val, attrs.pad_mode, out)
@@ -96,7 +96,7 @@ def _upsampling_shape(attrs: Attrs, data: Array, *scales: Any) -> Type:
     example="dyn.nn.upsampling(%x, %h, %w, scale_h=0f, scale_w=0f)",
     no_gradient=DYNAMIC_SIZE,
 )
-def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out: Array | None = None) -> Any:
+def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out: Array | None = None) -> Array:
     """`nn.upsampling` with the scales as inputs."""
     return upsample(attrs, data, _scales((scale_h, scale_w)), "dyn.nn.upsampling", out)
 
@@ -124,6 +124,6 @@ def upsampling(attrs: Attrs, data: Array, scale_h: Array, scale_w: Array, *, out
 )
 def upsampling3d(
     attrs: Attrs, data: Array, scale_d: Array, scale_h: Array, scale_w: Array, *, out: Array | None = None
-) -> Any:
+) -> Array:
     """`nn.upsampling3d` with the scales as inputs."""
     return upsample(attrs, data, _scales((scale_d, scale_h, scale_w)), "dyn.nn.upsampling3d", out)

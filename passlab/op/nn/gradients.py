@@ -5,7 +5,6 @@ gradients of its inputs. The operators that compute them are called by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from passlab.ir.expr import Expr, TupleGetItem
 from passlab.ir.op import OpCall
 from passlab.ir.types import Dim, TensorType
 from passlab.op.along_axis import number, pick, reshape_to, through_matrix
-from passlab.op.chain import by_definition, sizes_of
+from passlab.op.chain import attrs_of, by_definition, sizes_of
 from passlab.op.declare import call
 from passlab.op.elementwise import constant_like
 from passlab.op.relations import product
@@ -24,10 +23,6 @@ def _type(expr: Expr) -> TensorType:
     ty = expr.checked_type
     assert isinstance(ty, TensorType)
     return ty
-
-
-def _attrs(orig: OpCall) -> Any:
-    return orig.attrs
 
 
 def _zero(like: Expr) -> Expr:
@@ -44,16 +39,16 @@ def relu(orig: OpCall, grad: Expr) -> list[Expr]:
 def leaky_relu(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, multiplied by alpha where the input is negative."""
     x = orig.args[0]
-    slope = constant_like(_attrs(orig).alpha, x)
+    slope = constant_like(attrs_of(orig).alpha, x)
     return [call("where", call("less", x, _zero(x)), slope * grad, grad)]
 
 
 def prelu(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient, multiplied by alpha where the input is negative; for alpha, the sum over those elements."""
     x, alpha = orig.args
-    negative, slope = call("less", x, _zero(x)), _along(alpha, _attrs(orig).axis, x)
+    negative, slope = call("less", x, _zero(x)), _along(alpha, attrs_of(orig).axis, x)
     through = call("where", negative, x * grad, _zero(x))
-    return [call("where", negative, slope * grad, grad), _over_axis(through, _attrs(orig).axis)]
+    return [call("where", negative, slope * grad, grad), _over_axis(through, attrs_of(orig).axis)]
 
 
 def _along(vector: Expr, axis: int, data: Expr) -> Expr:
@@ -69,19 +64,19 @@ def _over_axis(data: Expr, axis: int) -> Expr:
 
 def softmax(orig: OpCall, grad: Expr) -> list[Expr]:
     """(grad - sum(grad * y)) * y."""
-    total = call("sum", grad * orig, axis=[_attrs(orig).axis], keepdims=True)
+    total = call("sum", grad * orig, axis=[attrs_of(orig).axis], keepdims=True)
     return [(grad - total) * orig]
 
 
 def log_softmax(orig: OpCall, grad: Expr) -> list[Expr]:
     """Grad - sum(grad) * softmax(x)."""
-    axis = _attrs(orig).axis
+    axis = attrs_of(orig).axis
     return [grad - call("sum", grad, axis=[axis], keepdims=True) * call("exp", orig)]
 
 
 def bias_add(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient itself, and its sum over all axes but the bias's."""
-    return [_like(grad, orig.args[0]), _over_axis(grad, _attrs(orig).axis)]
+    return [_like(grad, orig.args[0]), _over_axis(grad, attrs_of(orig).axis)]
 
 
 def dropout(orig: OpCall, grad: Expr) -> list[Expr]:
@@ -134,7 +129,7 @@ def dense(orig: OpCall, grad: Expr) -> list[Expr]:
 def matmul(orig: OpCall, grad: Expr) -> list[Expr]:
     """The products of the gradient with the other factor, transposed as the factors are."""
     a, b = orig.args
-    ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
+    ta, tb = attrs_of(orig).transpose_a, attrs_of(orig).transpose_b
     if tb and not ta:
         return dense(orig, grad)
     if len(_type(a).shape) != 2:
@@ -146,7 +141,7 @@ def matmul(orig: OpCall, grad: Expr) -> list[Expr]:
 def _stacked_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
     """A stack of matrices times one matrix: the latter's gradient is that of a product of all rows."""
     a, b = orig.args
-    ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
+    ta, tb = attrs_of(orig).transpose_a, attrs_of(orig).transpose_b
     rank = len(_type(a).shape)
 
     def transpose_a(x: Expr) -> Expr:
@@ -162,7 +157,7 @@ def _stacked_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
 def batch_matmul(orig: OpCall, grad: Expr) -> list[Expr]:
     """Batched matmul gradient; summed over the batch for a broadcast operand."""
     a, b = orig.args
-    ta, tb = _attrs(orig).transpose_a, _attrs(orig).transpose_b
+    ta, tb = attrs_of(orig).transpose_a, attrs_of(orig).transpose_b
     for_a = _product("nn.batch_matmul", grad, b, tb, ta, True)
     for_b = _product("nn.batch_matmul", a, grad, ta, tb, False)
     return _of_inputs(orig, [_like(for_a, a), _like(for_b, b)])
@@ -184,7 +179,7 @@ def _product(name: str, x: Expr, y: Expr, flag: bool, turned: bool, first: bool)
 
 def pad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradient without the border; its sum there for the border's value, or its elements where they came from."""
-    attrs, (data, value) = _attrs(orig), orig.args
+    attrs, (data, value) = attrs_of(orig), orig.args
     if attrs.pad_mode != "constant":
         return _mirrored(orig, grad)
     shape = _type(data).concrete_shape
@@ -215,7 +210,7 @@ _mirrored = mirror_pad = by_definition(_add_border)  # each element receives the
 
 def batch_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients at inference, where mean and variance are inputs like the others."""
-    attrs, (data, gamma, beta, mean, var) = _attrs(orig), orig.args
+    attrs, (data, gamma, beta, mean, var) = attrs_of(orig), orig.args
     gradient = TupleGetItem(grad, 0)
     axis = attrs.axis
 
@@ -236,7 +231,7 @@ def batch_norm(orig: OpCall, grad: Expr) -> list[Expr]:
 
 def _norm_of(orig: OpCall, grad: Expr, axes: Sequence[int]) -> list[Expr]:
     """The gradients of a normalisation by the data's own mean and variance over `axes`."""
-    attrs, (data, gamma, beta) = _attrs(orig), orig.args
+    attrs, (data, gamma, beta) = attrs_of(orig), orig.args
 
     def mean(x: Expr) -> Expr:
         return call("mean", x, axis=list(axes), keepdims=True)
@@ -253,13 +248,13 @@ def _norm_of(orig: OpCall, grad: Expr, axes: Sequence[int]) -> list[Expr]:
 
 def layer_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of a normalisation along one axis."""
-    return _norm_of(orig, grad, [_attrs(orig).axis])
+    return _norm_of(orig, grad, [attrs_of(orig).axis])
 
 
 def instance_norm(orig: OpCall, grad: Expr) -> list[Expr]:
     """The gradients of a normalisation of each channel of each sample."""
     rank = len(_type(orig.args[0]).shape)
-    return _norm_of(orig, grad, [i for i in range(1, rank) if i != _attrs(orig).axis % rank])
+    return _norm_of(orig, grad, [i for i in range(1, rank) if i != attrs_of(orig).axis % rank])
 
 
 def _group_channels(attrs: Attrs, data: Expr, gamma: Expr, beta: Expr) -> Expr:

@@ -63,7 +63,7 @@ def _per_sample(grad: Expr, x: Expr) -> Expr:
     return grad / call("cast", _batch(x), dtype=ty.dtype)
 
 
-def _mean_product(a: Any, b: Any, out: Any) -> Any:
+def _mean_product(a: Array, b: Array, out: Array | None) -> Array:
     total = np.multiply(a, b).sum(dtype=a.dtype)
     return finish(np.asarray(-total / a.dtype.type(len(a)), a.dtype), a.dtype, out)
 
@@ -86,7 +86,7 @@ def _mean_product(a: Any, b: Any, out: Any) -> Any:
     example="nn.cross_entropy(%p, %y)",
 )
 @in_float
-def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Any:
+def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Array:
     """The mean over the batch of -sum(y * log(x)), for predicted probabilities `x` and target probabilities `y`."""
     return _mean_product(np.log(x), y, out)
 
@@ -109,7 +109,7 @@ def cross_entropy(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None)
     example="nn.cross_entropy_with_logits(%logp, %y)",
 )
 @in_float
-def cross_entropy_with_logits(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Any:
+def cross_entropy_with_logits(attrs: Attrs, x: Array, y: Array, *, out: Array | None = None) -> Array:
     """The mean over the batch of -sum(y * x), for logarithms of probabilities `x` and target probabilities `y`."""
     return _mean_product(x, y, out)
 
@@ -138,7 +138,7 @@ def _nll_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TensorType(targets.shape if attrs.reduction == "none" else (), predictions.dtype)
 
 
-def _pick(data: Any, targets: Any) -> Array:
+def _pick(data: Array, targets: Any) -> Array:
     """Return the element of the class axis (1) of `data` that each target names; targets are legal class numbers."""
     return np.take_along_axis(data, np.expand_dims(targets, 1), axis=1).squeeze(1)
 
@@ -185,7 +185,7 @@ def _weight_by(attrs: Attrs, predictions: Expr, targets: Expr, weights: Expr) ->
     ),
     example='nn.nll_loss(%logp, %t, %w, reduction="sum", ignore_index=-100)',
 )
-def nll_loss(attrs: Attrs, predictions: Array, targets: Array, weights: Array, *, out: Array | None = None) -> Any:
+def nll_loss(attrs: Attrs, predictions: Array, targets: Array, weights: Array, *, out: Array | None = None) -> Array:
     """Minus the weighted logarithm of the probability of each target: their mean by weight, their sum, or each."""
     counts = targets != attrs.ignore_index
     legal = np.where(counts, targets, 0)

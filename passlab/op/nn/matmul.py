@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
@@ -61,7 +60,7 @@ def _matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     return TensorType((*shape[:-1], units if attrs.units is None else attrs.units), attrs.out_dtype or a.dtype)
 
 
-def _turn(array: Any, turn: bool) -> Any:
+def _turn(array: Array, turn: bool) -> Array:
     return array.swapaxes(-1, -2) if turn else array
 
 
@@ -91,7 +90,7 @@ def _turn(array: Any, turn: bool) -> Any:
     ),
     example="nn.matmul(%x, %w, units=16)",
 )
-def matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Any:
+def matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Array:
     """Multiply (..., m, k) by (k, n), with the result (..., m, n); either factor may be transposed."""
     return multiply(
         _turn(tensor_a, attrs.transpose_a),
@@ -146,7 +145,7 @@ def _batch_matmul_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) 
     ),
     example="nn.batch_matmul(%x, %y, transpose_b=True)",
 )
-def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Any:
+def batch_matmul(attrs: Attrs, tensor_a: Array, tensor_b: Array, *, out: Array | None = None) -> Array:
     """Multiply (b, m, k) by (b, k, n) sample by sample; a batch of 1 is broadcast."""
     return multiply(
         _turn(tensor_a, attrs.transpose_a),

@@ -13,7 +13,7 @@ import numpy as np
 from passlab.errors import Diagnostic, RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Precision, Relation, Reporter
-from passlab.ir.types import TupleType, Type
+from passlab.ir.types import TensorType, TupleType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, deliver, operator
 from passlab.op.dtypes import Array
@@ -24,7 +24,7 @@ from passlab.op.nn.arithmetic import in_float
 from passlab.op.relations import normal_axes, normal_axis, refuse, tensor
 
 
-def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> Any:
+def _norm_attrs(name: str, axis: int, *, groups: bool = False) -> type[Attrs]:
     return attrs(
         name,
         *([integer("num_groups", 0, "number of groups of channels")] if groups else []),
@@ -75,8 +75,8 @@ def batch_norm(
     moving_mean: Array,
     moving_var: Array,
     *,
-    out: Array | None = None,
-) -> Any:
+    out: tuple[Array, ...] | None = None,
+) -> tuple[Array, ...]:
     """Normalise each channel with the moving mean and variance. Returns the result and the two statistics,
     unchanged.
     """
@@ -91,21 +91,22 @@ def batch_norm(
     np.add(result, along(shift, attrs.axis, data.ndim), out=result)
     if out is None:
         return result, moving_mean.copy(), moving_var.copy()
-    return deliver((result, moving_mean, moving_var), out)
+    deliver((result, moving_mean, moving_var), out)
+    return out
 
 
-def _centre(data: Any, axes: tuple[int, ...], epsilon: float) -> Any:
+def _centre(data: Array, axes: tuple[int, ...], epsilon: float) -> Array:
     """Return data minus its mean, divided by its standard deviation, along `axes`."""
     if not data.size:
         return data.copy()
     mean = data.mean(axis=axes, keepdims=True, dtype=data.dtype)
-    centred = data - mean
+    centred: Array = data - mean
     variance = np.square(centred).mean(axis=axes, keepdims=True, dtype=data.dtype)
     centred /= np.sqrt(variance + data.dtype.type(epsilon))
     return centred
 
 
-def _affine(result: Any, attrs: Attrs, gamma: Any, beta: Any, out: Any) -> Any:
+def _affine(result: Array, attrs: Attrs, gamma: Any, beta: Any, out: Array | None) -> Array:
     if attrs.scale:
         result *= along(gamma, attrs.axis, result.ndim)
     if attrs.center:
@@ -133,7 +134,7 @@ def _affine(result: Any, attrs: Attrs, gamma: Any, beta: Any, out: Any) -> Any:
     layout=layout_rules.along(),
 )
 @in_float
-def layer_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Any:
+def layer_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Array:
     """Normalise along `axis` with the data's own mean and variance (Ba et al., 2016)."""
     return _affine(_centre(data, (attrs.axis,), attrs.epsilon), attrs, gamma, beta, out)
 
@@ -167,7 +168,7 @@ def _instance_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
     layout=layout_rules.batch_first,
 )
 @in_float
-def instance_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Any:
+def instance_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Array:
     """Normalise each channel of each sample with its own mean and variance (Ulyanov et al., 2016)."""
     axes = tuple(i for i in range(1, data.ndim) if i != attrs.axis % data.ndim)
     return _affine(_centre(data, axes, attrs.epsilon), attrs, gamma, beta, out)
@@ -175,14 +176,14 @@ def instance_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: 
 
 def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
     result = channel_vector("nn.group_norm", ("gamma", "beta"))(types, attrs, reporter)
-    if result is None:
+    if not isinstance(result, TensorType):
         return None
     channels = result.shape[attrs.axis]
     if attrs.num_groups < 1 or (isinstance(channels, int) and channels % attrs.num_groups):
         raise RelationError(
             Diagnostic(f"nn.group_norm cannot divide {channels} channels into {attrs.num_groups} groups"), 0
         )
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @operator(
@@ -205,7 +206,7 @@ def _group_norm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     layout=layout_rules.behind_axis,
 )
 @in_float
-def group_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Any:
+def group_norm(attrs: Attrs, data: Array, gamma: Array, beta: Array, *, out: Array | None = None) -> Array:
     """Normalise each group of channels, and the axes after them, of each sample (Wu and He, 2018)."""
     axis, shape = attrs.axis % data.ndim, data.shape
     grouped = data.reshape(*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :])
@@ -246,10 +247,11 @@ def _l2_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | 
     layout=layout_rules.normalize,
 )
 @in_float
-def l2_normalize(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def l2_normalize(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """`x / sqrt(max(sum(x * x), eps))` along `axis`."""
     total = np.square(data).sum(axis=attrs.axis, keepdims=True, dtype=data.dtype)
-    return np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
+    result: Array = np.divide(data, np.sqrt(np.maximum(total, data.dtype.type(attrs.eps))), out=out)
+    return result
 
 
 def _lrn_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
@@ -288,7 +290,7 @@ def _lrn_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     layout=layout_rules.along(),
 )
 @in_float
-def lrn(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def lrn(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Local response normalisation: x / (bias + alpha / size * (sum of squares of `size` neighbours)) ** beta.
 
     See Krizhevsky et al., "ImageNet classification with deep convolutional neural networks" (2012).
@@ -302,6 +304,6 @@ def lrn(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
         source = slice(max(0, shift), max(0, length + min(0, shift)))
         total[(*head, target)] += squares[(*head, source)]
     cast = data.dtype.type
-    return np.divide(
-        data, (cast(attrs.bias) + cast(attrs.alpha) * total / cast(attrs.size)) ** cast(attrs.beta), out=out
-    )
+    scale = (cast(attrs.bias) + cast(attrs.alpha) * total / cast(attrs.size)) ** cast(attrs.beta)
+    result: Array = np.divide(data, scale, out=out)
+    return result

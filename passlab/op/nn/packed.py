@@ -7,7 +7,6 @@ here knows which blocks are fast.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
@@ -71,7 +70,7 @@ _PYTHON = Python(
     ),
     layout=layout_rules.TwoLayouts({}),
 )
-def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv2d` on data and weights whose channels are in blocks."""
     return conv_kernel(2, attrs, data, weight, out)
 
@@ -105,7 +104,7 @@ def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array
     ),
     layout=layout_rules.TwoLayouts({}),
 )
-def contrib_depthwise_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def contrib_depthwise_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv2d` with as many groups as channels, on data and weights whose channels are in blocks."""
     return conv_kernel(2, attrs, data, weight, out)
 
@@ -155,7 +154,7 @@ def _plain(attrs: Attrs, data: Expr, weight: Expr) -> Expr:
     ),
     example='nn.contrib_dense_pack(%x, %w, units=16, weight_layout="NC8n")',
 )
-def contrib_dense_pack(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def contrib_dense_pack(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Multiply `data` (m, k) by the transpose of a weight (units, k) packed in blocks of rows."""
     whole = conversion(attrs.weight_layout, "NC", "weight_layout").forward(weight)
     return matmul(data, whole.T, result_dtype(attrs.out_dtype, data.dtype), out)

@@ -66,7 +66,7 @@ def _pad_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return padded_type("nn.pad", data, attrs.pad_width, attrs.pad_mode)
 
 
-def add_border(data: Any, widths: Sequence[Sequence[int]], value: Any, out: Any = None) -> Array:
+def add_border(data: Array, widths: Sequence[Sequence[int]], value: Any, out: Array | None = None) -> Array:
     """Return `data` with a border of `value`; negative widths crop."""
     shape = tuple(n + a + b for n, (a, b) in zip(data.shape, widths, strict=True))
     result = np.empty(shape, data.dtype) if out is None else out
@@ -112,19 +112,19 @@ PadAttrs = attrs(
     layout=layout_rules.permute("pad_width"),
     precision=Precision.FOLLOW,
 )
-def pad(attrs: Attrs, data: Array, pad_val: Array, *, out: Array | None = None) -> Any:
+def pad(attrs: Attrs, data: Array, pad_val: Array, *, out: Array | None = None) -> Array:
     """Put a border around a tensor: a constant, its edge, or its reflection. Negative widths crop."""
     return with_border(data, attrs.pad_width, pad_val, attrs.pad_mode, out)
 
 
-def with_border(data: Any, widths: Sequence[Sequence[int]], value: Any, mode: str, out: Any) -> Any:
+def with_border(data: Array, widths: Sequence[Sequence[int]], value: Any, mode: str, out: Array | None) -> Array:
     """Return `data` with a border by one of `nn.pad`'s modes; negative widths crop."""
     if mode == "constant":
         return add_border(data, widths, np.asarray(value).reshape(()), out)
     return _mirror(data, widths, "reflect" if mode == "reflect" else "edge", out)
 
 
-def _mirror(data: Any, widths: Sequence[Sequence[int]], mode: Any, out: Any) -> Any:
+def _mirror(data: Array, widths: Sequence[Sequence[int]], mode: Any, out: Array | None) -> Array:
     """Return `data` with a border of its own elements, by NumPy's name of the mode, after negative widths have cropped
     it.
     """
@@ -133,7 +133,7 @@ def _mirror(data: Any, widths: Sequence[Sequence[int]], mode: Any, out: Any) -> 
     return write_into(np.pad(cut, border, mode=mode), out)
 
 
-def write_into(result: Any, out: Any) -> Any:
+def write_into(result: Array, out: Array | None) -> Array:
     """Return `result`, in `out` if it is given."""
     if out is None:
         return result
@@ -170,7 +170,7 @@ def _mirror_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     example="nn.mirror_pad(%x, pad_width=[[0, 0], [1, 1]])",
     layout=layout_rules.permute("pad_width"),
 )
-def mirror_pad(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def mirror_pad(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Put the tensor's mirror image around it, with (SYMMETRIC) or without (REFLECT) its edge."""
     return _mirror(data, attrs.pad_width, attrs.mode.lower(), out)
 
@@ -204,6 +204,6 @@ def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,
 )
-def batch_flatten(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def batch_flatten(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Join all dimensions after the first."""
     return write_into(data.reshape(data.shape[0], math.prod(data.shape[1:])), out)

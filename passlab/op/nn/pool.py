@@ -16,11 +16,13 @@ from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.chain import Gradient
 from passlab.op.declare import Python, known_list, operator
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, boolean, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS as _LAYOUTS
 from passlab.op.layout_names import layout_axes, spatial_axes
 from passlab.op.nn import pool_gradients, pooling
+from passlab.op.nn.activation import finish
+from passlab.op.nn.arithmetic import result_array
 from passlab.op.nn.windows import (
     check_lengths,
     check_positive,
@@ -101,7 +103,7 @@ class PoolPlan:
         # `flat`: samples and channels form one axis before the spatial ones
         self.swept = tuple(range(1, rank + 1)) if self.flat else self.axes
 
-    def sweep(self, data: Any, fill: Any, join: Any, out: Any) -> Any:
+    def sweep(self, data: Array, fill: Any, join: Any, out: Array) -> Array:
         """Combine the elements of each window of `data` padded with `fill`, into `out` if it has their dtype."""
         windows = list(zip(self.window, self.strides, self.dilation, self.before, strict=True))
         target = out if out.dtype == data.dtype else None
@@ -110,7 +112,7 @@ class PoolPlan:
         return pooling.sweep_windows(data, self.swept, windows, self.counts, fill, join, target)
 
     @cached_property
-    def divisors(self) -> Any:
+    def divisors(self) -> Array:
         """The number of elements of each window in the mean, shaped to broadcast against the result.
 
         Padding counts if the attributes say so; elements beyond it, in the last window, never do.
@@ -124,7 +126,7 @@ class PoolPlan:
                 length, self.window[i], self.strides[i], self.dilation[i], before, self.counts[i]
             )
             result = result * counts.reshape([-1 if j == axis else 1 for j in range(self.rank)])
-        return result
+        return as_array(result)
 
 
 @lru_cache(maxsize=1024)
@@ -138,13 +140,12 @@ _SLAB = 400 << 10  # bytes of data pooled at once: intermediate arrays stay in c
 _LONG_ROW = 64  # elements: when the last axis is divided, loops along it should not be shorter
 
 
-def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data: Any, out: Any) -> Any:
+def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data: Array, out: Array | None) -> Array:
     """Pool a few samples or channels at a time, in threads, so that intermediate arrays stay in cache."""
     plan = plan_of(attrs, data.shape, rank, name)
     counts = dict(zip(layout_axes(attrs.layout, data.shape, rank, name), plan.counts, strict=True))
     shape = [counts.get(d, n) for d, n in enumerate(data.shape)]
-    direct = out is not None and out.flags.c_contiguous
-    result = array = out if direct else np.empty(shape, data.dtype)
+    result = array = result_array(out, shape, data.dtype)
     if plan.flat:
         data, array = data.reshape(-1, *plan.lengths), array.reshape(-1, *plan.counts)
     axis = max((d for d in range(data.ndim) if d not in plan.swept), key=lambda d: data.shape[d])
@@ -159,27 +160,24 @@ def _in_slabs(pool: Callable[..., Any], rank: int, name: str, attrs: Attrs, data
             pool(plan, attrs, data[slabs[number]], array[slabs[number]])
 
     share(job, len(slabs))
-    if out is not None and not direct:
-        np.copyto(out, result)
-        return out
-    return result
+    return finish(result, data.dtype, out)
 
 
-def _max_kernel(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
+def _max_kernel(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     return _in_slabs(_max_pool, rank, name, attrs, data, out)
 
 
-def _avg_kernel(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
+def _avg_kernel(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     return _in_slabs(_avg_pool, rank, name, attrs, data, out)
 
 
-def _max_pool(plan: PoolPlan, attrs: Attrs, data: Any, out: Any) -> None:
+def _max_pool(plan: PoolPlan, attrs: Attrs, data: Array, out: Array) -> None:
     result = plan.sweep(data, pooling.lowest(data.dtype), np.maximum, out)
     if result is not out:
         np.copyto(out, result)
 
 
-def _avg_pool(plan: PoolPlan, attrs: Attrs, data: Any, out: Any) -> None:
+def _avg_pool(plan: PoolPlan, attrs: Attrs, data: Array, out: Array) -> None:
     work = pooling.sum_dtype(data.dtype)
     total = plan.sweep(data.astype(work, copy=False), 0, np.add, out)
     count: Any = math.prod(plan.window)
@@ -190,7 +188,7 @@ def _avg_pool(plan: PoolPlan, attrs: Attrs, data: Any, out: Any) -> None:
         np.copyto(out, result)
 
 
-def _store(result: Any, data: Any, out: Any) -> Any:
+def _store(result: Array, data: Array, out: Array | None) -> Array:
     """Return a contiguous array that shares nothing with `data`, or fill `out`."""
     if out is None:
         return result.copy() if np.may_share_memory(result, data) or not result.flags.c_contiguous else result
@@ -271,7 +269,7 @@ def _global_type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Repor
     return TensorType(tuple(1 if i in axes else d for i, d in enumerate(data.shape)), data.dtype)
 
 
-def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The mean of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_avg_pool2d")
     total = data.sum(axis=axes, keepdims=True, dtype=pooling.sum_dtype(data.dtype))
@@ -280,7 +278,7 @@ def global_avg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     )
 
 
-def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def global_max(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """The maximum of each channel over the whole image."""
     axes = spatial_axes(attrs.layout, 2, "nn.global_max_pool2d")
     least = pooling.lowest(data.dtype)
@@ -350,7 +348,7 @@ def _adaptive_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, re
     return TensorType(tuple(shape), data.dtype)
 
 
-def _adaptive_max(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
+def _adaptive_max(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     axes = layout_axes(attrs.layout, data.shape, rank, name)
     return _store(
         pooling.adaptive(data, axes, _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name), np.maximum),
@@ -359,7 +357,7 @@ def _adaptive_max(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = N
     )
 
 
-def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Any, *, out: Any = None) -> Any:
+def _adaptive_avg(rank: int, name: str, attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     axes = layout_axes(attrs.layout, data.shape, rank, name)
     counts = _adaptive_counts(attrs, [data.shape[a] for a in axes], rank, name)
     total = pooling.adaptive(data.astype(pooling.sum_dtype(data.dtype), copy=False), axes, counts, np.add)

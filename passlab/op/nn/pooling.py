@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from passlab.op.dtypes import float_info, integer_info, is_float
+from passlab.op.dtypes import Array, as_array, float_info, integer_info, is_float
 
 
 def lowest(dtype: Any) -> Any:
@@ -21,7 +21,7 @@ def lowest(dtype: Any) -> Any:
     return False if dtype.kind == "b" else integer_info(dtype).min
 
 
-def pad_axes(x: Any, axes: Sequence[int], before: Sequence[int], after: Sequence[int], value: Any) -> Any:
+def pad_axes(x: Array, axes: Sequence[int], before: Sequence[int], after: Sequence[int], value: Any) -> Array:
     """Return `x` padded with `value` along some axes; `x` itself if there is no padding."""
     if not any(before) and not any(after):
         return x
@@ -45,7 +45,7 @@ def _taps_inside(length: int, window: Sequence[int], count: int) -> list[tuple[i
     return result
 
 
-def _sweep(x: Any, axis: int, window: Sequence[int], count: int, fill: Any, join: Any, out: Any) -> Any:
+def _sweep(x: Array, axis: int, window: Sequence[int], count: int, fill: Any, join: Any, out: Array | None) -> Array:
     """Combine (`np.maximum`, `np.add`) the elements of each of `count` windows along one axis, with `fill` for padding.
 
     `window` is its size, stride, dilation, and the padding before. Windows that reach into the padding are handled
@@ -85,14 +85,14 @@ def _sweep(x: Any, axis: int, window: Sequence[int], count: int, fill: Any, join
 
 
 def sweep_windows(
-    x: Any,
+    x: Array,
     axes: Sequence[int],
     windows: Sequence[Sequence[int]],
     counts: Sequence[int],
     fill: Any,
     join: Any,
-    out: Any = None,
-) -> Any:
+    out: Array | None = None,
+) -> Array:
     """Combine the elements of every window over `axes`: the first axis first, where rows are whole and contiguous.
 
     `windows` are size, stride, dilation and padding before, per axis. The result may be a view of `x`.
@@ -104,8 +104,8 @@ def sweep_windows(
 
 
 def flat_windows(
-    x: Any, windows: Sequence[Sequence[int]], counts: Sequence[int], fill: Any, join: Any, out: Any = None
-) -> Any:
+    x: Array, windows: Sequence[Sequence[int]], counts: Sequence[int], fill: Any, join: Any, out: Array | None = None
+) -> Array:
     """Combine the elements of every window over all axes of `x` (M, *S) but the first, in loops as long as `x` itself.
 
     Rows are too short for NumPy's loops. So the padded array is treated as one line of numbers, and windows are
@@ -139,7 +139,7 @@ def flat_windows(
     return out
 
 
-def _pad(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Any:
+def _pad(x: Array, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Array:
     """Return the contiguous array (M, *sizes) that windows over `x` read: `x` itself if it is that array."""
     if x.shape[1:] == tuple(sizes) and not any(before) and x.flags.c_contiguous:
         return x
@@ -157,24 +157,25 @@ def _pad(x: Any, sizes: Sequence[int], before: Sequence[int], fill: Any) -> Any:
     return result
 
 
-def window_counts(length: int, window: int, stride: int, dilation: int, before: int, count: int) -> Any:
+def window_counts(length: int, window: int, stride: int, dilation: int, before: int, count: int) -> Array:
     """Return the number of taps of each window along one axis that read data, not padding (at least 1)."""
     positions = np.arange(count)[:, None] * stride + np.arange(window)[None, :] * dilation - before
-    return np.maximum(((positions >= 0) & (positions < length)).sum(axis=1), 1)
+    return as_array(np.maximum(((positions >= 0) & (positions < length)).sum(axis=1), 1))
 
 
-def divide_counts(total: Any, count: Any, dtype: Any, out: Any = None) -> Any:
+def divide_counts(total: Array, count: Any, dtype: np.dtype[Any], out: Array | None = None) -> Array:
     """Return `total / count` in `dtype`; whole numbers are truncated, as in Relay.
 
     `out` may hold sums of that dtype; it then receives the quotients.
     """
     if is_float(dtype):
         divisor = np.asarray(count).astype(total.dtype)
-        return np.divide(total, divisor, out=out if total is out else None).astype(dtype, copy=False)
-    return (np.sign(total) * (np.abs(total) // count)).astype(dtype)
+        quotient: Array = np.divide(total, divisor, out=out if total is out else None)
+        return quotient.astype(dtype, copy=False)
+    return as_array(np.sign(total) * (np.abs(total) // count)).astype(dtype)
 
 
-def sum_dtype(dtype: Any) -> Any:
+def sum_dtype(dtype: Any) -> np.dtype[Any]:
     """Return the dtype in which elements of `dtype` are summed."""
     if not is_float(dtype):
         return np.dtype("int64")
@@ -186,7 +187,7 @@ def adaptive_spans(length: int, count: int) -> list[tuple[int, int]]:
     return [(i * length // count, -(-(i + 1) * length // count)) for i in range(count)]
 
 
-def adaptive(x: Any, axes: Sequence[int], counts: Sequence[int], join: Any) -> Any:
+def adaptive(x: Array, axes: Sequence[int], counts: Sequence[int], join: Any) -> Array:
     """Reduce `x` with the ufunc `join` to `counts` adaptive windows along each axis."""
     for axis, count in sorted(zip(axes, counts, strict=True), reverse=True):
         length = x.shape[axis]

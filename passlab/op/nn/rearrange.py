@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def _to_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     ),
     example="nn.space_to_batch_nd(%x, block_shape=[2, 2], paddings=[[0, 0], [0, 0]])",
 )
-def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def space_to_batch_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Cut padded data into blocks; each position in a block becomes a separate sample, with the batch varying
     fastest.
     """
@@ -145,7 +144,7 @@ def _from_batch_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     ),
     example="nn.batch_to_space_nd(%x, block_shape=[2, 2], crops=[[0, 0], [0, 0]])",
 )
-def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def batch_to_space_nd(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Assemble the samples of a batch as blocks, and crop the result: the inverse of `nn.space_to_batch_nd`."""
     blocks = attrs.block_shape
     rank = len(blocks)
@@ -212,7 +211,7 @@ def _to_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> T
     example="nn.space_to_depth(%x, block_size=2)",
     layout=layout_rules.OneLayout(ends=True),
 )
-def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def space_to_depth(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Move blocks of pixels into the channels, the position in the block before the channel."""
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
@@ -252,7 +251,7 @@ def _from_depth_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
     layout=layout_rules.OneLayout(ends=True),
     precision=Precision.FOLLOW,
 )
-def depth_to_space(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def depth_to_space(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Spread the channels over blocks of pixels; `mode` chooses whether a channel's position in the block is outer."""
     way, b = conversion(attrs.layout, "NCHW", "layout"), attrs.block_size
     n, c, h, w = (x := way.forward(data)).shape
@@ -348,7 +347,7 @@ def _fifo_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     ),
     example="nn.fifo_buffer(%x, %buffer, axis=0)",
 )
-def fifo_buffer(attrs: Attrs, data: Array, buffer: Array, *, out: Array | None = None) -> Any:
+def fifo_buffer(attrs: Attrs, data: Array, buffer: Array, *, out: Array | None = None) -> Array:
     """Push data into a queue: the buffer shifted by the length of the data, with the data at its end."""
     axis = attrs.axis % buffer.ndim
     kept = buffer[(slice(None),) * axis + (slice(data.shape[axis], None),)]

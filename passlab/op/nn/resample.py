@@ -5,12 +5,14 @@ The coordinates follow the ONNX operator Resize. This file knows arrays, not ope
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from passlab.op.dtypes import Array, half_away, is_float
+from passlab.ir.types import Dim
+from passlab.op.dtypes import Array, as_array, half_away, is_float
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
 COORDINATES = (
@@ -37,6 +39,9 @@ class Scheme:
     fill: float = 0.0
 
 
+ResizePlan = tuple[tuple[int, ...], Sequence[Dim], Scheme, Sequence[float] | None]  # axes, sizes, scheme, region
+
+
 def positions(scheme: Scheme, length: int, count: int, start: float = 0.0, end: float = 1.0) -> Array:
     """Return the positions of `count` new elements on an axis of `length` elements, as float32."""
     f = np.float32
@@ -60,7 +65,7 @@ def positions(scheme: Scheme, length: int, count: int, start: float = 0.0, end: 
     return scale * new
 
 
-def nearest(scheme: Scheme, at: Any) -> Any:
+def nearest(scheme: Scheme, at: Array) -> Array:
     """Return the index of the element nearest to each position, by the scheme's rule for halves."""
     rule = scheme.rounding or ("round" if scheme.coordinates == "align_corners" else "floor")
     if rule == "round":
@@ -94,7 +99,7 @@ def cubic_weights(part: Any, alpha: float) -> list[Any]:
 def taps(scheme: Scheme, length: int, at: Any) -> list[tuple[Any, Any]]:
     """Return (indices, weights) of the elements that each position is mixed from; the weight None is a plain copy."""
 
-    def inside(index: Any) -> Any:
+    def inside(index: Array) -> Array:
         return np.clip(index, 0, length - 1)
 
     if scheme.method == "nearest_neighbor":
@@ -112,27 +117,30 @@ def taps(scheme: Scheme, length: int, at: Any) -> list[tuple[Any, Any]]:
     return [(inside(index - 1 + i), w) for i, w in enumerate(weights)]
 
 
-def widen(x: Any) -> Any:
+def widen(x: Array) -> Array:
     """Return an array in the dtype of the interpolation: float32, or wider if it is wider."""
     return x if x.dtype.itemsize >= 4 and is_float(x.dtype) else x.astype(np.float32)
 
 
-def mix(x: Any, axis: int, scheme: Scheme, at: Any) -> Any:
+def mix(x: Array, axis: int, scheme: Scheme, at: Array) -> Array:
     """Return `x` with the axis `axis` resampled at the positions `at`; sums are in float32, or wider if `x` is."""
     parts = taps(scheme, x.shape[axis], at)
     if parts[0][1] is None:
-        return x.take(parts[0][0], axis=axis)
+        return as_array(x.take(parts[0][0], axis=axis))
     wide = widen(x)
     shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-    result: Any = None
+    result: Array | None = None
     for index, weight in parts:
-        term = wide.take(index, axis=axis)
+        term: Array = wide.take(index, axis=axis)
         term *= weight.reshape(shape)
         result = term if result is None else np.add(result, term, out=result)
+    assert result is not None
     return result
 
 
-def resample(x: Any, axes: tuple[int, ...], sizes: tuple[int, ...], scheme: Scheme, roi: Any, dtype: Any) -> Any:
+def resample(
+    x: Array, axes: tuple[int, ...], sizes: tuple[int, ...], scheme: Scheme, roi: Any, dtype: np.dtype[Any]
+) -> Array:
     """Return `x` resampled to `sizes` along `axes`, in `dtype`.
 
     `roi` is the start and end of the region on each axis in units of its length, for "tf_crop_and_resize";

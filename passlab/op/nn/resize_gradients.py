@@ -27,7 +27,7 @@ def _resample(
     for i, (axis, size) in enumerate(zip(axes, sizes, strict=True)):
         units = np.eye(sizes_of(data, name)[axis])
         region = (roi[i], roi[i + len(axes)]) if roi else None
-        matrix = resample(units, (1,), (size,), linear, region, np.float64).T
+        matrix = resample(units, (1,), (size,), linear, region, units.dtype).T
         result = through_matrix(result, rank, axis, matrix, dtype_of(data))
     return result
 

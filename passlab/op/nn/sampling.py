@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, RunError
-from passlab.op.dtypes import half_away
+from passlab.op.dtypes import Array, as_array, half_away
 
 
-def pixels(image: Any, positions: Sequence[Any], outside: str) -> Any:
+def pixels(image: Array, positions: Sequence[Any], outside: str) -> Array:
     """Return the pixels of `image` at integer coordinates.
 
     Coordinates beyond the border give zero (`outside` "zeros") or the nearest pixel of the border ("border").
@@ -31,7 +31,7 @@ def pixels(image: Any, positions: Sequence[Any], outside: str) -> Any:
     return values if inside is True else np.where(inside, values, image.dtype.type(0))
 
 
-def linear(image: Any, positions: Sequence[Any], outside: str) -> Any:
+def linear(image: Array, positions: Sequence[Any], outside: str) -> Array:
     """Return samples interpolated between the two nearest pixels along each axis."""
     low = [np.floor(position) for position in positions]
     parts = [position - floor for position, floor in zip(positions, low, strict=True)]
@@ -42,20 +42,20 @@ def linear(image: Any, positions: Sequence[Any], outside: str) -> Any:
         for step, part in zip(corner, parts, strict=True):
             weight = weight * (part if step else 1 - part)
         result = result + pixels(image, [w + s for w, s in zip(whole, corner, strict=True)], outside) * weight
-    return result
+    return as_array(result)
 
 
-def nearest_index(position: Any) -> Any:
+def nearest_index(position: Array) -> Array:
     """Return coordinates rounded to the nearest whole number, halves away from zero."""
     return half_away(position).astype(np.int64)
 
 
-def nearest(image: Any, positions: Sequence[Any], outside: str) -> Any:
+def nearest(image: Array, positions: Sequence[Any], outside: str) -> Array:
     """Return the pixels nearest to the coordinates."""
     return pixels(image, [nearest_index(position) for position in positions], outside)
 
 
-def reflect(position: Any, length: int, align_corners: bool) -> Any:
+def reflect(position: Array, length: int, align_corners: bool) -> Array:
     """Return coordinates reflected at the borders: at the outer pixels' centres, or (not aligned) at their edges."""
     start, span = (0.0, length - 1) if align_corners else (-0.5, length)
     if span <= 0:
@@ -64,7 +64,7 @@ def reflect(position: Any, length: int, align_corners: bool) -> Any:
     times = np.floor(away / span)
     extra = away - times * span
     turned = np.where(times % 2 == 0, extra, span - extra) + position.dtype.type(start)
-    return np.clip(turned, 0, length - 1).astype(position.dtype)
+    return as_array(np.clip(turned, 0, length - 1)).astype(position.dtype)
 
 
 _CUBIC = -0.75  # PyTorch's coefficient, which grid_sample uses
@@ -73,16 +73,16 @@ _CUBIC = -0.75  # PyTorch's coefficient, which grid_sample uses
 def _cubic(part: Any) -> list[Any]:
     a = part.dtype.type(_CUBIC)
 
-    def near(t: Any) -> Any:
-        return ((a + 2) * t - (a + 3)) * t * t + 1
+    def near(t: Array) -> Array:
+        return as_array(((a + 2) * t - (a + 3)) * t * t + 1)
 
-    def far(t: Any) -> Any:
-        return ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+    def far(t: Array) -> Array:
+        return as_array(((a * t - 5 * a) * t + 8 * a) * t - 4 * a)
 
     return [far(part + 1), near(part), near(1 - part), far(2 - part)]
 
 
-def cubic(image: Any, positions: Sequence[Any], outside: str, align_corners: bool) -> Any:
+def cubic(image: Array, positions: Sequence[Any], outside: str, align_corners: bool) -> Array:
     """Return samples interpolated between the four nearest pixels along each of two axes (Keys, 1981).
 
     `outside` is "zeros", "border" or "reflection", and applies to each pixel separately.
@@ -97,10 +97,10 @@ def cubic(image: Any, positions: Sequence[Any], outside: str, align_corners: boo
         whole = [np.trunc(s).astype(np.int64) for s in spots]
         values = pixels(image, whole, "zeros" if outside == "zeros" else "border")
         result = result + values * (weights[0][i] * weights[1][j])
-    return result
+    return as_array(result)
 
 
-def check_batch(name: str, indices: Any, count: int) -> None:
+def check_batch(name: str, indices: Array, count: int) -> None:
     """Raise `RunError` unless all image numbers are in a batch of `count`."""
     if indices.size and not (0 <= indices.min() and indices.max() < count):
         raise RunError(

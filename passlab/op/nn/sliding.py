@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.op.dtypes import Array
 from passlab.threads import share_range
 
 
@@ -33,7 +34,7 @@ class Window:
         return tuple(max(0, (n + a + b - e) // s + 1) for n, a, b, e, s in spans)
 
 
-def pad_spatial(x: Any, before: tuple[int, ...], after: tuple[int, ...], last: bool, value: Any = 0) -> Any:
+def pad_spatial(x: Array, before: tuple[int, ...], after: tuple[int, ...], last: bool, value: Any = 0) -> Array:
     """Return `x` with `value` around its spatial axes; `x` itself if there is no padding."""
     if not any(before) and not any(after):
         return x

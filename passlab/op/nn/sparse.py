@@ -33,14 +33,14 @@ def _rows(name: str, data: TensorType, pointers: TensorType) -> Dim:
     return (count - 1) * block if isinstance(count, int) and isinstance(block, int) else ANY
 
 
-def _wide(data: Any) -> Any:
+def _wide(data: Array) -> Array:
     """Return small floats as float32, the smallest that SciPy multiplies, and integers of half a byte as int32."""
     if is_float(data.dtype):
         return data.astype(np.float32) if data.dtype.itemsize < 4 else data
     return data.astype(np.int32) if data.dtype.kind == "V" else data
 
 
-def sparse_matrix(data: Any, indices: Any, pointers: Any, columns: int) -> Any:
+def sparse_matrix(data: Array, indices: Array, pointers: Array, columns: int) -> Any:
     """Return the sparse matrix of these parts, with `columns` columns. Raises `RunError` if they do not fit."""
     import scipy.sparse  # imported only for programs with sparse matrices
 
@@ -51,7 +51,7 @@ def sparse_matrix(data: Any, indices: Any, pointers: Any, columns: int) -> Any:
     return make((wide, indices, pointers), shape=((len(pointers) - 1) * rows, columns))
 
 
-def _check_parts(data: Any, indices: Any, pointers: Any, columns: int, width: int) -> None:
+def _check_parts(data: Array, indices: Array, pointers: Array, columns: int, width: int) -> None:
     """Raise `RunError` unless the parts form a sparse matrix: SciPy's products do not check them."""
 
     def wrong(what: str, expected: object, found: object) -> RunError:
@@ -108,7 +108,7 @@ def _matrix_parts(matrix: Any) -> tuple[Any, Any, Any]:
 
 def _sparse_dense(
     attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None
-) -> Any:
+) -> Array:
     matrix = sparse_matrix(data, indices, pointers, dense.shape[1])
     right = _wide(dense).T
     product = np.asarray((matrix @ right) if attrs.sparse_lhs else (matrix @ right).T)
@@ -189,7 +189,7 @@ def _transpose_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     edge_cases=("nn.sparse_transpose(%d: (3), %i: (3) int32 = [0, 2, 1], %p: (4) int32 = [0, 2, 2, 3])",),
     example="nn.sparse_transpose(%data, %indices, %indptr)",
 )
-def sparse_transpose(attrs: Attrs, data: Array, indices: Array, pointers: Array) -> Any:
+def sparse_transpose(attrs: Attrs, data: Array, indices: Array, pointers: Array) -> tuple[Array, ...]:
     """Transpose a square matrix in compressed rows."""
     turned = sparse_matrix(data, indices, pointers, len(pointers) - 1).T.tocsr()
     turned.sort_indices()
@@ -228,7 +228,7 @@ def _add_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
 )
 def sparse_add(
     attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None
-) -> Any:
+) -> Array:
     """Add a matrix and one in compressed rows."""
     matrix = sparse_matrix(data.astype(dense.dtype, copy=False), indices, pointers, dense.shape[1])
     return write_into(np.asarray(_wide(dense) + matrix).astype(dense.dtype, copy=False), out)
@@ -280,7 +280,7 @@ def _conv_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 )
 def sparse_conv2d(
     attrs: Attrs, dense: Array, data: Array, indices: Array, pointers: Array, *, out: Array | None = None
-) -> Any:
+) -> Array:
     """A convolution whose weight is a sparse matrix of outputs by (tap, input channel); the image keeps its size."""
     x = dense if attrs.layout == "NHWC" else dense.transpose(0, 2, 3, 1)
     n, h, w, _ = x.shape

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.op.dtypes import Array
 from passlab.op.nn.sliding import Window
 from passlab.threads import share_range, thread_count
 
@@ -33,7 +34,7 @@ def suits(out: Any, x: Any, window: Window, kernel: tuple[int, ...]) -> bool:
     return few and window.strides[0] == 1 and 1 < kernel[0] <= MOST_TAPS and out.shape[2] >= FEWEST_ROWS * beyond
 
 
-def convolve_stacked(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int, ...]) -> None:
+def convolve_stacked(out: Array, x: Array, w: Array, window: Window, kernel: tuple[int, ...]) -> None:
     """Write the convolution of `x` with `w` (O, C, *K), of stride 1 along the first spatial axis, into `out`."""
     size = out.shape[2:]
     matrix = _stack(w, kernel)
@@ -52,7 +53,7 @@ def convolve_stacked(out: Any, x: Any, w: Any, window: Window, kernel: tuple[int
         _add_rows(result[n], array.reshape(kernel[0], out.shape[1], -1), r, many, window.dilation[0], rest)
 
 
-def _add_rows(result: Any, parts: Any, r: int, many: int, dilation: int, rest: int) -> None:
+def _add_rows(result: Array, parts: Any, r: int, many: int, dilation: int, rest: int) -> None:
     """Add the products (K0, O, rows * rest) of `many` rows from row `r` on to `result` (O, rows * rest)."""
     size = result.shape[1] // rest
 
@@ -71,7 +72,7 @@ def _add_rows(result: Any, parts: Any, r: int, many: int, dilation: int, rest: i
     share_range(add, len(result), parts.nbytes)
 
 
-def _share_rows(copied: Any, x: Any, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
+def _share_rows(copied: Any, x: Array, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
     """Copy rows as `_copy_rows` does, channels in threads."""
 
     def copy(begin: int, end: int) -> None:
@@ -80,7 +81,7 @@ def _share_rows(copied: Any, x: Any, first: int, many: int, window: Window, kern
     share_range(copy, len(x), copied.nbytes)
 
 
-def _stack(w: Any, kernel: tuple[int, ...]) -> Any:
+def _stack(w: Array, kernel: tuple[int, ...]) -> Array:
     """Return the weights of each row of the window, stacked: (K0 * O, C * rest of K)."""
     w = np.ascontiguousarray(w)
     row = math.prod(kernel[1:])
@@ -91,7 +92,7 @@ def _stack(w: Any, kernel: tuple[int, ...]) -> Any:
     return turned.view(w.dtype).reshape(kernel[0] * w.shape[0], -1)
 
 
-def _copy_rows(copied: Any, x: Any, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
+def _copy_rows(copied: Any, x: Array, first: int, many: int, window: Window, kernel: tuple[int, ...]) -> None:
     """Copy `many` rows of the padded data (C, *S) from row `first` on, once for each tap within a row of the window.
 
     `copied` is (C, *rest of K, rows, *rest of S); the padding within its rows is zero already.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -70,7 +69,7 @@ def _tiles(size: Dim, tile: int) -> Dim:
     example=f"{_TRANSFORM}(%w, tile_rows=4, tile_cols=16)",
     no_gradient=TRANSFORMED_WEIGHT,
 )
-def gemm_weight_transform(attrs: Attrs, weights: Array, *, out: Array | None = None) -> Any:
+def gemm_weight_transform(attrs: Attrs, weights: Array, *, out: Array | None = None) -> Array:
     """The weight of a convolution as a matrix in tiles, filled up with zeros."""
     rows, cols = attrs.tile_rows, attrs.tile_cols
     matrix = weights.reshape(-1, weights.shape[3]).T
@@ -142,7 +141,7 @@ def _gemm_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     ),
     no_gradient=TRANSFORMED_WEIGHT,
 )
-def conv2d_gemm(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv2d_gemm(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv2d` on a weight that `nn.contrib_conv2d_gemm_weight_transform` cut into tiles."""
     rows, cols = weight.shape[0] * weight.shape[2], weight.shape[1] * weight.shape[3]
     height, width = attrs.kernel_size

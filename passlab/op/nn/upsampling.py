@@ -15,7 +15,7 @@ from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, boolean, number, text
 from passlab.op.layout_names import layout_axes
 from passlab.op.nn.activation import finish
-from passlab.op.nn.resample import COORDINATES, Scheme, resample
+from passlab.op.nn.resample import COORDINATES, ResizePlan, Scheme, resample
 from passlab.op.nn.resize_gradients import resampling
 from passlab.op.relations import tensor, times
 
@@ -67,7 +67,7 @@ def upsampling_scheme(attrs: Attrs) -> Scheme:
     return Scheme(_METHOD[attrs.method], attrs.coordinate_transformation_mode)
 
 
-def _plan(attrs: Attrs, shape: Shape) -> Any:
+def _plan(attrs: Attrs, shape: Shape) -> ResizePlan:
     """Return the axes, the sizes, the scheme and the region (none) of an upsampling."""
     scales = _scales(attrs)
     axes = layout_axes(attrs.layout, shape, len(scales), "nn.upsampling")
@@ -75,7 +75,7 @@ def _plan(attrs: Attrs, shape: Shape) -> Any:
     return axes, [result[axis] for axis in axes], upsampling_scheme(attrs), None
 
 
-def upsample(attrs: Attrs, data: Array, scales: Sequence[float], name: str, out: Any) -> Any:
+def upsample(attrs: Attrs, data: Array, scales: Sequence[float], name: str, out: Array | None) -> Array:
     """Enlarge `data` along the spatial axes of its layout."""
     axes = layout_axes(attrs.layout, data.shape, len(scales), name)
     shape = scaled_shape(data.shape, axes, scales, name)
@@ -125,7 +125,7 @@ UpSampling3DAttrs = attrs(
     example="nn.upsampling(%x, scale_h=2f, scale_w=2f)",
     layout=layout_rules.OneLayout(split=True, still="DHW"),
 )
-def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Enlarge images, repeating elements or interpolating between them."""
     return upsample(attrs, data, (attrs.scale_h, attrs.scale_w), "nn.upsampling", out)
 
@@ -153,6 +153,6 @@ def upsampling(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
     example="nn.upsampling3d(%x, scale_d=2f, scale_h=2f, scale_w=2f)",
     layout=layout_rules.OneLayout(split=True, still="DHW"),
 )
-def upsampling3d(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def upsampling3d(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Enlarge volumes, repeating elements or interpolating between them."""
     return upsample(attrs, data, (attrs.scale_d, attrs.scale_h, attrs.scale_w), "nn.upsampling3d", out)

@@ -122,7 +122,7 @@ def _weight_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs, repo
     return TensorType((*_weight_sizes(rank, attrs.tile_size, kernel), outputs, inputs), weight.dtype)
 
 
-def _transform_weight(attrs: Attrs, weight: Array, out: Array | None) -> Any:
+def _transform_weight(attrs: Attrs, weight: Array, out: Array | None) -> Array:
     rank = weight.ndim - 2
     result = np.moveaxis(weight.astype(np.float64), (0, 1), (rank, rank + 1))
     for axis, whole in enumerate(_transformed_axes(rank, weight.shape[2:])):
@@ -152,7 +152,7 @@ _WeightAttrs = attrs("ConvWinogradWeightTransformAttrs", integer("tile_size", do
     example="nn.contrib_conv2d_winograd_weight_transform(%w, tile_size=4)",
     no_gradient=TRANSFORMED_WEIGHT,
 )
-def conv2d_weight_transform(attrs: Attrs, weight: Array, *, out: Array | None = None) -> Any:
+def conv2d_weight_transform(attrs: Attrs, weight: Array, *, out: Array | None = None) -> Array:
     """The weight of `nn.conv2d`, evaluated at the points of a Winograd convolution."""
     return _transform_weight(attrs, weight, out)
 
@@ -174,7 +174,7 @@ def conv2d_weight_transform(attrs: Attrs, weight: Array, *, out: Array | None = 
     example="nn.contrib_conv3d_winograd_weight_transform(%w, tile_size=2)",
     no_gradient=TRANSFORMED_WEIGHT,
 )
-def conv3d_weight_transform(attrs: Attrs, weight: Array, *, out: Array | None = None) -> Any:
+def conv3d_weight_transform(attrs: Attrs, weight: Array, *, out: Array | None = None) -> Array:
     """The weight of `nn.conv3d`, evaluated at the points of a Winograd convolution; a depth of 1, 2 or 8 taps stays."""
     return _transform_weight(attrs, weight, out)
 
@@ -214,7 +214,7 @@ def _convolution_type(rank: int, name: str, types: Sequence[Type], attrs: Attrs,
     return TensorType(out.backward_shape((shape[0], channels, *size)), attrs.out_dtype or data.dtype)
 
 
-def _convolve(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Any:
+def _convolve(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Array:
     """Return the convolution, tile by tile: as many products as a tile has points, each of all tiles and channels."""
     window, kernel = check_window(attrs, rank), attrs.kernel_size
     x = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout").forward(data).astype(np.float64)
@@ -227,7 +227,7 @@ def _convolve(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | 
     ends = [step * count + k - 1 for step, count, k in zip(steps, counts, kernel, strict=True)]
     x = np.pad(x, [(0, 0), (0, 0), *[(0, end - n) for end, n in zip(ends, x.shape[2:], strict=True)]])
     views = np.lib.stride_tricks.sliding_window_view(x, spans, axis=tuple(range(2, rank + 2)))
-    tiles = views[(slice(None), slice(None), *[slice(None, None, step) for step in steps])]
+    tiles: Any = views[(slice(None), slice(None), *[slice(None, None, step) for step in steps])]
     for axis, (taps, whole) in enumerate(pairs):
         if whole:
             tiles = _along(transforms(attrs.tile_size, taps)[1], tiles, rank + 2 + axis)
@@ -289,7 +289,7 @@ def _python(rank: int) -> Python:
     ),
     no_gradient=TRANSFORMED_WEIGHT,
 )
-def conv2d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv2d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv2d` by Winograd's algorithm, on a weight that `nn.contrib_conv2d_winograd_weight_transform` made."""
     return _convolve(2, attrs, data, weight, out)
 
@@ -324,6 +324,6 @@ def conv2d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | No
     ),
     no_gradient=TRANSFORMED_WEIGHT,
 )
-def conv3d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Any:
+def conv3d_winograd(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv3d` by Winograd's algorithm, on a weight that `nn.contrib_conv3d_winograd_weight_transform` made."""
     return _convolve(3, attrs, data, weight, out)

@@ -72,10 +72,11 @@ def _pointwise(name: str, function: Function, doc: str, pattern: OpPattern = OpP
 def _of(name: str) -> Function:
     """The function that the operator `name` computes on floats."""
 
-    def function(data: Array, attrs: Attrs) -> Any:
+    def function(data: Array, attrs: Attrs) -> Array:
         raw = Op.get(name).spec.raw
         assert raw is not None
-        return raw(attrs, data)
+        result: Array = raw(attrs, data)
+        return result
 
     return function
 

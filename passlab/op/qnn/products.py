@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import Op, OpPattern, Reporter
+from passlab.ir.op import Op, OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
@@ -27,12 +27,12 @@ _WEIGHT_PARAMETERS = ("input_zero_point", "weight_zero_point", "input_scale", "w
 
 
 @lru_cache(maxsize=256)
-def _wide(attrs: Attrs) -> Any:
+def _wide(attrs: Attrs) -> Attrs:
     """The same attributes, for a product in float64."""
     return attrs.with_fields(out_dtype="float64")
 
 
-def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -> Any:
+def _relation(plain: str, names: Sequence[str], channel: Callable[[Any], int]) -> Relation:
     """Derive the relation from that of the operator `plain` on floats; `channel` is the weight's axis of channels."""
 
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Constant, Expr
-from passlab.ir.op import OpPattern, Reporter
+from passlab.ir.op import OpPattern, Relation, Reporter
 from passlab.ir.types import TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.along_axis import reshape_to
@@ -228,7 +228,7 @@ CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 _RANGES = {code: np.iinfo(name) for name, code in CODES.items() if code}
 
 
-def _simulated_type(names: tuple[str, str, str]) -> Any:
+def _simulated_type(names: tuple[str, str, str]) -> Relation:
     def relation(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | None:
         data, code = tensor(types, 0, "data"), tensor(types, 1, names[0])
         if data is not None and not is_float_name(data.dtype):

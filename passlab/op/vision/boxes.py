@@ -23,7 +23,7 @@ def overlaps(box: Any, others: Any, edge: float = 0.0) -> Array:
         return np.where(union > 0, common / union, 0).astype(others.dtype, copy=False)
 
 
-def descending(scores: Any) -> Array:
+def descending(scores: Array) -> Array:
     """Return the order of scores from the highest down; equal scores keep their order."""
     return np.argsort(-scores, kind="stable")
 

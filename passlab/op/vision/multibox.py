@@ -61,7 +61,7 @@ def _prior_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     ),
     example="vision.multibox_prior(%x, sizes=[0.5f], ratios=[1f, 2f])",
 )
-def multibox_prior(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def multibox_prior(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Boxes (left, top, right, bottom) around each pixel: all sizes, then the first size with the other ratios."""
     height, width = data.shape[2:]
     aspect = _F32(height) / _F32(width)
@@ -101,7 +101,7 @@ def _loc_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type |
     return TupleType((TensorType((batch, count, 6), probabilities.dtype), TensorType((batch,), "int32")))
 
 
-def _position(anchor: Any, moves: Any, variances: Sequence[float], clip: bool) -> Array:
+def _position(anchor: Any, moves: Array, variances: Sequence[float], clip: bool) -> Array:
     """Return anchors (n, 4) moved and scaled by predictions (n, 4)."""
     scaled = moves * np.array(variances, moves.dtype)
     size = anchor[:, 2:] - anchor[:, :2]
@@ -143,7 +143,7 @@ _VARIANCES = tuple(float(_F32(v)) for v in (0.1, 0.1, 0.2, 0.2))  # Relay stores
     example="vision.multibox_transform_loc(%p, %loc, %anchor)",
     no_gradient=BOX_CHOICE,
 )
-def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, anchor: Array) -> Any:
+def multibox_transform_loc(attrs: Attrs, cls_prob: Array, loc_pred: Array, anchor: Array) -> tuple[Array, ...]:
     """Convert class probabilities and predicted moves of anchors into detections: valid ones first, then -1."""
     first = 0 if attrs.keep_background else 1
     count = cls_prob.shape[2]

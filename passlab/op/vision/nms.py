@@ -11,7 +11,7 @@ from passlab.ir.attrs import Attrs
 from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, Dim, TensorType, TupleType, Type
 from passlab.op.declare import Python, constant, operator
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, ArrayOrArrays
 from passlab.op.fields import attrs, boolean, integer, number, text
 from passlab.op.nn.pad import check_number
 from passlab.op.no_gradient import BOX_CHOICE
@@ -72,7 +72,7 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     example="vision.get_valid_counts(%x, 0.5f)",
     no_gradient=BOX_CHOICE,
 )
-def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> Any:
+def get_valid_counts(attrs: Attrs, data: Array, score_threshold: Array) -> tuple[Array, ...]:
     """Move detections that have a class and a score above a threshold to the front; fill the rest with -1."""
     valid = data[:, :, attrs.score_index] > score_threshold.reshape(())
     if attrs.id_index >= 0:
@@ -190,7 +190,7 @@ def _suppress(attrs: Attrs, data: Array, count: int, limit: int, threshold: floa
 )
 def non_max_suppression(
     attrs: Attrs, data: Array, valid_count: Array, indices: Array, max_output_size: Array, iou_threshold: Array
-) -> Any:
+) -> ArrayOrArrays:
     """Keep, from the best score down, the detections that do not overlap a kept one."""
     limit, threshold = int(max_output_size.reshape(())), float(iou_threshold.reshape(()))
     result, numbers = np.full_like(data, -1), np.full(data.shape[:2], -1, np.int32)
@@ -245,7 +245,7 @@ def _all_class_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> 
     return TupleType(fields)
 
 
-def _class_choice(boxes: Any, scores: Any, limit: int, iou: float, least: float) -> Any:
+def _class_choice(boxes: Array, scores: Array, limit: int, iou: float, least: float) -> Array:
     """Return the indices of the kept boxes for the scores of one class, the best first."""
     order = descending(scores)
     order = order[scores[order] > least]
@@ -287,7 +287,7 @@ def all_class_non_max_suppression(
     max_output_boxes_per_class: Array,
     iou_threshold: Array,
     score_threshold: Array,
-) -> Any:
+) -> tuple[Array, ...]:
     """Suppress class by class: rows (batch, class, box) for "onnx"; otherwise (class, box) and scores of each sample.
 
     In TensorFlow's form the detections of a sample are sorted by score. Unused rows are 0.
@@ -377,7 +377,7 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     ),
     no_gradient=BOX_CHOICE,
 )
-def regular_non_max_suppression(attrs: Attrs, boxes: Array, scores: Array) -> Any:
+def regular_non_max_suppression(attrs: Attrs, boxes: Array, scores: Array) -> tuple[Array, ...]:
     """Suppress class by class and keep the best of all, as TensorFlow Lite's detection postprocessing does."""
     batch, limit, first = len(boxes), attrs.max_detections, scores.shape[2] - attrs.num_classes
     kept = np.zeros((batch, limit, 4), boxes.dtype)

@@ -54,7 +54,7 @@ def _anchor(ratio: float, scale: float, size: float) -> tuple[float, float, floa
     )
 
 
-def _move(anchors: Any, moves: Any, iou_loss: bool) -> Any:
+def _move(anchors: Array, moves: Array, iou_loss: bool) -> Array:
     """Return anchors (n, 4) moved by predictions (n, 4): corner by corner, or centre and logarithm of the size."""
     if iou_loss:
         return anchors + moves
@@ -129,7 +129,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
     example="vision.proposal(%p, %moves, %info, scales=[8f], ratios=[1f])",
     no_gradient=BOX_CHOICE,
 )
-def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *, out: Array | None = None) -> Any:
+def proposal(attrs: Attrs, cls_prob: Array, bbox_pred: Array, im_info: Array, *, out: Array | None = None) -> Array:
     """Rows (image, left, top, right, bottom) of the best regions, repeated if there are too few."""
     limit = attrs.rpn_post_nms_top_n
     result = np.zeros((len(cls_prob) * limit, 5), cls_prob.dtype)

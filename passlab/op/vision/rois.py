@@ -14,7 +14,7 @@ from passlab.ir.op import OpPattern, Reporter
 from passlab.ir.types import ANY, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, as_array
 from passlab.op.fields import attrs, integer, integers, number, text
 from passlab.op.nn.activation import finish
 from passlab.op.nn.sampling import check_batch, nearest_index
@@ -45,7 +45,7 @@ def _type(name: str, types: Sequence[Type], attrs: Attrs, reporter: Reporter) ->
 Pool = Callable[[Array, Any, Array], Array]
 
 
-def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, regions: Pool) -> Any:
+def _pool(name: str, attrs: Attrs, data: Array, rois: Array, out: Array | None, regions: Pool) -> Array:
     """Pool regions with `regions(images, numbers, rois)`, which returns (n, *pooled_size, C).
 
     The images are (N, H, W, C).
@@ -66,7 +66,7 @@ def _pool(name: str, attrs: Attrs, data: Any, rois: Any, out: Any, regions: Pool
 _SAMPLED_AT_ONCE = 1 << 18  # elements read in one step, so that intermediate arrays stay in cache
 
 
-def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Array:
+def _align(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
     """Regions with the same number of samples in each bin are read together."""
     result = np.empty((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     scaled = (rois * rois.dtype.type(attrs.spatial_scale)).astype(np.float64)
@@ -85,7 +85,7 @@ def _align(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Array:
     return result
 
 
-def _align_ranks(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any, grid: list[int]) -> Any:
+def _align_ranks(attrs: Attrs, images: Array, batch: Array, starts: Array, bins: Array, grid: list[int]) -> Array:
     """Pool regions with the same number of samples along both sides of a bin."""
     positions = []
     for axis, (samples, count) in enumerate(zip(grid, attrs.pooled_size, strict=True)):
@@ -104,7 +104,7 @@ def _align_ranks(attrs: Attrs, images: Array, batch: Any, starts: Any, bins: Any
     values = np.where(inside[..., None], mixed, 0).reshape(
         len(batch), attrs.pooled_size[0], grid[0], attrs.pooled_size[1], grid[1], images.shape[3]
     )
-    return values.max(axis=(2, 4)) if attrs.mode == "max" else values.mean(axis=(2, 4))
+    return as_array(values.max(axis=(2, 4)) if attrs.mode == "max" else values.mean(axis=(2, 4)))
 
 
 def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
@@ -151,7 +151,7 @@ def _neighbours(position: Any, length: int) -> list[tuple[Any, Any]]:
     example="vision.roi_align(%x, %rois, pooled_size=[7, 7], spatial_scale=0.5f)",
     layout=layout_rules.OneLayout(follows=False),
 )
-def roi_align(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Any:
+def roi_align(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Array:
     """Pool regions over samples interpolated between pixels (He et al., "Mask R-CNN", 2017)."""
     return _pool("vision.roi_align", attrs, data, rois, out, partial(_align, attrs))
 
@@ -164,7 +164,7 @@ def _bins(start: int, end: int, count: int, length: int) -> list[tuple[int, int]
     return [(min(max(a + start, 0), length), min(max(b + start, 0), length)) for a, b in edges]
 
 
-def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Array:
+def _maxima(attrs: Attrs, images: Array, batch: Array, rois: Array) -> Array:
     """Compare whole rows first: those are the long runs."""
     result = np.zeros((len(rois), *attrs.pooled_size, images.shape[3]), images.dtype)
     corners = nearest_index(rois * rois.dtype.type(attrs.spatial_scale)).tolist()
@@ -212,6 +212,6 @@ def _maxima(attrs: Attrs, images: Array, batch: Any, rois: Array) -> Array:
         "the pixels of a bin depend on the values of its region, and no operator computes them; use vision.roi_align"
     ),
 )
-def roi_pool(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Any:
+def roi_pool(attrs: Attrs, data: Array, rois: Array, *, out: Array | None = None) -> Array:
     """The maximum of the pixels of each bin of a region, 0 for a bin without pixels (Girshick, "Fast R-CNN", 2015)."""
     return _pool("vision.roi_pool", attrs, data, rois, out, partial(_maxima, attrs))

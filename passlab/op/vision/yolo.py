@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +54,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     ),
     example="vision.yolo_reorg(%x, stride=2)",
 )
-def yolo_reorg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Any:
+def yolo_reorg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:
     """Move pixels into channels by Darknet's rule, which reads the data as if it had fewer channels and larger rows."""
     n, c, h, w = data.shape
     s = attrs.stride
