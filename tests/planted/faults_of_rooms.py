@@ -202,7 +202,7 @@ ROOMS = (
     _gradient("the gradient of log_softmax with its logarithm", "op/nn/gradients.py", 'keepdims=True) * call("exp", orig)]', "keepdims=True) * orig]", "exp(nn.log_softmax(multiply(%x, %y)))", _MATRIX, "log_softmax"),
     _gradient("the gradient of layer_norm without its variance", "op/nn/gradients.py", "(inner - mean(inner) - normal * mean(inner * normal)) * inverse", "(inner - mean(inner)) * inverse",
               "exp(nn.layer_norm(%x, %g, %b))", "%x: Tensor[(3, 4), float32], %g: Tensor[(4), float32], %b: Tensor[(4), float32]", "layer_norm"),
-    _gradient("the gradient of a bias over its own axis", "op/nn/gradients.py", "[_like(grad, orig.args[0]), _over_axis(grad, _attrs(orig).axis)]", "[_like(grad, orig.args[0]), _over_axis(grad, 0)]",
+    _gradient("the gradient of a bias over its own axis", "op/nn/gradients.py", "[_like(grad, orig.args[0]), _over_axis(grad, attrs_of(orig).axis)]", "[_like(grad, orig.args[0]), _over_axis(grad, 0)]",
               "exp(nn.bias_add(tanh(%x), %b))", "%x: Tensor[(4, 4), float32], %b: Tensor[(4), float32]", "bias_add"),
     _gradient("the gradient of take in the place of others", "op/gather_gradients.py", 'mode="add")\n    back', 'mode="update")\n    back', "exp(take(multiply(%x, %x), %i, axis=0))",
               "%x: Tensor[(3), float32], %i: Tensor[(5), int32]", "take"),

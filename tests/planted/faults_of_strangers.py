@@ -191,7 +191,7 @@ STRANGERS = (
             "%x: Tensor[(3, 4), float32], %n: Tensor[(4), int32]", "reverse_sequence", "off by one"),
     _kernel("a remainder with the sign of the divisor", "op/broadcast.py", "dividing_kernel(np.fmod, np.fmod),", "dividing_kernel(np.mod, np.mod),", "add(mod(%x, %y), floor_mod(%x, %y))",
             "%x: Tensor[(4), int32], %y: Tensor[(4), int32]", "mod", after='"mod",'),
-    _kernel("integers summed in eight bits", "op/reduce.py", "return np.add.reduce(data, dtype=data.dtype, **where)", "return np.add.reduce(data, dtype=np.int8 if data.dtype == np.int32 else data.dtype, **where)",
+    _kernel("integers summed in eight bits", "op/reduce.py", "return as_array(np.add.reduce(data, dtype=data.dtype, **where))", "return as_array(np.add.reduce(data, dtype=np.int8 if data.dtype == np.int32 else data.dtype, **where))",
             "sum(multiply(%x, 3), axis=[1])", "%x: Tensor[(3, 40), int32]", "sum", "cast", "def _sum("),
     # ------------------------------------------------------------ gradients
     _gradient("the gradient of a join along the first axis", "op/join.py", 'pieces = TupleWrapper(call("split", grad, indices_or_sections=ends[:-1], axis=axis), len(parts))\n    return [Tuple(list(pieces))]',
