@@ -147,10 +147,10 @@ NEWCOMERS = (
           dataflow("tanh(nn.l2_normalize(multiply(%x, 200f16), eps=0.001f, axis=[1]))", "%x: Tensor[(3, 4), float16]"), "InferType, SimplifyInference", "SimplifyInference", "l2_normalize"),
     Fault("whatever can be short makes all short", "cast", "passes/precision/mixed_precision.py", "short = all(self._can_be_short(a) for a in args)", "short = any(self._can_be_short(a) for a in args)",
           dataflow("multiply(nn.dense(%x, %w), exp(multiply(%y, 10f)))", "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32], %y: Tensor[(4, 4), float32]"), _SHORT, "ToMixedPrecision", "add|float16"),
-    Fault("a padding of any scale", "cast", "passes/precision/integer_rules.py", "value = make(\"qnn.quantize\", value, source.scale, source.zero_point, axis=source.axis, out_dtype=source.dtype)\n    else:",
-          "value = make(\"cast\", value, dtype=source.dtype)\n    else:",
+    Fault("a padding of any scale", "cast", "passes/precision/integer_rules.py", "value = quantized(value, want)\n    else:",
+          "value = make(\"cast\", value, dtype=want.dtype)\n    else:",
           dataflow('%0 = qnn.dequantize(%x, 0.25f, 7, out_dtype="float32");\nqnn.quantize(nn.pad(%0, 0f, pad_width=[[0, 0], [1, 1]]), 0.5f, 3, out_dtype="uint8")', "%x: Tensor[(2, 4), uint8]"), _FAKE, "FakeQuantizationToInteger", "pad|quantize|integer"),
-    Fault("an average of bytes wraps", "cast", "passes/precision/integer_rules.py", 'wide = call.with_fields(args=(make("cast", call.args[0], dtype="int32"),))\n    return make("cast", wide, dtype=source.dtype), source', "return call, source",
+    Fault("an average of bytes wraps", "cast", "passes/precision/integer_rules.py", 'make("cast", call.args[0], dtype="int32") if same else', "call.args[0] if same else",
           dataflow('%0 = qnn.dequantize(%x, 0.25f, 7, out_dtype="float32");\nqnn.quantize(mean(%0, axis=[1]), 0.25f, 7, out_dtype="uint8")', "%x: Tensor[(2, 8), uint8]"), _FAKE, "FakeQuantizationToInteger", "mean|quantize|integer"),
     # ------------------------------------------------------------ buffers and lifetimes
     Fault("sizes are rounded down", "buffers", "executor/arena.py", "rounded = [-(-size // ALIGNMENT) * ALIGNMENT for size in sizes]", "rounded = [size // ALIGNMENT * ALIGNMENT for size in sizes]",

@@ -144,9 +144,9 @@ STRANGERS = (
     Fault("a cell that is written in short", "types", _MIXED, "ref=self._new(node.ref), value=self._original(node.value))", "ref=self._new(node.ref), value=self._new(node.value))",
           dataflow("let %r = ref(%x);\nlet %a = nn.dense(%x, %w);\nlet %u = ref_write(%r, %a);\ntanh(ref_read(%r))", "%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32]"), _SHORT, "ToMixedPrecision", ""),
     Fault("bounds without their zero point", "guard", _AFFINE, "_nearest(b / float(scale.data) + int(zero.data))", "_nearest(b / float(scale.data))", _FAKE_CLIP, _FAKE, "FakeQuantizationToInteger", "clip|quantize|integer"),
-    Fault("the larger of two scales", "operands", _AFFINE, "right = right if _identical(b, want) else requantize(right, b, want)", "right = right if _identical(b, want) else requantize(right, a, want)",
+    Fault("the larger of two scales", "operands", _AFFINE, "right = right if identical(b, want) else requantize(right, b, want)", "right = right if identical(b, want) else requantize(right, a, want)",
           _FAKE_SUB, _FAKE, "FakeQuantizationToInteger", "maximum|quantize|integer"),
-    Fault("a quantized product of one scale", "operands", _AFFINE, 'scale = fold(make("multiply", a.scale, b.scale))', 'scale = fold(make("multiply", a.scale, a.scale))',
+    Fault("a quantized product of one scale", "operands", _AFFINE, 'scale = fold(make("multiply", a.scale, b.scale))\n    zero', 'scale = fold(make("multiply", a.scale, a.scale))\n    zero',
           dataflow('%0 = qnn.dequantize(%x, 0.25f, 7, out_dtype="float32");\n%1 = qnn.dequantize(%w, 0.5f, 1, out_dtype="float32");\nqnn.quantize(nn.dense(%0, %1), 2f, 100, out_dtype="uint8")',
                    "%x: Tensor[(2, 4), uint8], %w: Tensor[(3, 4), uint8]"), _FAKE, "FakeQuantizationToInteger", "dense|quantize|integer"),
     # ------------------------------------------------------------ fusion, lowering and devices

@@ -34,13 +34,12 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_call_of, is_op_call, op_name
 from passlab.ir.walk import CHILDREN, post_order, rebuild, rewrite
 from passlab.op import make
-from passlab.passes.precision.integer_rules import (
-    OPTIONAL,
+from passlab.passes.precision.integer_rules import OPTIONAL, commutes, rule_of
+from passlab.passes.precision.quantized_region import (
     NoIntegerFormError,
     QuantizedRegion,
     QuantParams,
     QuantParamsTuple,
-    rule_of,
 )
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.base import FunctionPass
@@ -113,11 +112,15 @@ class FakeQuantizationToInteger(FunctionPass):
     ) -> Expr | None:
         """Return the integer form of `root`, or None if there is none; `order` lists its nodes, children first."""
         result: dict[Expr, Expr] = {}
+        inner = _inner(order)
         try:
             for node in order:
+                region.is_last = node not in inner
                 output = self._step(node, result, region, types)
                 if output is not node:
                     result[node] = output
+            if types.of(result.get(root, root)) is None:
+                raise NoIntegerFormError("its integers have no type")
         except PasslabError as error:
             if self.hard_fail:
                 raise PassError(
@@ -169,6 +172,15 @@ def _dequantize(call: OpCall, types: NodeTypes) -> QuantParams:
     if ty is None:
         raise NoIntegerFormError("the type of a quantized tensor is not known")
     return QuantParams(call.args[1], call.args[2], ty.dtype, call.attrs.axis)
+
+
+def _inner(order: Sequence[Expr]) -> set[Expr]:
+    """Return the nodes of a region, children first, that an operator reads that does not commute with quantizing."""
+    inner: set[Expr] = set()
+    for node in reversed(order):
+        if node in inner or not commutes(node):
+            inner.update(CHILDREN[type(node)](node))
+    return inner
 
 
 def _dataflow(root: Expr) -> list[Expr] | None:

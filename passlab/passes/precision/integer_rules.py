@@ -1,130 +1,47 @@
 """Integer forms of operators. An integer tensor represents the numbers `scale * (integer - zero_point)`.
 
 `rule_of` returns for an operator the function of (call on integers, region) that returns the integer expression and its
-quantization parameters. It raises `NoIntegerFormError` for a use of the operator without an integer form. Knows nothing
-of passes.
+quantization parameters. It raises `NoIntegerFormError` for a use of the operator without an integer form.
+
+The numbers of a region are rounded and saturated once, as in the original: an operator gives its result in the scale of
+the region's result only where all that follows commutes with quantizing; everywhere else its integers are exact. Knows
+nothing of passes.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from passlab.errors import PasslabError
-from passlab.ir.equal import structural_equal
-from passlab.ir.expr import Constant, Expr, Tuple
-from passlab.ir.op import OpCall, Trait, has_trait
+from passlab.ir.expr import Constant, Expr, Tuple, TupleGetItem
+from passlab.ir.op import OpCall, Trait, has_trait, is_op_call, op_name
 from passlab.op import make
 from passlab.op.layout_names import parse_layout
+from passlab.passes.precision.quantized_region import (
+    NoIntegerFormError,
+    QuantizedRegion,
+    QuantParams,
+    QuantParamsTuple,
+    converted,
+    identical,
+    is_uniform,
+    is_whole,
+    is_zero,
+    nearly_equal,
+    nearly_same,
+    quantized,
+    represents,
+    requantize,
+    steps_of,
+)
 from passlab.rewriting.constant_folding import fold
-from passlab.rewriting.node_types import NodeTypes
-
-
-class NoIntegerFormError(PasslabError):
-    """A call has no integer form."""
-
-
-@dataclass(frozen=True)
-class QuantParams:
-    """An integer tensor of `dtype` that represents scale * (integer - zero_point), along `axis` if they are vectors."""
-
-    scale: Expr
-    zero_point: Expr
-    dtype: str
-    axis: int = -1
-
-
-@dataclass(frozen=True)
-class QuantParamsTuple:
-    """A tuple of integer tensors."""
-
-    fields: tuple[QuantParams, ...]
-
-
-class QuantizedRegion:
-    """The state of the rewrite of one region: the quantization of each expression, and the one required of the
-    result.
-    """
-
-    def __init__(self, result: QuantParams | None) -> None:
-        self.result = result
-        self.quantization: dict[Expr, QuantParams | QuantParamsTuple] = {}
-        self.types = NodeTypes()
-
-    def of(self, expr: Expr) -> QuantParams:
-        """Return the quantization parameters of an integer tensor."""
-        result = self.quantization.get(expr)
-        if not isinstance(result, QuantParams):
-            raise NoIntegerFormError("an argument is not quantized")
-        return result
-
-    def target(self) -> QuantParams:
-        """Return the quantization parameters that the result of the region must have."""
-        if self.result is None:
-            raise NoIntegerFormError("the scale of the result is not known")
-        return self.result
-
-    def rank(self, expr: Expr) -> int:
-        """Return the rank of a tensor."""
-        ty = self.types.tensor(expr)
-        if ty is None:
-            raise NoIntegerFormError("the rank of a tensor is not known")
-        return len(ty.shape)
-
 
 Done = tuple[Expr, QuantParams | QuantParamsTuple]
 Rule = Callable[[OpCall, QuantizedRegion], Done]
-
-
-def nearly_equal(a: Expr, b: Expr) -> bool:
-    """Whether two scales or zero points are equal, up to rounding if they are constant.
-
-    A vector whose elements are all equal counts as equal to that number.
-    """
-    a, b = fold(a), fold(b)
-    if type(a) is Constant and type(b) is Constant:
-        one, other = _without_repeats(a.data), _without_repeats(b.data)
-        return one.shape == other.shape and bool(np.allclose(one, other))
-    return structural_equal(a, b, exact=True)
-
-
-def _without_repeats(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the value that all elements of an array share, or the array itself if they differ."""
-    flat = values.reshape(-1)
-    return flat[:1].reshape(()) if flat.size and bool(np.all(flat == flat[0])) else values
-
-
-def _is_uniform(quantization: QuantParams) -> bool:
-    """Whether scale and zero point are constants, one for the whole tensor, so that the axis does not matter."""
-    parts = [fold(part) for part in (quantization.scale, quantization.zero_point)]
-    return all(type(part) is Constant and not _without_repeats(part.data).ndim for part in parts)
-
-
-def _same(a: QuantParams, b: QuantParams) -> bool:
-    return a.dtype == b.dtype and nearly_equal(a.scale, b.scale) and nearly_equal(a.zero_point, b.zero_point)
-
-
-def _identical(a: QuantParams, b: QuantParams) -> bool:
-    same = structural_equal((a.scale, a.zero_point), (b.scale, b.zero_point), exact=True)
-    return same and (a.dtype, a.axis) == (b.dtype, b.axis)
-
-
-def requantize(expr: Expr, source: QuantParams, want: QuantParams) -> Expr:
-    """Return integers that represent the same numbers under another scale and zero point."""
-    return make(
-        "qnn.requantize",
-        expr,
-        fold(source.scale),
-        fold(source.zero_point),
-        want.scale,
-        want.zero_point,
-        axis=source.axis,
-        out_dtype=want.dtype,
-    )
 
 
 # ---------------------------------------------------------------- rules
@@ -132,11 +49,12 @@ def _quantize(call: OpCall, region: QuantizedRegion) -> Done:
     source = region.of(call.args[0])
     attrs: Any = call.attrs
     want = QuantParams(call.args[1], call.args[2], attrs.out_dtype, attrs.axis)
-    return (call.args[0] if _same(source, want) else requantize(call.args[0], source, want)), want
+    return converted(call.args[0], source, want), want
 
 
 def _keep(call: OpCall, region: QuantizedRegion) -> Done:
-    return call, region.of(call.args[0])
+    """Move elements, or choose among them."""
+    return call, region.scalar(call.args[0])
 
 
 def _topk(call: OpCall, region: QuantizedRegion) -> Done:
@@ -146,24 +64,26 @@ def _topk(call: OpCall, region: QuantizedRegion) -> Done:
 
 
 def _average(call: OpCall, region: QuantizedRegion) -> Done:
-    """Compute averages in int32, in the scale of the argument."""
-    source = region.of(call.args[0])
-    wide = call.with_fields(args=(make("cast", call.args[0], dtype="int32"),))
-    return make("cast", wide, dtype=source.dtype), source
-
-
-def _pooled_wide(call: OpCall, region: QuantizedRegion) -> Done:
     """Compute averages in int32 in the scale of the result, so that only the result is rounded."""
-    source, want = region.of(call.args[0]), region.target()
-    wide = QuantParams(want.scale, want.zero_point, "int32", want.axis)
-    same = _same(source, want)
-    data = make("cast", call.args[0], dtype="int32") if same else requantize(call.args[0], source, wide)
-    return call.with_fields(args=(data,)), wide
+    source, want = region.scalar(call.args[0]), region.wide()
+    attrs: Any = call.attrs
+    if getattr(attrs, "count_include_pad", False) and any(attrs.padding) and not is_zero(want.zero_point):
+        raise NoIntegerFormError("zeros are averaged that are not the zero point")
+    same = nearly_same(source, region.target())
+    data = make("cast", call.args[0], dtype="int32") if same else requantize(call.args[0], source, want)
+    return call.with_fields(args=(data, *call.args[1:])), want
+
+
+def _narrow_average(call: OpCall, region: QuantizedRegion) -> Done:
+    """Like `_average`, but in the dtype of the result if the argument has its scale."""
+    out, wide = _average(call, region)
+    same = nearly_same(region.of(call.args[0]), region.target())
+    return (make("cast", out, dtype=region.target().dtype), region.target()) if same else (out, wide)
 
 
 def _pool(call: OpCall, region: QuantizedRegion) -> Done:
-    """Like `_pooled_wide`, but in the dtype of the result, which later operators such as convolutions need."""
-    out, wide = _pooled_wide(call, region)
+    """Like `_average`, but in the dtype of the result."""
+    out, wide = _average(call, region)
     want = region.target()
     if want.dtype == "int32":
         return out, wide
@@ -171,19 +91,49 @@ def _pool(call: OpCall, region: QuantizedRegion) -> Done:
     return make("cast", make("clip", out, a_min=float(ends.min), a_max=float(ends.max)), dtype=want.dtype), want
 
 
+def _resize(call: OpCall, region: QuantizedRegion) -> Done:
+    if call.attrs.method == "nearest_neighbor" or nearly_same(region.of(call.args[0]), region.target()):
+        return _keep(call, region)
+    return _average(call, region)
+
+
 def _bias_add(call: OpCall, region: QuantizedRegion) -> Done:
+    """Add in int32. A bias that no integers represent in the scale of the data is rounded there."""
     data, bias = call.args
-    source = region.of(data)
+    data, source = _centered(data, region.of(data), region)
     if type(bias) is Constant and bias not in region.quantization:
-        bias = make("qnn.quantize", bias, source.scale, source.zero_point, axis=0, out_dtype=source.dtype)
-    elif not _same(source, own := region.of(bias)):
-        bias = requantize(bias, QuantParams(own.scale, own.zero_point, own.dtype, 0), source)
+        if not represents(source, bias):
+            _check_is_finer(source, region.target())
+        bias = quantized(bias, source, axis=0)
+    else:
+        bias, own = _centered(bias, replace(region.of(bias), axis=0), region)
+        if not nearly_same(replace(source, axis=0), own):
+            _check_is_finer(source, region.target())
+            bias = requantize(bias, own, source)
     return call.with_fields(args=(data, bias)), source
+
+
+def _check_is_finer(source: QuantParams, result: QuantParams) -> None:
+    """Raise `NoIntegerFormError` unless what is rounded in one scale is rounded by at most a level of the result."""
+    one, other = fold(source.scale), fold(result.scale)
+    if type(one) is not Constant or type(other) is not Constant or one.data.max() > other.data.min():
+        raise NoIntegerFormError("a bias is rounded in a coarser scale than the result")
+
+
+def _centered(expr: Expr, source: QuantParams, region: QuantizedRegion) -> tuple[Expr, QuantParams]:
+    """Return integers of the same scale in int32, with the zero point 0."""
+    if is_zero(source.zero_point) and source.dtype == "int32":
+        return expr, source
+    wide = QuantParams(source.scale, Constant(np.int32(0)), "int32", source.axis)
+    shift = _spread(source.zero_point, source, region, expr)
+    return make("subtract", make("cast", expr, dtype="int32"), make("cast", shift, dtype="int32")), wide
 
 
 def _product(call: OpCall, region: QuantizedRegion, op: str, axis: int, **attrs: Any) -> Done:
     """A convolution or matrix product in int32; its scale is the product of the scales, its zero point 0."""
-    (x, w), (a, b) = call.args, (region.of(call.args[0]), region.of(call.args[1]))
+    (x, w), (a, b) = call.args, (region.scalar(call.args[0]), region.of(call.args[1]))
+    if "int32" in (a.dtype, b.dtype):
+        raise NoIntegerFormError("a product of sums is no int32")
     out = make(op, x, w, a.zero_point, b.zero_point, a.scale, b.scale, **{**attrs, "out_dtype": "int32"})
     scale = fold(make("multiply", a.scale, b.scale))
     zero = fold(make("cast", make("zeros_like", scale), dtype="int32"))
@@ -204,20 +154,27 @@ def _dense(call: OpCall, region: QuantizedRegion) -> Done:
 
 
 def _batch_matmul(call: OpCall, region: QuantizedRegion) -> Done:
+    region.scalar(call.args[1])
     return _product(call, region, "qnn.batch_matmul", region.of(call.args[0]).axis, **dict(call.attrs.items()))
 
 
 def _concatenate(call: OpCall, region: QuantizedRegion) -> Done:
-    whole, want = region.quantization.get(call.args[0]), region.target()
+    whole = region.quantization.get(call.args[0])
     if not isinstance(whole, QuantParamsTuple):
         raise NoIntegerFormError("an argument is not quantized")
-    scales, zeros = Tuple([t.scale for t in whole.fields]), Tuple([t.zero_point for t in whole.fields])
     attrs: Any = call.attrs
+    fields = [region.check_scalar(field) for field in whole.fields]
+    if not region.is_last and all(nearly_same(fields[0], t) for t in fields):
+        return call, fields[0]
+    want = region.target()
+    if any(t.dtype != want.dtype for t in fields):
+        raise NoIntegerFormError("tensors of several dtypes are joined")
+    scales, zeros = Tuple([t.scale for t in fields]), Tuple([t.zero_point for t in fields])
     return make("qnn.concatenate", call.args[0], scales, zeros, want.scale, want.zero_point, axis=attrs.axis), want
 
 
 def _split(call: OpCall, region: QuantizedRegion) -> Done:
-    source, sections = region.of(call.args[0]), call.attrs.indices_or_sections
+    source, sections = region.scalar(call.args[0]), call.attrs.indices_or_sections
     count = sections if isinstance(sections, int) else len(sections) + 1
     return call, QuantParamsTuple((source,) * count)
 
@@ -240,6 +197,8 @@ def _clamp(call: OpCall, region: QuantizedRegion) -> Done:
     if attrs is None:  # from zero on
         nothing = make("cast", _spread(source.zero_point, source, region, arg), dtype=source.dtype)
         return make("maximum", arg, fold(nothing)), source
+    if not _bounds_are_exact(attrs, source):
+        arg, source = converted(arg, source, region.target()), region.target()
     scale, zero = fold(source.scale), fold(source.zero_point)
     if type(scale) is Constant and type(zero) is Constant and scale.data.size == zero.data.size == 1:
         low, high = (_nearest(b / float(scale.data) + int(zero.data)) for b in (attrs.a_min, attrs.a_max))
@@ -252,6 +211,16 @@ def _clamp(call: OpCall, region: QuantizedRegion) -> Done:
     return make("minimum", make("maximum", arg, bounds[0]), bounds[1]), source
 
 
+def _bounds_are_exact(attrs: Any, source: QuantParams) -> bool:
+    """Whether integers represent the bounds of a clip, or all that they represent lies within."""
+    steps = steps_of([attrs.a_min, attrs.a_max], source)
+    if steps is None:
+        return False
+    ends = np.iinfo(source.dtype)
+    low, high = max(steps[0], ends.min), min(steps[1], ends.max)
+    return bool(low <= ends.max and high >= ends.min) and is_whole(np.array([low, high]))
+
+
 def _nearest(value: float) -> int:
     """Round to the nearest whole number, as quantizing does (Relay truncates)."""
     return math.floor(value + 0.5)
@@ -261,39 +230,58 @@ def _pad(call: OpCall, region: QuantizedRegion) -> Done:
     (arg, value), source = call.args, region.of(call.args[0])
     if value in region.quantization:
         own = region.of(value)
-        if not _same(own, source):
-            value = requantize(value, own, source)
+        want = source if nearly_same(own, source) else region.target()
+        value = converted(value, own, want)
     elif type(value) is Constant:
-        value = make("qnn.quantize", value, source.scale, source.zero_point, axis=source.axis, out_dtype=source.dtype)
+        want = source if represents(source, value) else region.target()
+        value = quantized(value, want)
     else:
         raise NoIntegerFormError("the padding value is not known")
-    return call.with_fields(args=(arg, value)), source
+    return call.with_fields(args=(converted(arg, source, want), value)), want
 
 
-def _sides(call: OpCall, region: QuantizedRegion) -> tuple[Expr, Expr, QuantParams, QuantParams, QuantParams]:
-    """Return both operands of a binary call, their quantization, and the quantization required of the result.
+Side = tuple[Expr, QuantParams]
 
-    A floating constant is quantized like the other operand.
+
+def _sides(call: OpCall, region: QuantizedRegion) -> tuple[Side, Side]:
+    """Return both operands of a binary call with their quantization.
+
+    A floating constant is quantized like the other operand if that represents it, a number else in a scale of its own.
     """
-    left, right = call.args
-    a, b = (region.quantization.get(x) for x in call.args)
-    want = region.target()
-    if not isinstance(a, QuantParams) and isinstance(b, QuantParams) and type(left) is Constant:
-        left = make("qnn.quantize", left, b.scale, b.zero_point, axis=b.axis, out_dtype=b.dtype)
-        a = b
-    if not isinstance(b, QuantParams) and isinstance(a, QuantParams) and type(right) is Constant:
-        right = make("qnn.quantize", right, a.scale, a.zero_point, axis=a.axis, out_dtype=a.dtype)
-        b = a
-    if not isinstance(a, QuantParams) or not isinstance(b, QuantParams):
+    quantizations = [p for p in map(region.quantization.get, call.args) if isinstance(p, QuantParams)]
+    if not quantizations:
         raise NoIntegerFormError("an argument is not quantized")
-    return left, right, a, b, want if a.dtype == want.dtype else a
+
+    def side(arg: Expr) -> Side:
+        if arg in region.quantization or type(arg) is not Constant:
+            return arg, region.of(arg)
+        params = quantizations[0] if represents(quantizations[0], arg) else _own_scale(arg, quantizations[0].dtype)
+        return quantized(arg, params), params
+
+    return side(call.args[0]), side(call.args[1])
+
+
+def _own_scale(value: Constant, dtype: str) -> QuantParams:
+    """Return parameters whose integers represent a number: 100 steps above or below the zero point."""
+    if value.data.size != 1 or not np.all(np.isfinite(value.data)):
+        raise NoIntegerFormError("a constant is rounded in the scale of the other operand")
+    number = float(value.data.reshape(()))
+    zero = 100 if number < 0 and np.iinfo(dtype).min == 0 else 0
+    return QuantParams(Constant(np.float32(abs(number) / 100)), Constant(np.int32(zero)), dtype)
 
 
 def _binary(op: str) -> Rule:
     def rule(call: OpCall, region: QuantizedRegion) -> Done:
-        left, right, a, b, want = _sides(call, region)
-        if op == "qnn.add" and a.dtype == "int32" and _same(a, b) and (a.axis == b.axis or _is_uniform(a)):
+        (left, a), (right, b) = _sides(call, region)
+        dtypes = {a.dtype, b.dtype}
+        if op == "qnn.add" and dtypes == {"int32"} and nearly_same(a, b) and is_zero(a.zero_point):
             return make("add", left, right), a  # a sum after a convolution, whose scale may be a vector
+        if op == "qnn.mul" and "int32" in dtypes:
+            raise NoIntegerFormError("a product of sums may overflow int32")
+        want = region.target() if region.is_last else _exact_result(op, a, b)
+        if dtypes != {want.dtype}:
+            left, right = (make("cast", side, dtype="int32") for side in (left, right))
+            want = replace(want, dtype="int32")
         result = make(
             op,
             left,
@@ -312,16 +300,27 @@ def _binary(op: str) -> Rule:
     return rule
 
 
+def _exact_result(op: str, a: QuantParams, b: QuantParams) -> QuantParams:
+    """Return parameters of int32 that represent every sum or product exactly."""
+    scale = fold(make("multiply", a.scale, b.scale)) if op == "qnn.mul" else a.scale
+    if not is_uniform(scale) or not (op == "qnn.mul" or nearly_equal(a.scale, b.scale)):
+        raise NoIntegerFormError("a result would be rounded before it is used")
+    return QuantParams(scale, Constant(np.int32(0)), "int32")
+
+
 def _in_one_scale(call: OpCall, region: QuantizedRegion) -> Done:
-    left, right, a, b, want = _sides(call, region)
-    left = left if _identical(a, want) else requantize(left, a, want)
-    right = right if _identical(b, want) else requantize(right, b, want)
+    (left, a), (right, b) = _sides(call, region)
+    want = region.target() if region.is_last or not nearly_same(a, b) else a
+    left = left if identical(a, want) else requantize(left, a, want)
+    right = right if identical(b, want) else requantize(right, b, want)
     return call.with_fields(args=(left, right)), want
 
 
 def _unary(op: str) -> Rule:
     def rule(call: OpCall, region: QuantizedRegion) -> Done:
-        source, want = region.of(call.args[0]), region.target()
+        source, want = region.scalar(call.args[0]), region.target()
+        if source.dtype != want.dtype:
+            raise NoIntegerFormError(f"`{op}` changes no dtype")
         attrs = dict(call.attrs.items()) if call.attrs is not None else {}
         return make(op, call.args[0], source.scale, source.zero_point, want.scale, want.zero_point, **attrs), want
 
@@ -332,7 +331,7 @@ def _unary(op: str) -> Rule:
 # arguments are dequantized; the others only between `qnn.dequantize` and `qnn.quantize`.
 ALONE: dict[str, Rule] = {
     **dict.fromkeys(("nn.conv2d", "nn.conv2d_transpose"), _conv), "nn.dense": _dense, "nn.batch_matmul": _batch_matmul,
-    "nn.bias_add": _bias_add, "nn.avg_pool2d": _pool, "nn.global_avg_pool2d": _pooled_wide, "split": _split,
+    "nn.bias_add": _bias_add, "nn.avg_pool2d": _pool, "nn.global_avg_pool2d": _average, "split": _split,
     "nn.pad": _pad, **dict.fromkeys(("minimum", "maximum"), _in_one_scale),
     **dict.fromkeys((
         "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "broadcast_to", "nn.max_pool2d",
@@ -340,12 +339,16 @@ ALONE: dict[str, Rule] = {
     ), _keep),
 }  # fmt: skip
 RULES: dict[str, Rule] = {
-    **ALONE, "qnn.quantize": _quantize, "topk": _topk, "mean": _average, "nn.adaptive_avg_pool1d": _pooled_wide,
+    **ALONE, "qnn.quantize": _quantize, "topk": _topk, "mean": _narrow_average, "nn.adaptive_avg_pool1d": _average,
     "concatenate": _concatenate, "add": _binary("qnn.add"), "subtract": _binary("qnn.subtract"),
-    "multiply": _binary("qnn.mul"), "image.resize2d": _keep, "take": _keep,
+    "multiply": _binary("qnn.mul"), "image.resize2d": _resize, "take": _keep,
     **{name: _unary(f"qnn.{name}") for name in ("sqrt", "rsqrt", "exp", "erf", "sigmoid", "tanh", "log", "abs")},
     "nn.leaky_relu": _unary("qnn.leaky_relu"),
 }  # fmt: skip
+# What commutes with rounding and saturating each element: it moves elements, chooses among them, or limits them.
+COMMUTES = {
+    name for name, rule in RULES.items() if rule in (_quantize, _keep, _topk, _split, _pad, _concatenate, _in_one_scale)
+}
 OPTIONAL: dict[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
 
 
@@ -354,3 +357,11 @@ def rule_of(call: OpCall, alone: bool = False) -> Rule | None:
     if has_trait(call, Trait.CLAMPS):
         return _clamp
     return (ALONE if alone else RULES).get(call.op.name)
+
+
+def commutes(node: Expr) -> bool:
+    """Whether quantizing the operands of a node, of a region that is one, gives what quantizing its result does."""
+    if not is_op_call(node):
+        return type(node) in (Tuple, TupleGetItem)
+    nearest = op_name(node) == "image.resize2d" and node.attrs.method == "nearest_neighbor"
+    return nearest or node.op.name in COMMUTES or has_trait(node, Trait.CLAMPS)

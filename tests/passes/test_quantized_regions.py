@@ -1,0 +1,119 @@
+"""FakeQuantizationToInteger on generated regions: the integer program computes what the original computes, to a level.
+
+A region is a chain of operators on dequantized tensors of shape (1, 2, 4, 4), quantized at its end with a scale and a
+zero point that often make the result saturate.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from passlab import relay, transform
+from passlab.infer import infer_module
+from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
+
+SHAPE = (1, 2, 4, 4)
+SCALES = (0.05, 0.1, 0.5, 1.0, 2.0, 3.7)
+SEEDS = range(60)
+# The result is rounded once, to the nearest level. Averages of integers and tables of functions are rounded once more.
+LEVELS = 2
+
+
+class Region:
+    """A generated region: `program` and its arguments."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.params: list[relay.Var] = []
+        self.dtype = self.rng.choice(("int8", "uint8"))
+        self.values = [self._input(SHAPE), self.rng.choice((self._input, lambda shape: self._slices()))(SHAPE)]
+        for _ in range(self.rng.randint(1, 4)):
+            self.values.append(self._step())
+        real = self.values[-1]
+        result = relay.qnn.op.quantize(real, *self._scale(), out_dtype=self.dtype)
+        self.program = infer_module(IRModule.from_expr(relay.Function(self.params, result)))
+
+    def arguments(self) -> list[np.ndarray]:
+        """Return arrays for the parameters: the ends of their dtype as often as numbers between them."""
+        rng = np.random.default_rng(self.rng.randrange(2**32))
+        ends = np.iinfo(self.dtype)
+        arrays = []
+        for param in self.params:
+            shape = [int(n) for n in param.checked_type.shape]
+            draws = rng.integers(ends.min, ends.max, shape, endpoint=True)
+            extremes = rng.choice((ends.min, ends.max), shape)
+            arrays.append(np.where(rng.random(shape) < rng.choice((0.1, 0.9)), extremes, draws).astype(self.dtype))
+        return arrays
+
+    def _scale(self) -> tuple[Expr, Expr]:
+        zero = self.rng.choice((0, 0, 3, 100) if self.dtype == "uint8" else (0, 0, -5, 90))
+        return relay.const(self.rng.choice(SCALES), "float32"), relay.const(zero, "int32")
+
+    def _input(self, shape: tuple[int, ...]) -> Expr:
+        param = relay.var(f"x{len(self.params)}", shape=shape, dtype=self.dtype)
+        self.params.append(param)
+        return relay.qnn.op.dequantize(param, *self._scale())
+
+    def _slices(self) -> Expr:
+        """Return a parameter that has a scale for each of its two slices."""
+        param = relay.var(f"x{len(self.params)}", shape=SHAPE, dtype=self.dtype)
+        self.params.append(param)
+        scales = np.array([self.rng.choice(SCALES) for _ in range(2)], "float32")
+        return relay.qnn.op.dequantize(
+            param, relay.const(scales), relay.const(self.rng.choice((0, 3)), "int32"), axis=1
+        )
+
+    def _constant(self, shape: tuple[int, ...]) -> Expr:
+        numbers = np.random.default_rng(self.rng.randrange(2**32)).uniform(-20, 20, shape)
+        return relay.const(numbers.astype("float32"))
+
+    def _step(self) -> Expr:
+        """Return an operator on what was computed so far; its result has the same shape."""
+        x = self.rng.choice(self.values[-2:])
+        y = self.rng.choice((*self.values, self._constant(()), self._constant(SHAPE)))
+        window = {"pool_size": (3, 3), "padding": (1, 1)}
+        return self.rng.choice((
+            lambda: relay.add(x, y), lambda: relay.subtract(x, y), lambda: relay.multiply(x, y),
+            lambda: relay.maximum(x, y), lambda: relay.minimum(x, y),
+            lambda: relay.nn.relu(x), lambda: relay.clip(x, -3.3, 11.1), lambda: relay.nn.leaky_relu(x, 0.3),
+            lambda: relay.nn.bias_add(x, self._constant((2,))),
+            lambda: relay.nn.max_pool2d(x, **window), lambda: relay.nn.avg_pool2d(x, count_include_pad=True, **window),
+            lambda: relay.broadcast_to(relay.mean(x, axis=[1], keepdims=True), SHAPE),
+            lambda: relay.broadcast_to(relay.nn.global_avg_pool2d(x), SHAPE),
+            lambda: relay.nn.pad(relay.strided_slice(x, [0, 0, 1, 1], SHAPE), ((0, 0), (0, 0), (1, 0), (1, 0)), 1.7),
+            lambda: relay.transpose(x, [0, 1, 3, 2]), lambda: relay.reshape(x, SHAPE),
+            lambda: relay.strided_slice(relay.concatenate((x, self.values[0]), 1), [0, 1, 0, 0], [1, 3, 4, 4]),
+            lambda: relay.split(relay.concatenate((x, x), 1), 2, 1)[1],
+            lambda: relay.nn.conv2d(x, self._input((2, 2, 3, 3)), padding=(1, 1), kernel_size=(3, 3), channels=2),
+            lambda: relay.reshape(relay.nn.dense(relay.reshape(x, (8, 4)), self._input((4, 4))), SHAPE),
+            lambda: relay.image.resize2d(x, (4, 4), method=self.rng.choice(("linear", "nearest_neighbor"))),
+            lambda: relay.nn.avg_pool2d(x, **window), lambda: relay.maximum(x, self._slices()),
+            lambda: relay.max(relay.expand_dims(x, 0), axis=[0]), lambda: relay.take(x, relay.const([1, 0]), axis=1),
+            lambda: relay.tanh(x), lambda: relay.sigmoid(x), lambda: relay.exp(x), lambda: relay.abs(x),
+        ))()  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_integer_form_of_a_region_has_its_values(seed: int):
+    region = Region(seed)
+    result = _on_integers(region)
+    for _ in range(3):
+        arguments = region.arguments()
+        values = [
+            relay.create_executor("debug", mod).evaluate()(*arguments).astype("int64")
+            for mod in (region.program, result)
+        ]
+        error = np.abs(values[0] - values[1]).max()
+        assert error <= LEVELS, f"{error} levels:\n{region.program}\nbecame\n{result}"
+
+
+def test_a_third_of_the_regions_has_an_integer_form():
+    assert sum("qnn.dequantize" not in str(_on_integers(Region(seed))) for seed in SEEDS) >= len(SEEDS) / 3
+
+
+def _on_integers(region: Region) -> IRModule:
+    return infer_module(transform.FakeQuantizationToInteger()(region.program))
