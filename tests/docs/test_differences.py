@@ -206,7 +206,7 @@ def floats_in_attributes_are_near() -> None:
     assert passlab.structural_hash(a) == passlab.structural_hash(b)
 
 
-def odd_names_read_back() -> None:
+def unusual_names_read_back() -> None:
     for name in ("", "1", "a.b"):
         func = relay.Function([x := relay.var(name, shape=())], relay.exp(x))
         again = passlab.parse(passlab.IRModule.from_expr(func).astext())
@@ -273,7 +273,7 @@ CHECKS: dict[str, Callable[[], None]] = {
     "`ToBasicBlockNormalForm`": a_normal_form_returns_the_same,
     "Casts of floats": casts_wrap,
     "Floats in attributes": floats_in_attributes_are_near,
-    "Odd names": odd_names_read_back,
+    "Unusual names": unusual_names_read_back,
     "Spans in text": spans_are_printed_when_asked_for,
     "Types whose text": long_types_are_cut,
     "Unused part of": the_rest_of_unique_is_zero,
@@ -290,7 +290,7 @@ ELSEWHERE = {
     "`AnnotateTarget` of references": "tests/passes/test_annotate_target.py",
     "`relay.quantize`": "tests/relay/test_quantize.py",
     "`FakeQuantizationToInteger`": "tests/passes/test_quantized_regions.py",
-    "Sizes computed of symbolic ones": "tests/ir/test_sizes.py",
+    "Sizes computed from symbolic ones": "tests/ir/test_sizes.py",
     "Winograd convolutions": "tests/op_nn/test_transformed_weights.py",
 }
 
