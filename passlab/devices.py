@@ -132,8 +132,13 @@ class Target:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What the target is like: always a CPU."""
-        return ("cpu",)
+        """What the target is like: the option `keys`, or a CPU."""
+        return tuple(self.attrs.get("keys", "cpu").split(","))
+
+    def export(self) -> dict[str, Any]:
+        """Return the target as a dict, from which `Target` makes an equal one."""
+        options = {**self.attrs, "keys": list(self.keys)} if "keys" in self.attrs else self.attrs
+        return {"kind": str(self.kind), **options, **({} if self.host is None else {"host": self.host.export()})}
 
     @staticmethod
     def of(target: Any, host: Any = None) -> Target:
@@ -192,7 +197,9 @@ def _parse_text(target: Any) -> Target:
         return target
     if isinstance(target, dict):
         rest = {k: v for k, v in target.items() if k not in ("kind", "host")}
-        pairs = tuple((str(k), str(v)) for k, v in rest.items())
+        pairs = tuple(
+            (str(k), ",".join(map(str, v)) if isinstance(v, (list, tuple)) else str(v)) for k, v in rest.items()
+        )
         return Target(str(target.get("kind", "llvm")), pairs, target.get("host"))
     if not isinstance(target, str) or not target.split():
         raise DiagnosticError(Diagnostic('a target is a string such as "llvm", a dict or a Target', found=repr(target)))

@@ -60,3 +60,13 @@ def as_ndarray(value: Any) -> Array:
     if isinstance(value, np.generic):
         value = np.asarray(value)
     return value.view(NDArray) if isinstance(value, np.ndarray) else value
+
+
+def from_dlpack(dltensor: Any) -> NDArray:
+    """Return an array of the memory of another library's array, which gives it by DLPack."""
+    return np.from_dlpack(dltensor).view(NDArray)
+
+
+def numpyasarray(np_data: Any) -> NDArray:
+    """Return a NumPy array as an `NDArray` of the same memory."""
+    return np.asarray(np_data).view(NDArray)

@@ -1,10 +1,12 @@
-"""`tvm.contrib.utils`: temporary folders that are removed with their object."""
+"""`tvm.contrib.utils`: temporary folders that are removed with their object; and parameters in files."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from passlab.executor.param_dict import load_param_dict, save_param_dict
 
 
 class TempDirectory:
@@ -55,3 +57,13 @@ class TempDirectory:
 def tempdir(custom_path: str | None = None, keep_for_debug: bool = False) -> TempDirectory:
     """Return a new folder, which is removed with the object unless `keep_for_debug` is set."""
     return TempDirectory(custom_path, keep_for_debug)
+
+
+def save_param_dict_to_file(params: Any, path: str) -> None:
+    """Write parameters to a file."""
+    Path(path).write_bytes(save_param_dict(params))
+
+
+def load_param_dict_from_file(path: str) -> dict[str, Any]:
+    """Return the parameters of a file."""
+    return load_param_dict(Path(path).read_bytes())

@@ -18,11 +18,15 @@ from typing import Any
 import numpy as np
 
 from passlab.compat.arrays import as_ndarray
+from passlab.compat.compiling import LabelOps, function_metadata
 from passlab.compat.scalars import IntImm
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
 from passlab.executor.create import Executor, FunctionValue, callable_parts
+from passlab.executor.factories import Factory
 from passlab.executor.graph_module import GraphModuleDebug
+from passlab.executor.outputs import CallableByName
+from passlab.ir.attrs import DictAttrs
 from passlab.ir.expr import Constant
 from passlab.ir.module import IRModule
 from passlab.ir.span import Span
@@ -57,6 +61,14 @@ METHODS: tuple[tuple[type, str], ...] = (
     (GraphModule, "get_input"),
     (AotModule, "get_output"),
     (AotModule, "get_input"),
+)
+TIMING = (
+    "cooldown_interval_ms",
+    "limit_zero_time_iterations",
+    "min_repeat_ms",
+    "number",
+    "repeat",
+    "repeats_to_cooldown",
 )
 ARRAYS: tuple[tuple[type, str], ...] = ((Constant, "data"), (RefValue, "value"))
 _before: list[tuple[Any, str, Any]] = []
@@ -181,6 +193,58 @@ def _named_source(member: Any) -> property:
     return property(source_name)
 
 
+def _numbered(method: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """Return the access to an attribute whose numbers have a `value` for programs outside passlab, as in TVM."""
+
+    @wraps(method)
+    def access(self: Any, name: str) -> Any:
+        value = method(self, name)
+        if sys._getframe(1).f_globals.get("__name__", "").startswith("passlab."):
+            return value
+        if isinstance(value, tuple):
+            return tuple(IntImm("int32", part) if type(part) is int else part for part in value)
+        return IntImm("int32", value) if type(value) is int else value
+
+    return access
+
+
+def _labelled(method: Callable[..., tuple[IRModule, Any]]) -> Callable[..., tuple[IRModule, Any]]:
+    """Return the `optimize` of the machine's compiler whose functions have the attribute `hash`, as TVM's."""
+
+    @wraps(method)
+    def optimize(self: VMCompiler, *args: Any, **kwargs: Any) -> tuple[IRModule, Any]:
+        mod, params = method(self, *args, **kwargs)
+        return LabelOps()(mod), params
+
+    return optimize
+
+
+class _Invocations(CallableByName):
+    """The module of a machine: its function `invoke` runs a function by name."""
+
+    offered = ("invoke",)
+
+    def __init__(self, machine: VirtualMachine) -> None:
+        self.invoke = machine.invoke
+
+
+def _timed_by_module(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the `benchmark` of a machine that calls `Module.time_evaluator`, which programs for TVM may replace."""
+
+    @wraps(method)
+    def benchmark(self: VirtualMachine, device: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("end_to_end"):
+            return method(self, device, *args, **kwargs)
+        options = {name: kwargs.pop(name) for name in TIMING if name in kwargs}
+        func_name = kwargs.pop("func_name", "main")
+        kwargs.pop("end_to_end", None)
+        if args or kwargs:
+            self.set_input(func_name, *args, **kwargs)
+        return _Invocations(self).time_evaluator("invoke", device, **{"number": 5, "repeat": 5, **options})(func_name)
+
+    return benchmark
+
+
 def _array_property(member: Any) -> property:
     """Return a property over a slot whose value is an `NDArray`."""
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
@@ -188,12 +252,17 @@ def _array_property(member: Any) -> property:
 
 # Other members, and functions that return their replacements.
 CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
+    (DictAttrs, "__getattr__", _numbered),
+    (DictAttrs, "__getitem__", _numbered),
     (Executable, "save", _with_bytearray),
     (GraphModule, "_check_inputs", _with_zeros),
     (IRModule, "functions", lambda member: property(_listed_functions)),
     (Prelude, "__init__", _with_tensor_arrays),
     (Span, "source_name", _named_source),
     (TensorType, "shape", _numbered_shape),
+    (VMCompiler, "optimize", _labelled),
+    (VirtualMachine, "benchmark", _timed_by_module),
+    (Factory, "function_metadata", lambda _: property(function_metadata)),
 )
 
 
@@ -212,7 +281,7 @@ def install() -> None:
         _before.append((owner, name, member))
         setattr(owner, name, _array_property(member))
     for owner, name, changed in CHANGED:
-        member = vars(owner)[name]
+        member = vars(owner).get(name)
         _before.append((owner, name, member))
         setattr(owner, name, changed(member))
 
@@ -223,6 +292,8 @@ def uninstall() -> None:
         owner, name, value = _before.pop()
         if isinstance(owner, ModuleType):
             _replace(name, vars(owner)[name], value, remember=False)
+        elif value is None:
+            delattr(owner, name)
         else:
             setattr(owner, name, value)
 

@@ -20,6 +20,8 @@ def _same(package: str, *addresses: str) -> dict[str, Entry]:
 
 
 _STAND_INS = f"{OWN}.stand_ins"
+_COMPILING = f"{OWN}.compiling"
+_TUPLES = _of(f"{OWN}.tuples", "flatten_tuple_type", "from_tuple_type", "to_tuple_type")
 
 _TARGETS = _of(
     f"{OWN}.targets",
@@ -45,7 +47,7 @@ _PACKAGES = {
 SOURCES: dict[str, Entry] = {
     **{address: ({}, (package,)) for address, package in _PACKAGES.items()},
     "tvm.relay.qnn.op": (_of("passlab.transform.registering", "register_qnn_legalize"), ("passlab.relay.qnn.op",)),
-    "tvm.relay.op.op_attrs": ({}, ("passlab.ir.attrs",)),
+    "tvm.relay.op.op_attrs": ({}, ("passlab.ir.attrs", f"{OWN}.record_classes")),
     "tvm.relay.quantize": (_of(_STAND_INS, "qconfig"), ("passlab.relay.quantize",)),
     **_same(
         "tvm.relay.quantize",
@@ -53,9 +55,16 @@ SOURCES: dict[str, Entry] = {
     ),
     **_same("passlab.relay.quantize.conversions", "tvm.relay.quantize._partition_conversions"),
     **_same("passlab.relay.quantize.calibration", "tvm.relay.quantize.kl_divergence"),
-    **_same("passlab.relay.backend._backend", "tvm.relay.backend._backend"),
-    **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis"),
-    "tvm.relay.transform": (_of(_STAND_INS, "ManifestAlloc"), ("passlab.relay.transform",)),
+    "tvm.relay.backend._backend": (_of(_COMPILING, "GraphPlanMemory"), ("passlab.relay.backend._backend",)),
+    **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis", "tvm.relay.analysis.operations_distribution"),
+    "tvm.relay.analysis": (_of(_COMPILING, "extract_operators"), ("passlab.relay.analysis",)),
+    "tvm.relay.data_dep_optimization.utils": ({"_run_opt_pass": "passlab.testing:run_opt_pass"}, ()),
+    "tvm.rpc.server": (_of(f"{OWN}.rpc", "Server"), ()),
+    "tvm.relay.transform": (
+        _of(_STAND_INS, "ManifestAlloc") | _of(_COMPILING, "Conv2dToSparse2", "LabelOps"),
+        ("passlab.relay.transform",),
+    ),
+    "tvm.ir.diagnostics": (_of(f"{OWN}.records", "override_renderer"), ("passlab.ir.diagnostics",)),
     **_same("passlab.analysis.annotated_regions", "tvm.relay.analysis.annotated_regions"),
     **_same("passlab.analysis.call_graph", "tvm.relay.analysis.call_graph"),
     **_same("passlab.analysis.features", "tvm.relay.analysis.feature"),
@@ -71,7 +80,8 @@ SOURCES: dict[str, Entry] = {
         "tvm.relay.op.vision.rcnn",
         "tvm.relay.op.vision.yolo",
     ),
-    **_same("passlab.relay.memory", "tvm.relay.op.memory", "tvm.relay.op.memory.memory"),
+    **dict.fromkeys(("tvm.relay.op.memory", "tvm.relay.op.memory.memory"), (_TUPLES, ("passlab.relay.memory",))),
+    "tvm.relay.memory": (_TUPLES, ("passlab.relay.memory",)),
     "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
     "tvm.relay.testing": (
         _of(f"{OWN}.testing", "ctx_list", "enabled_targets", _np_randn_from_type="random_of_type"),
@@ -106,7 +116,7 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.errors", "tvm.relay.error"),
     **_same("passlab.ir", "tvm.ir.function", "tvm.ir.type", "tvm.ir.tensor_type", "tvm.ir.type_relation"),
     "tvm.relay.type_relation": ({"TypeCall": "passlab.ir.types:TypeCall"}, ("passlab.ir.types",)),
-    "tvm.ir.attrs": (_of("passlab.ir", "Attrs", "DictAttrs", "make_node"), ()),
+    "tvm.ir.attrs": (_of("passlab.ir", "Attrs", "DictAttrs") | _of(f"{OWN}.records", "make_node"), ()),
     "tvm.ir.json_compact": (_of("passlab.text.old_json", "create_updater", "upgrade_json"), ()),
     "tvm.ir.memory_pools": (
         _of(
@@ -124,8 +134,13 @@ SOURCES: dict[str, Entry] = {
         _of(f"{OWN}.functions", register_relay_node="ignore") | _of(f"{OWN}.spans", "SequentialSpan"),
         ("passlab.relay.base",),
     ),
-    "tvm.relay.backend.te_compiler": (_of(_STAND_INS, "TECompiler", "get"), ()),
-    "tvm.relay.backend.compile_engine": (_of(_STAND_INS, "get", CompileEngine="TECompiler"), ()),
+    "tvm.relay.backend.te_compiler": (
+        {
+            **_of(_COMPILING, "CCacheKey", "CachedFunc", "TECompiler", "get"),
+        },
+        (),
+    ),
+    "tvm.relay.backend.compile_engine": (_of(_COMPILING, "CCacheKey", "get", CompileEngine="TECompiler"), ()),
     "tvm.relay.backend.interpreter": (
         {"Interpreter": f"{_STAND_INS}:Interpreter", "Executor": "passlab.executor.create:Executor"},
         ("passlab.relay.backend.interpreter",),
@@ -134,6 +149,7 @@ SOURCES: dict[str, Entry] = {
         {"VMExecutor": "passlab.executor.create:VMExecutor"},
         ("passlab.relay.vm", "passlab.vm"),
     ),
+    "tvm.relay.vm": ({"VMExecutor": "passlab.executor.create:VMExecutor"}, ("passlab.relay.vm", "passlab.vm")),
     "tvm.relay.backend.utils": (_of(_STAND_INS, "mangle_module_name"), ()),
     "tvm.relay.backend.name_transforms": (
         _of(
@@ -160,9 +176,12 @@ SOURCES: dict[str, Entry] = {
         _of("passlab.executor.factories", GraphExecutorFactoryModule="GraphExecutorFactory"),
         ("passlab.executor",),
     ),
-    "tvm.relay.frontend.common": (_of(_STAND_INS, "ExprTable", "StrAttrsDict", "infer_shape", "infer_type"), ()),
+    "tvm.relay.frontend.common": ({}, (f"{OWN}.importers",)),
     "tvm.relay.build_module": (
-        _of("passlab.executor.create", "GraphExecutor", AotExecutor="AOTExecutor"),
+        {
+            **_of("passlab.executor.create", "GraphExecutor", AotExecutor="AOTExecutor"),
+            **_of(_COMPILING, "BuildModule"),
+        },
         ("passlab.relay.build_module",),
     ),
     "tvm.relay.qnn.op.op": (
@@ -199,6 +218,15 @@ SOURCES: dict[str, Entry] = {
 }
 # Additional names of modules in `addresses`.
 FURTHER: dict[str, dict[str, str]] = {
+    "tvm._ffi.base": {"py_str": f"{_STAND_INS}:py_str"},
+    "tvm.nd": _of(f"{OWN}.arrays", "from_dlpack", "numpyasarray"),
+    "tvm.ndarray": _of(f"{OWN}.arrays", "from_dlpack", "numpyasarray"),
+    "tvm.relay": {
+        **dict.fromkeys(("ExprWithOp", "TempExpr"), "passlab.ir.expr:Expr"),
+        "TypeConstraint": "passlab.ir.types:TypeRelation",
+    },
+    "tvm.relay.expr": dict.fromkeys(("ExprWithOp", "TempExpr"), "passlab.ir.expr:Expr"),
+    "tvm.runtime.profiler_vm": {"enabled": f"{_STAND_INS}:always"},
     "tvm": {
         **{kind: f"{OWN}.targets:{kind}_device" for kind in ("ext_dev", "hexagon", "webgpu")},
         "support": "tvm.support",
@@ -208,12 +236,13 @@ FURTHER: dict[str, dict[str, str]] = {
     )
     | _of(_STAND_INS, "register_error"),
     "tvm.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
-    "tvm.ir": _of(_STAND_INS, "Range"),
+    "tvm.ir": _of(_STAND_INS, "Range") | _of(f"{OWN}.records", "make_node"),
     "tvm.ir.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
     "tvm.runtime": {
         "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",
         "ShapeTuple": "builtins:tuple",
         **_of(_STAND_INS, "num_threads"),
+        **_of(f"{OWN}.folders", "load_param_dict_from_file", "save_param_dict_to_file"),
     },
     "tvm.runtime.container": {"ShapeTuple": "builtins:tuple", **_of(_STAND_INS, "getitem_helper")},
     "tvm.runtime.module": {

@@ -11,35 +11,13 @@ from typing import Any
 from passlab import instrument, transform
 from passlab.errors import PasslabError
 from passlab.executor.create import DebugExecutor
-from passlab.infer import infer_expr
-from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.ir.types import TensorType, Type
 from passlab.op.qnn.quantize import current_rounding
 from passlab.relay.quantize.config import QConfig
 from passlab.relay.quantize.config import qconfig as quantization_options
 
 
-# ------------------------------------------------------------ caches of compiled functions
-class TECompiler:
-    """TVM's cache of compiled operators. passlab caches kernels itself; there is nothing to clear."""
-
-    def clear(self) -> None:
-        """Do nothing."""
-
-    def items(self) -> list[Any]:
-        """Return nothing."""
-        return []
-
-
-_COMPILER = TECompiler()
-
-
-def get() -> TECompiler:
-    """Return the one cache."""
-    return _COMPILER
-
-
+# ------------------------------------------------------------ results that are kept
 def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that caches results while the program runs. Nothing is written to disk."""
     return functools.lru_cache(maxsize=None)
@@ -106,6 +84,16 @@ def to_c_constant_style(name: str) -> str:
 def _never(*args: Any, **kwargs: Any) -> bool:
     """Return False: there is no such hardware or library."""
     return False
+
+
+def always(*args: Any, **kwargs: Any) -> bool:
+    """Return True: the part of TVM that is asked for is here."""
+    return True
+
+
+def py_str(value: bytes) -> str:
+    """Return a text of bytes."""
+    return value.decode("utf-8")
 
 
 have_bf16 = have_fp16 = have_int8 = have_tensorcore = _never
@@ -186,61 +174,6 @@ class ConstantMemoryPools(WorkspaceMemoryPools):
 
 
 # ------------------------------------------------------------ programs and values
-def infer_type(node: Expr, mod: IRModule | None = None) -> Expr:
-    """Return an expression with its type."""
-    return infer_expr(node) if mod is None else infer_expr(node, mod)
-
-
-def infer_shape(inputs: Expr, mod: IRModule | None = None) -> tuple[Any, ...]:
-    """Return the shape of a tensor."""
-    ty: Type = infer_type(inputs, mod).checked_type
-    return ty.shape if isinstance(ty, TensorType) else ()
-
-
-class ExprTable:
-    """Expressions by name, as importers store them."""
-
-    def __init__(self) -> None:
-        self.exprs: dict[str, Expr] = {}
-        self.params: dict[str, Any] = {}
-
-    def get_expr(self, name: str) -> Expr:
-        """Return the expression of a name."""
-        return self.exprs[name]
-
-    def set_expr(self, name: str, expr: Expr, force_override: bool = False) -> None:
-        """Enter an expression, unless the name is taken."""
-        if force_override or name not in self.exprs:
-            self.exprs[name] = expr
-
-    def has_expr(self, name: str) -> bool:
-        """Whether a name has an expression."""
-        return name in self.exprs
-
-
-class StrAttrsDict:
-    """Attributes that are texts, converted to numbers."""
-
-    def __init__(self, attrs: dict[str, str]) -> None:
-        self.attrs = attrs
-
-    def get_str(self, key: str, default: str = "") -> str:
-        """Return an attribute."""
-        return self.attrs.get(key, default)
-
-    def get_int(self, key: str, default: int = 0) -> int:
-        """Return an attribute as a whole number."""
-        return int(self.attrs[key]) if key in self.attrs else default
-
-    def get_float(self, key: str, default: float = 0.0) -> float:
-        """Return an attribute as a number."""
-        return float(self.attrs[key]) if key in self.attrs else default
-
-    def get_bool(self, key: str, default: bool = False) -> bool:
-        """Return an attribute as a bool."""
-        return self.attrs[key] in ("True", "true", "1") if key in self.attrs else default
-
-
 @dataclass(frozen=True)
 class Range:
     """The `extent` integers from `min` on: `Range(4)` or `Range(1, 5)`."""

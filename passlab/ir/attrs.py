@@ -98,6 +98,23 @@ class Attrs(Immutable):
         """The value of a field, or `default` if there is no such field."""
         return getattr(self, name) if name in self.keys() else default
 
+    def get_int(self, name: str) -> int | None:
+        """The value of a field as an int, None for None."""
+        value = self[name]
+        return None if value is None else int(value)
+
+    def get_int_tuple(self, name: str) -> tuple[int | None, ...]:
+        """The values of a field as ints; unknown ones are None."""
+        return tuple(int(value) if isinstance(value, int) else None for value in self[name])
+
+    def get_str(self, name: str) -> str:
+        """The value of a field as a string."""
+        return str(self[name])
+
+    def list_field_info(self) -> tuple[Field, ...]:
+        """The declarations of the fields."""
+        return self.schema
+
     def __getitem__(self, name: str) -> Any:
         if name not in self.keys():
             self._unknown(name)

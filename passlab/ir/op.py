@@ -91,6 +91,15 @@ Relation = Callable[[Sequence[Type], Any, Reporter], Type | None]
 
 
 @dataclass(frozen=True)
+class Argument:
+    """One argument of an operator: its name, and what a user wrote about its type and meaning."""
+
+    name: str
+    type_info: str = "Tensor"
+    description: str = ""
+
+
+@dataclass(frozen=True)
 class OpSpec:
     """The declaration of an operator.
 
@@ -108,8 +117,9 @@ class OpSpec:
     For people and tests: `doc` describes the result, `shapes` maps input shapes to result shapes, `source` names the
     algorithm; `example` is a call in Relay text; `edge_cases` are calls at the limits of what is legal
     (`passlab.op.edge_cases`). `registered` says that a user declared the operator in Relay's way, step by step
-    (`passlab.op.registered`). `extra` holds the facts that users register for the operator, each at its level in
-    `levels`; `declared` keeps the fields of this record that such a fact replaces (`FACTS`).
+    (`passlab.op.registered`), `arguments` what that user wrote about its arguments. `extra` holds the facts that users
+    register for the operator, each at its level in `levels`; `declared` keeps the fields of this record that such a
+    fact replaces (`FACTS`).
     """
 
     name: str
@@ -136,6 +146,7 @@ class OpSpec:
     edge_cases: tuple[str, ...] = ()
     level: int = 10
     registered: bool = False
+    arguments: dict[str, Argument] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
     declared: dict[str, Any] = field(default_factory=dict)
@@ -184,6 +195,21 @@ class Op(Expr):
         return len(self.spec.inputs)
 
     @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Its arguments in order, with the types and descriptions that a user gave to those of his operator."""
+        return tuple(self.spec.arguments.get(name, Argument(name)) for name in self.spec.inputs)
+
+    @property
+    def description(self) -> str:
+        """What it computes."""
+        return self.spec.doc
+
+    @property
+    def attrs_type_key(self) -> str:
+        """Relay's name of the record of its attributes, "" for an operator without one."""
+        return self.spec.attrs.type_key if self.spec.attrs else ""
+
+    @property
     def support_level(self) -> int:
         """Its level in Relay's list of operators."""
         return self.spec.level
@@ -225,7 +251,8 @@ class Op(Expr):
         unnamed = next((i for i, input_name in enumerate(inputs) if input_name == f"{UNNAMED}{i}"), len(inputs))
         inputs[unnamed : unnamed + 1] = [name]
         doc = f"{self.spec.doc}\n{name}: {description}" + (f" ({type})" if type else "")
-        self._redeclare(inputs=tuple(inputs), doc=doc)
+        arguments = {**self.spec.arguments, name: Argument(name, type, description)}
+        self._redeclare(inputs=tuple(inputs), doc=doc, arguments=arguments)
 
     def set_attrs_type_key(self, key: str) -> None:
         """Accept the name of the record of attributes; a user's operator takes any attributes, as a `DictAttrs`."""

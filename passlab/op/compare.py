@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from passlab.errors import RelationError
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr
 from passlab.ir.op import Op, OpCall, OpPattern, Precision, Reporter, Trait
@@ -62,8 +64,12 @@ def _where_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
     same_dtype(x, y, 2)
     if condition.shape == x.shape == y.shape:
         return x
-    branches = TensorType(broadcast_shape(x, y), x.dtype)
-    return TensorType(broadcast_shape(condition, branches), x.dtype)
+    try:
+        branches = TensorType(broadcast_shape(x, y), x.dtype)
+        return TensorType(broadcast_shape(condition, branches), x.dtype)
+    except RelationError as error:
+        hint = "Invalid broadcast shapes: two sizes of one dimension are equal, or one of them is 1"
+        raise RelationError(replace(error.diagnostics[0], hint=hint), error.argument) from None
 
 
 def _where_grad(orig: OpCall, grad: Expr) -> list[Expr]:

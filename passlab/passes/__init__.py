@@ -20,6 +20,7 @@ PASSES: dict[str, str] = {
     "CombineParallelBatchMatmul": "fuse.combine_parallel_batch_matmul:CombineParallelBatchMatmul",
     "CombineParallelConv2D": "fuse.combine_parallel_conv2d:CombineParallelConv2D",
     "CombineParallelDense": "fuse.combine_parallel_dense:CombineParallelDense",
+    "Conv2dToSparse": "program.conv2d_to_sparse:Conv2dToSparse",
     "ConvertLayout": "layout.convert_layout:ConvertLayout",
     "DeadCodeElimination": "simplify.dead_code_elimination:DeadCodeElimination",
     "Defunctionalization": "functions.defunctionalization:Defunctionalization",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from passlab.ir.expr import Call, Expr, Function, Var
+from passlab.ir.types import TensorType
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import rewrite
 
@@ -38,3 +39,37 @@ def with_weights(func: Function, rule: Rule, name: str) -> Function:
         return func
     old = [var for var in used if var not in added]
     return Function([*old, *new], body, func.ret_type, func.type_params, func.attrs, func.span)
+
+
+def keeps_dtype(call: Call, weight: Var) -> bool:
+    """Whether a call asks for the dtype of its weight as that of its result."""
+    dtype = call.attrs.get("out_dtype") if call.attrs is not None else None
+    ty = weight.type_annotation
+    return isinstance(ty, TensorType) and dtype in (None, "", ty.dtype)
+
+
+def block_sparse_parts(weight: Var, shape: Sequence[int]) -> tuple[Var, ...]:
+    """Return the variables of the block-sparse form of a weight: data, indices and row pointers, whose lengths `shape`
+    has one after the other.
+    """
+    ty = weight.type_annotation
+    assert isinstance(ty, TensorType)
+    *data, indices, pointers = (int(length) for length in shape)
+    return (
+        Var(f"{weight.name_hint}.data", TensorType(tuple(data), ty.dtype), weight.span),
+        Var(f"{weight.name_hint}.indices", TensorType((indices,), "int32"), weight.span),
+        Var(f"{weight.name_hint}.indptr", TensorType((pointers,), "int32"), weight.span),
+    )
+
+
+def is_plain(call: Call, layout: str, kernel_size: int) -> bool:
+    """Whether `nn.sparse_conv2d` can compute a convolution: one step, no groups, an image that keeps its size."""
+    attrs = call.attrs
+    assert attrs is not None
+    kernel_layout = "HWIO" if layout == "NHWC" else "OIHW"
+    return (
+        (attrs.data_layout, attrs.kernel_layout, attrs.groups) == (layout, kernel_layout, 1)
+        and attrs.out_layout in ("", layout)
+        and set(attrs.strides) | set(attrs.dilation) == {1}
+        and set(attrs.padding) == {kernel_size // 2}
+    )

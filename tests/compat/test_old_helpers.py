@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,3 +145,43 @@ def test_storage_is_asked_for_as_in_tvm() -> None:
     size, shape, alignment = (relay.const(n, "int64") for n in (8, [2], 64))
     attrs = relay.op.memory.alloc_storage(size, shape, alignment, place, "int8").attrs
     assert (attrs.virtual_device.device, attrs.dtype) == (tvm.cpu(), "int8")
+
+
+def test_importers_find_channels_values_and_operators() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.frontend import common
+
+    x, w = relay.var("x", shape=(2, 3)), common.new_var("w", shape=(8, 4, 1, 1))
+    assert (common.infer_channels(w), common.infer_channels(w, transpose=True), common.get_name(w)) == (8, 4, "w")
+    assert common.infer_value(relay.add(x, x), {"x": np.ones((2, 3), "float32")}).numpy().tolist() == [[2] * 3] * 2
+    assert common.fold_constant(relay.const(1) + relay.const(2)).data.numpy() == 3
+    assert common.get_relay_op("conv2d") is not None
+    assert common.shape_of(x).data.numpy().tolist() == [2, 3]
+    unknown = relay.var("u", shape=(relay.Any(), 3))
+    assert common.shape_of(unknown, start=0, end=1).op.name == "strided_slice"
+    assert [common.infer_shape(part) for part in common.unbind(x)] == [(3,), (3,)]
+    with pytest.raises(tvm.error.TVMError, match="no operator `konv2d`"):
+        common.get_relay_op("konv2d")
+
+
+def test_further_names_of_arrays_files_and_records(tmp_path: Path) -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.data_dep_optimization.utils import _run_opt_pass
+    from tvm.relay.op.op_attrs import Conv2DAttrs
+    from tvm.runtime import profiler_vm
+
+    x, w = relay.var("x", shape=(1, 4, 8, 8)), relay.var("w", shape=(4, 4, 1, 1))
+    conv = relay.nn.conv2d(x, w)
+    assert isinstance(conv.attrs, Conv2DAttrs)
+    assert isinstance(conv, relay.expr.ExprWithOp)
+    assert relay.analysis.extract_operators(tvm.IRModule.from_expr(conv)) == ["nn.conv2d"]
+    assert _run_opt_pass(relay.Function([x, w], conv), relay.transform.InferType()).ret_type.shape == (1, 4, 8, 8)
+    assert profiler_vm.enabled()
+    array = tvm.nd.from_dlpack(np.arange(3))
+    assert tvm.nd.numpyasarray(array).numpy().tolist() == [0, 1, 2]
+    tvm.runtime.save_param_dict_to_file({"p": array}, str(tmp_path / "p"))
+    assert tvm.runtime.load_param_dict_from_file(str(tmp_path / "p"))["p"].numpy().tolist() == [0, 1, 2]
+    with pytest.raises(ImportError):
+        from tvm.relay.op.op_attrs import NoSuchAttrs  # noqa: F401

@@ -84,3 +84,5 @@ def test_misuse_is_explained() -> None:
         transform.ChangeBatch({x: 0}, 0)
     with pytest.raises(PassValueError, match="five lengths a name"):
         transform.DenseToSparse(["w"], [[1, 2]])
+    with pytest.raises(PassValueError, match="five lengths a name"):
+        transform.Conv2dToSparse(["w"], [[1, 2]])

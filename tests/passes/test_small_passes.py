@@ -66,9 +66,16 @@ def test_no_concatenation_takes_more_than_the_limit(count: int, limit: int):
     np.testing.assert_array_equal(Evaluator(result).run("main", args), np.concatenate(args))
 
 
-@pytest.mark.parametrize("limit", [-1, 1, 2])
+def test_groups_of_one_are_made_in_one_round():
+    params = [Var(f"p{i}", TensorType((2,), "float32")) for i in range(3)]
+    whole = Function(params, make("concatenate", relay.Tuple(params), axis=0))
+    result = transform.SplitArgs(2)(infer_module(IRModule.from_expr(whole)))
+    assert [len(c.args[0].fields) for c in called(result, "concatenate")] == [1, 1, 1, 3]
+
+
+@pytest.mark.parametrize("limit", [-1, 1])
 def test_a_limit_with_which_nothing_can_be_joined_is_refused(limit: int):
-    with pytest.raises(PassValueError, match="two and its result"):
+    with pytest.raises(PassValueError, match="one and its result"):
         transform.SplitArgs(limit)
 
 

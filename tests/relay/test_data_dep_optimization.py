@@ -104,3 +104,42 @@ def test_weights_are_found_in_order_and_misfits_are_told() -> None:
     assert search_dense_op_weight(body) == ["v", "w"]
     with pytest.raises(NodeValueError, match="blocks do not cover the weight `w`"):
         process_params(body, {"w": np.zeros((4, 4), "float32")}, (3, 1), 0.5)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize(("window", "block"), [(1, (1, 1)), (1, (4, 1)), (1, (2, 4)), (3, (4, 1)), (3, (2, 6))])
+def test_convolutions_with_many_zeros_become_sparse(layout: str, window: int, block: tuple[int, int]) -> None:
+    matrix = mostly_zero((8, window * window * 4), block)
+    weight = matrix.reshape(8, window, window, 4).transpose((1, 2, 3, 0) if layout == "NHWC" else (0, 3, 1, 2))
+    shape = (2, 5, 6, 4) if layout == "NHWC" else (2, 4, 5, 6)
+    x, w, bias = relay.var("x", shape=shape), relay.var("w", shape=weight.shape), relay.var("b", shape=(8,))
+    layouts = {"data_layout": layout, "kernel_layout": "HWIO" if layout == "NHWC" else "OIHW"}
+    conv = relay.nn.conv2d(x, w, channels=8, kernel_size=(window, window), padding=window // 2, **layouts)
+    func = Function([x, w, bias], relay.nn.bias_add(conv, bias, axis=3 if layout == "NHWC" else 1))
+    params = {"w": np.ascontiguousarray(weight), "b": RNG.random(8, "float32")}
+    result, arrays = ddo.bsr_conv2d.convert(func, params, block, 0.5, layout, window)
+    assert names(result) == ["x", "b", "w.data", "w.indices", "w.indptr"]
+    assert relay.testing.count_ops(result) == {"nn.sparse_conv2d": 1, "nn.bias_add": 1}
+    data = RNG.random(shape, "float32")
+    expected = run(func, data, params)
+    np.testing.assert_allclose(run(result, data, arrays), expected, rtol=1e-4, atol=1e-5)
+    bound = relay.build_module.bind_params_by_name(func, params)
+    result, rest = ddo.bsr_conv2d.convert2(bound, {}, block, 0.5, layout, window)
+    assert (relay.testing.count_ops(result), rest) == ({"nn.sparse_conv2d": 1, "nn.bias_add": 1}, {})
+    np.testing.assert_allclose(run(result, data, {}), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("attrs", [{"strides": 2}, {"padding": 1}, {"groups": 2}, {"kernel_layout": "IOHW"}])
+def test_convolutions_that_no_sparse_operator_computes_stay(attrs: dict[str, Any]) -> None:
+    x, w = relay.var("x", shape=(1, 4, 5, 5)), relay.var("w", shape=(4, 4 // attrs.get("groups", 1), 1, 1))
+    mod = relay.transform.InferType()(relay.IRModule.from_expr(Function([x, w], relay.nn.conv2d(x, w, **attrs))))
+    assert relay.transform.Conv2dToSparse(["w"], [[1, 1, 1, 1, 5]], "NCHW")(mod) is mod
+
+
+def test_dense_convolutions_and_other_windows_stay() -> None:
+    x, w = relay.var("x", shape=(1, 4, 5, 5)), relay.var("w", shape=(4, 4, 1, 1))
+    func = Function([x, w], relay.nn.conv2d(x, w))
+    params = {"w": np.ones((4, 4, 1, 1), "float32")}
+    for zeros, window in ((0.5, 1), (0.0, 3)):
+        result, arrays = ddo.bsr_conv2d.convert(func, params, (1, 1), zeros, "NCHW", window)
+        assert (relay.testing.count_ops(result), list(arrays)) == ({"nn.conv2d": 1}, ["w"])

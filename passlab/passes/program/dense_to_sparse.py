@@ -21,9 +21,8 @@ from passlab.errors import Diagnostic, PassValueError
 from passlab.ir.expr import Call, Expr, Function, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import find_op
-from passlab.ir.types import TensorType
 from passlab.op import make
-from passlab.rewriting.weights import with_weights
+from passlab.rewriting.weights import block_sparse_parts, keeps_dtype, with_weights
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import standard_pass
@@ -58,27 +57,10 @@ class DenseToSparse(FunctionPass):
 
         def replace(pre: Call, post: Call) -> tuple[Expr, Sequence[Var]] | None:
             weight = pre.args[1] if pre.op is dense else None
-            if not isinstance(weight, Var) or weight not in params or not _keeps_dtype(pre, weight):
+            if not isinstance(weight, Var) or weight not in params or not keeps_dtype(pre, weight):
                 return None
             if weight not in parts:
-                parts[weight] = _parts(weight, params[weight])
+                parts[weight] = block_sparse_parts(weight, params[weight])
             return make("nn.sparse_dense", post.args[0], *parts[weight]), parts[weight]
 
         return with_weights(func, replace, "multiply by a sparse weight")
-
-
-def _keeps_dtype(call: Call, weight: Var) -> bool:
-    dtype = call.attrs.get("out_dtype") if call.attrs is not None else None
-    ty = weight.type_annotation
-    return isinstance(ty, TensorType) and dtype in (None, "", ty.dtype)
-
-
-def _parts(weight: Var, shape: Sequence[int]) -> tuple[Var, ...]:
-    ty = weight.type_annotation
-    assert isinstance(ty, TensorType)
-    blocks, height, width, indices, pointers = (int(length) for length in shape)
-    return (
-        Var(f"{weight.name_hint}.data", TensorType((blocks, height, width), ty.dtype), weight.span),
-        Var(f"{weight.name_hint}.indices", TensorType((indices,), "int32"), weight.span),
-        Var(f"{weight.name_hint}.indptr", TensorType((pointers,), "int32"), weight.span),
-    )

@@ -37,16 +37,16 @@ class SplitArgs(FunctionPass):
 
     Groups of the largest allowed size are joined first, each followed by `annotation.stop_fusion` so that FuseOps keeps
     it apart; then the groups themselves, in as many rounds as necessary (Relay makes one round, whatever the result). 0
-    turns the pass off; other limits below 3, with which nothing can be joined, raise `PassValueError`. Relay also
-    copies the attributes of the module to its functions; here they stay with the module.
+    turns the pass off; with 2 each field is a group, in one round; 1 and negative limits raise `PassValueError`. Relay
+    also copies the attributes of the module to its functions; here they stay with the module.
     """
 
     max_function_args: int
 
     def __post_init__(self) -> None:
-        if self.max_function_args < 0 or self.max_function_args in (1, 2):
-            what = "a kernel that joins tensors takes at least two and its result"
-            raise PassValueError(Diagnostic(what, expected="0, or 3 and more", found=str(self.max_function_args)))
+        if self.max_function_args < 0 or self.max_function_args == 1:
+            what = "a kernel that joins tensors takes at least one and its result"
+            raise PassValueError(Diagnostic(what, expected="0, or 2 and more", found=str(self.max_function_args)))
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         limit = self.max_function_args - 1
@@ -60,6 +60,8 @@ class SplitArgs(FunctionPass):
             while len(fields) > limit:
                 groups = (Tuple(fields[i : i + limit]) for i in range(0, len(fields), limit))
                 fields = tuple(make("annotation.stop_fusion", post.with_fields(args=(g,))) for g in groups)
+                if limit == 1:  # groups of one never become fewer
+                    break
             return post.with_fields(args=(Tuple(fields),))
 
         return func if limit < 0 else rewrite(func, split, only=(Call,), name="concatenate in steps")

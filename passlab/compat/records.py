@@ -1,0 +1,61 @@
+"""`tvm.ir.make_node` with the record of attributes that TVM's own programs test with, and renderers of findings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from passlab.compat.scalars import IntImm
+from passlab.errors import Diagnostic, DiagnosticError
+from passlab.ir import diagnostics
+from passlab.ir.attrs import Field, attrs_class
+from passlab.text import records
+
+
+def _axis(value: Any) -> int:
+    if not 1 <= int(value) <= 10:
+        raise ValueError("it is from 1 to 10")
+    return int(value)
+
+
+TestAttrs = attrs_class(
+    "attrs.TestAttrs",
+    (
+        Field("axis", _axis, 10, "an axis", "int"),
+        Field("name", str, doc="a name", kind="str"),
+        Field("padding", lambda sizes: tuple(IntImm("int32", size) for size in sizes), (0, 0), "two sizes", "Array"),
+        Field("func", lambda value: value, None, "a function", "TypedEnvFunc<int(int)>"),
+    ),
+)
+
+
+def make_node(type_key: str, **fields: Any) -> Any:
+    """Return a record by the name of its type. Raises `AttrsError` for fields that the record does not have."""
+    return TestAttrs(**fields) if type_key == TestAttrs.type_key else records.make_node(type_key, **fields)
+
+
+_MATCH = "The Relay type checker is unable to show the following types match"
+_SIZES = re.compile(r"(dimension \d+ conflicts: )(\S+)( does not match )(\S+)\.")
+
+
+def _as_tvm(finding: Diagnostic) -> Diagnostic:
+    """Return a finding whose message alone says what TVM's does: both types, and where they differ."""
+    if not finding.message.startswith(_MATCH) or finding.expected is None or not finding.notes:
+        return finding
+    detail = _SIZES.sub(r"\1\4\3\2.", finding.notes[0][0])
+    message = f"{_MATCH}:\n  {finding.found}\n  {finding.expected}\nIn particular:\n  {detail}"
+    return replace(finding, message=message)
+
+
+def override_renderer(render: Callable[[diagnostics.DiagnosticContext], object] | None) -> None:
+    """Let a function show findings, with messages as TVM's; the error is then `DiagnosticError` itself, as in TVM."""
+
+    def show(context: diagnostics.DiagnosticContext) -> None:
+        assert render is not None
+        findings = tuple(map(_as_tvm, context.diagnostics))
+        render(replace(context, diagnostics=findings))
+        raise DiagnosticError(*findings)
+
+    diagnostics.override_renderer(None if render is None else show)
