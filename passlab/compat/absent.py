@@ -20,7 +20,7 @@ _PACKAGES = (
     " relay.backend.contrib relay.qnn.strategy relay.backend.aot"
     " relay.collage relay.data_dep_optimization.utils relay.op.strategy relay.op.op_attrs_layout runtime.disco"
     " runtime.script_printer testing.aot testing.auto_scheduler testing.popen_pool testing.runner testing.tir"
-    " testing.usmp relay.testing.byoc relay.testing.darknet relay.testing.tf relay.testing.tflite"
+    " testing.usmp relay.testing.darknet relay.testing.tf relay.testing.tflite"
     " relay.testing.yolo_detection relay.transform.suffixes relay.transform.memory_plan relay.frontend.pytorch"
     " relay.qnn.op.layout_conversions"
 )

@@ -59,6 +59,7 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis", "tvm.relay.analysis.operations_distribution"),
     "tvm.relay.analysis": (_of(_COMPILING, "extract_operators"), ("passlab.relay.analysis",)),
     "tvm.relay.data_dep_optimization.utils": ({"_run_opt_pass": "passlab.testing:run_opt_pass"}, ()),
+    "tvm.relay.testing.byoc": (_of(f"{OWN}.annotators", "CcompilerAnnotator"), ()),
     "tvm.rpc.server": (_of(f"{OWN}.rpc", "Server"), ()),
     "tvm.relay.transform": (
         _of(_STAND_INS, "ManifestAlloc") | _of(_COMPILING, "Conv2dToSparse2", "LabelOps"),

@@ -241,7 +241,8 @@ class Executable:
 
     def __getitem__(self, name: str) -> Any:
         """Return a function of the executable by its name, as Relay's programs take those of a loaded module."""
-        offered = ("get_late_bound_consts", "load_late_bound_consts", "move_late_bound_consts", "save")
+        late_bound = ("get_late_bound_consts", "load_late_bound_consts_from_map", "move_late_bound_consts")
+        offered = (*late_bound, "get_function_arity", "load_late_bound_consts", "save")
         if name not in offered:
             hint = did_you_mean(name, offered) or f"it has {', '.join(offered)}"
             raise RunError(Diagnostic(f"the executable has no function `{name}`", hint=hint))

@@ -125,6 +125,9 @@ def test_an_executable_is_read_as_a_module(tmp_path: Path) -> None:
     assert machine.invoke("main", big).numpy().tolist() == (2 * big).tolist()
     with pytest.raises(tvm.error.TVMError, match="no function"):
         mod["nothing"]
+    mod = runtime.load_module(library)
+    mod["load_late_bound_consts_from_map"]({"const_0": big})
+    assert runtime.vm.VirtualMachine(mod, tvm.cpu()).invoke("main", big).numpy().tolist() == (2 * big).tolist()
 
 
 def test_strictness_gives_way_to_what_tvm_does() -> None:
@@ -156,3 +159,21 @@ def test_layouts_have_a_name_and_may_be_unknown() -> None:
     layout = tvm.tir.layout("NCHW16c")
     assert (layout.name, bool(layout), bool(tvm.tir.layout("__undef__"))) == ("NCHW16c", True, False)
     assert passlab.compat.is_installed()
+
+
+def test_parts_for_the_c_compiler_are_annotated() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.testing import byoc
+
+    x, *w = (relay.var(name, shape=(4,)) for name in "xabcd")
+    part = relay.multiply(relay.subtract(relay.add(relay.exp(x), w[0]), w[1]), w[2])
+    body = relay.concatenate((part, relay.subtract(relay.add(x, w[3]), w[0])), 0)
+    mod = tvm.IRModule.from_expr(byoc.CcompilerAnnotator().visit(relay.Function([x, *w], body)))
+    mod = relay.transform.InferType()(relay.transform.PartitionGraph("m")(mod))
+    (name,) = {v.name_hint for v in mod.get_global_vars()} - {"main"}
+    assert sorted(relay.testing.count_ops(mod[name])) == ["add", "multiply", "subtract"]
+    data = [np.full(4, number, "float32") for number in range(1, 6)]
+    result = relay.create_executor("vm", mod).evaluate()(*data).numpy()
+    expected = [(np.exp(data[0]) + data[1] - data[2]) * data[3], data[0] + data[4] - data[1]]
+    np.testing.assert_allclose(result, np.concatenate(expected), rtol=1e-6)
