@@ -15,7 +15,7 @@ from passlab.op.dtypes import Array
 
 # Packages of TVM without a counterpart: everything below them is absent, except the addresses in the table.
 _PACKAGES = (
-    "arith auto_scheduler autotvm driver dlight exec ir.affine_type meta_schedule micro relax script te"
+    "arith auto_scheduler autotvm driver dlight exec meta_schedule micro relax script te"
     " tir topi target.datatype target.detect_target target.intrin target.tag relay.backend._backend"
     " relay.backend.contrib relay.qnn.strategy relay.backend.aot"
     " relay.collage relay.data_dep_optimization.utils relay.op.strategy relay.op.op_attrs_layout runtime.disco"

@@ -20,7 +20,11 @@ class CcompilerAnnotator(ExprMutator):
     def visit_call(self, call: Call) -> Expr:
         """Return the call with marks around the part that it ends, or with its arguments visited."""
         part = _chain(call)
-        return annotation.compiler_end(self._inside(part), COMPILER) if part else super().visit_call(call)
+        if not part:
+            visited: Expr = super().visit_call(call)
+            return visited
+        result: Expr = annotation.compiler_end(self._inside(part), COMPILER)
+        return result
 
     def _inside(self, part: list[Call]) -> Expr:
         """Return the part with its inputs marked; only those of the addition may be computed outside of it."""

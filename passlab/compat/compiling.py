@@ -102,8 +102,8 @@ def _bytes(ty: Type | None) -> int:
     sizes = []
     for tensor in flatten_tuple_type(ty) if ty is not None else ():
         assert isinstance(tensor, TensorType)
-        known = all(isinstance(dim, int) for dim in tensor.shape)
-        sizes.append(prod(tensor.concrete_shape) * array_dtype(tensor.dtype).itemsize if known else 0)
+        is_static = all(isinstance(dim, int) for dim in tensor.shape)
+        sizes.append(prod(tensor.concrete_shape) * array_dtype(tensor.dtype).itemsize if is_static else 0)
     return sum(sizes)
 
 
@@ -221,7 +221,7 @@ def get() -> TECompiler:
 
 
 # ------------------------------------------------------------ memory plans
-def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802 - Relay's name
+def graph_plan_memory(func: Function) -> StaticMemoryPlan:
     """Return the memory plan of a function, with the interface of all versions of TVM."""
     return StaticMemoryPlan(_backend.GraphPlanMemory(func).expr_to_storage_info)
 
@@ -254,12 +254,12 @@ def _with_labels(function: Function, mod: IRModule, ctx: transform.PassContext) 
     return result
 
 
-def LabelOps() -> Any:  # noqa: N802 - TVM's name of a pass
+def label_ops() -> Any:
     """Return the pass that gives each function the attribute `hash`: its structural hash in hexadecimal digits."""
     return transform.function_pass(_with_labels, 1, "LabelOps")
 
 
-def Conv2dToSparse2(layout: str, kernel_size: int, blocksize: tuple[int, int], sparsity_threshold: float) -> Any:  # noqa: N802
+def conv2d_to_sparse2(layout: str, kernel_size: int, blocksize: tuple[int, int], sparsity_threshold: float) -> Any:
     """Return the pass that makes convolutions with constant weights sparse: `data_dep_optimization.bsr_conv2d`."""
 
     def with_sparse(function: Function, mod: IRModule, ctx: transform.PassContext) -> Any:

@@ -11,8 +11,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from passlab.errors import Diagnostic, UnknownNameError, did_you_mean
+from passlab.errors import Diagnostic, OpNotFoundError, UnknownNameError, did_you_mean
+from passlab.ir.op import find_op
 from passlab.lazy import load
+from passlab.op.registered import register
 from passlab.passes.external.partition_graph import register_compiler_optimize
 
 Function = Callable[..., Any]
@@ -43,7 +45,7 @@ def register_func(func_name: str | Function, f: Function | None = None, override
     """Register a function under a name; without `f`, return a decorator. Raises `UnknownNameError` for a used name."""
     key = func_name if isinstance(func_name, str) else func_name.__name__
 
-    def register(function: Function) -> Function:
+    def enter(function: Function) -> Function:
         if key in _functions and not override:
             hint = "give `override=True` to replace it"
             raise UnknownNameError(Diagnostic(f"a function `{key}` is registered already", hint=hint))
@@ -53,7 +55,7 @@ def register_func(func_name: str | Function, f: Function | None = None, override
         return function
 
     function = f if isinstance(func_name, str) else func_name
-    return register if function is None else register(function)
+    return enter if function is None else enter(function)
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> Function | None:
@@ -82,6 +84,13 @@ def list_global_func_names() -> list[str]:
 def remove_global_func(name: str) -> None:
     """Remove a registered function."""
     _functions.pop(name, None)
+
+
+def register_op(op_name: str, describe: str = "") -> Any:
+    """Register a new operator and return it. Raises `OpNotFoundError` for a name in use, even by the program's own."""
+    if find_op(op_name) is not None:
+        raise OpNotFoundError(f"Operator {op_name} is registered before")
+    return register(op_name, describe)
 
 
 def ignore(*args: Any, **kwargs: Any) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from passlab.compat.arrays import as_ndarray
-from passlab.compat.compiling import LabelOps, function_metadata
+from passlab.compat.compiling import function_metadata, label_ops
 from passlab.compat.scalars import IntImm
 from passlab.evaluate.values import ADTValue, RefValue
 from passlab.executor import AotModule, GraphModule, param_dict
@@ -114,7 +114,7 @@ def _wrapping(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Listed(dict[Any, Any]):
-    """The functions of a module; `items()` is a list, as in TVM's maps: `mod.functions.items()[0]`."""
+    """The functions or types of a module; `items()` is a list, as in TVM's maps: `mod.functions.items()[0]`."""
 
     def items(self) -> Any:
         """Return the pairs."""
@@ -123,6 +123,12 @@ class _Listed(dict[Any, Any]):
 
 def _listed_functions(self: IRModule) -> _Listed:
     return _Listed(self.functions_items())
+
+
+def _listed_types(member: property) -> property:
+    """Return the data types of a module as such a map."""
+    getter: Any = member.fget
+    return property(lambda self: _Listed(getter(self)))
 
 
 def _with_tensor_arrays(make: Callable[..., None]) -> Callable[..., None]:
@@ -214,7 +220,7 @@ def _labelled(method: Callable[..., tuple[IRModule, Any]]) -> Callable[..., tupl
     @wraps(method)
     def optimize(self: VMCompiler, *args: Any, **kwargs: Any) -> tuple[IRModule, Any]:
         mod, params = method(self, *args, **kwargs)
-        return LabelOps()(mod), params
+        return label_ops()(mod), params
 
     return optimize
 
@@ -245,6 +251,25 @@ def _timed_by_module(method: Callable[..., Any]) -> Callable[..., Any]:
     return benchmark
 
 
+def _with_unused_names(arguments: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Return what orders arguments, as in TVM: unknown names are left out, with a warning, and one name may be that of
+    several parameters.
+    """
+
+    @wraps(arguments)
+    def ordered(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        names = [param.name_hint for param in function.params]
+        unused = [name for name in kwargs if name not in names]
+        if unused:
+            warnings.warn(f"the function has no parameters {', '.join(unused)}", RuntimeWarning, stacklevel=4)
+        rest = names[len(args) :]
+        if rest and all(name in kwargs for name in rest) and not set(names[: len(args)]) & kwargs.keys():
+            return arguments(function, (*args, *(kwargs[name] for name in rest)), {})
+        return arguments(function, args, {name: value for name, value in kwargs.items() if name in names})
+
+    return ordered
+
+
 def _array_property(member: Any) -> property:
     """Return a property over a slot whose value is an `NDArray`."""
     return property(lambda self: wrap_result(member.__get__(self)), member.__set__)
@@ -257,6 +282,7 @@ CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (Executable, "save", _with_bytearray),
     (GraphModule, "_check_inputs", _with_zeros),
     (IRModule, "functions", lambda member: property(_listed_functions)),
+    (IRModule, "type_definitions", _listed_types),
     (Prelude, "__init__", _with_tensor_arrays),
     (Span, "source_name", _named_source),
     (TensorType, "shape", _numbered_shape),
@@ -276,6 +302,9 @@ def install() -> None:
     for module, name in FUNCTIONS:
         function = getattr(import_module(module), name)
         _replace(name, function, _wrapping(function))
+    create, registered = (import_module(f"passlab.{name}") for name in ("executor.create", "op.registered"))
+    _replace("arguments", create.arguments, _with_unused_names(create.arguments))
+    _replace("REFUSALS", registered.REFUSALS, ())  # what a user's relation raises arrives as it was raised, as in TVM
     for owner, name in ARRAYS:
         member = vars(owner)[name]
         _before.append((owner, name, member))

@@ -147,3 +147,16 @@ def cast(dtype: str, value: Any, span: Any = None) -> Any:
 def whole(x: Any, span: Any = None) -> Any:
     """Return a number rounded; a symbolic dimension is a whole number already."""
     return x if isinstance(x, SizeVar) else round(x)
+
+
+def _number_of(dtype: str) -> Callable[[Any], Any]:
+    def number(value: Any) -> Any:
+        return const(value, dtype)
+
+    number.__name__ = number.__qualname__ = dtype
+    number.__doc__ = f"Return a number of {dtype}."
+    return number
+
+
+int8, int16, int32, int64 = map(_number_of, ("int8", "int16", "int32", "int64"))
+float16, float32, float64 = map(_number_of, ("float16", "float32", "float64"))

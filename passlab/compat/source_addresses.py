@@ -20,6 +20,9 @@ def _same(package: str, *addresses: str) -> dict[str, Entry]:
 
 
 _STAND_INS = f"{OWN}.stand_ins"
+_AFFINE = _of(
+    "passlab.passes.precision.quantized_region", TensorAffineType="QuantParams", TupleAffineType="QuantParamsTuple"
+)
 _COMPILING = f"{OWN}.compiling"
 _TUPLES = _of(f"{OWN}.tuples", "flatten_tuple_type", "from_tuple_type", "to_tuple_type")
 
@@ -55,14 +58,17 @@ SOURCES: dict[str, Entry] = {
     ),
     **_same("passlab.relay.quantize.conversions", "tvm.relay.quantize._partition_conversions"),
     **_same("passlab.relay.quantize.calibration", "tvm.relay.quantize.kl_divergence"),
-    "tvm.relay.backend._backend": (_of(_COMPILING, "GraphPlanMemory"), ("passlab.relay.backend._backend",)),
+    "tvm.relay.backend._backend": (
+        _of(_COMPILING, GraphPlanMemory="graph_plan_memory"),
+        ("passlab.relay.backend._backend",),
+    ),
     **_same("passlab.relay.analysis", "tvm.relay.analysis.analysis", "tvm.relay.analysis.operations_distribution"),
     "tvm.relay.analysis": (_of(_COMPILING, "extract_operators"), ("passlab.relay.analysis",)),
     "tvm.relay.data_dep_optimization.utils": ({"_run_opt_pass": "passlab.testing:run_opt_pass"}, ()),
     "tvm.relay.testing.byoc": (_of(f"{OWN}.annotators", "CcompilerAnnotator"), ()),
     "tvm.rpc.server": (_of(f"{OWN}.rpc", "Server"), ()),
     "tvm.relay.transform": (
-        _of(_STAND_INS, "ManifestAlloc") | _of(_COMPILING, "Conv2dToSparse2", "LabelOps"),
+        _of(_STAND_INS, "ManifestAlloc") | _of(_COMPILING, Conv2dToSparse2="conv2d_to_sparse2", LabelOps="label_ops"),
         ("passlab.relay.transform",),
     ),
     "tvm.ir.diagnostics": (_of(f"{OWN}.records", "override_renderer"), ("passlab.ir.diagnostics",)),
@@ -117,6 +123,7 @@ SOURCES: dict[str, Entry] = {
     **_same("passlab.errors", "tvm.relay.error"),
     **_same("passlab.ir", "tvm.ir.function", "tvm.ir.type", "tvm.ir.tensor_type", "tvm.ir.type_relation"),
     "tvm.relay.type_relation": ({"TypeCall": "passlab.ir.types:TypeCall"}, ("passlab.ir.types",)),
+    "tvm.ir.affine_type": (_AFFINE, ()),
     "tvm.ir.attrs": (_of("passlab.ir", "Attrs", "DictAttrs") | _of(f"{OWN}.records", "make_node"), ()),
     "tvm.ir.json_compact": (_of("passlab.text.old_json", "create_updater", "upgrade_json"), ()),
     "tvm.ir.memory_pools": (
@@ -237,7 +244,7 @@ FURTHER: dict[str, dict[str, str]] = {
     )
     | _of(_STAND_INS, "register_error"),
     "tvm.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
-    "tvm.ir": _of(_STAND_INS, "Range") | _of(f"{OWN}.records", "make_node"),
+    "tvm.ir": _AFFINE | _of(_STAND_INS, "Range") | _of(f"{OWN}.records", "make_node"),
     "tvm.ir.instrument": {"PassPrintingInstrument": f"{_STAND_INS}:PassPrintingInstrument"},
     "tvm.runtime": {
         "BenchmarkResult": "passlab.vm.benchmarking:BenchmarkResult",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -90,9 +90,9 @@ class Attrs(Immutable):
         """The names of the fields, in order."""
         return [f.name for f in self.schema]
 
-    def items(self) -> Iterator[tuple[str, Any]]:
+    def items(self) -> list[tuple[str, Any]]:
         """The fields with their values, in order."""
-        return ((f.name, getattr(self, f.name)) for f in self.schema)
+        return [(f.name, getattr(self, f.name)) for f in self.schema]
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a field, or `default` if there is no such field."""
@@ -171,8 +171,8 @@ class DictAttrs(Attrs):
     def keys(self) -> list[str]:
         return list(self._dict)
 
-    def items(self) -> Iterator[tuple[str, Any]]:
-        return iter(self._dict.items())
+    def items(self) -> list[tuple[str, Any]]:
+        return list(self._dict.items())
 
     def get(self, name: str, default: Any = None) -> Any:
         return self._dict.get(name, default)

@@ -24,6 +24,7 @@ from passlab.op.declare import OpBuilder, with_out
 from passlab.op.relations import broadcast, broadcast_compare, identity
 
 RELATIONS: dict[str, Relation] = {"Identity": identity, "Broadcast": broadcast, "BroadcastComp": broadcast_compare}
+REFUSALS: tuple[type[Exception], ...] = (AssertionError,)  # by which a user's relation refuses a call
 
 
 def register(op_name: str, describe: str = "") -> Op:
@@ -56,7 +57,7 @@ def _relation_of(function: Callable[..., Type | None]) -> Relation:
             return None
         try:
             return function(list(types), attrs)
-        except AssertionError as error:
+        except REFUSALS as error:
             raise RelationError(Diagnostic(f"the type relation rejects the call: {error}")) from error
 
     return relation

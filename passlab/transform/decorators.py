@@ -59,16 +59,27 @@ def module_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    traceable: bool = False,
     *,
     promise: NumericContract | None = None,
 ) -> Any:
     """Create a module pass from a function (mod, ctx) -> mod, or from a class with `transform_module`.
 
     A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises `PassValueError` without
-    `opt_level`, `PassTypeError` if `required` is not a list or `pass_func` is not callable.
+    `opt_level`, `PassTypeError` if `required` is not a list or `pass_func` is not callable. `traceable` becomes part of
+    the pass's `info`.
     """
     return _decorate(
-        "module", "transform_module", ModulePass, _ModuleFunction, pass_func, opt_level, name, required, promise
+        "module",
+        "transform_module",
+        ModulePass,
+        _ModuleFunction,
+        pass_func,
+        opt_level,
+        name,
+        required,
+        traceable,
+        promise,
     )
 
 
@@ -77,6 +88,7 @@ def function_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Sequence[str] | None = None,
+    traceable: bool = False,
     *,
     promise: NumericContract | None = None,
 ) -> Any:
@@ -85,7 +97,16 @@ def function_pass(
     A class becomes a class of passes. Without `pass_func` a decorator is returned. Raises the errors of `module_pass`.
     """
     return _decorate(
-        "function", "transform_function", FunctionPass, _FunctionFunction, pass_func, opt_level, name, required, promise
+        "function",
+        "transform_function",
+        FunctionPass,
+        _FunctionFunction,
+        pass_func,
+        opt_level,
+        name,
+        required,
+        traceable,
+        promise,
     )
 
 
@@ -98,6 +119,7 @@ def _decorate(
     opt_level: int | None,
     name: str | None,
     required: Sequence[str] | None,
+    traceable: bool,
     promise: NumericContract | None,
 ) -> Any:
     if opt_level is None:
@@ -113,7 +135,7 @@ def _decorate(
             raise PassTypeError(
                 Diagnostic(f"pass_func must be a callable for {kind.capitalize()} pass", found=type(target).__name__)
             )
-        info = PassInfo(opt_level, name or target.__name__, needed)
+        info = PassInfo(opt_level, name or target.__name__, needed, traceable)
         if isinstance(target, type):
             return _class_of_passes(base, method, target, info, promise)
         _check_parameters(kind, target)

@@ -13,16 +13,19 @@ class PassInfo:
     """The name of a pass, the optimization level from which a pipeline runs it, and the passes it requires before it.
 
     Raises `PassTypeError` for a level that is not an integer, a name that is not text, or requirements that are not a
-    list of names. `required=None` means none.
+    list of names. `required=None` means none. `traceable` is kept, and means nothing here.
     """
 
-    __slots__ = ("opt_level", "name", "_required")
+    __slots__ = ("opt_level", "name", "traceable", "_required")
 
-    def __init__(self, opt_level: int, name: str, required: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, opt_level: int, name: str, required: Iterable[str] | None = None, traceable: bool = False
+    ) -> None:
         if not isinstance(name, str):
             raise PassTypeError(Diagnostic("the name of a pass is text", expected="str", found=type(name).__name__))
         self.opt_level = as_level(opt_level, f"the opt_level of the pass `{name}`")
         self.name = name
+        self.traceable = bool(traceable)
         self._required = as_names(required, f"the required passes of `{name}`")
 
     @property

@@ -28,6 +28,7 @@ class Sequential(Pass):
         opt_level: int = 0,
         name: str = "sequential",
         required: Iterable[str] | None = None,
+        traceable: bool = False,
     ) -> None:
         if passes is not None and not isinstance(passes, (list, tuple)):
             hint = "for text, use `Sequential.from_text`" if isinstance(passes, str) else None
@@ -40,7 +41,7 @@ class Sequential(Pass):
                 )
             )
         self._passes = [_checked_child(child, number, name) for number, child in enumerate(passes or (), 1)]
-        self.info = PassInfo(opt_level, name, required)
+        self.info = PassInfo(opt_level, name, required, traceable)
 
     def make_passes(self) -> list[Pass]:
         """Return the passes to run, in order."""

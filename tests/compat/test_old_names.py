@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+
+import passlab.ir.op
 
 X = np.array([1.0, -2.0, 3.0], "float32")
 
@@ -131,3 +134,99 @@ def test_timers_forget_and_unknown_options_are_told() -> None:
     ):
         assert config.global_scale == 4.0
     assert relay.quantize._annotate.QAnnotateKind.INPUT == 1
+
+
+def test_unknown_arguments_are_left_out_and_one_name_serves_several_parameters() -> None:
+    import tvm
+    from tvm import relay
+
+    x, same = relay.var("x", shape=(3,)), relay.var("x", shape=(3,))
+    mod = tvm.IRModule.from_expr(relay.Function([x, same], x + same))
+    for kind in ("debug", "vm", "graph"):
+        run = relay.create_executor(kind, mod).evaluate()
+        with pytest.warns(RuntimeWarning, match="no parameters other"):
+            assert run(x=X, other=X).numpy().tolist() == (2 * X).tolist()
+    with pytest.raises(tvm.TVMError, match="missing"):
+        relay.create_executor("debug", mod).evaluate()()
+
+
+def test_rules_of_quantization_read_a_map_of_types() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.ir import TensorAffineType
+
+    read = []
+
+    @tvm.ir.register_op_attr("ceil", "FTVMFakeQuantizationToInteger")
+    def rule(expr: Any, type_map: Any) -> Any:
+        (arg,) = expr.args
+        read.append((type_map[arg], type_map[expr]))
+        ty = type_map[arg]
+        return [relay.abs(arg), TensorAffineType(ty.scale, ty.zero_point, ty.dtype, ty.axis)]
+
+    try:
+        x = relay.qnn.op.dequantize(relay.var("x", shape=(3,), dtype="int8"), relay.const(2.0), relay.const(0))
+        body = relay.qnn.op.quantize(relay.ceil(x), relay.const(0.5), relay.const(1))
+        mod = relay.transform.InferType()(tvm.IRModule.from_expr(body))
+        ops = relay.testing.count_ops(relay.transform.FakeQuantizationToInteger()(mod)["main"])
+    finally:
+        relay.op.get("ceil").reset_attr("FTVMFakeQuantizationToInteger")
+    assert ops == {"abs": 1, "qnn.requantize": 1}
+    ((inner, outer),) = read
+    assert (float(inner.scale.data.numpy()), float(outer.scale.data.numpy()), inner.dtype) == (2.0, 0.5, "int8")
+
+
+def test_passes_may_be_declared_traceable() -> None:
+    import tvm
+    from tvm import relay
+
+    @tvm.transform.module_pass(opt_level=2, required=[], traceable=True)
+    def whole(mod: Any, ctx: Any) -> Any:
+        return mod
+
+    @relay.transform.function_pass(opt_level=2, traceable=False)
+    def each(func: Any, mod: Any, ctx: Any) -> Any:
+        return func
+
+    assert (whole.info.traceable, each.info.traceable) == (True, False)
+    pipeline = tvm.transform.Sequential([whole, each], opt_level=1, name="both", required=[], traceable=True)
+    assert pipeline.info.traceable
+    assert not tvm.transform.PassInfo(opt_level=1, name="xyz").traceable
+
+
+def test_operators_are_registered_once_and_their_relations_errors_arrive() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.relay.op import op as registry
+
+    def refusing(types: Any, attrs: Any) -> Any:
+        assert len(types) == 2, "two inputs are needed"
+
+    operator = registry.register("my_refusing", "Refuses.")
+    try:
+        operator.set_num_inputs(1)
+        operator.add_argument("data", "Tensor", "The input.")
+        operator.add_type_rel("my_refusing", refusing)
+        call = relay.Call(registry.get("my_refusing"), [relay.var("x", shape=(3,))])
+        with pytest.raises(AssertionError, match="two inputs"):
+            relay.transform.InferType()(tvm.IRModule.from_expr(call))
+        with pytest.raises(tvm.error.TVMError, match="registered before"):
+            registry.register("my_refusing")
+        assert [(a.name, a.type_info, a.description) for a in operator.arguments] == [("data", "Tensor", "The input.")]
+    finally:
+        passlab.ir.op.remove_op("my_refusing")
+
+
+def test_maps_and_numbers_of_scripts() -> None:
+    import tvm
+    from tvm import relay
+    from tvm.script import tir as T
+
+    mod = tvm.relay.fromtext('#[version = "0.0.5"] type Box { Empty, Full(Tensor[(?, 1), uint16]) }')
+    (header, data), *rest = mod.type_definitions.items()
+    assert (mod.type_definitions.items()[0], header.name_hint, rest) == ((header, data), "Box", [])
+    assert len(tvm.ir.make_node("DictAttrs", x=1, y=2).items()) == 2
+    assert relay.TensorType([T.int32(2), T.int64(3)]) is relay.TensorType((2, 3))
+    assert (T.int64(3).dtype, T.float32(0.5).value) == ("int64", 0.5)
+    with pytest.raises(AttributeError, match="TVMScript is not read"):
+        T.prim_func(lambda: None)

@@ -58,6 +58,13 @@ class QuantizedRegion:
             raise NoIntegerFormError("an argument is not quantized")
         return result
 
+    def __getitem__(self, expr: Expr) -> QuantParams | QuantParamsTuple:
+        """Return the quantization parameters of an argument, or those of the region's result for any other expression.
+
+        Rules written for Relay read them so: `type_map[expr]`.
+        """
+        return self.quantization.get(expr) or self.target()
+
     def target(self) -> QuantParams:
         """Return the quantization parameters that the result of the region must have."""
         if self.result is None:
