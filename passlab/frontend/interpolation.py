@@ -6,11 +6,10 @@ The definition is ONNX's Resize, computed in float64 at import. This file knows 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, as_array
 
 
 @dataclass(frozen=True)
@@ -91,11 +90,11 @@ def matrix(way: Resizing) -> Array:
     return array
 
 
-def _kernel(distance: Array, way: Resizing) -> Any:
+def _kernel(distance: Array, way: Resizing) -> Array:
     """Return the weight of an element at a distance: a triangle, or Keys' cubic (1981)."""
     d = np.abs(distance)
     if way.method == "linear":
-        return np.maximum(1 - d, 0)
+        return as_array(np.maximum(1 - d, 0))
     a = way.alpha
     near = (a + 2) * d**3 - (a + 3) * d**2 + 1
     far = a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a

@@ -7,6 +7,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, ModelError
 from passlab.frontend.onnx.tensors import External, array_of
+from passlab.op.dtypes import Array
 
 
 class SubGraph:
@@ -47,7 +48,10 @@ def attributes_of(
     return values, problems
 
 
-def _value(proto: Any, external: External | None) -> Any:
+AttributeValue = int | float | str | Array | SubGraph | tuple[Any, ...]
+
+
+def _value(proto: Any, external: External | None) -> AttributeValue:
     kind = proto.type or _guess(proto)
     if kind in _SINGLE:
         return _single(getattr(proto, _SINGLE[kind]), kind, external)
@@ -64,7 +68,7 @@ def _guess(proto: Any) -> int:
     return next((kind for kind, field in _MANY.items() if getattr(proto, field)), 0)
 
 
-def _single(value: Any, kind: int, external: External | None) -> Any:
+def _single(value: Any, kind: int, external: External | None) -> AttributeValue:
     if kind == 3:
         return _text(value)
     if kind == 4:

@@ -13,11 +13,12 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NoReturn
 
 from passlab.errors import Diagnostic, ModelError
+from passlab.frontend.onnx.tensors import External
 
 _HINT = "external data must be plain files in the directory of the model, or below it"
 
 
-def external_reader(folder: Path) -> Any:
+def external_reader(folder: Path) -> External:
     """Return `read(tensor, size)`: the bytes of a tensor whose file is in `folder`."""
 
     def read(tensor: Any, size: int) -> bytes:

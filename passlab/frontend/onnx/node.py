@@ -10,7 +10,7 @@ Calling a node creates the call of a Relay operator, with the names and paramete
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from passlab.frontend.building import Builder
 from passlab.frontend.model_node import ModelNode
 from passlab.frontend.onnx.attributes import SubGraph, kind_of
 from passlab.ir.expr import Expr
+from passlab.op.dtypes import Array
 
 _MISSING: Any = object()
+D = TypeVar("D")
 Capture = Callable[[Expr], Expr]
 
 
@@ -73,21 +75,24 @@ class OnnxNode(ModelNode):
         """Whether the node has an attribute."""
         return name in self.attributes or name in self._problems
 
-    def integer(self, name: str, default: Any = _MISSING) -> Any:
+    def integer(self, name: str, default: D = _MISSING) -> int | D:
         """Return a whole number attribute."""
-        return self.attribute(name, int, default)
+        result: int | D = self.attribute(name, int, default)
+        return result
 
     def flag(self, name: str, default: bool = False) -> bool:
         """Return a bool attribute."""
         return bool(self.integer(name, int(default)))
 
-    def number(self, name: str, default: Any = _MISSING) -> Any:
+    def number(self, name: str, default: D = _MISSING) -> float | D:
         """Return a number attribute."""
-        return self.attribute(name, (float, int), default)
+        result: float | D = self.attribute(name, (float, int), default)
+        return result
 
-    def text(self, name: str, default: Any = _MISSING) -> Any:
+    def text(self, name: str, default: D = _MISSING) -> str | D:
         """Return a text attribute."""
-        return self.attribute(name, str, default)
+        result: str | D = self.attribute(name, str, default)
+        return result
 
     def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
         """Return a text attribute with one of several values. Raises `ModelError` for any other."""
@@ -96,17 +101,20 @@ class OnnxNode(ModelNode):
             self.refuse(f"does not know this `{name}`", f"one of {', '.join(choices)}", result)
         return result
 
-    def integers(self, name: str, default: Any = _MISSING) -> Any:
+    def integers(self, name: str, default: D = _MISSING) -> list[int] | D:
         """Return an attribute that is a list of whole numbers, as a list."""
-        return self._as_list(name, int, default)
+        result: list[int] | D = self._as_list(name, int, default)
+        return result
 
-    def numbers(self, name: str, default: Any = _MISSING) -> Any:
+    def numbers(self, name: str, default: D = _MISSING) -> list[float] | D:
         """Return an attribute that is a list of numbers, as a list."""
-        return self._as_list(name, float, default)
+        result: list[float] | D = self._as_list(name, float, default)
+        return result
 
-    def texts(self, name: str, default: Any = _MISSING) -> Any:
+    def texts(self, name: str, default: D = _MISSING) -> list[str] | D:
         """Return an attribute that is a list of texts, as a list."""
-        return self._as_list(name, str, default)
+        result: list[str] | D = self._as_list(name, str, default)
+        return result
 
     def _as_list(self, name: str, kind: type, default: Any) -> Any:
         value = self.attribute(name, tuple, default)
@@ -116,9 +124,10 @@ class OnnxNode(ModelNode):
             self.refuse(f"has an attribute `{name}` of the wrong kind")
         return list(value)
 
-    def tensor(self, name: str, default: Any = _MISSING) -> Any:
+    def tensor(self, name: str, default: D = _MISSING) -> Array | D:
         """Return an attribute that is a tensor, as an array."""
-        return self.attribute(name, np.ndarray, default)
+        result: Array | D = self.attribute(name, np.ndarray, default)
+        return result
 
     def graph(self, name: str) -> SubGraph:
         """Return an attribute that is a graph."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from types import ModuleType
 
 from passlab.errors import Diagnostic, MissingPackageError
 
 
-def onnx() -> Any:
+def onnx() -> ModuleType:
     """Return the package `onnx`. Raises `MissingPackageError` if it is not installed."""
     try:
         return importlib.import_module("onnx")

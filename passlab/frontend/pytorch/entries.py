@@ -57,9 +57,11 @@ def torch_operator(*names: str) -> Callable[[T], T]:
     return register
 
 
-def enter(name: str, translate: Translation) -> None:
-    """Register a translation."""
+def enter(name: str, translate: Translation, doc: str = "") -> None:
+    """Register a translation; `doc` describes one that has no docstring of its own."""
     assert name not in _entries, f"{name} has two entries"
+    if doc:
+        translate.__doc__ = doc
     _entries[name] = translate
 
 

@@ -159,7 +159,7 @@ class _Translation:
             raise ModelError(Diagnostic(f"`{self.program.name}` returns no tensor"))
         return module_of(results, self.inputs, {} if self.freeze else self.builder.held)
 
-    def _input(self, spec: InputSpec, identifiers: Identifiers) -> Any:
+    def _input(self, spec: InputSpec, identifiers: Identifiers) -> Expr | Symbol:
         if spec.weight is not None:
             array = self.program.weights.get(spec.weight)
             if array is None:

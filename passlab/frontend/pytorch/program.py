@@ -145,11 +145,11 @@ def _type_data(ty: TensorMeta) -> dict[str, Any]:
     return {"dtype": ty.dtype, "shape": list(ty.shape)}
 
 
-def _argument_data(value: Any) -> Any:
+def _argument_data(value: Any) -> object:
     return [_item_data(item) for item in value] if isinstance(value, (list, tuple)) else _item_data(value)
 
 
-def _item_data(value: Any) -> Any:
+def _item_data(value: Any) -> object:
     if isinstance(value, NodeRef):
         return {"node": value.node}
     if isinstance(value, float) and not math.isfinite(value):
@@ -257,12 +257,12 @@ def _dtype(name: str) -> str:
         raise ModelError(Diagnostic("Relay has no tensors of this dtype", found=name)) from error
 
 
-def _argument(data: Any) -> Any:
+def _argument(data: Any) -> object:
     """Return an argument: a list, or what a list may hold."""
     return [_item(item) for item in data] if isinstance(data, list) else _item(data)
 
 
-def _item(data: Any) -> Any:
+def _item(data: Any) -> object:
     if data is None or isinstance(data, (bool, int, float, str)):
         return data
     if isinstance(data, Mapping) and len(data) == 1:

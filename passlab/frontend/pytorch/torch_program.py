@@ -10,6 +10,7 @@ import importlib
 import re
 from collections.abc import Collection
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ _IGNORED = frozenset({"layout", "device", "pin_memory", "memory_format", "non_bl
 _SCRIPT = "older scripted models are read through ONNX: torch.onnx.export(model, args, 'net.onnx'), then from_onnx"
 
 
-def torch_package() -> Any:
+def torch_package() -> ModuleType:
     """Return the package `torch`. Raises `MissingPackageError` where it is not installed."""
     try:
         return importlib.import_module("torch")
@@ -140,7 +141,7 @@ def _operator(target: Any) -> str:
 
 def _place(trace: str) -> CodePlace | None:
     """Return the innermost line of a stack trace outside PyTorch."""
-    own = Path(torch_package().__file__).parent
+    own = Path(torch_package().__file__ or "").parent
     for file, line, code in reversed(_FRAME.findall(trace)):
         if not file.startswith(("torch/", "<")) and not Path(file).is_relative_to(own):
             return CodePlace(_near(file), int(line), code)
@@ -167,12 +168,12 @@ def _dtype(dtype: Any) -> str:
         raise ModelError(Diagnostic("Relay has no tensors of this dtype", found=name)) from error
 
 
-def _argument(value: Any) -> Any:
+def _argument(value: Any) -> object:
     """Return an argument as data."""
     return [_item(item) for item in value] if isinstance(value, (list, tuple)) else _item(value)
 
 
-def _item(value: Any) -> Any:
+def _item(value: Any) -> object:
     """Return an argument that is not a list; None for one that only concerns devices or memory."""
     torch = torch_package()
     if isinstance(value, torch.fx.Node):

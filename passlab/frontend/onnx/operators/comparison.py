@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from passlab.frontend.onnx.entries import enter
 from passlab.frontend.onnx.node import OnnxNode
@@ -21,12 +21,9 @@ COMPARISONS: dict[str, tuple[str, tuple[int, ...]]] = {
 }
 
 
-def _compare(relay_name: str) -> Any:
-    def translate(n: OnnxNode, a: Expr, b: Expr) -> Expr:
-        return n(relay_name, a, align_ranks(n, a, b))
-
-    return translate
+def _compare(relay_name: str, n: OnnxNode, a: Expr, b: Expr) -> Expr:
+    return n(relay_name, a, align_ranks(n, a, b))
 
 
 for _name, (_relay_name, _versions) in COMPARISONS.items():
-    enter(_name, _versions, _compare(_relay_name), f"`{_relay_name}`.")
+    enter(_name, _versions, partial(_compare, _relay_name), f"`{_relay_name}`.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from passlab.frontend.formulas import to_even
 from passlab.frontend.onnx.entries import enter, onnx_operator
@@ -23,15 +23,12 @@ RENAMED: dict[str, tuple[str, tuple[int, ...]]] = {
 }  # fmt: skip
 
 
-def _rename(relay_name: str) -> Any:
-    def translate(n: OnnxNode, x: Expr) -> Expr:
-        return n(relay_name, x)
-
-    return translate
+def _rename(relay_name: str, n: OnnxNode, x: Expr) -> Expr:
+    return n(relay_name, x)
 
 
 for _name, (_relay_name, _versions) in RENAMED.items():
-    enter(_name, _versions, _rename(_relay_name), f"`{_relay_name}`.")
+    enter(_name, _versions, partial(_rename, _relay_name), f"`{_relay_name}`.")
 
 
 @onnx_operator("Round", 11, 22)

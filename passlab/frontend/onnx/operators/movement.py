@@ -104,7 +104,7 @@ def split(n: OnnxNode, x: Expr, lengths: Expr | None = None) -> list[Expr]:
     if lengths is not None:
         parts = n.known_ints(lengths, "the lengths of the parts")
     else:
-        parts = n.integers("split", None) or _equal_parts(n, x, axis)
+        parts = n.integers("split", []) or _equal_parts(n, x, axis)
     if len(parts) == 1:
         return [x]
     ends = [sum(parts[:count]) for count in range(1, len(parts))]

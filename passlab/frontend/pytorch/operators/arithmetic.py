@@ -9,7 +9,7 @@ from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
 
 
-def _scale(n: TorchNode, x: Any, factor: Number) -> Any:
+def _scale(n: TorchNode, x: Expr | Number, factor: Number) -> Expr | Number:
     if factor == 1:
         return x
     return x * factor if isinstance(x, (bool, int, float)) else n("multiply", x, n.constant(factor, n.dtype(x)))

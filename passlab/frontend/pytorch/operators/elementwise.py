@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from passlab.frontend.formulas import to_even
@@ -10,39 +12,19 @@ from passlab.frontend.pytorch.entries import aten, enter
 from passlab.frontend.pytorch.node import Number, TorchNode
 from passlab.ir.expr import Expr
 
+
+def _same(names: str) -> dict[str, str]:
+    return {name: name for name in names.split()}
+
+
 # By PyTorch's name: Relay's. Functions in the first table convert integers to floats.
-FLOATS = {
-    "acos": "acos",
-    "acosh": "acosh",
-    "asin": "asin",
-    "asinh": "asinh",
-    "atan": "atan",
-    "atanh": "atanh",
-    "cos": "cos",
-    "cosh": "cosh",
-    "erf": "erf",
-    "exp": "exp",
-    "log": "log",
-    "log10": "log10",
-    "log2": "log2",
-    "rsqrt": "rsqrt",
-    "sigmoid": "sigmoid",
-    "sin": "sin",
-    "sinh": "sinh",
-    "sqrt": "sqrt",
-    "tan": "tan",
-    "tanh": "tanh",
-    "special_erf": "erf",
-    "special_expit": "sigmoid",
-}
-PLAIN = {
-    "abs": "abs",
-    "bitwise_not": "bitwise_not",
+FLOATS = _same(
+    "acos acosh asin asinh atan atanh cos cosh erf exp log log10 log2 rsqrt sigmoid sin sinh sqrt tan tanh"
+) | {"special_erf": "erf", "special_expit": "sigmoid"}
+PLAIN = _same("abs bitwise_not sign isfinite") | {
     "neg": "negative",
     "relu": "nn.relu",
-    "sign": "sign",
     "sgn": "sign",
-    "isfinite": "isfinite",
     "positive": "copy",
 }
 WHOLE = {"ceil": "ceil", "floor": "floor", "trunc": "trunc", "fix": "trunc"}
@@ -54,8 +36,8 @@ COMPARISONS = {
     "lt": "less",
     "le": "less_equal",
 }
-LOGICAL = {"logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor"}
-BITWISE = {"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"}
+LOGICAL = _same("logical_and logical_or logical_xor")
+BITWISE = _same("bitwise_and bitwise_or bitwise_xor")
 SHIFTS = {
     "bitwise_left_shift": "left_shift",
     "bitwise_right_shift": "right_shift",
@@ -64,40 +46,26 @@ SHIFTS = {
 }
 
 
-def _of_floats(operator: str) -> Any:
-    def translate(n: TorchNode, x: Expr) -> Expr:
-        return n(operator, n.floating(x))
-
-    return translate
+def _of_floats(operator: str, n: TorchNode, x: Expr) -> Expr:
+    return n(operator, n.floating(x))
 
 
-def _plain(operator: str) -> Any:
-    def translate(n: TorchNode, x: Expr) -> Expr:
-        return n(operator, x)
-
-    return translate
+def _plain(operator: str, n: TorchNode, x: Expr) -> Expr:
+    return n(operator, x)
 
 
-def _to_whole(operator: str) -> Any:
-    def translate(n: TorchNode, x: Expr) -> Expr:
-        return n(operator, x) if n.is_float(x) else x
-
-    return translate
+def _to_whole(operator: str, n: TorchNode, x: Expr) -> Expr:
+    return n(operator, x) if n.is_float(x) else x
 
 
-def _compare(operator: str) -> Any:
-    def translate(n: TorchNode, x: Any, y: Any) -> Expr:
-        return n(operator, *n.together(x, y))
-
-    return translate
+def _compare(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
+    return n(operator, *n.together(x, y))
 
 
-def _of_bits(operator: str, logical: str) -> Any:
-    def translate(n: TorchNode, x: Any, y: Any) -> Expr:
-        a, b = n.together(x, y)
-        return n(logical if n.dtype(a) == "bool" and logical else operator, a, b)
-
-    return translate
+def _of_bits(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
+    """The logical operator on booleans, which Relay's operators on bits do not take."""
+    a, b = n.together(x, y)
+    return n(operator.replace("bitwise", "logical") if n.dtype(a) == "bool" else operator, a, b)
 
 
 def truth(n: TorchNode, x: Any) -> Expr:
@@ -106,28 +74,22 @@ def truth(n: TorchNode, x: Any) -> Expr:
     return x if n.dtype(x) == "bool" else n("not_equal", x, n.constant(0, x))
 
 
-def _logical(operator: str) -> Any:
-    def translate(n: TorchNode, x: Any, y: Any) -> Expr:
-        return n(operator, truth(n, x), truth(n, y))
-
-    return translate
+def _logical(operator: str, n: TorchNode, x: Any, y: Any) -> Expr:
+    return n(operator, truth(n, x), truth(n, y))
 
 
-for _table, _made in (
+_translate: Callable[..., Expr]
+for _table, _translate in (
     (FLOATS, _of_floats),
     (PLAIN, _plain),
     (WHOLE, _to_whole),
     (COMPARISONS, _compare),
     (LOGICAL, _logical),
+    (BITWISE, _of_bits),
+    (SHIFTS, _of_bits),
 ):
     for _name, _operator in _table.items():
-        _translate = _made(_operator)
-        _translate.__doc__ = f"`{_operator}`."
-        enter(f"aten.{_name}", _translate)
-for _name, _operator in (*BITWISE.items(), *SHIFTS.items()):
-    _translate = _of_bits(_operator, _operator.replace("bitwise", "logical") if _name in BITWISE else "")
-    _translate.__doc__ = f"`{_operator}`, by elements."
-    enter(f"aten.{_name}", _translate)
+        enter(f"aten.{_name}", partial(_translate, _operator), f"`{_operator}`.")
 
 
 @aten("logical_not")
@@ -229,7 +191,7 @@ def clamp_max(n: TorchNode, x: Expr, high: Any) -> Expr:
 
 
 @aten("where")
-def where(n: TorchNode, condition: Expr, x: Any = None, y: Any = None) -> Any:
+def where(n: TorchNode, condition: Expr, x: Any = None, y: Any = None) -> Expr | list[Expr]:
     """`where`; with a condition alone the places where it holds."""
     if x is None:
         positions = n("argwhere", truth(n, condition))

@@ -111,7 +111,7 @@ def native_layer_norm(
 @aten("rms_norm", "_fused_rms_norm")
 def rms_norm(
     n: TorchNode, x: Expr, normalized_shape: list[int], weight: Expr | None = None, eps: float | None = None
-) -> Any:
+) -> Expr | list[Expr | None]:
     """Division by the root of the mean of squares, times the scale."""
     axes = list(range(n.rank(x) - len(normalized_shape), n.rank(x)))
     square = n("mean", n("multiply", x, x), axis=axes, keepdims=True)

@@ -44,7 +44,7 @@ def amin(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     return n("min", x, axis=n.axes(dim, x), keepdims=keepdim)
 
 
-def _extreme(n: TorchNode, kind: str, x: Expr, other: Any, keepdim: bool) -> Any:
+def _extreme(n: TorchNode, kind: str, x: Expr, other: Any, keepdim: bool) -> Expr | list[Expr]:
     if isinstance(other, Expr):
         return n(f"{kind}imum", *n.together(x, other))
     if other is None:
@@ -58,13 +58,13 @@ def _place(n: TorchNode, kind: str, x: Expr, axis: list[int], keepdim: bool) -> 
 
 
 @aten("max")
-def max_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+def max_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr | list[Expr]:
     """`max`; along one axis with the places by `argmax`; of two tensors `maximum`."""
     return _extreme(n, "max", x, dim, keepdim)
 
 
 @aten("min")
-def min_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Any:
+def min_(n: TorchNode, x: Expr, dim: Any = None, keepdim: bool = False) -> Expr | list[Expr]:
     """`min`; along one axis with the places by `argmin`; of two tensors `minimum`."""
     return _extreme(n, "min", x, dim, keepdim)
 

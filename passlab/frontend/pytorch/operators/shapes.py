@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from passlab.frontend.pytorch.entries import aten, enter, torch_operator
@@ -29,37 +30,31 @@ def getitem(n: TorchNode, values: Any, index: int) -> Any:
     return items
 
 
-def _symbolic(operator: str) -> Any:
-    def translate(n: TorchNode, a: Any, b: Any) -> Symbol:
-        one, other = (n.size(value) for value in (a, b))
-        left = one if isinstance(one, Expr) else n.constant([one], "int64")
-        right = other if isinstance(other, Expr) else n.constant([other], "int64")
-        return Symbol(n(operator, left, right))
-
-    translate.__doc__ = f"`{operator}` of sizes."
-    return translate
+def _symbolic(operator: str, n: TorchNode, a: Any, b: Any) -> Symbol:
+    sizes = (n.size(a), n.size(b))
+    return Symbol(n(operator, *(size if isinstance(size, Expr) else n.constant([size], "int64") for size in sizes)))
 
 
 for _name, _operator in _ARITHMETIC.items():
-    enter(_name, _symbolic(_operator))
+    enter(_name, partial(_symbolic, _operator), f"`{_operator}` of sizes.")
 
 
 @torch_operator("operator.neg")
-def negative(n: TorchNode, a: Any) -> Any:
+def negative(n: TorchNode, a: Any) -> int | Symbol:
     """`negative` of a size."""
     size = n.size(a)
     return -size if isinstance(size, int) else Symbol(n("negative", size))
 
 
 @aten("sym_size")
-def sym_size(n: TorchNode, x: Expr, dim: int) -> Any:
+def sym_size(n: TorchNode, x: Expr, dim: int) -> int | Symbol:
     """A dimension."""
     size = n.builder.size(x, n.axis(dim, n.rank(x)))
     return size if isinstance(size, int) else Symbol(size)
 
 
 @aten("sym_numel")
-def sym_numel(n: TorchNode, x: Expr) -> Any:
+def sym_numel(n: TorchNode, x: Expr) -> int | Symbol:
     """The product of the dimensions."""
     size = product(n, sizes_of(n, x))
     return size if isinstance(size, int) else Symbol(size)

@@ -132,7 +132,7 @@ def floor_divide(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
 
 
 @exports("left_shift", "right_shift")
-def shift(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> Any:
+def shift(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
     """BitShift, which is defined for unsigned integers; signed ones are reinterpreted as unsigned.
 
     For a right shift, the bits of a negative number are inverted before and after, so that ones are shifted in.

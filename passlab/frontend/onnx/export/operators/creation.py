@@ -41,7 +41,7 @@ def constant_like(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("full")
-def full(e: GraphEmitter, call: Call, value: str) -> Any:
+def full(e: GraphEmitter, call: Call, value: str) -> str:
     """Expand."""
     return e.node("Expand", [e.cast(value, e.type(call).dtype), e.ints(*e.shape(call))])
 

@@ -136,7 +136,7 @@ def dft(e: GraphEmitter, call: Call, real: str, imaginary: str) -> list[str]:
 
 
 @exports("topk")
-def topk(e: GraphEmitter, call: Call, data: str) -> Any:
+def topk(e: GraphEmitter, call: Call, data: str) -> str | list[str]:
     """TopK."""
     attrs: Any = call.attrs
     k = attrs.k if attrs.k > 0 else e.shape(call.args[0])[attrs.axis]
@@ -144,12 +144,12 @@ def topk(e: GraphEmitter, call: Call, data: str) -> Any:
 
 
 @exports("dyn.topk")
-def dyn_topk(e: GraphEmitter, call: Call, data: str, k: str) -> Any:
+def dyn_topk(e: GraphEmitter, call: Call, data: str, k: str) -> str | list[str]:
     """TopK."""
     return _top(e, call, data, e.node("Reshape", [e.cast(k, "int64"), e.ints(1)]))
 
 
-def _top(e: GraphEmitter, call: Call, data: str, k: str) -> Any:
+def _top(e: GraphEmitter, call: Call, data: str, k: str) -> str | list[str]:
     attrs: Any = call.attrs
     values, indices = e.node_with(2, "TopK", [data, k], axis=attrs.axis, largest=int(not attrs.is_ascend))
     if attrs.ret_type == "values":

@@ -15,7 +15,7 @@ LARGEST = 2**63 - 1
 
 
 @exports("reshape", "contrib_reverse_reshape", "nn.batch_flatten", "reshape_like")
-def reshape(e: GraphEmitter, call: Call, data: str, *like: str) -> Any:
+def reshape(e: GraphEmitter, call: Call, data: str, *like: str) -> str:
     """Reshape to the shape of the result; ONNX infers one unknown dimension, others are computed."""
     dims = e.type(call).shape
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int)]
@@ -117,7 +117,7 @@ def expand_dims(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("squeeze")
-def squeeze(e: GraphEmitter, call: Call, data: str) -> Any:
+def squeeze(e: GraphEmitter, call: Call, data: str) -> str:
     """Squeeze."""
     attrs: Any = call.attrs
     if attrs.axis is None:
@@ -138,7 +138,7 @@ def concatenate(e: GraphEmitter, call: Call, data: list[str]) -> str:
 
 
 @exports("split")
-def split(e: GraphEmitter, call: Call, data: str) -> Any:
+def split(e: GraphEmitter, call: Call, data: str) -> list[str]:
     """Split into parts of known sizes."""
     attrs: Any = call.attrs
     axis = attrs.axis % max(e.rank(call.args[0]), 1)
