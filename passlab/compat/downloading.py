@@ -11,7 +11,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 from passlab.errors import Diagnostic, RunError
 
@@ -51,7 +50,7 @@ def download_testdata(url: str, relpath: str, module: str | list[str] | None = N
     return str(path)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Path:
     if name == "TEST_DATA_ROOT_PATH":
         return Path(os.environ.get("TEST_DATA_ROOT_PATH") or Path.home() / ".tvm_test_data")
     raise AttributeError(name)

@@ -44,7 +44,7 @@ class Overlay(ModuleType):
         setattr(self, name, value)
         return value
 
-    def _find(self, name: str) -> Any:
+    def _find(self, name: str) -> object:
         if name in self._names:
             return load(self._names[name])
         address = f"{self.__name__}.{name}"
@@ -66,7 +66,7 @@ class Overlay(ModuleType):
             value = value if own is None or _is_module(own) else own
         super().__setattr__(name, value)
 
-    def _below_value(self, name: str) -> Any:
+    def _below_value(self, name: str) -> object:
         """Return what a name is in the first of the modules below that has it, None where none has."""
         for target in self._below:
             value = getattr(importlib.import_module(target), name, None)

@@ -192,7 +192,7 @@ def save_param_dict(params: Any) -> bytearray:
 def _named_source(member: Any) -> property:
     """Return the property over the name of a span's text: it tells itself as `name`, as TVM's does."""
 
-    def source_name(self: Any) -> Any:
+    def source_name(self: Any) -> SourceName | None:
         name = member.__get__(self)
         return None if name is None else SourceName(name)
 

@@ -86,7 +86,7 @@ class Var(metaclass=_Number):
         return SizeVar(name, dtype)
 
 
-def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
+def const(value: Any, dtype: str | None = None, span: Any = None) -> IntImm | FloatImm:
     """Return a number with a dtype, by default int32 or float32."""
     if isinstance(value, float) or (dtype or "").startswith(("float", "bfloat")):
         return FloatImm(dtype or "float32", value)
@@ -106,12 +106,12 @@ def convert(value: Any, span: Any = None) -> Any:
     return tuple(map(convert, value)) if isinstance(value, (list, tuple)) else value
 
 
-def max_value(dtype: str, span: Any = None) -> Any:
+def max_value(dtype: str, span: Any = None) -> IntImm | FloatImm:
     """Return the largest value of a dtype."""
     return const(_bounds(dtype).max, dtype)
 
 
-def min_value(dtype: str, span: Any = None) -> Any:
+def min_value(dtype: str, span: Any = None) -> IntImm | FloatImm:
     """Return the smallest value of a dtype."""
     return const(_bounds(dtype).min, dtype)
 
@@ -139,12 +139,12 @@ FloorDiv = floordiv = indexdiv = _of_two("floordiv", operator.floordiv, "Return 
 FloorMod = floormod = indexmod = _of_two("floormod", operator.mod, "Return the remainder of a division of a dimension.")
 
 
-def cast(dtype: str, value: Any, span: Any = None) -> Any:
+def cast(dtype: str, value: Any, span: Any = None) -> SizeVar | int:
     """Return a dimension as it is: dimensions are whole numbers."""
     return value if isinstance(value, (SizeVar, int)) else int(value)
 
 
-def whole(x: Any, span: Any = None) -> Any:
+def whole(x: Any, span: Any = None) -> SizeVar | int:
     """Return a number rounded; a symbolic dimension is a whole number already."""
     return x if isinstance(x, SizeVar) else round(x)
 

@@ -19,7 +19,7 @@ class SequentialSpan:
         self.spans: tuple[Any, ...] = tuple(one for several in flat for one in several)
 
     @property
-    def source_name(self) -> Any:
+    def source_name(self) -> object:
         """The name of the first text."""
         return self.spans[0].source_name if self.spans else None
 

@@ -10,6 +10,7 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from passlab.op.dtypes import Array, array_dtype
 Decorator = Callable[[Any], Any]
 
 
-def _pytest() -> Any:
+def _pytest() -> ModuleType:
     """Return pytest, which only test programs need."""
     return importlib.import_module("pytest")
 
@@ -69,10 +70,11 @@ def strtobool(text: str) -> bool:
     return str(text).lower() in ("1", "on", "t", "true", "y", "yes")
 
 
-def parametrize_targets(*targets: Any) -> Any:
+def parametrize_targets(*targets: Any) -> Decorator:
     """Return a decorator that runs a test on each of some targets; only one exists here."""
     mark = _pytest().mark.parametrize(("target", "dev"), enabled_targets())
-    return mark(targets[0]) if len(targets) == 1 and callable(targets[0]) else mark
+    result: Decorator = mark(targets[0]) if len(targets) == 1 and callable(targets[0]) else mark
+    return result
 
 
 def parameter(*values: Any, ids: Any = None, by_dict: Any = None) -> Any:
@@ -80,7 +82,7 @@ def parameter(*values: Any, ids: Any = None, by_dict: Any = None) -> Any:
     if by_dict:
         ids, values = tuple(by_dict), tuple(by_dict.values())
 
-    def value_of(*_test: Any, request: Any) -> Any:  # a fixture of a class is called with the test's object
+    def value_of(*_test: Any, request: Any) -> object:  # a fixture of a class is called with the test's object
         return request.param
 
     return _pytest().fixture(params=values, ids=ids)(value_of)
@@ -98,7 +100,7 @@ def parameters(*value_sets: Iterable[Any], ids: Any = None) -> list[Any]:
     fixtures = []
     for values in zip(*value_sets, strict=True):
 
-        def value_of(*_test: Any, request: Any) -> Any:
+        def value_of(*_test: Any, request: Any) -> object:
             return request.param
 
         vars(value_of).update(parametrize_group=group, parametrize_values=values, parametrize_ids=ids)
@@ -109,8 +111,9 @@ def parameters(*value_sets: Iterable[Any], ids: Any = None) -> list[Any]:
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
     """Return a fixture; `cache_return_value` computes its value once for the same values of other fixtures."""
 
-    def make(function: Any) -> Any:
-        return _pytest().fixture(_remember(function) if cache_return_value else function)
+    def make(function: Any) -> Decorator:
+        result: Decorator = _pytest().fixture(_remember(function) if cache_return_value else function)
+        return result
 
     return make if func is None else make(func)
 
@@ -134,7 +137,7 @@ def _remember(function: Callable[..., Any]) -> Callable[..., Any]:
 def _always(name: str) -> Callable[..., Any]:
     """Return a decorator, which may also be called with arguments first, that leaves tests as they are."""
 
-    def decorate(*args: Any, **kwargs: Any) -> Any:
+    def decorate(*args: Any, **kwargs: Any) -> Decorator:
         return args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda test: test
 
     decorate.__name__ = decorate.__qualname__ = name
@@ -146,9 +149,11 @@ def _always(name: str) -> Callable[..., Any]:
 def _skips(name: str, what: str) -> Decorator:
     """Return a decorator that skips a test whose requirements are not available."""
 
-    def decorate(*args: Any, **kwargs: Any) -> Any:
+    def decorate(*args: Any, **kwargs: Any) -> Decorator:
         mark = _pytest().mark.skip(reason=f"passlab has no {what}")
-        return mark(args[0]) if len(args) == 1 and callable(args[0]) and not isinstance(args[0], str) else mark
+        direct = len(args) == 1 and callable(args[0]) and not isinstance(args[0], str)
+        result: Decorator = mark(args[0]) if direct else mark
+        return result
 
     decorate.__name__ = decorate.__qualname__ = name
     decorate.__doc__ = f"Skip a test: passlab has no {what}."
@@ -201,14 +206,14 @@ def requires_package(*packages: str) -> Decorator:
 
 
 @functools.cache
-def _decorator(name: str) -> Any:
+def _decorator(name: str) -> Decorator | None:
     if name in _RUN:
         return _always(name)
     feature = name.removeprefix("requires_")
     return _skips(name, _SKIP.get(name, feature.replace("_", " "))) if feature != name else None
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Decorator:
     decorator = _decorator(name)
     if decorator is None:
         raise AttributeError(f"tvm.testing has no {name}")

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab.ir import expr
+from passlab.ir.expr import Expr
 
 
 def _changes(cls: type[expr.Expr], *fields: str) -> Callable[..., Any]:
     """Return the function of a class whose parameters are a node, `fields`, a virtual device and a span."""
     parameters = (*fields, "virtual_device", "span")
 
-    def with_fields(node: Any, *values: Any, **named: Any) -> Any:
+    def with_fields(node: Any, *values: Any, **named: Any) -> Expr:
         everything = {**dict(zip(parameters, values, strict=False)), **named}
         changes = {name: value for name, value in everything.items() if value is not None}
         identity = changes.pop("vid", None)
@@ -20,7 +21,8 @@ def _changes(cls: type[expr.Expr], *fields: str) -> Callable[..., Any]:
             changes["name_hint"] = getattr(identity, "name_hint", identity)
         if "virtual_device" not in cls.field_names:  # only variables and functions have a device annotation
             changes.pop("virtual_device", None)
-        return node.with_fields(**changes)
+        result: Expr = node.with_fields(**changes)
+        return result
 
     name = f"{cls.__name__}WithFields"
     with_fields.__name__ = with_fields.__qualname__ = name

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
-from typing import Any
+from typing import Any, TypeVar
 
 
 class Waiter:
@@ -47,9 +47,12 @@ def nearly_used_up() -> bool:
     return True
 
 
-def call_on_fresh_stack(function: Callable[..., Any], *args: Any) -> Any:
+R = TypeVar("R")
+
+
+def call_on_fresh_stack(function: Callable[..., R], *args: Any) -> R:
     """Return `function(*args)`, computed on a new thread in this context; its errors are raised here."""
-    outcome: list[Any] = []
+    outcome: list[R] = []
     failure: list[BaseException] = []
 
     def run() -> None:

@@ -91,6 +91,9 @@ def _check_names(cls: type, names: list[str]) -> None:
             )
 
 
+F = TypeVar("F", bound="_Functor")
+
+
 class _Functor:
     """The loop behind all visitors.
 
@@ -105,8 +108,8 @@ class _Functor:
     memo_map: dict[Any, Any]
     _level: int
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        self = super().__new__(cls)  # subclasses need not call __init__
+    def __new__(cls: type[F], *args: Any, **kwargs: Any) -> F:
+        self = object.__new__(cls)  # subclasses need not call __init__
         self.memo_map = {}
         self._level = 0
         return self
@@ -211,7 +214,7 @@ class ExprVisitor(ExprFunctor):
     """
 
     @_opens
-    def _visit_children(self, node: Any) -> Any:
+    def _visit_children(self, node: Any) -> None:
         for child in CHILDREN[type(node)](node):
             self.visit(child)
 
@@ -430,7 +433,7 @@ class TypeVisitor(TypeFunctor):
     """Visits every part of a type once."""
 
     @_opens
-    def _visit_parts(self, node: Any) -> Any:
+    def _visit_parts(self, node: Any) -> None:
         for part in type_parts(node):
             self.visit(part)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeVar
+
+Node = TypeVar("Node")
 
 
 class Immutable:
@@ -20,8 +22,8 @@ class Immutable:
         """Whether `other` is this object."""
         return self is other
 
-    def __copy__(self) -> Any:
+    def __copy__(self: Node) -> Node:
         return self
 
-    def __deepcopy__(self, memo: object) -> Any:
+    def __deepcopy__(self: Node, memo: object) -> Node:
         return self

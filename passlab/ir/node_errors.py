@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -43,7 +43,10 @@ def check_index(value: Any) -> int:
     return index
 
 
-def check_kind(value: Any, kind: type, expected: str) -> Any:
+N = TypeVar("N")
+
+
+def check_kind(value: object, kind: type[N], expected: str) -> N:
     """Return a part of a node. Raises `NodeTypeError` if it does not have the class `kind`."""
     if not isinstance(value, kind):
         raise not_a_node_error(value, expected)

@@ -12,17 +12,15 @@ Patterns are compared by identity. `matcher` implements the matching.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab.errors import PassTypeError
 from passlab.ir.attrs import as_value
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Expr
+from passlab.ir.module import IRModule
 from passlab.ir.op import Op
 from passlab.ir.types import Type
-
-if TYPE_CHECKING:
-    from passlab.ir.module import IRModule
 
 
 class DFPattern:

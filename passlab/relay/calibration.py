@@ -39,7 +39,7 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalV
     return result
 
 
-def _value(node: Expr, values: Mapping[Expr, Any]) -> Any:
+def _value(node: Expr, values: Mapping[Expr, Any]) -> object:
     return values[node] if node in values else getattr(node, "data", None)
 
 

@@ -25,7 +25,7 @@ class OperatorNamespace:
         self._title = title
         self.__name__ = title
 
-    def find(self, name: str) -> Any:
+    def find(self, name: str) -> Callable[..., Any] | OperatorNamespace | None:
         """Return the function of an operator, the namespace of a longer prefix, or None."""
         if name.startswith("_"):
             return None
@@ -78,7 +78,7 @@ def operator_module(
     """
     namespace = OperatorNamespace(prefix, module)
 
-    def get_operator(name: str) -> Any:
+    def get_operator(name: str) -> object:
         if name == "__all__":
             return namespace.names()
         if name in names:

@@ -47,7 +47,7 @@ class Prelude:
         """Return the global variable of a function by name, or by its name among tensor arrays and a dtype."""
         return self.mod.get_global_var(name if dtype is None else self.get_name(name, dtype))
 
-    def get_type(self, name: str, dtype: str | None = None) -> Any:
+    def get_type(self, name: str, dtype: str | None = None) -> tuple[Any, ...] | GlobalTypeVar:
         """Return (type variable, constructor, ...) of a data type; with a dtype (`"tensor_t"`) the type variable."""
         if dtype is None:
             return self.mod.get_type(name)

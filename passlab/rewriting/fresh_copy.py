@@ -38,7 +38,7 @@ def fresh_copy(
     result: dict[Expr, Expr] = dict((replace or {}).items())
     memo: Types = {}
 
-    def infer_types(ty: Type | None) -> Any:
+    def infer_types(ty: Type | None) -> Type | None:
         if ty is None or not swap:
             return ty
         if ty not in memo:

@@ -33,7 +33,7 @@ def bind_params(mod: IRModule, params: Mapping[str, Any] | None) -> IRModule:
     return mod.with_functions({"main": bind_params_by_name(main, fitting)})
 
 
-def _fitting(param: Var, value: Any) -> Any:
+def _fitting(param: Var, value: Any) -> object:
     """Return a value, checked against the declared type of its parameter if that is a tensor."""
     return check_argument(param, value) if isinstance(param.type_annotation, TensorType) else value
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from passlab.analysis.purity import LocalPurity
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Constant, Expr, ExprT, set_span
 from passlab.ir.op import Op, Trait, is_op_call
 from passlab.ir.types import TensorType, Type
@@ -57,9 +58,10 @@ class RuleMatch:
         """Return the type of that node if it is a tensor."""
         return self.types.tensor(self.nodes[name])
 
-    def attrs(self, label: str) -> Any:
+    def attrs(self, label: str) -> Attrs:
         """Return the attributes of that call."""
-        return self.nodes[label].attrs
+        attrs: Attrs = self.nodes[label].attrs
+        return attrs
 
     def pure(self, name: str) -> bool:
         """Whether that node may be dropped: evaluating it certainly neither reads nor changes state."""
@@ -143,7 +145,7 @@ class Rule:
 
 
 # ---------------------------------------------------------------- patterns
-def _parse_text(text: str) -> Any:
+def _parse_text(text: str) -> Term | str | None:
     """Return a pattern as a term, or as a name."""
     words = _TOKEN.findall(text)
     open_calls: list[tuple[str, str, list[Any]]] = []

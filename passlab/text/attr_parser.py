@@ -57,7 +57,7 @@ class AttrParser:
             more = self.cursor.separator(close)
         return values, places
 
-    def attr_value(self) -> Any:
+    def attr_value(self) -> object:
         """Parse one value."""
         stack: list[tuple[str, list[Any]]] = []  # open brackets with their values so far
         while True:
@@ -99,7 +99,7 @@ class AttrParser:
             held.append(self.cursor.name('a key `"name"=value`'))
         self.cursor.expect("=")
 
-    def _closed(self, bracket: str, held: list[Any]) -> Any:
+    def _closed(self, bracket: str, held: list[Any]) -> object:
         if bracket == "{":
             return dict(zip(held[::2], held[1::2], strict=True))
         if bracket == "[":
@@ -108,7 +108,7 @@ class AttrParser:
             self.cursor.error("parentheses hold one value", hint="write a list as `[1, 2]`")
         return held[0]
 
-    def _plain_value(self) -> Any:
+    def _plain_value(self) -> object:
         index, word = self.cursor.i, self.texts[self.cursor.i]
         if word[:1] == '"' and len(word) > 1:
             self.cursor.i += 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from typing import Any
 
 from passlab.devices import DEVICE_KINDS, Device, Target, VirtualDevice
-from passlab.ir.attrs import DictAttrs, Field
+from passlab.ir.attrs import Attrs, DictAttrs, Field
 from passlab.ir.expr import Constant, GlobalVar, Var
 from passlab.ir.op import Op
 from passlab.ir.types import (
@@ -107,7 +107,7 @@ def _is_node(field: Field | None, text: Any, nodes: list[Node], owned: Set[int])
     return False if fits and index not in owned else None
 
 
-def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> Any:
+def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> Attrs | MetaObject:
     """Return an attribute record, or a `MetaObject` for a type that passlab does not have."""
     key = node["type_key"]
     if not TYPE_KEY.match(key):
@@ -127,7 +127,7 @@ def build_record(node: Node, nodes: list[Node], owned: Set[int], get: Get) -> An
     return MetaObject(key, values)
 
 
-def _plain(text: Any) -> Any:
+def _plain(text: Any) -> int | float | str:
     """Return a number or a text, as it is written in a node."""
     for read in (int, float):
         try:
@@ -137,7 +137,7 @@ def _plain(text: Any) -> Any:
     return str(text)
 
 
-def _int_imm(node: Node, get: Get, tensor: Tensor) -> Any:
+def _int_imm(node: Node, get: Get, tensor: Tensor) -> int:
     value = int(node["attrs"]["value"])
     return bool(value) if node["attrs"].get("dtype") == "bool" else value
 
@@ -172,7 +172,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _virtual_device(node: Node, get: Get, tensor: Tensor) -> Any:
+def _virtual_device(node: Node, get: Get, tensor: Tensor) -> VirtualDevice | MetaObject | None:
     """Return a virtual device; None for an unconstrained one."""
     attrs = node["attrs"]
     kind, number = int(attrs["device_type_int"]), int(attrs["virtual_device_id"])

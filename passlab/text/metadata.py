@@ -17,6 +17,7 @@ from passlab.errors import Diagnostic, DiagnosticError, ParseError, PasslabError
 from passlab.ir.expr import Var
 from passlab.ir.span import Source, Span
 from passlab.ir.types import Type
+from passlab.op.dtypes import Array
 from passlab.text.meta_objects import BUILDERS, Node, OpaqueObject, build_record, references
 from passlab.text.tensor_bytes import decode_tensor
 
@@ -46,7 +47,7 @@ class MetaTable:
         for key, objects in (table or {}).items():
             self.objects.setdefault(key, []).extend(objects)
 
-    def lookup(self, word: str, place: Span) -> Any:
+    def lookup(self, word: str, place: Span) -> object:
         """Return the object of a `meta[key][index]` token. Raises `ParseError` if there is none."""
         key, _, number = word[5:-1].partition("]")
         key, index = key.strip(), int(number.strip(" \n\t\r["))
@@ -112,7 +113,7 @@ class Section:
             ref for node in self.nodes for ref, sure in references(node, self.nodes, frozenset()) if sure
         }
 
-    def build(self, root: int) -> Any:
+    def build(self, root: int) -> object:
         """Create the object of a node and of all nodes it refers to, without recursion."""
         stack = [(root, False)]
         while stack:
@@ -137,7 +138,7 @@ class Section:
                 stack.extend((r, False) for r in refs if r not in self.made)
         return self.made[root]
 
-    def _make(self, node: Node) -> Any:
+    def _make(self, node: Node) -> object:
         key = node.get("type_key", "")
         try:
             if key in BUILDERS:
@@ -146,5 +147,5 @@ class Section:
         except DiagnosticError as error:
             raise ValueError(error.diagnostics[0].message) from None
 
-    def _tensor(self, index: int) -> Any:
+    def _tensor(self, index: int) -> Array:
         return self.decode(self.tensors[index])

@@ -152,7 +152,7 @@ class ProgramGraph(ObjectGraph):
         return self._add(value.type_key, attrs)
 
 
-def _device(value: Expr) -> Any:
+def _device(value: Expr) -> object:
     device = getattr(value, "virtual_device", None)
     return UNCONSTRAINED if device is None else device
 

@@ -33,7 +33,7 @@ def record_class(type_key: str, fields: Iterable[str] = ()) -> type[Attrs] | Non
     )
 
 
-def make_node(type_key: str, **fields: Any) -> Any:
+def make_node(type_key: str, **fields: Any) -> Attrs | MetaObject:
     """Create a record by the name of its type: `make_node("relay.attrs.SoftmaxAttrs", axis=1)`,
     `make_node("DictAttrs")`.
 

@@ -7,8 +7,6 @@ redefine, and temporaries of earlier definitions stay readable, since printed mo
 
 from __future__ import annotations
 
-from typing import Any
-
 from passlab.errors import Diagnostic, ParseError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Constant, Expr, GlobalVar, Var
@@ -127,11 +125,11 @@ class NameScopes:
             self.foreign = True
         return node
 
-    def meta(self, index: int) -> Any:
+    def meta(self, index: int) -> object:
         """Return the object of a `meta[...][...]` token."""
         return self.meta_table.lookup(self.texts[index], self.cursor.token_span(index))
 
-    def meta_value(self, index: int) -> Any:
+    def meta_value(self, index: int) -> object:
         """As `meta`. TVM writes a variable in an attribute as a copy: return the original, which is in scope."""
         value = self.meta(index)
         if isinstance(value, Var) and value in self.meta_table.own_vars:

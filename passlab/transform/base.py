@@ -7,6 +7,7 @@ pipelines, `decorators` the decorators, and `declare` declares standard passes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import copy_context
 from time import perf_counter
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ from passlab.ir.expr import Function
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
 from passlab.ir.variables import free_vars
-from passlab.ir.walk import observed, permitted
+from passlab.ir.walk import Observer, Permit, observed, permitted
 from passlab.lazy import PASSES, late
 from passlab.transform.context import PassContext, _current_run
 from passlab.transform.diagnostics import DiagnosticContext
@@ -159,7 +160,7 @@ class Pass:
         return self.as_text()
 
 
-def _to_all(observers: list[Any]) -> Any:
+def _to_all(observers: list[Observer]) -> Observer | None:
     if len(observers) < 2:
         return observers[0] if observers else None
 
@@ -170,7 +171,7 @@ def _to_all(observers: list[Any]) -> Any:
     return tell
 
 
-def _by_all(permits: list[Any]) -> Any:
+def _by_all(permits: list[Permit]) -> Permit | None:
     if len(permits) < 2:
         return permits[0] if permits else None
     return lambda rule: sum(not permit(rule) for permit in permits) == 0  # all permits are called, as with `should_run`
@@ -196,7 +197,7 @@ class ModulePass(Pass):
         raise NotImplementedError(f"the pass `{self.info.name}` has no transform_module")
 
     @property
-    def pass_func(self) -> Any:
+    def pass_func(self) -> Callable[..., IRModule]:
         """The function that does the work: (mod, ctx) -> mod."""
         return self.transform_module
 
@@ -237,7 +238,7 @@ class FunctionPass(Pass):
         raise NotImplementedError(f"the pass `{self.info.name}` has no transform_function")
 
     @property
-    def pass_func(self) -> Any:
+    def pass_func(self) -> Callable[..., Function]:
         """The function that does the work: (func, mod, ctx) -> func."""
         return self.transform_function
 

@@ -81,7 +81,7 @@ def _same(a: Any, b: Any) -> bool:
     return a == b if isinstance(a, (bool, int, float, str, list, tuple, dict)) else False
 
 
-def _checked_init(cls: Any) -> Any:
+def _checked_init(cls: Any) -> Callable[..., None]:
     """Return an `__init__` that rejects unknown, missing and ill-typed options with an error that names them."""
     plain = cls.__init__
     title = cls.__name__

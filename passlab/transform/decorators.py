@@ -33,7 +33,7 @@ class _FunctionMade(Pass):
         self.__doc__ = getattr(pass_func, "__doc__", None)
 
     @property
-    def pass_func(self) -> Any:
+    def pass_func(self) -> Callable[..., Any]:
         """The user's function."""
         return self._pass_func
 
@@ -180,10 +180,10 @@ def _class_of_passes(
     def init(self: Any, *args: Any, **kwargs: Any) -> None:
         self._user_object = user_class(*args, **kwargs)
 
-    def work(self: Any, *args: Any) -> Any:
+    def work(self: Any, *args: Any) -> object:
         return getattr(self._user_object, method)(*args)
 
-    def fall_back(self: Any, attribute: str) -> Any:
+    def fall_back(self: Any, attribute: str) -> object:
         if attribute.startswith("__") or attribute == "_user_object":
             raise AttributeError(attribute)
         return getattr(self._user_object, attribute)

@@ -315,7 +315,7 @@ class _Parser:
         return start + len(text)
 
     # recurses: at most limits.pipeline_nesting levels
-    def value(self) -> Any:
+    def value(self) -> object:
         """Read one Python literal."""
         kind, text, start = self.tokens[self.at]
         if kind == "mark" and text in _CLOSING:
@@ -338,7 +338,7 @@ class _Parser:
             )
         raise self.syntax_error("a value")
 
-    def sequence(self) -> Any:
+    def sequence(self) -> object:
         closing = self.open()
         values: list[Any] = []
         comma = False

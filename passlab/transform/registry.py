@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from passlab.errors import Diagnostic, PassError, PassTypeError, did_you_mean
 from passlab.lazy import PASSES, late
@@ -32,7 +32,10 @@ def aliases() -> dict[str, str]:
     return table
 
 
-def register_pass(factory: Any, name: str | None = None) -> Any:
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def register_pass(factory: F, name: str | None = None) -> F:
     """Register a pass, or a factory of passes, under a name for `get_pass`, `required` and pipelines in text.
 
     The default name is that of the pass. Registering a name again replaces the pass, so that a notebook cell may run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from passlab.compat.relay_viz.interface import DefaultVizParser, Plotter, VizEdge, VizGraph, VizNode
@@ -13,7 +14,7 @@ Attributes = dict[str, str]
 NodeAttributes = Callable[[VizNode], Attributes]
 
 
-def _graphviz() -> Any:
+def _graphviz() -> ModuleType:
     """Return the package, loaded on first use."""
     return importlib.import_module("graphviz")
 

@@ -31,6 +31,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, is_op_call, op_name
 from passlab.ir.walk import rewrite
 from passlab.op import make
+from passlab.op.dtypes import Array
 from passlab.rewriting.constant_folding import SHAPES, fold, shape_constant
 from passlab.rewriting.constant_values import folded_call
 from passlab.rewriting.node_types import NodeTypes
@@ -69,7 +70,7 @@ class _KnownValues:
         self._is_movable = is_movable
         self._known: dict[Expr, Expr | None] = {}
 
-    def of(self, expr: Expr) -> Any:
+    def of(self, expr: Expr) -> Array | None:
         """Return the value of an expression as an array, or None if it is unknown. Each node is evaluated once."""
         stack = [expr]
         while stack:

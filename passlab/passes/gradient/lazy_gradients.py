@@ -6,8 +6,6 @@ other operators unwrap their arguments and wrap their result. Knows nothing of p
 
 from __future__ import annotations
 
-from typing import Any
-
 from passlab.errors import Diagnostic, DiagnosticError
 from passlab.ir.adt import Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, TupleGetItem, Var
@@ -109,7 +107,7 @@ class _Cells:
         body = Let(result, self._new(function.body), self._taken(result, function.body.checked_type))
         return function.with_fields(body=make_lets(inputs, body))
 
-    def _convert_type(self, ty: Any) -> Any:
+    def _convert_type(self, ty: Type | None) -> Type | None:
         return None if ty is None else map_type(ty, lambda t: self._cell(t) if type(t) is TensorType else None)
 
     def _new(self, node: Expr) -> Expr:

@@ -8,8 +8,6 @@ keep:
 
 from __future__ import annotations
 
-from typing import Any
-
 from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import OpCall
@@ -37,8 +35,9 @@ class AlterOpLayout(FunctionPass):
         return in_other_layouts(func, lambda call: None, _replace)
 
 
-def _replace(call: OpCall, args: list[Expr]) -> Any:
+def _replace(call: OpCall, args: list[Expr]) -> Expr | None:
     hook = call.op.spec.extra.get(_HOOK)
     if hook is None:
         return None
-    return hook(call.attrs, args, [a.checked_type for a in call.args], call.checked_type)
+    result: Expr | None = hook(call.attrs, args, [a.checked_type for a in call.args], call.checked_type)
+    return result

@@ -42,10 +42,11 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from passlab.errors import Diagnostic, PassValueError, did_you_mean
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, OpCall, find_op, is_op_call
@@ -109,22 +110,25 @@ class ConvertLayout(FunctionPass):
             _log.warning("no layouts are desired for %s: what they take is brought back", ", ".join(sorted(names)))
         return result
 
-    def _hook(self, call: OpCall) -> Any:
+    def _hook(self, call: OpCall) -> Callable[..., Any] | None:
         """Return the function registered for a listed operator, or None."""
         op: Any = call.op
         return op.spec.extra.get(_HOOK) if op.name in self.desired_layouts else None
 
-    def _replace(self, call: OpCall, args: list[Expr]) -> Any:
+    def _replace(self, call: OpCall, args: list[Expr]) -> Expr | None:
         """Return the replacement that the registered function returns for a call."""
         hook, name = self._hook(call), call.op.name
         if hook is None or (_is_convolution(call) and LayoutConfig.skips()):
             return None
-        return hook(call.attrs, args, [a.checked_type for a in call.args], list(self.desired_layouts[name]))
+        types, layouts = [a.checked_type for a in call.args], list(self.desired_layouts[name])
+        result: Expr | None = hook(call.attrs, args, types, layouts)
+        return result
 
-    def _desired_layouts(self, call: OpCall) -> Any:
+    def _desired_layouts(self, call: OpCall) -> Attrs | None:
         if self._hook(call) is not None:
             return None
-        name, attrs = call.op.name, call.attrs
+        name = call.op.name
+        attrs: Attrs | None = call.attrs
         desired = self.desired_layouts.get(name)
         skips = _is_convolution(call) and LayoutConfig.skips()
         if not desired or attrs is None or skips or desired[0] == "default" or not _names_layouts(name):

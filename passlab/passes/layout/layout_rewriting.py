@@ -12,6 +12,7 @@ from typing import Any
 
 from passlab.analysis.purity import LocalPurity
 from passlab.errors import PasslabError
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
 from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.types import TupleType
@@ -24,7 +25,7 @@ from passlab.passes.layout.legalization import check
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.registering import InferCorrectLayoutOutput
 
-Convert = Callable[[OpCall], Any]
+Convert = Callable[[OpCall], Attrs | None]
 Replace = Callable[[OpCall, list[Expr]], Any]
 
 
@@ -159,7 +160,7 @@ class _Rewriting:
         check(plain, call, call.checked_type, self._types)
         return result, results[0]
 
-    def _permits(self, call: OpCall) -> Any:
+    def _permits(self, call: OpCall) -> Attrs | None:
         """Return the new attributes of a call, or None if there are none or an instrument refuses them."""
         attrs = self._convert(call)
         if attrs is None or attrs == call.attrs:

@@ -212,6 +212,6 @@ class _Placement:
         return make("device_copy", expr, src_virtual_device=source, dst_virtual_device=goal)
 
     @staticmethod
-    def _like(old: Any, new: VirtualDevice) -> Any:
+    def _like(old: Any, new: VirtualDevice) -> object:
         """Return the old object if the new one equals it, so that nothing changes."""
         return old if old == new else new

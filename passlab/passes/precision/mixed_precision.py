@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from passlab.ir.adt import Clause
+from passlab.ir.attrs import Attrs
 from passlab.ir.expr import (
     Call,
     Constant,
@@ -186,8 +187,8 @@ class MixedPrecision:
         attrs: Any = call.attrs
         return bool(abs(attrs.a_min) > largest or abs(attrs.a_max) > largest)
 
-    def _short_attrs(self, call: Call, dtype: str) -> Any:
-        attrs: Any = call.attrs
+    def _short_attrs(self, call: Call, dtype: str) -> Attrs | None:
+        attrs: Attrs | None = call.attrs
         own = call.checked_type_
         if attrs is None or (own is not None and not any(map(is_float_name, _dtypes(own)))):
             return attrs  # an integer operator stays integer: an empty dtype is that of the arguments

@@ -17,7 +17,7 @@ from passlab.ir.op import Op
 from passlab.ir.types import TensorType, TupleType
 from passlab.op import make
 from passlab.op.declare import field_of
-from passlab.op.dtypes import array_dtype
+from passlab.op.dtypes import Array, array_dtype
 from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.qnn.scales import along, fixed_point
 from passlab.rewriting.dimensions import expand_to_axis
@@ -42,7 +42,7 @@ def _rule(build: Callable[..., Expr | None]) -> Rule:
     return rule
 
 
-def _known(expr: Expr) -> Any:
+def _known(expr: Expr) -> Array:
     if type(expr) is not Constant:
         raise _Unknown
     return expr.data

@@ -7,6 +7,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, PassError, PassTypeError
 from passlab.infer import infer_expr
+from passlab.ir.attrs import Attrs
 from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
@@ -84,7 +85,7 @@ def _recast(expr: Expr, calls: set[Expr], dtype: str, out_dtype: str) -> Expr:
     return rewrite(expr, cast, only=(Call,), enter=_is_open)
 
 
-def _attrs(attrs: Any, out_dtype: str) -> Any:
+def _attrs(attrs: Any, out_dtype: str) -> Attrs | None:
     return attrs.with_fields(out_dtype=out_dtype) if attrs is not None and "out_dtype" in attrs else attrs
 
 

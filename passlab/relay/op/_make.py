@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from passlab.errors import AttrsError, Diagnostic
-from passlab.ir.expr import Call
+from passlab.ir.expr import Call, Expr
 from passlab.ir.op import Op, find_op
 from passlab.lazy import unknown_name
 from passlab.op.declare import make_call
@@ -33,7 +33,7 @@ def constructor(op: Op) -> Callable[..., Call]:
     return make
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Expr]:
     op = None if name.startswith("_") else find_op(name)
     if op is None:
         raise unknown_name(__name__, name, () if name.startswith("__") else __dir__())

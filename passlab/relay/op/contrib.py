@@ -14,7 +14,7 @@ Table = Sequence[tuple[Any, ...]]
 _tables: dict[str, Callable[[], Table]] = {}
 
 
-def register_pattern_table(compiler: str, table: Callable[[], Table] | None = None) -> Any:
+def register_pattern_table(compiler: str, table: Callable[[], Table] | None = None) -> Callable[..., Any]:
     """Register the patterns of a compiler: a function that returns entries `(name, pattern)` or `(name, pattern,
     check)`.
 

@@ -80,7 +80,7 @@ class Annotator:
         """Return a rule that skips operators which the options exclude."""
 
         @functools.wraps(rule)
-        def rule_if_enabled(call: Call, args: list[Any]) -> Any:
+        def rule_if_enabled(call: Call, args: list[Any]) -> object:
             assert isinstance(call.op, Op)
             enabled = self.config.debug_enabled_ops
             return rule(call, args) if enabled is None or call.op.name in map(str, enabled) else None
@@ -150,7 +150,7 @@ class Annotator:
             expr = self.attach(expr, QAnnotateKind.INPUT)
         return Annotated(Call(call.op, [expr], call.attrs), QAnnotateKind.INPUT)
 
-    def _hint(self, call: Call, args: list[Any]) -> Any:
+    def _hint(self, call: Call, args: list[Any]) -> Annotated | Expr:
         return self._as_input(call, args) or args[0]  # a value that stays a float needs no hint
 
     def _concatenate(self, call: Call, args: list[Any]) -> Annotated | None:

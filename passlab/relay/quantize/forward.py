@@ -52,7 +52,7 @@ def rewrite_forward(function: Function, rules: Mapping[str, Rule]) -> Function:
     return result
 
 
-def _forward(node: Expr, values: Mapping[Expr, Any], rules: Mapping[str, Rule]) -> Any:
+def _forward(node: Expr, values: Mapping[Expr, Any], rules: Mapping[str, Rule]) -> object:
     """Return the result for a node."""
     if isinstance(node, Tuple) and any(isinstance(values[field], (PendingResult, list)) for field in node.fields):
         fields = [values[field] for field in node.fields]

@@ -34,7 +34,7 @@ def _clip(call: Call, args: list[Any]) -> Wide | None:
     return _layer(call, args) if isinstance(args[0], Wide) else None
 
 
-def _add(call: Call, args: list[Any]) -> Any:
+def _add(call: Call, args: list[Any]) -> Expr | Wide | None:
     left, right = (isinstance(arg, Wide) for arg in args)
     if left and isinstance(args[1], Constant):
         return Wide(Call(call.op, [_expr(args[0]), args[1]], call.attrs))

@@ -208,7 +208,7 @@ def _knowing_floats(rule: Rule) -> Rule:
     """Return a rule whose integers know the dtype of the floats that they represent."""
 
     @functools.wraps(rule)
-    def realize(call: Call, args: list[Any]) -> Any:
+    def realize(call: Call, args: list[Any]) -> object:
         result = rule(call, args)
         if isinstance(result, Integers):
             result.float_dtype = _dtype(call)

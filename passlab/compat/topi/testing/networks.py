@@ -8,38 +8,38 @@ import numpy as np
 
 from passlab import relay
 from passlab.compat.topi.testing.meaning import meaning
-from passlab.op.dtypes import Array
+from passlab.op.dtypes import Array, as_array
 from passlab.relay import nn
 
 
-def softmax_python(a_np: Any, axis: int = 1) -> Array:
+def softmax_python(a_np: Array, axis: int = 1) -> Array:
     """Return the softmax on one axis."""
     return meaning(lambda x: nn.softmax(x, axis), a_np)
 
 
-def log_softmax_python(a_np: Any, axis: int = 1) -> Array:
+def log_softmax_python(a_np: Array, axis: int = 1) -> Array:
     """Return the logarithm of softmax."""
     return meaning(lambda x: nn.log_softmax(x, axis), a_np)
 
 
-def lrn_python(a_np: Any, size: int, axis: int, bias: float, alpha: float, beta: float) -> Array:
+def lrn_python(a_np: Array, size: int, axis: int, bias: float, alpha: float, beta: float) -> Array:
     """Return data divided by a power of the sum of squares of neighbours on one axis."""
     return meaning(lambda x: nn.lrn(x, size, axis, bias, alpha, beta), a_np)
 
 
-def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Array:
+def l2_normalize_python(a_np: Array, eps: float, axis: Any = None) -> Array:
     """Return data divided by its Euclidean norm on some axes, by default on all of them."""
     axes = tuple(range(a_np.ndim)) if axis is None else axis
     return meaning(lambda x: nn.l2_normalize(x, eps, axes), a_np)
 
 
-def _normalize(data: Any, axes: Any, epsilon: float) -> Any:
+def _normalize(data: Array, axes: Any, epsilon: float) -> Array:
     wide = data.astype("float64")
     mean, variance = wide.mean(axes, keepdims=True), wide.var(axes, keepdims=True)
-    return (wide - mean) / np.sqrt(variance + epsilon)
+    return as_array((wide - mean) / np.sqrt(variance + epsilon))
 
 
-def layer_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Any:
+def layer_norm_python(data: Array, gamma: Array, beta: Array | None, axis: Any, epsilon: float = 1e-5) -> Array:
     """Return data with mean 0 and variance 1 on some axes, scaled and shifted."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     shape = [size if at in {a % data.ndim for a in axes} else 1 for at, size in enumerate(data.shape)]
@@ -47,7 +47,9 @@ def layer_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: floa
     return (_normalize(data, axes, epsilon) * gamma.reshape(shape) + moved).astype(data.dtype)
 
 
-def instance_norm_python(data: Any, gamma: Any, beta: Any, channel_axis: int, axis: Any, epsilon: float = 1e-5) -> Any:
+def instance_norm_python(
+    data: Array, gamma: Array, beta: Array | None, channel_axis: int, axis: Any, epsilon: float = 1e-5
+) -> Array:
     """Return data with mean 0 and variance 1 on some axes of each channel, scaled and shifted by channel."""
     shape = [size if at == channel_axis else 1 for at, size in enumerate(data.shape)]
     scaled = _normalize(data, tuple(axis), epsilon) * gamma.reshape(shape)
@@ -55,7 +57,13 @@ def instance_norm_python(data: Any, gamma: Any, beta: Any, channel_axis: int, ax
 
 
 def group_norm_python(
-    data: Any, gamma: Any, beta: Any, num_groups: int, channel_axis: int, axes: Any, epsilon: float = 1e-5
+    data: Array,
+    gamma: Array | None,
+    beta: Array | None,
+    num_groups: int,
+    channel_axis: int,
+    axes: Any,
+    epsilon: float = 1e-5,
 ) -> Array:
     """Return data with mean 0 and variance 1 in each group of channels, scaled and shifted by channel."""
     parts = np.split(data, num_groups, channel_axis)
@@ -66,19 +74,19 @@ def group_norm_python(
     return (scaled if beta is None else scaled + beta.reshape(shape)).astype(data.dtype)
 
 
-def rms_norm_python(data: Any, weight: Any, axis: Any, epsilon: float = 1e-5) -> Any:
+def rms_norm_python(data: Array, weight: Array, axis: Any, epsilon: float = 1e-5) -> Array:
     """Return data divided by the root of its mean square on some axes, scaled."""
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     shape = [size if at in {a % data.ndim for a in axes} else 1 for at, size in enumerate(data.shape)]
     wide = data.astype("float64")
     root = np.sqrt((wide * wide).mean(axes, keepdims=True) + epsilon)
-    return (wide / root * weight.reshape(shape)).astype(data.dtype)
+    return as_array(wide / root * weight.reshape(shape)).astype(data.dtype)
 
 
 def batch_norm(
-    x: Any,
-    gamma: Any,
-    beta: Any,
+    x: Array,
+    gamma: Array,
+    beta: Array,
     moving_mean: Any,
     moving_var: Any,
     axis: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -36,7 +37,7 @@ def uniform_value(expr: Expr) -> Any:
     return value.data[()] if type(value) is Constant and value.data.ndim == 0 else None
 
 
-def _neutral(value: int) -> Any:
+def _neutral(value: int) -> Callable[[RuleMatch], bool]:
     """Return a condition: all elements of operand `n` are that number, and the result has the type of the other
     operand.
     """

@@ -4,6 +4,7 @@ unused.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def _static(match: RuleMatch) -> bool:
     return ty is not None and not ty.dynamic and match.pure("other")
 
 
-def _made(op: str, **names: str) -> Any:
+def _made(op: str, **names: str) -> Callable[[RuleMatch], Expr]:
     """Return a function that calls `op` on the nodes matched as `data`, with the shape (and dtype) of the whole."""
 
     def result(match: RuleMatch) -> Expr:
