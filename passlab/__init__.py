@@ -14,6 +14,6 @@ _PACKAGES = (
     "limits", "notebook", "op", "pattern", "relay", "testing", "text", "transform", "vm",
 )  # fmt: skip
 _NAMES = names_in_stub(__file__)
-__all__ = sorted(_NAMES)  # noqa: PLE0605 - read from the stub
+__all__ = sorted(_NAMES)
 
 __getattr__, __dir__ = lazy_module(__name__, {**_NAMES, **{name: f"passlab.{name}" for name in _PACKAGES}})

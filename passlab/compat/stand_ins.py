@@ -243,7 +243,7 @@ class Interpreter(DebugExecutor):
         super().__init__(mod)
 
 
-def ManifestAlloc(cpu_virtual_device: Any = None) -> transform.Pass:  # noqa: N802 - TVM's name of a pass
+def ManifestAlloc(cpu_virtual_device: Any = None) -> transform.Pass:
     """Return the pass; the device, of what is always on a CPU, is this one."""
     return transform.get_pass("ManifestAlloc")
 

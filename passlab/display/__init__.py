@@ -9,6 +9,6 @@ from __future__ import annotations
 from passlab.lazy import lazy_module, names_in_stub
 
 _NAMES = names_in_stub(__file__)
-__all__ = sorted(_NAMES)  # noqa: PLE0605 - read from the stub
+__all__ = sorted(_NAMES)
 
 __getattr__, __dir__ = lazy_module(__name__, _NAMES)

@@ -160,7 +160,7 @@ def _run(dot: str) -> bytes:
             raise LayoutError("graphs are drawn by Graphviz: pip install pygraphviz, or put its `dot` on PATH")
         command = [program, "-Tjson0"]
     try:
-        done = subprocess.run(command, input=dot.encode(), capture_output=True, timeout=seconds, check=False)  # noqa: S603
+        done = subprocess.run(command, input=dot.encode(), capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         raise LayoutError(
             f"the layout took more than {seconds:g} s; raise `limits.override(layout_seconds=...)`, or fold groups"

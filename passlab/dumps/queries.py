@@ -312,7 +312,7 @@ def _run(words: list[str], text: str, ending: str) -> bool:
         else:
             command = [*words, str(path)]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=COMMAND_SECONDS, check=False)  # noqa: S603
+            done = subprocess.run(command, capture_output=True, timeout=COMMAND_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DumpError(Diagnostic(f"the command `{shlex.join(words)}` cannot be run: {error}")) from error
     return done.returncode == 0

@@ -91,7 +91,7 @@ FORMATS = (
 NAMES = tuple(one.name for one in FORMATS)
 
 
-def read(path_or_stream: Any, format: str | None = None) -> TextRecording:  # noqa: A002
+def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
     """Return a recording of the passes in a dump: a file, a folder, an archive, a stream of bytes or text, or bytes.
 
     `format` is one of `passlab.dumps.NAMES`; by default it is recognised. Raises `DumpError` where nothing can be read,
@@ -118,7 +118,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:  # no
     raise DumpError(Diagnostic(f"a {type(path_or_stream).__name__} is not a dump", hint=hint))
 
 
-def read_text(text: str, format: str | None = None) -> TextRecording:  # noqa: A002
+def read_text(text: str, format: str | None = None) -> TextRecording:
     """Return a recording of the passes in the text of a dump. Raises `DumpError` for an unknown format."""
     return read(io.BytesIO(text.encode("utf-8", "surrogateescape")), format)
 

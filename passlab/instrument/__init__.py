@@ -9,6 +9,6 @@ from passlab.lazy import lazy_module, names_in_stub
 
 # The recorder whose recording can be asked questions belongs to the lab, which stands above instruments.
 _NAMES = {**names_in_stub(__file__), "Recorder": "passlab.lab.recording:Recorder"}
-__all__ = sorted(_NAMES)  # noqa: PLE0605 - read from the stub
+__all__ = sorted(_NAMES)
 
 __getattr__, __dir__ = lazy_module(__name__, _NAMES)

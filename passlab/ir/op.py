@@ -245,7 +245,7 @@ class Op(Expr):
         inputs = self.spec.inputs[:n]
         self._redeclare(inputs=(*inputs, *(f"{UNNAMED}{i}" for i in range(len(inputs), n))))
 
-    def add_argument(self, name: str, type: str = "", description: str = "") -> None:  # noqa: A002 - Relay's name
+    def add_argument(self, name: str, type: str = "", description: str = "") -> None:
         """Name the next input of a user's operator; `type` and `description` are added to its documentation."""
         inputs = list(self.spec.inputs)
         unnamed = next((i for i, input_name in enumerate(inputs) if input_name == f"{UNNAMED}{i}"), len(inputs))

@@ -75,7 +75,7 @@ def bind(expr: Expr, binds: Mapping[Var, Expr]) -> Expr:
     """
     if not isinstance(binds, Mapping):
         raise not_a_node_error(binds, "a dict from variables to expressions")
-    replacements: dict[Expr, Expr] = {var: value for var, value in binds.items()}  # noqa: C416 - widens the key type
+    replacements: dict[Expr, Expr] = dict(binds.items())
     own = expr.params if isinstance(expr, Function) else ()
     inner = set(bound_vars(expr)) - set(own)
     for var in binds:

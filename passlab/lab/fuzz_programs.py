@@ -58,7 +58,7 @@ class ProgramSource:
         """Yield the number of each program, its source, and the program, without end; the same for the same seed."""
         number = start
         while True:
-            choice = random.Random(f"{self.seed} {number}")  # noqa: S311 - programs, not secrets
+            choice = random.Random(f"{self.seed} {number}")
             names = list(self.weights)
             name = choice.choices(names, [self.weights[n] for n in names])[0]
             try:

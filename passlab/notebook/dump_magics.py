@@ -133,7 +133,7 @@ def _record(command: list[str], text: str, ending: str) -> rooms.dumps.TextRecor
         source = Path(folder) / f"cell{ending}"
         source.write_text(text, encoding="utf-8")
         try:
-            done = subprocess.run([*command, str(source)], capture_output=True, timeout=SECONDS, check=False)  # noqa: S603
+            done = subprocess.run([*command, str(source)], capture_output=True, timeout=SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise DumpError(Diagnostic(f"{command[0]} cannot be run: {error}")) from error
     recording = rooms.dumps.read(done.stderr)

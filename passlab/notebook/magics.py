@@ -106,7 +106,7 @@ class RelayMagics(NamedMagics):
 
     def _shown(self, program: Any, how: str) -> Any:
         if how == "text":
-            print(program.astext(show_meta_data=False))  # noqa: T201 - printing is what was asked for
+            print(program.astext(show_meta_data=False))
         elif how in ("graph", "table"):
             self._display(display.graph_view(program) if how == "graph" else display.operators_view(program))
         elif how == "module":
@@ -179,7 +179,7 @@ class RelayMagics(NamedMagics):
                     raise UsageError(f"%instruments: {problem.message}: {problem.hint}") from None
         if names:
             self.instruments_wanted = [n for n in names if n != "none"]
-        print(f"instruments: {', '.join(self.instruments_wanted) or 'none'}")  # noqa: T201 - a magic answers in text
+        print(f"instruments: {', '.join(self.instruments_wanted) or 'none'}")
 
     # ------------------------------------------------------------ %compare
     @magic_arguments()

@@ -222,7 +222,7 @@ class TupleGetItemPattern(DFPattern):
 
     __slots__ = ("index", "tuple")
 
-    def __init__(self, tuple: DFPattern, index: int | None = None) -> None:  # noqa: A002 - Relay's name
+    def __init__(self, tuple: DFPattern, index: int | None = None) -> None:
         self.tuple = check_pattern(tuple)
         self.index = -1 if index is None else index
 
@@ -269,7 +269,7 @@ class TypePattern(NarrowedPattern):
 
     __slots__ = ("type",)
 
-    def __init__(self, pattern: DFPattern, type: Type) -> None:  # noqa: A002 - Relay's name
+    def __init__(self, pattern: DFPattern, type: Type) -> None:
         super().__init__(pattern)
         if not isinstance(type, Type):
             raise PassTypeError(f"a type is needed, not {type!r}")

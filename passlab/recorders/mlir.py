@@ -51,7 +51,7 @@ def record(module: Any, pipeline: str, *, elide_larger: int | None = 64, name: s
         failure = ""
         try:
             manager.run(getattr(module, "operation", module))
-        except Exception as error:  # noqa: BLE001 - the error of the host is the result that is recorded
+        except Exception as error:
             failure = str(error)
         recording = read(Path(folder), "mlir-tree")
         recording.hold()  # the folder goes

@@ -35,7 +35,7 @@ def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: 
         recorder.begin(title, model, unit="graph")
         try:
             result = function(model)
-        except Exception as error:  # noqa: BLE001 - the error of the host is the result that is recorded
+        except Exception as error:
             recorder.failed(error)
             break
         model = model if result is None else result

@@ -185,7 +185,7 @@ class _Texts:
         if text is None:
             try:
                 text = self.recorder.text(program)
-            except Exception as error:  # noqa: BLE001 - a host's printer may raise anything, and the recording must live
+            except Exception as error:
                 text = f"(the program cannot be printed: {type(error).__name__}: {error})"
             self._texts[id(program)] = text
         return text

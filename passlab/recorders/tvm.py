@@ -119,7 +119,7 @@ def record(mod: Any, pipeline: Callable[[Any], Any], name: str = "TVM") -> TextR
         recorder.start(mod)
         try:
             pipeline(mod)
-        except Exception as error:  # noqa: BLE001 - the error of the host is the result that is recorded
+        except Exception as error:
             if not recorder.is_open:
                 recorder.begin("pipeline", mod)
             recorder.close(error)

@@ -78,7 +78,7 @@ def record(module: Any, passes: str | Iterable[Any], context: Any = None, name: 
     pipeline = _host("xdsl.passes").PassPipeline(chosen, callback_of(recorder))
     try:
         pipeline.apply(context, module)
-    except Exception as error:  # noqa: BLE001 - the error of the host is the result that is recorded
+    except Exception as error:
         recorder.close(error)
     return recorder.recording()
 

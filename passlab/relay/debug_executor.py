@@ -23,9 +23,7 @@ def create(graph_json: str, lib: KernelLibrary | str, device: Any = None, dump_r
     return GraphModuleDebug(create_graph(graph_json, lib, device, debug=True))
 
 
-def GraphModuleDebug(  # noqa: N802 - Relay's name of a class
-    module: Any, device: Any = None, graph_json: Any = None, dump_root: Any = None
-) -> DebugModule:
+def GraphModuleDebug(module: Any, device: Any = None, graph_json: Any = None, dump_root: Any = None) -> DebugModule:
     """Return a module created by `lib["debug_create"]("default", device)`. Raises `RunTypeError` for anything else.
 
     The other arguments are accepted and ignored: the module has its graph.

@@ -15,7 +15,7 @@ from passlab.executor.outputs import RunsByInputs
 create = create_graph
 
 
-def GraphModule(module: Any) -> RunsByInputs:  # noqa: N802 - Relay's name of a class
+def GraphModule(module: Any) -> RunsByInputs:
     """Return a module created by `lib["default"](device)`. Raises `RunTypeError` for anything else."""
     if not isinstance(module, RunsByInputs):
         raise RunTypeError(

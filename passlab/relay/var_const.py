@@ -71,7 +71,7 @@ def const(value: Any, dtype: Any = None, span: Span | None = None) -> Constant:
     return Constant(result, span)
 
 
-def ShapeVar(name: str) -> TypeVar:  # noqa: N802 - Relay's name
+def ShapeVar(name: str) -> TypeVar:
     """Return a type variable of the kind of shapes."""
     return TypeVar(name, Kind.ShapeVar)
 

@@ -81,7 +81,7 @@ class ConfigOption:
 _options: dict[str, ConfigOption] = {}
 
 
-def register_config_option(key: str, type: type, default: Any = None, doc: str = "") -> ConfigOption:  # noqa: A002
+def register_config_option(key: str, type: type, default: Any = None, doc: str = "") -> ConfigOption:
     """Register an option. Raises `ConfigError` if the key has a different option; registering the same again is
     allowed.
     """

@@ -28,15 +28,15 @@ _SMALL = ("int8", "uint8")
 _MIDDLE = (*_SMALL, "int16", "uint16", "int32", "uint32")
 
 
-class _Unknown(Exception):  # noqa: N818 - it says that a rule does not apply, not that something is wrong
-    """A scale that must be known at compile time is computed at run time."""
+class _UnknownScaleError(Exception):
+    """A scale that must be known at compile time is computed at run time, so the rule does not apply."""
 
 
 def _rule(build: Callable[..., Expr | None]) -> Rule:
     def rule(attrs: Any, args: Sequence[Expr], types: Sequence[Any]) -> Expr | None:
         try:
             return build(attrs, args, types)
-        except _Unknown:
+        except _UnknownScaleError:
             return None
 
     return rule
@@ -44,7 +44,7 @@ def _rule(build: Callable[..., Expr | None]) -> Rule:
 
 def _known(expr: Expr) -> Array:
     if type(expr) is not Constant:
-        raise _Unknown
+        raise _UnknownScaleError
     return expr.data
 
 
@@ -83,7 +83,7 @@ def _saturate(data: Expr, at: str, dtype: str) -> Expr:
     if at == dtype:
         return data
     if dtype not in _MIDDLE:
-        raise _Unknown
+        raise _UnknownScaleError
     # float32 does not represent the ends of the other dtypes
     if at == "float32" and dtype not in (*_SMALL, "int16", "uint16"):
         data = make("cast", data, dtype="float64")

@@ -49,7 +49,7 @@ class StaticMemoryPlan:
     expr_to_storage_info: dict[Expr, StorageInfo]
 
 
-def GraphPlanMemory(func: Function) -> StaticMemoryPlan:  # noqa: N802 - Relay's name
+def GraphPlanMemory(func: Function) -> StaticMemoryPlan:
     """Return the memory plan of a function without control flow: parameters, constants and calls, by expression.
 
     Raises `VerifyError` for constructs that no graph has: control flow, references, tensors of unknown shape.

@@ -3,7 +3,7 @@
 from passlab.ir.op import Op, OpPattern
 from passlab.lazy import lazy_module
 from passlab.relay.operators import OperatorNamespace, get
-from passlab.relay.operators import operator_table as list  # noqa: A004 - Relay's name for it
+from passlab.relay.operators import operator_table as list
 from passlab.transform.registering import REGISTERS
 
 _namespace = OperatorNamespace("", __name__)

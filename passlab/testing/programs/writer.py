@@ -44,7 +44,7 @@ class Writer:
     def __init__(
         self, seed: int, options: Options, statements: tuple[Statement, ...], disturb: OperandRule | None
     ) -> None:
-        self.random = random.Random(seed)  # noqa: S311 - programs, not secrets
+        self.random = random.Random(seed)
         self.numbers = np.random.default_rng(seed)
         self.options = options
         self.library = library(options.effects)
