@@ -30,11 +30,11 @@ AT_MOST = {
 }
 # What is counted per 10,000 lines of passlab/, and the most that is allowed.
 PER_10_000_LINES = {
-    "noqa": 3.8,
+    "noqa": 1.6,
     "bare participle names": 5.7,
     "in-function imports": 7.8,
-    "returns typed Any": 66,
-    "files with `if TYPE_CHECKING`": 6.4,
+    "returns typed Any": 42,
+    "files with `if TYPE_CHECKING`": 4.2,
 }
 # Shares of all functions or parameters: the first number is of the part, the second of the whole.
 AT_LEAST = {
@@ -43,7 +43,7 @@ AT_LEAST = {
     ("public functions with docstring", "public functions"): 0.82,
     ("functions with return type", "functions"): 1.0,
 }
-ANY_AT_MOST = {"op": 0.15, "notebook": 0.18}  # the share of parameters typed `Any`
+ANY_AT_MOST = {"op": 0.05, "notebook": 0.17}  # the share of parameters typed `Any`
 # How often a package may bind a name of VAGUE_NAMES, with what these name; elsewhere none. Name a value after what it is:
 # `call`, `result`, `expected`.
 VAGUE_AT_MOST = {
