@@ -1,1 +1,1 @@
-"""Runs as data: traces, the debugger that moves in them, where values came from, and forks of the past."""
+"""Traces of runs, the debugger that steps through them forwards and backwards, and forks with changed values."""

@@ -1,8 +1,7 @@
-"""Breakpoints over a trace: instants at which something is about to happen, or a value has just been written.
+"""Breakpoints: instants of a trace before certain instructions, or just after certain values were written.
 
-What they ask of the program (an instruction, an opcode, an operator, a function, a line of source) is answered from the
-log alone. What they ask of values is a Python predicate, called once for each tensor that a kernel or a constant makes.
-Nothing here changes a trace.
+Breakpoints on the program (an instruction, an opcode, an operator, a function, a line of source) need the log alone.
+Breakpoints on values call a Python predicate, once for each tensor that a kernel or a constant makes.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from passlab.errors import Diagnostic, PasslabError, RunError, did_you_mean
 from passlab.ir.op import find_op
 
 Predicate = Callable[[Any], Any]
-_SITE = re.compile(r"@?(?P<function>[\w.]*):(?P<pc>\d+)\Z|(?P<only>\d+)\Z")
+_POINT = re.compile(r"@?(?P<function>[\w.]*):(?P<pc>\d+)\Z|(?P<only>\d+)\Z")
 _LINE = re.compile(r"line (?P<line>\d+)\Z|(?P<name>.+):(?P<at>\d+)\Z")
 
 
-def _numbers(value: Any) -> np.ndarray[Any, Any] | None:
+def _floats(value: Any) -> np.ndarray[Any, Any] | None:
     if not isinstance(value, np.ndarray) or value.size == 0 or value.dtype.kind in "iub":
         return None
     return value if value.dtype.kind in "fc" else value.astype(np.float32)
 
 
 def _is_nan(value: Any) -> bool:
-    numbers = _numbers(value)
+    numbers = _floats(value)
     return numbers is not None and bool(np.isnan(numbers).any())
 
 
 def _is_inf(value: Any) -> bool:
-    numbers = _numbers(value)
+    numbers = _floats(value)
     return numbers is not None and bool(np.isinf(numbers).any())
 
 
@@ -49,9 +48,9 @@ PREDICATES: dict[str, Predicate] = {
 
 
 def predicate_of(stop: str | Predicate) -> Predicate:
-    """Return a predicate over values: a function, or the one named `nan`, `inf` or `not finite` (`first nan` too).
+    """Return a predicate over values: the function itself, or that of the name `nan`, `inf` or `not finite`.
 
-    Raises `RunError` for other names.
+    A name may begin with `first`. Raises `RunError` for other names.
     """
     if callable(stop):
         return stop
@@ -62,7 +61,7 @@ def predicate_of(stop: str | Predicate) -> Predicate:
 
 
 def holds(predicate: Predicate, value: Any) -> bool:
-    """Whether a predicate holds for a value; only tensors that were written are asked about. `RunError` if it fails."""
+    """Whether a predicate holds for a value, False for all but written tensors. Raises `RunError` where it fails."""
     if not isinstance(value, np.ndarray) or isinstance(value, Unwritten):
         return False
     try:
@@ -74,13 +73,13 @@ def holds(predicate: Predicate, value: Any) -> bool:
         raise RunError(
             Diagnostic(
                 f"the predicate failed on a {kind_text(value)}: {type(error).__name__}: {error}",
-                hint="a predicate is given an array and answers with one truth value",
+                hint="a predicate takes an array and returns one truth value",
             )
         ) from error
 
 
 class Breakpoint:
-    """Instants to stop at. `text` says what it waits for; `enabled` may be switched."""
+    """Instants to stop at. `text` describes the condition; `enabled` may be set."""
 
     def __init__(self, number: int, text: str) -> None:
         self.number = number
@@ -88,50 +87,50 @@ class Breakpoint:
         self.enabled = True
 
     def after(self, instant: int) -> int | None:
-        """Return the first instant after this one at which it holds, None when there is none."""
+        """Return the first instant of the breakpoint after this one, None where there is none."""
         raise NotImplementedError
 
     def before(self, instant: int) -> int | None:
-        """Return the last instant before this one at which it holds, None when there is none."""
+        """Return the last instant of the breakpoint before this one, None where there is none."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"breakpoint {self.number}: {self.text}{'' if self.enabled else ' (off)'}"
 
 
-class PlaceBreakpoint(Breakpoint):
-    """Stops before instructions of some sites, or at instants known beforehand."""
+class PointBreakpoint(Breakpoint):
+    """Stops at given instants: those before the instructions of some program points."""
 
-    def __init__(self, number: int, text: str, instants: Sequence[int], sites: Sequence[int] = ()) -> None:
+    def __init__(self, number: int, text: str, instants: Sequence[int], points: Sequence[int] = ()) -> None:
         super().__init__(number, text)
         self.instants = instants
-        self.sites = tuple(sites)
+        self.points = tuple(points)
 
     def after(self, instant: int) -> int | None:
-        at = bisect_right(self.instants, instant)
-        return int(self.instants[at]) if at < len(self.instants) else None
+        index = bisect_right(self.instants, instant)
+        return int(self.instants[index]) if index < len(self.instants) else None
 
     def before(self, instant: int) -> int | None:
-        at = bisect_left(self.instants, instant)
-        return int(self.instants[at - 1]) if at else None
+        index = bisect_left(self.instants, instant)
+        return int(self.instants[index - 1]) if index else None
 
 
 class ValueBreakpoint(Breakpoint):
-    """Stops after an instruction that made a value for which a predicate holds, and at instant 0 for arguments."""
+    """Stops after an instruction that wrote a value for which a predicate holds, and at instant 0 for arguments."""
 
     def __init__(self, number: int, text: str, trace: TraceData, predicate: Predicate) -> None:
         super().__init__(number, text)
         self.trace = trace
         self.predicate = predicate
         self.candidates = value_instants(trace)
-        self.known: dict[int, bool] = {}
+        self._results: dict[int, bool] = {}  # by instant: a predicate may be slow
 
     def at(self, instant: int) -> bool:
-        """Whether a value that holds came to be just before an instant."""
-        result = self.known.get(instant)
+        """Whether the predicate holds for a value that was written just before an instant."""
+        result = self._results.get(instant)
         if result is None:
             values = self.trace.args if instant == 0 else [v for _, _, v in self.trace.written(instant - 1)]
-            result = self.known[instant] = any(holds(self.predicate, value) for value in values)
+            result = self._results[instant] = any(holds(self.predicate, value) for value in values)
         return result
 
     def after(self, instant: int) -> int | None:
@@ -144,7 +143,7 @@ class ValueBreakpoint(Breakpoint):
 
 
 def value_instants(trace: TraceData) -> list[int]:
-    """Return instant 0 and those just after a tensor came to be; moves, calls and returns only pass tensors on."""
+    """Return instant 0 and those just after a new tensor; moves, calls and returns only pass tensors on."""
     code_map = trace.code_map
     makes = [
         code_map.role[s] == KERNEL or code_map.mnemonic(s) in ("load_const", "device_copy")
@@ -152,17 +151,17 @@ def value_instants(trace: TraceData) -> list[int]:
     ]
     if trace.kind != "vm":
         makes = [bool(r not in (CALL, RETURN)) for r in code_map.role.tolist()]
-    events = np.flatnonzero(np.array(makes, bool)[trace.site]) if len(trace) else np.zeros(0, int)
+    events = np.flatnonzero(np.array(makes, bool)[trace.point]) if len(trace) else np.zeros(0, int)
     return [0, *(events + 1).tolist()]
 
 
-# ---------------------------------------------------------------- from what people write
+# ---------------------------------------------------------------- from the texts of users
 def breakpoint_of(trace: TraceData, number: int, stop: Any) -> Breakpoint:
     """Return the breakpoint that a text or a predicate describes.
 
-    `nn.dense` an operator, `invoke_packed` an opcode, `@loop` a function, `@loop:12` or `12` an instruction, `line 6`
-    or `net:6` a line of source, `nan`, `inf` or a function a predicate over values. Raises `RunError` for what is not
-    there.
+    A text is an operator (`nn.dense`), an opcode (`invoke_packed`), a function (`@loop`), an instruction (`@loop:12`,
+    `12`), a line of source (`line 6`, `net:6`), or `nan` or `inf`. A predicate is a function of a tensor. Raises
+    `RunError` for a text that names nothing in the program.
     """
     if callable(stop):
         name = getattr(stop, "__name__", "predicate")
@@ -172,42 +171,42 @@ def breakpoint_of(trace: TraceData, number: int, stop: Any) -> Breakpoint:
     text = str(stop).strip()
     if text.lower().removeprefix("first ").strip() in PREDICATES:
         return ValueBreakpoint(number, text, trace, predicate_of(text))
-    sites = sites_of(trace, text)
+    points = points_of(trace, text)
     mask = np.zeros(len(trace.code_map) + 1, bool)
-    mask[sites] = True
-    return PlaceBreakpoint(number, text, np.flatnonzero(mask[trace.site]).tolist() if len(trace) else [], sites)
+    mask[points] = True
+    return PointBreakpoint(number, text, np.flatnonzero(mask[trace.point]).tolist() if len(trace) else [], points)
 
 
-def sites_of(trace: TraceData, text: str) -> list[int]:
-    """Return the sites that a text names. Raises `RunError`, with the nearest names, when there are none."""
+def points_of(trace: TraceData, text: str) -> list[int]:
+    """Return the program points that a text names. Raises `RunError`, with the nearest names, where there are none."""
     code_map = trace.code_map
     every = range(len(code_map))
-    place = _SITE.match(text)
+    point = _POINT.match(text)
     names = [f.name for f in code_map.functions]
-    if place is not None and (place["only"] or not place["function"] or place["function"] in names):
-        return [_site(trace, names, place["function"] or trace.entry, int(place["pc"] or place["only"]))]
+    if point is not None and (point["only"] or not point["function"] or point["function"] in names):
+        return [_point_in(trace, names, point["function"] or trace.entry, int(point["pc"] or point["only"]))]
     if text.startswith("@") and text[1:] in names:
-        return [code_map.bases[names.index(text[1:])]]
+        return [code_map.offsets[names.index(text[1:])]]
     matches = [s for s in every if text in code_map.operators(s)] or [s for s in every if code_map.mnemonic(s) == text]
     if not matches and text in names:
-        matches = [code_map.bases[names.index(text)]]
+        matches = [code_map.offsets[names.index(text)]]
     line = _LINE.match(text)
     if not matches and line is not None:
-        matches = _line_sites(trace, line["name"] or "", int(line["line"] or line["at"]))
+        matches = _points_of_line(trace, line["name"] or "", int(line["line"] or line["at"]))
     if not matches:
-        raise _nothing(trace, names, text)
+        raise _no_such_point(trace, names, text)
     return matches
 
 
-def _site(trace: TraceData, names: list[str], function: str, pc: int) -> int:
+def _point_in(trace: TraceData, names: list[str], function: str, pc: int) -> int:
     number = names.index(function)
     if not 0 <= pc < len(trace.code_map.functions[number].instructions):
         last = len(trace.code_map.functions[number].instructions) - 1
-        raise RunError(Diagnostic(f"@{function} has no instruction {pc}", hint=f"it has 0 to {last}"))
-    return trace.code_map.bases[number] + pc
+        raise RunError(Diagnostic(f"@{function} has no instruction {pc}", hint=f"its instructions are 0 to {last}"))
+    return trace.code_map.offsets[number] + pc
 
 
-def _line_sites(trace: TraceData, name: str, line: int) -> list[int]:
+def _points_of_line(trace: TraceData, name: str, line: int) -> list[int]:
     code_map = trace.code_map
     matches = [
         s for s in range(len(code_map)) if any(n == line and (not name or m == name) for m, n in code_map.lines[s])
@@ -217,7 +216,7 @@ def _line_sites(trace: TraceData, name: str, line: int) -> list[int]:
 
 
 def words_of(trace: TraceData) -> list[str]:
-    """Return the words a breakpoint may be in a trace: its operators, opcodes and functions, and the predicates."""
+    """Return the texts that a breakpoint may be: operators, opcodes and functions of the trace, and predicates."""
     code_map = trace.code_map
     every = range(len(code_map))
     operators = sorted({name for s in every for name in code_map.operators(s)})
@@ -225,24 +224,21 @@ def words_of(trace: TraceData) -> list[str]:
     return [*operators, *opcodes, *(f"@{f.name}" for f in code_map.functions), *PREDICATES]
 
 
-def _nothing(trace: TraceData, names: list[str], text: str) -> RunError:
+def _no_such_point(trace: TraceData, names: list[str], text: str) -> RunError:
     code_map = trace.code_map
     operators = sorted({name for s in range(len(code_map)) for name in code_map.operators(s)})
     words = words_of(trace)
     if not text:
-        return RunError(Diagnostic("a breakpoint on what?", hint="nn.dense, @loop, @loop:12, line 6, nan"))
+        return RunError(Diagnostic("a breakpoint needs a text", hint="nn.dense, @loop, @loop:12, line 6, nan"))
     if _LINE.match(text):
         lines = sorted({line for lines_of in code_map.lines for _, line in lines_of})
         advice = (
-            f"lines {lines[0]} to {lines[-1]} have some" if lines else "this program was built, not read from a text"
+            f"instructions come from lines {lines[0]} to {lines[-1]}" if lines else "the program was built, not parsed"
         )
         return RunError(Diagnostic(f"no instruction comes from `{text}`", hint=advice))
     if find_op(text) is not None:
-        what, hint = (
-            f"no instruction carries out `{text}`",
-            f"the program uses {', '.join(operators) or 'no operators'}",
-        )
-        return RunError(Diagnostic(what, hint=hint))
+        hint = f"the program uses {', '.join(operators) or 'no operators'}"
+        return RunError(Diagnostic(f"no instruction executes `{text}`", hint=hint))
     hint = (
         did_you_mean(text, words) or "an operator, an opcode, @function, @function:12, `line 6`, `nan` or a predicate"
     )

@@ -1,8 +1,8 @@
 """`CodeMap`: the static side of a trace: what each instruction reads and writes, its kernel, operators and source.
 
-A site is an instruction, numbered through all functions of a program. A program is anything with `functions` whose
-instructions can say what they read and write: an executable of the virtual machine, or the nodes of a graph or of a
-Relay function (`node_trace`), so that one debugger serves them all.
+A program point is the number of an instruction, counted through all functions of a program. A program is any object
+with `functions` whose instructions have `reads` and `writes`: an executable of the virtual machine, or the nodes of a
+graph or of a Relay function (`node_code`), so that one debugger steps them all.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import numpy as np
 from passlab.diffing.diff import node_name
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar
 from passlab.ir.op import Op, is_op_call
+from passlab.ir.span import Span
 from passlab.ir.walk import post_order
 from passlab.vm.isa import Instruction, Opcode
-from passlab.vm.tracing.log import site_bases
+from passlab.vm.tracing.log import code_offsets
 
 if TYPE_CHECKING:
     from passlab.lab.recording import Recording
@@ -36,13 +37,13 @@ _MEMORY = (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
 
 
 class CodeMap:
-    """The instructions of a program by number. `recording` is how the compiler made it, if that was recorded."""
+    """The instructions of a program by program point. `recording` is that of its compilation, if there is one."""
 
     def __init__(self, program: Any, recording: Recording | None = None) -> None:
         self.program = program
         self.functions: Sequence[Any] = program.functions
         self.recording = recording
-        self.bases = site_bases(self.functions)
+        self.offsets = code_offsets(self.functions)
         self.instructions = [i for f in self.functions for i in f.instructions]
 
     def __len__(self) -> int:
@@ -50,19 +51,19 @@ class CodeMap:
 
     @cached_property
     def function(self) -> np.ndarray[Any, Any]:
-        """For each site the number of its function."""
-        out: np.ndarray[Any, Any] = np.repeat(np.arange(len(self.functions)), np.diff(self.bases))
+        """The number of the function of each program point."""
+        out: np.ndarray[Any, Any] = np.repeat(np.arange(len(self.functions)), np.diff(self.offsets))
         return out
 
     @cached_property
     def pc(self) -> np.ndarray[Any, Any]:
-        """For each site its place in its function."""
-        out: np.ndarray[Any, Any] = np.arange(len(self)) - np.array(self.bases)[self.function]
+        """The index of each program point in its function."""
+        out: np.ndarray[Any, Any] = np.arange(len(self)) - np.array(self.offsets)[self.function]
         return out
 
     @cached_property
     def role(self) -> np.ndarray[Any, Any]:
-        """For each site whether it is a call, a return, a kernel, an allocation or plain."""
+        """The role of each program point: `PLAIN`, `CALL`, `RETURN`, `KERNEL` or `STORAGE`."""
         return np.array([self._role(i) for i in self.instructions], np.int8)
 
     @staticmethod
@@ -71,7 +72,7 @@ class CodeMap:
 
     @cached_property
     def written(self) -> np.ndarray[Any, Any]:
-        """For each site the register that it writes in its own frame, -1 for none; calls write when they return."""
+        """The register that each program point writes in its own frame, -1 for none: calls write when they return."""
         return np.array([self._written(i) for i in self.instructions], np.int32)
 
     def _written(self, instruction: Any) -> int:
@@ -81,33 +82,33 @@ class CodeMap:
         registers = instruction.writes()
         return registers[0] if registers else -1
 
-    def reads(self, site: int) -> tuple[int, ...]:
-        """The registers an instruction reads; for a kernel its inputs."""
-        instruction = self.instructions[site]
+    def reads(self, point: int) -> tuple[int, ...]:
+        """Return the registers that an instruction reads; of a kernel its inputs."""
+        instruction = self.instructions[point]
         registers = instruction.reads()
-        results = len(self.results(site))
+        results = len(self.results(point))
         return tuple(registers[: len(registers) - results] if results else registers)
 
-    def results(self, site: int) -> tuple[int, ...]:
-        """The registers whose tensors a kernel writes; none for other instructions."""
-        instruction = self.instructions[site]
+    def results(self, point: int) -> tuple[int, ...]:
+        """Return the registers whose tensors a kernel writes; none for other instructions."""
+        instruction = self.instructions[point]
         if not isinstance(instruction, Instruction) or instruction.opcode is not Opcode.INVOKE_PACKED:
             return ()
         return tuple(instruction.args[len(instruction.args) - instruction.outputs :])
 
-    def changes(self, site: int) -> tuple[int, ...]:
-        """The registers whose value is another one, or has another content, after an instruction."""
-        results = self.results(site)
-        return results or tuple(self.instructions[site].writes())
+    def changes(self, point: int) -> tuple[int, ...]:
+        """Return the registers whose value or content an instruction changes."""
+        results = self.results(point)
+        return results or tuple(self.instructions[point].writes())
 
-    def mnemonic(self, site: int) -> str:
-        """The name of an instruction's kind, such as `invoke_packed`."""
-        instruction = self.instructions[site]
+    def mnemonic(self, point: int) -> str:
+        """Return the mnemonic of an instruction, such as `invoke_packed`."""
+        instruction = self.instructions[point]
         return instruction.spec.mnemonic if isinstance(instruction, Instruction) else str(instruction.mnemonic)
 
-    def text(self, site: int) -> str:
-        """An instruction as the listing has it, with the names of kernels and functions in place of numbers."""
-        instruction = self.instructions[site]
+    def text(self, point: int) -> str:
+        """Return an instruction as in listings, with the names of kernels and functions instead of numbers."""
+        instruction = self.instructions[point]
         text = str(instruction)
         if not isinstance(instruction, Instruction):
             return text
@@ -120,83 +121,83 @@ class CodeMap:
             return text.replace(f"tag({instruction.tag})", self.program.constructors[instruction.tag].name_hint, 1)
         return text
 
-    # ------------------------------------------------------------ where an instruction comes from
-    def kernel(self, site: int) -> Function | None:
-        """The primitive function of a kernel call, None for other instructions."""
-        instruction = self.instructions[site]
+    # ------------------------------------------------------------ provenance
+    def kernel(self, point: int) -> Function | None:
+        """Return the primitive function of a kernel call, None for other instructions."""
+        instruction = self.instructions[point]
         if not isinstance(instruction, Instruction):
             kernel: Function | None = instruction.kernel
             return kernel
         is_kernel = instruction.opcode is Opcode.INVOKE_PACKED
         return self.program.kernel_functions[instruction.packed] if is_kernel else None
 
-    def nodes(self, site: int) -> list[Expr]:
-        """The IR nodes an instruction stands for: the calls of its kernel in order, else the node it was made of."""
-        kernel = self.kernel(site)
+    def nodes(self, point: int) -> list[Expr]:
+        """Return the IR nodes that an instruction computes: the calls of its kernel in order, else its own node."""
+        kernel = self.kernel(point)
         if kernel is not None:
             return [n for n in post_order(kernel.body) if is_op_call(n)]
-        node = self.instructions[site].node
+        node = self.instructions[point].node
         return [] if node is None else [node]
 
-    def operators(self, site: int) -> list[str]:
-        """The names of the operators an instruction carries out, in order."""
-        calls = [n for n in self.nodes(site) if isinstance(n, Call)]
+    def operators(self, point: int) -> list[str]:
+        """Return the names of the operators that an instruction executes, in order."""
+        calls = [n for n in self.nodes(point) if isinstance(n, Call)]
         names = [n.op.name for n in calls if isinstance(n.op, Op)]
-        return names if self.role[site] == KERNEL else [n for n in names if not n.startswith(("memory.", "vm."))]
+        return names if self.role[point] == KERNEL else [n for n in names if not n.startswith(("memory.", "vm."))]
 
-    def name(self, site: int) -> str:
-        """What an instruction is, in a word or two: its operators, the function it calls, or its mnemonic."""
-        if self.role[site] == KERNEL:
-            return " + ".join(self.operators(site)) or self.mnemonic(site)
-        instruction = self.instructions[site]
+    def name(self, point: int) -> str:
+        """Return a short name of an instruction: its operators, the function it calls, or its mnemonic."""
+        if self.role[point] == KERNEL:
+            return " + ".join(self.operators(point)) or self.mnemonic(point)
+        instruction = self.instructions[point]
         if isinstance(instruction, Instruction) and instruction.opcode is Opcode.INVOKE:
             return f"@{self.functions[instruction.func].name}"
         if isinstance(instruction, Instruction) or instruction.node is None:
-            return self.mnemonic(site)
+            return self.mnemonic(point)
         return node_name(instruction.node)
 
     @cached_property
-    def _homes(self) -> list[int]:
-        """The site whose source each shares: constants and memory that of their user, a kill that of the last use."""
-        homes = list(range(len(self)))
-        for base, end in zip(self.bases, self.bases[1:], strict=False):
-            self._settle_servants(homes, range(base, end))
+    def _owners(self) -> list[int]:
+        """The program point whose source each shares: a constant or storage that of its use, a kill of the last use."""
+        owners = list(range(len(self)))
+        for base, end in zip(self.offsets, self.offsets[1:], strict=False):
+            self._assign_auxiliaries(owners, range(base, end))
             last: dict[int, int] = {}
-            for site in range(base, end):
-                instruction = self.instructions[site]
+            for point in range(base, end):
+                instruction = self.instructions[point]
                 registers = (*instruction.reads(), *instruction.writes())
-                if self.mnemonic(site) in ("kill_register", "ret"):
-                    homes[site] = last.get(registers[0], site)
-                last.update(dict.fromkeys(registers, homes[site]))
-        return homes
+                if self.mnemonic(point) in ("kill_register", "ret"):
+                    owners[point] = last.get(registers[0], point)
+                last.update(dict.fromkeys(registers, owners[point]))
+        return owners
 
-    def _settle_servants(self, homes: list[int], sites: range) -> None:
-        """Let what serves a kernel or a call in one function belong to the next use of the register it writes."""
+    def _assign_auxiliaries(self, owners: list[int], points: range) -> None:
+        """Let auxiliary instructions of one function share the source of the next use of the register they write."""
         ahead, uses = -1, dict[int, int]()
-        for site in reversed(sites):
-            instruction = self.instructions[site]
-            if self.role[site] in (KERNEL, CALL, RETURN):
-                ahead = site
-            elif self.mnemonic(site) == "kill_register":
+        for point in reversed(points):
+            instruction = self.instructions[point]
+            if self.role[point] in (KERNEL, CALL, RETURN):
+                ahead = point
+            elif self.mnemonic(point) == "kill_register":
                 continue
-            elif ahead >= 0 and self._serves(instruction):
-                homes[site] = uses.get(self.written[site], ahead)
-            uses.update(dict.fromkeys(instruction.reads(), homes[site]))
+            elif ahead >= 0 and self._is_auxiliary(instruction):
+                owners[point] = uses.get(self.written[point], ahead)
+            uses.update(dict.fromkeys(instruction.reads(), owners[point]))
 
     @staticmethod
-    def _serves(instruction: Any) -> bool:
-        """Whether an instruction stands for nothing that was written: memory, or a constant that something takes."""
+    def _is_auxiliary(instruction: Any) -> bool:
+        """Whether an instruction has no source of its own: it allocates memory, or loads a constant for another."""
         if not isinstance(instruction, Instruction) or instruction.opcode in _CONTROL:
             return False
         node = instruction.node
         return instruction.opcode in _MEMORY or node is None or node.span is None or isinstance(node, Constant)
 
-    def sources(self, site: int) -> list[Expr]:
-        """The nodes of the program as it was written that an instruction comes from, as far as that is known.
+    def sources(self, point: int) -> list[Expr]:
+        """Return the nodes of the source program that an instruction comes from.
 
-        With a recording they are found through provenance; without, they are the instruction's own nodes.
+        A recording knows them by provenance; without one they are the instruction's own nodes.
         """
-        nodes = self.nodes(self._homes[site])
+        nodes = self.nodes(self._owners[point])
         if self.recording is None:
             return nodes
         sources: dict[Expr, None] = {}
@@ -205,15 +206,15 @@ class CodeMap:
             sources[first.node if first.event is None else node] = None
         return list(sources)
 
-    def spans(self, site: int) -> list[Any]:
-        """The places in the source that an instruction comes from, in order, each once."""
-        spans: dict[tuple[Any, ...], Any] = {}
-        for node in self.sources(site):
+    def spans(self, point: int) -> list[Span]:
+        """Return the source locations that an instruction comes from, in order, each once."""
+        spans: dict[tuple[str | None, int, int], Span] = {}
+        for node in self.sources(point):
             if node.span is not None and not isinstance(node, GlobalVar):
                 spans[node.span.source_name, node.span.line, node.span.column] = node.span
         return list(spans.values())
 
     @cached_property
     def lines(self) -> list[tuple[tuple[str, int], ...]]:
-        """For each site the lines of the source it comes from, as (source name, line)."""
-        return [tuple({(s.source_name, s.line): None for s in self.spans(site)}) for site in range(len(self))]
+        """The source lines of each program point, as (source name, line)."""
+        return [tuple({(s.source_name or "", s.line): None for s in self.spans(point)}) for point in range(len(self))]

@@ -1,9 +1,9 @@
-"""`Debugger`: a position in a trace, and everything that moves it, forwards and backwards.
+"""`Debugger`: a position in a trace, and the commands that move it forwards and backwards.
 
     dbg = vm.Debugger(mod, x, w)
     dbg.breakpoint("nn.dense"); dbg.continue_(); dbg.step_back(3); dbg.writer("$6"); dbg.fork({"$6": other})
 
-The run is recorded first, so moving costs nothing and changes nothing: stepping back is as good as stepping on.
+The run is recorded first: moving executes nothing and changes nothing, and stepping back costs what stepping on does.
 Registers are named by number (6), as in listings ("$6"), or, where they are parameters, by name ("x").
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from passlab.debugger.breakpoints import (
     holds,
     predicate_of,
 )
+from passlab.debugger.debugger_terminal import interact
 from passlab.debugger.instant import Instant, StackFrame
 from passlab.debugger.node_runs import record_nodes
 from passlab.debugger.trace import Fork, Trace
@@ -30,6 +31,7 @@ from passlab.debugger.value_literals import value_of
 from passlab.debugger.values import short_text
 from passlab.debugger.writers import Watch, Writer, writer_of
 from passlab.errors import Diagnostic, RunError, RunTypeError, did_you_mean
+from passlab.evaluate.values import Value
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.table import Table
@@ -43,10 +45,10 @@ Register = int | str
 
 
 class Debugger:
-    """Steps through a run of `program`, a trace, module, function, executable or recording, on `args`.
+    """Steps through a run of `program` (a trace, module, function, executable or recording) on `args`.
 
     `executor` is "vm", "graph" or "debug": the last two step by node. Further options are those of `Trace.record`.
-    Every method that moves returns the `Instant` it has come to; `at` is its number, `reason` why it stopped there.
+    Every method that moves returns the new `Instant`; `at` is its number, `reason` why the debugger stopped there.
     """
 
     def __init__(
@@ -64,10 +66,10 @@ class Debugger:
         self.watches: list[Watch] = []
         self._next_number = 1
 
-    # ------------------------------------------------------------ where we are
+    # ------------------------------------------------------------ the state
     @property
     def now(self) -> Instant:
-        """The state here."""
+        """The current instant."""
         return self.trace[self.at]
 
     @property
@@ -77,16 +79,16 @@ class Debugger:
 
     @property
     def registers(self) -> dict[int, Any]:
-        """The registers of the frame that runs."""
+        """The registers of the current frame."""
         return self.now.registers
 
     @property
     def storage(self) -> StorageMap:
-        """The storages of the whole run; `storage.at(dbg.at)` are those that live here."""
+        """The storages of the whole run; `storage.at(dbg.at)` are those that are live now."""
         return self.trace.storage
 
-    def register(self, name: Register) -> Any:
-        """Return the value of a register of the frame that runs. Raises `RunError` when it holds nothing."""
+    def register(self, name: Register) -> Value:
+        """Return the value of a register of the current frame. Raises `RunError` where it holds nothing."""
         number = self.number_of(name)
         held = self.now.registers
         if number not in held:
@@ -94,7 +96,7 @@ class Debugger:
         return held[number]
 
     def number_of(self, name: Register) -> int:
-        """Return the number of a register. Raises `RunError` for a name that no register has."""
+        """Return the number of a register. Raises `RunError` for an unknown name."""
         if isinstance(name, (int, np.integer)):
             return int(name)
         if name.removeprefix("$").isdigit():
@@ -106,14 +108,14 @@ class Debugger:
         return names[name.removeprefix("%")]
 
     def _held_text(self) -> str:
-        return f"these do: {', '.join(f'${r}' for r in list(self.now.registers)[:12]) or 'none'}"
+        return f"registers with a value: {', '.join(f'${r}' for r in list(self.now.registers)[:12]) or 'none'}"
 
     # ------------------------------------------------------------ moving
     def goto(self, instant: int | Instant) -> Instant:
         """Go to an instant; negative numbers count from the end. Raises `RunError` outside the run."""
-        number = instant.number if isinstance(instant, Instant) else whole(instant, "an instant")
+        number = instant.number if isinstance(instant, Instant) else whole_number(instant, "an instant")
         if not -len(self.trace) - 1 <= number <= len(self.trace):
-            raise RunError(f"the run has the instants 0 to {len(self.trace):,}, no {number:,}")
+            raise RunError(f"there is no instant {number:,}: the run has 0 to {len(self.trace):,}")
         return self._move(number % (len(self.trace) + 1), "goto")
 
     def _move(self, instant: int, reason: str) -> Instant:
@@ -124,22 +126,22 @@ class Debugger:
         return self.now
 
     def step(self, count: int = 1) -> Instant:
-        """Execute some instructions, going into calls."""
-        return self._move(self.at + whole(count), "step")
+        """Execute `count` instructions, stepping into calls."""
+        return self._move(self.at + whole_number(count), "step")
 
     def step_back(self, count: int = 1) -> Instant:
-        """Undo some instructions."""
-        return self._move(self.at - whole(count), "step")
+        """Undo `count` instructions."""
+        return self._move(self.at - whole_number(count), "step")
 
     def next(self, count: int = 1) -> Instant:
-        """Execute some instructions of this frame, going over calls."""
-        for _ in range(whole(count)):
+        """Execute `count` instructions of this frame, stepping over calls."""
+        for _ in range(whole_number(count)):
             self._move(self._over(self.at), "step")
         return self.now
 
     def next_back(self, count: int = 1) -> Instant:
-        """Undo some instructions of this frame, going back over calls."""
-        for _ in range(whole(count)):
+        """Undo `count` instructions of this frame, stepping back over calls."""
+        for _ in range(whole_number(count)):
             self._move(self._over_back(self.at), "step")
         return self.now
 
@@ -148,7 +150,7 @@ class Debugger:
         return self._move(self._shallower(self.at, self.now.depth), "finish")
 
     def finish_back(self) -> Instant:
-        """Go back to the call that made this frame."""
+        """Go back to the call that created this frame."""
         if self.now.ended:
             return self._move(self.at - 1, "finish")
         created = self.trace.log.created[self.now.frame]
@@ -178,7 +180,7 @@ class Debugger:
         return instant + int(np.argmax(stops)) if stops.any() else len(self.trace)
 
     def continue_(self) -> Instant:
-        """Run to the next breakpoint, or change of a watch that stops; else to the end."""
+        """Run to the next breakpoint or change of a watched register, else to the end."""
         stops = [(i, s) for s in self._stops() if (i := s.after(self.at)) is not None]
         if not stops:
             return self._move(len(self.trace), "end")
@@ -186,7 +188,7 @@ class Debugger:
         return self._move(instant, repr(stop))
 
     def continue_back(self) -> Instant:
-        """Run back to the breakpoint before, or change of a watch; else to the start."""
+        """Run back to the last breakpoint or change of a watched register, else to the start."""
         stops = [(i, s) for s in self._stops() if (i := s.before(self.at)) is not None]
         if not stops:
             return self._move(0, "start")
@@ -194,23 +196,23 @@ class Debugger:
         return self._move(instant, repr(stop))
 
     def to_first_stop(self) -> Instant:
-        """Go to the first instant of the run, its start included, that a breakpoint holds at; else to the end."""
+        """Go to the first stop of the run, which may be its start, else to the end."""
         self.at = -1
         return self.continue_()
 
     def _stops(self) -> list[Breakpoint | Watch]:
         return [*(b for b in self.breakpoints if b.enabled), *(w for w in self.watches if w.stops)]
 
-    # ------------------------------------------------------------ stops and questions
+    # ------------------------------------------------------------ breakpoints, watches, origins of values
     def breakpoint(self, stop: Any) -> Breakpoint:
-        """Set a breakpoint: see `breakpoints.breakpoint_of` for what it may be. `RunError` for what is nowhere."""
+        """Set a breakpoint; `breakpoints.breakpoint_of` lists the kinds. Raises `RunError` where nothing matches."""
         new = breakpoint_of(self.trace, self._next_number, stop)
         self._next_number += 1
         self.breakpoints.append(new)
         return new
 
     def delete(self, number: int | Breakpoint) -> None:
-        """Take a breakpoint away. Raises `RunError` when there is none of that number."""
+        """Delete a breakpoint. Raises `RunError` where there is none of that number."""
         deleted = number.number if isinstance(number, Breakpoint) else number
         kept = [b for b in self.breakpoints if b.number != deleted]
         if len(kept) == len(self.breakpoints):
@@ -218,29 +220,31 @@ class Debugger:
         self.breakpoints = kept
 
     def watch(self, register: Register, stop: bool = True) -> Watch:
-        """Watch a register of the frame that runs; with `stop`, `continue_` stops where it changes."""
+        """Watch a register of the current frame; with `stop`, `continue_` stops where it changes."""
         if self.now.ended:
-            raise RunError("the program has ended: go to an instant whose registers you want to watch")
+            raise RunError(
+                Diagnostic("the program has ended: there is no frame to watch", hint="go to an earlier instant")
+            )
         watch = Watch(self.trace, self.now.frame, self.number_of(register), stop)
         self.watches.append(watch)
         return watch
 
     def writer(self, register: Register, frame: int | None = None) -> Writer:
-        """Return the instruction that gave a register its value: where did this value come from?
+        """Return the instruction that gave a register its value.
 
-        Raises `RunError` for what no instruction wrote, such as an argument of the program.
+        Raises `RunError` for a value that no instruction wrote, such as an argument of the program.
         """
         return writer_of(self.trace, self.at, self.now.frame if frame is None else frame, self.number_of(register))
 
     def goto_writer(self, register: Register) -> Instant:
-        """Go to just before the instruction that gave a register its value."""
+        """Go to the instant before the instruction that gave a register its value."""
         writer = self.writer(register)
         return self._move(writer.instant, f"writer of {writer.name}")
 
     def trail(self, register: Register, predicate: str | Predicate = "nan", most: int = 1000) -> list[Writer]:
-        """Follow a value back through the inputs for which a predicate holds, to the instruction where it was born.
+        """Follow a value back through inputs for which a predicate holds, to the first instruction that wrote one.
 
-        The last writer of the list has no such input. Raises `RunError` when it does not hold for the value itself.
+        The last writer of the list has no such input. Raises `RunError` where it does not hold for the value itself.
         """
         test = predicate_of(predicate)
         if not holds(test, self.register(register)):
@@ -252,18 +256,18 @@ class Debugger:
                 break
             try:
                 writers.append(writer_of(self.trace, writers[-1].instant + source.later, source.frame, source.register))
-            except RunError:  # an argument of the program: it came in with that value
+            except RunError:  # an argument of the program has that value
                 break
         return writers
 
     def query(self, stop: Any) -> list[int]:
-        """Return all instants at which a breakpoint would stop: a predicate over values, an operator, a line, ..."""
-        asked = breakpoint_of(self.trace, 0, stop)
-        instants = [0] if isinstance(asked, ValueBreakpoint) and asked.at(0) else []
-        instant = asked.after(-1 if not isinstance(asked, ValueBreakpoint) else 0)
+        """Return all instants at which a breakpoint would stop."""
+        condition = breakpoint_of(self.trace, 0, stop)
+        instants = [0] if isinstance(condition, ValueBreakpoint) and condition.at(0) else []
+        instant = condition.after(-1 if not isinstance(condition, ValueBreakpoint) else 0)
         while instant is not None:
             instants.append(instant)
-            instant = asked.after(instant)
+            instant = condition.after(instant)
         return instants
 
     def fork(
@@ -272,11 +276,11 @@ class Debugger:
         instant: int | None = None,
         names: Mapping[str, Any] | None = None,
     ) -> Fork:
-        """Run on from here, or from an instant, with other values in registers, as a branch of its own.
+        """Run on from here, or from an instant, with other values in registers, as a branch.
 
-        The trace stays as it is; the branch is a trace too, with `compare()` to say what became different, and
-        `trace.forks` remembers it. A value may be given in words, as in `"zeros"` (see `value_words`); `names` are the
-        variables these may name. Raises `RunError` for registers that are not there and values that do not fit.
+        The trace stays as it is; the branch is a trace too, `compare()` of the fork lists the differences, and
+        `trace.forks` keeps it. A value may be a text such as `"zeros"` (see `value_literals`); `names` are the
+        variables that a text may name. Raises `RunError` for unknown registers and values that do not fit.
         """
         if instant is not None:
             self.goto(instant)
@@ -286,9 +290,9 @@ class Debugger:
                 values[register] = value_of(value, self.register(register), names)
         return self.trace.fork(self.at, values)
 
-    # ------------------------------------------------------------ showing
+    # ------------------------------------------------------------ output
     def table(self) -> Table:
-        """Return the registers of the frame that runs: number, name, value, and the instant it was written at."""
+        """Return the registers of the current frame: number, name, value, and the instant of the last write."""
         names = {register: name for name, register in self.now.parameters.items()}
         rows: list[Sequence[Any]] = []
         for register, value in self.now.registers.items():
@@ -300,13 +304,11 @@ class Debugger:
         return Table(("register", "name", "value", "written at"), rows)
 
     def interact(self) -> None:
-        """Step in the terminal, by one-letter commands; `h` lists them."""
-        from passlab.debugger.debugger_terminal import interact
-
+        """Read commands in the terminal; `h` lists them."""
         interact(self)
 
     def text(self) -> str:
-        """Return where we are as text."""
+        """Return the state as text: why the debugger stopped, the instant, breakpoints and watches."""
         lines = [f"{self.trace!r}", f"stopped: {self.reason}", self.now.text()]
         lines += [repr(b) for b in self.breakpoints]
         lines += [f"{w!r} = {short_text(w.value(self.at))}" for w in self.watches]
@@ -316,12 +318,12 @@ class Debugger:
         return self.text()
 
 
-def whole(number: Any, what: str = "a number of steps") -> int:
+def whole_number(number: SupportsIndex, what: str = "a number of steps") -> int:
     """Return a whole number. Raises `RunTypeError` for anything else."""
     try:
         return operator.index(number)
     except TypeError:
-        message = f"{what} is a whole number"
+        message = f"{what} must be a whole number"
         raise RunTypeError(Diagnostic(message, found=repr(number), hint="-1 is the end of the run")) from None
 
 

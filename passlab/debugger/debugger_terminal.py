@@ -1,7 +1,7 @@
-"""The debugger in a terminal: one-letter commands, lower case forwards, upper case the same thing backwards.
+"""The debugger in a terminal: one-letter commands, lower case forwards, upper case backwards.
 
-Words do as well (`step`, `break`, `back`), a number before or after a command repeats it (`5s`, `s 5`, `120g`), and an
-empty line moves on as before. A register that is not named is the one just written, else the first one read.
+Whole words work too (`step`, `break`, `back`). A number before or after a command is its count (`5s`, `s 5`, `120g`),
+an empty line repeats the last move. The default register is the one just written, else the first one read.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from passlab.debugger.breakpoints import PREDICATES, holds, predicate_of, words_of
 from passlab.debugger.values import short_text
 from passlab.errors import Diagnostic, PasslabError, RunError, counted, did_you_mean
+from passlab.ir.op import op_name
 
 if TYPE_CHECKING:
     from passlab.debugger.debugger import Debugger
@@ -26,9 +27,9 @@ b WHAT      breakpoint: nn.dense, @loop, @loop:12, line 6, nan       d n   delet
 a WHAT      all instants at which a breakpoint would stop
 w [REG]     watch a register         i         breakpoints and watches
 p [REG]     show a register in full  r         all registers
-o [REG]     where its value is from  O [REG]   go there
-t [REG]     follow NaN (or inf) in it back to where it was born, and go there
-y           the life of the next instruction: source line, and the passes that made it
+o [REG]     the origin of its value  O [REG]   go there
+t [REG]     follow NaN (or inf) back to the instruction that first wrote it, and go there
+y           the history of the next instruction: source line, and the passes that made it
 e REG VALUE run on with another value: 2, [[1, 2]], zeros, random 7   u   back to the original
 k           stack                    m         memory
 h ?         this help                q         leave"""
@@ -40,13 +41,13 @@ WORDS = {
     "where": "k", "stack": "k", "backtrace": "k", "memory": "m", "help": "h", "?": "h", "quit": "q", "exit": "q",
 }  # fmt: skip
 MOVES = ("s", "S", "n", "N", "f", "F", "c", "C")
-ASKS = ("g", "b", "d", "a", "w", "i", "p", "r", "o", "O", "t", "y", "e", "u", "k", "m", "h", "q")
+QUERIES = ("g", "b", "d", "a", "w", "i", "p", "r", "o", "O", "t", "y", "e", "u", "k", "m", "h", "q")
 _COUNTED = re.compile(r"(-?\d[\d,]*)\s*([A-Za-z?]+)\s*\Z")
-_MANY = 40  # instants that `a` lists
+_LISTED = 40  # instants that `a` lists
 
 
 class Session:
-    """What a terminal knows besides the debugger: the move that an empty line repeats, the originals of branches."""
+    """The state of a terminal: the debugger, the move that an empty line repeats, and the originals of branches."""
 
     def __init__(self, dbg: Debugger) -> None:
         self.dbg = dbg
@@ -55,24 +56,23 @@ class Session:
 
     @property
     def prompt(self) -> str:
-        """Where we are, as a prompt."""
-        kind = "vm" if self.dbg.trace.kind == "vm" else self.dbg.trace.kind
-        return f"({'fork' if self.originals else kind} {self.dbg.at:,}) "
+        """The prompt: the executor, or `fork`, and the number of the instant."""
+        return f"({'fork' if self.originals else self.dbg.trace.kind} {self.dbg.at:,}) "
 
     def command(self, line: str) -> str | None:
-        """Carry out one command and return what it answers, None to leave. Raises `PasslabError` for bad commands."""
+        """Execute one command and return its output, None to leave. Raises `PasslabError` for wrong commands."""
         line = line.strip() or self.last
-        counted = _COUNTED.match(line)
-        name, _, rest = line.partition(" ") if counted is None else (counted[2], " ", counted[1])
+        match = _COUNTED.match(line)
+        name, _, rest = line.partition(" ") if match is None else (match[2], " ", match[1])
         name, rest = WORDS.get(name, name), rest.strip()
         if name == "q":
             return None
         if name in MOVES:
             self.last = line
             return self._move(name, _number(rest, 1))
-        if name == "" or name in ASKS:
+        if name == "" or name in QUERIES:
             return self._answer(name, rest)
-        hint = did_you_mean(name, [*WORDS, *MOVES, *ASKS]) or "`h` lists them"
+        hint = did_you_mean(name, [*WORDS, *MOVES, *QUERIES]) or "`h` lists them"
         raise RunError(Diagnostic(f"there is no command `{name}`", hint=hint))
 
     def _move(self, name: str, count: int) -> str:
@@ -91,17 +91,17 @@ class Session:
             "": lambda: dbg.now,
             "g": lambda: dbg.goto(_number(rest, 0)),
             "b": lambda: repr(dbg.breakpoint(rest)),
-            "a": lambda: self._all(rest),
+            "a": lambda: self._query(rest),
             "w": lambda: repr(dbg.watch(self._register(rest))),
             "i": self._stops,
             "r": dbg.table,
-            "p": lambda: self._shown(rest),
+            "p": lambda: self._register_text(rest),
             "o": lambda: dbg.writer(self._register(rest)),
             "O": lambda: dbg.goto_writer(self._register(rest)),
             "t": lambda: self._trail(rest),
             "y": self._history,
             "e": lambda: self._fork(rest),
-            "u": self._original,
+            "u": self._leave_branch,
             "h": lambda: HELP,
             "m": self._memory,
             "k": lambda: "\n".join(map(str, dbg.stack)) or "no frame runs",
@@ -109,16 +109,16 @@ class Session:
         }
         return str(answers[name]())
 
-    # ------------------------------------------------------------ questions
+    # ------------------------------------------------------------ queries
     def _register(self, rest: str) -> str:
-        """The register that is meant: the one named, else the one just written, else the first one read."""
+        """Return the register to use: the one named, else the one just written, else the first one read."""
         now = self.dbg.now
         registers = [r for r in (*now.just_written, *now.reads) if r in now.registers]
         if not rest and not registers:
-            raise RunError(Diagnostic("which register?", hint="as in `p $5`; `r` lists them"))
+            raise RunError(Diagnostic("name a register", hint="as in `p $5`; `r` lists them"))
         return rest or f"${registers[0]}"
 
-    def _shown(self, rest: str) -> str:
+    def _register_text(self, rest: str) -> str:
         name = self._register(rest)
         value = self.dbg.register(name)
         return f"${self.dbg.number_of(name)} = {short_text(value)}\n{value}"
@@ -132,23 +132,23 @@ class Session:
         trail = dbg.trail(name, kind)
         inside = [n for n, v in trail[-1].inside() if holds(predicate_of(kind), v)]
         dbg.goto(trail[-1].instant)
-        lines = [f"{kind} came this way, the oldest last:", *map(str, trail)]
+        lines = [f"the path of {kind}, oldest last:", *map(str, trail)]
         if inside:
-            lines.append(f"it was born in `{inside[0].op.name}`")  # type: ignore[attr-defined]
-        return "\n".join([*lines, self._lives("and came to be so:")]).rstrip()
+            lines.append(f"it first appeared in `{op_name(inside[0])}`")
+        return "\n".join([*lines, self._biographies("the history of that instruction:")]).rstrip()
 
     def _history(self) -> str:
-        return self._lives("") or "no pass made this instruction's value, or compiling was not recorded"
+        return self._biographies("") or "no pass made this instruction, or the compilation was not recorded"
 
-    def _lives(self, head: str) -> str:
-        lives = list(dict.fromkeys(map(str, self.dbg.now.history)))
-        return "\n".join([head, *lives]).lstrip("\n") if lives else ""
+    def _biographies(self, head: str) -> str:
+        biographies = list(dict.fromkeys(map(str, self.dbg.now.history)))
+        return "\n".join([head, *biographies]).lstrip("\n") if biographies else ""
 
-    def _all(self, rest: str) -> str:
+    def _query(self, rest: str) -> str:
         instants = self.dbg.query(rest)
-        more = f" ... {len(instants) - _MANY:,} more" if len(instants) > _MANY else ""
+        more = f" ... {len(instants) - _LISTED:,} more" if len(instants) > _LISTED else ""
         count = counted(len(instants), "instant")
-        return f"{count}: {' '.join(f'{i:,}' for i in instants[:_MANY])}{more}" if instants else "nowhere"
+        return f"{count}: {' '.join(f'{i:,}' for i in instants[:_LISTED])}{more}" if instants else "no instants"
 
     def _stops(self) -> str:
         dbg = self.dbg
@@ -157,7 +157,7 @@ class Session:
 
     def _delete(self, number: int) -> str:
         self.dbg.delete(number)
-        return f"breakpoint {number} is gone"
+        return f"breakpoint {number} deleted"
 
     def _memory(self) -> str:
         storage = self.dbg.storage
@@ -171,11 +171,11 @@ class Session:
         fork = self.dbg.fork({name: text.strip()})
         self.originals.append(self.dbg)
         self.dbg = fork.debugger()
-        return f"{fork}\nthis is the branch now; `u` goes back to the original"
+        return f"{fork}\nyou are on the branch; `u` goes back to the original"
 
-    def _original(self) -> str:
+    def _leave_branch(self) -> str:
         if not self.originals:
-            raise RunError("this is the original")
+            raise RunError("you are on the original: there is no branch to leave")
         self.dbg = self.originals.pop()
         return str(self.dbg.now)
 
@@ -190,18 +190,18 @@ def _number(text: str, default: int) -> int:
 
 
 def completions(dbg: Debugger, line: str) -> list[str]:
-    """Return the words that may stand where the last word of a line does: commands, places to stop, registers."""
+    """Return the completions of the last word of a line: commands, breakpoints, registers."""
     head, blank, word = line.rpartition(" ")
     name = WORDS.get(head.split(" ")[0], head.split(" ")[0])
-    pool: Sequence[str] = sorted({*WORDS, *MOVES, *ASKS})
+    pool: Sequence[str] = sorted({*WORDS, *MOVES, *QUERIES})
     if blank:
         registers = [f"${r}" for r in dbg.registers]
         pool = words_of(dbg.trace) if name in "ba" else registers if name in "wpoOte" else []
     return [candidate for candidate in pool if candidate.startswith(word)]
 
 
-def _completing(session: Session) -> Callable[[str], str]:
-    """Return `input`, with the tab key completing words where the terminal has a line editor."""
+def _input_with_completion(session: Session) -> Callable[[str], str]:
+    """Return `input`, with tab completion where Python has `readline`."""
     try:
         import readline
     except ImportError:
@@ -218,14 +218,14 @@ def _completing(session: Session) -> Callable[[str], str]:
 
 
 def interact(dbg: Debugger, read: Callable[[str], str] | None = None, write: Callable[[str], Any] = print) -> None:
-    """Read commands and answer them until `q` or the end of input. An error is printed and changes nothing."""
+    """Execute commands until `q` or the end of input. Errors are printed and change nothing."""
     session = Session(dbg)
-    ask = _completing(session) if read is None else read
+    read = _input_with_completion(session) if read is None else read
     write(dbg.text())
     write("h lists the commands")
     while True:
         try:
-            line = ask(session.prompt)
+            line = read(session.prompt)
         except EOFError:
             return
         except KeyboardInterrupt:

@@ -1,7 +1,7 @@
-"""Runs of the reference evaluator as traces: every node that it finishes is an instruction, every call a frame.
+"""Runs of the reference evaluator as traces: each node that it finishes is an instruction, each call a frame.
 
-The evaluator is deterministic, so a fork runs the program again and changes values on the way. What never ran is not in
-the code of a function; what ran stands in the order of the program.
+The evaluator is deterministic, so a fork runs the program again from its start and changes values on the way. The
+code of a function lists the nodes that ran, in the order of the program.
 """
 
 from __future__ import annotations
@@ -40,39 +40,39 @@ from passlab.ir.walk import post_order
 from passlab.lab.recording import Recording
 from passlab.vm.tracing.log import Log, SavedFrame, Segment
 
-_SILENT = (Constant, Var, GlobalVar, Op, Let, Function, Constructor)  # nodes that compute nothing of their own
-Change = tuple[int, int, Mapping[int, Any]]  # an instant, the frame that runs there, and what its registers become
+_NO_INSTRUCTION = (Constant, Var, GlobalVar, Op, Let, Function, Constructor)  # nodes that compute nothing
+Change = tuple[int, int, Mapping[int, Any]]  # an instant, its frame, and the new values of registers
 
 
 def evaluator_trace(cls: type[T], mod: IRModule, args: Sequence[Any], entry: str) -> T:
     """Run a function of a module on the evaluator and return the trace. Raises `RunError` for wrong arguments."""
-    return _Evaluation(mod, args, entry, []).trace(cls)
+    return _TracingEvaluator(mod, args, entry, []).trace(cls)
 
 
-class _Code:
-    """The code of one function as it becomes known: registers and instructions by node."""
+class _FunctionCode:
+    """The code of one function, built while it runs: registers and instructions by node."""
 
     def __init__(self, number: int, name: str, function: Function) -> None:
         self.number = number
         self.function = NodeFunction(name, tuple(p.name_hint for p in function.params))
         self.registers: dict[Expr, int] = {p: i for i, p in enumerate(function.params)}
-        self.places: dict[tuple[Expr, str], int] = {}
+        self.pcs: dict[tuple[Expr, str], int] = {}
         self.count = len(function.params)
-        self.body = _behind(function.body)
+        self.body = _result_of(function.body)
         self.order = post_order(function.body, enter=_is_no_function)
 
     def register(self, node: Expr) -> int:
-        """The register of a node, made when first asked for."""
+        """Return the register of a node, allocated on first use."""
         if node not in self.registers:
             self.registers[node] = self.count
             self.count += 1
         return self.registers[node]
 
     def registers_of(self, nodes: Sequence[Expr]) -> tuple[int, ...]:
-        """The registers of those nodes that have one."""
-        return tuple(self.registers[n] for n in map(_behind, nodes) if n in self.registers)
+        """Return the registers of the nodes that have one."""
+        return tuple(self.registers[n] for n in map(_result_of, nodes) if n in self.registers)
 
-    def place(
+    def pc_of(
         self,
         node: Expr,
         mnemonic: str,
@@ -82,21 +82,23 @@ class _Code:
         text: str,
         params: tuple[int, ...] = (),
     ) -> int:
-        """The place of an instruction, made when first carried out."""
+        """Return the pc of an instruction, which is appended when it first runs."""
         key = (node, mnemonic)
-        if key not in self.places:
-            self.places[key] = len(self.function.instructions)
-            self.function.instructions.append(NodeInstruction(text, mnemonic, role, dst, args, node, given=params))
-        return self.places[key]
+        if key not in self.pcs:
+            self.pcs[key] = len(self.function.instructions)
+            self.function.instructions.append(
+                NodeInstruction(text, mnemonic, role, dst, args, node, params_from=params)
+            )
+        return self.pcs[key]
 
     def functions(self) -> dict[Function, str]:
-        """The functions that lets of its body give names to."""
+        """Return the functions that are bound by `let` in the body, with the names of the variables."""
         lets = [node for node in self.order if isinstance(node, Let)]
         return {let.value: let.var.name_hint for let in lets if isinstance(let.value, Function)}
 
-    def shown(self, node: Expr) -> str:
-        """An operand in a word: its register, or what it is."""
-        node = _behind(node)
+    def operand_text(self, node: Expr) -> str:
+        """Return an operand as text: its register, or its constant, variable or kind."""
+        node = _result_of(node)
         if node in self.registers:
             return f"${self.registers[node]}"
         if isinstance(node, Constant):
@@ -104,24 +106,24 @@ class _Code:
         return f"%{node.name_hint}" if isinstance(node, Var) else node_name(node)
 
     def in_order(self) -> list[int]:
-        """Put the instructions into the order of the program; return for each place where it was.
+        """Sort the instructions into the order of the program; return the old pc of each.
 
-        They were made in the order in which they first ran, which leads through the arms of a branch as they come.
+        They were appended in the order in which they first ran, which interleaves the branches of an `if`.
         """
-        order = {node: at for at, node in enumerate(self.order)}
+        order = {node: index for index, node in enumerate(self.order)}
         last = {"return": len(order) + 1, "fails": len(order) + 2}
-        at = [last.get(mnemonic, order.get(node, len(order))) for node, mnemonic in self.places]
-        was = sorted(range(len(at)), key=at.__getitem__)
-        self.function.instructions[:] = [self.function.instructions[place] for place in was]
-        return was
+        keys = [last.get(mnemonic, order.get(node, len(order))) for node, mnemonic in self.pcs]
+        old_pcs = sorted(range(len(keys)), key=keys.__getitem__)
+        self.function.instructions[:] = [self.function.instructions[pc] for pc in old_pcs]
+        return old_pcs
 
 
 def _is_no_function(node: Expr) -> bool:
     return not isinstance(node, Function)
 
 
-def _behind(node: Expr) -> Expr:
-    """The node whose value a let has."""
+def _result_of(node: Expr) -> Expr:
+    """Return the node that computes the value of a node: that of a `let` is the last of its body."""
     bound: dict[Expr, Expr] = {}
     while isinstance(node, Let) or node in bound:
         if isinstance(node, Let):
@@ -132,37 +134,37 @@ def _behind(node: Expr) -> Expr:
     return node
 
 
-class _EnoughError(Exception):
-    """As many steps as the cap allows were recorded."""
+class _LogFullError(Exception):
+    """The cap on the number of recorded steps was reached."""
 
 
-class _Evaluation(Evaluator):
-    """The evaluator, writing down each node that it finishes."""
+class _TracingEvaluator(Evaluator):
+    """The evaluator, recording each node that it finishes."""
 
     def __init__(self, mod: IRModule, args: Sequence[Any], entry: str, changes: Sequence[Change]) -> None:
         super().__init__(mod)
-        self._steps = {kind: self._watched(step) for kind, step in STEPS.items()}
+        self._steps = {kind: self._recording_step(step) for kind, step in STEPS.items()}
         self.most = limits.current().trace_instants
         self.changes = list(changes)
-        self._next = 0  # of the changes
+        self._next_change = 0  # index into `changes`
         self.args, self.entry = args, entry
         self.log = Log()
-        self.codes: dict[Function, _Code] = {}
+        self.codes: dict[Function, _FunctionCode] = {}
         self.names = {function: name for name, function in mod.items()}
         self.frames: dict[Activation, int] = {}
         self.bound: set[tuple[int, Expr]] = set()
-        self.events: list[tuple[int, int]] = []  # function, place: sites are known at the end
-        self.taken: Counter[str] = Counter()  # names of functions, and how often each was wanted
+        self.events: list[tuple[int, int]] = []  # (function, pc): program points are known at the end
+        self.name_counts: Counter[str] = Counter()  # the functions of each name, so that names become unique
         self.stopped = ""
-        self.end = (-1, 0)  # function and place where the run failed or recording stopped
+        self.end = (-1, 0)  # (function, pc) where the run failed or recording stopped
         self.values_written: list[Value] = []
         self.running = -1
 
     def trace(self, cls: type[T]) -> T:
-        """Run the program and return what was written down."""
+        """Run the program and return its trace."""
         closure, values = self._start_state(self.entry, self.args)
         act = self._enter(closure, values, 1, None)
-        self._frame(act, -1, -1, -1)
+        self._add_frame(act, -1, -1, -1)
         log = self.log
         log.segments.append(Segment(0, SavedFrame(0, 0, 0, tuple(values), -1, None), frozenset(), self.values_written))
         log.started = perf_counter()
@@ -170,144 +172,144 @@ class _Evaluation(Evaluator):
         error: PasslabError | None = None
         try:
             result = self._loop(closure.function.body, act)
-            if self._is_due():  # a change of what is returned
+            if self._is_change_due():  # a change of the result
                 self._apply_change()
                 result = act.home(closure.function.body).values[closure.function.body]
-        except _EnoughError:
-            self.stopped = f"it was recorded for {len(self.events):,} steps, the cap that was set"
+        except _LogFullError:
+            self.stopped = f"the cap of {len(self.events):,} recorded steps was reached"
             self.end = self.events[-1]
         except PasslabError as raised:
             error = raised
         if error is not None:
-            self._fails(act, error)
+            self._record_error(act, error)
         elif not self.stopped:
-            self._return(act, result)
+            self._record_return(act, result)
         trace = cls(self._code_map(), log, values, self.entry, NodeEngine("debug", self._fork))
         self.whole: TraceData = trace
         trace.error, trace.result, trace.stopped = error, result, self.stopped
         return self._since_last_change(trace) if self.changes else trace
 
     def _code_map(self) -> CodeMap:
-        """The code of all functions in the order of the program, entered into the log."""
+        """Return the code of all functions in the order of the program, and fill the points of the log."""
         codes = list(self.codes.values())
-        moved = []
+        new_pcs = []
         for code in codes:
             code.function.register_file_size = code.count
-            now = [0] * len(code.function.instructions)
-            for place, was in enumerate(code.in_order()):
-                now[was] = place
-            moved.append(now)
+            new_pc = [0] * len(code.function.instructions)
+            for pc, old_pc in enumerate(code.in_order()):
+                new_pc[old_pc] = pc
+            new_pcs.append(new_pc)
         code_map = CodeMap(NodeProgram([code.function for code in codes]), Recording([], self.mod))
-        self.log.sites.extend(code_map.bases[function] + moved[function][place] for function, place in self.events)
-        function, place = self.end
-        self.log.end_pc = moved[function][place] if function >= 0 else 0
+        self.log.points.extend(code_map.offsets[function] + new_pcs[function][pc] for function, pc in self.events)
+        function, pc = self.end
+        self.log.end_pc = new_pcs[function][pc] if function >= 0 else 0
         return code_map
 
     # ------------------------------------------------------------ forks
-    def _fork(self, left: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
-        """Run all of it again with one more change; `instant` counts from the last change."""
-        at = instant + (self.changes[-1][0] if self.changes else 0)
-        change = at, self.whole.current(at)[0], changes
-        return _Evaluation(self.mod, self.args, self.entry, [*self.changes, change]).trace(type(left))
+    def _fork(self, original: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
+        """Run the program again with one more change; `instant` counts from the last change."""
+        start = instant + (self.changes[-1][0] if self.changes else 0)
+        change = start, self.whole.current(start)[0], changes
+        return _TracingEvaluator(self.mod, self.args, self.entry, [*self.changes, change]).trace(type(original))
 
     def _since_last_change(self, whole: T) -> T:
-        """Return a branch: what came after the last change, over the frames that there were."""
-        start, running, changes = self.changes[-1]
+        """Return the part of a trace after the last change as a branch, with the frames of that instant."""
+        start, current, changes = self.changes[-1]
         old, log = whole.log, Log()
         top: SavedFrame | None = None
         for frame, pc in reversed(whole.frames_at(start)):
             held = whole.registers(frame, start)
-            registers = [changes.get(r, v) for r, v in enumerate(held)] if frame == running else held
+            registers = [changes.get(r, v) for r, v in enumerate(held)] if frame == current else held
             top = SavedFrame(frame, old.function[frame], pc, tuple(registers), old.result_register[frame], top)
         for column in ("parent", "function", "result_register", "depth"):
             getattr(log, column).extend(getattr(old, column))
         log.created.extend(event - start if event >= start else -1 for event in old.created)
-        log.sites, log.clock = old.sites[start:], old.clock[start:]
+        log.points, log.clock = old.points[start:], old.clock[start:]
         log.started = old.clock[start - 1] if start else old.started
         switches = zip(old.switched_at, old.switched_to, strict=True)
-        for at, to in [(start, running), *((at, to) for at, to in switches if at > start)]:
-            log.switched_at.append(at - start)
-            log.switched_to.append(to)
+        for event, frame in [(start, current), *((event, frame) for event, frame in switches if event > start)]:
+            log.switched_at.append(event - start)
+            log.switched_to.append(frame)
         log.end_pc = old.end_pc
         log.segments.append(Segment(0, top, frozenset(), self.values_written[start:]))
         branch = type(whole)(whole.code_map, log, whole.args, self.entry, NodeEngine("debug", self._fork))
         branch.error, branch.result, branch.stopped = whole.error, whole.result, whole.stopped
         return branch
 
-    def _is_due(self) -> bool:
-        return self._next < len(self.changes) and len(self.events) >= self.changes[self._next][0]
+    def _is_change_due(self) -> bool:
+        return self._next_change < len(self.changes) and len(self.events) >= self.changes[self._next_change][0]
 
     def _apply_change(self) -> None:
-        """The instant of the next change has come: give the registers of the frame that runs there their values."""
-        _, frame, changes = self.changes[self._next]
-        self._next += 1
+        """Apply the next change, whose instant was reached, to the values of its frame."""
+        _, frame, changes = self.changes[self._next_change]
+        self._next_change += 1
         act = next(a for a, number in self.frames.items() if number == frame)
         for node, register in self.codes[act.function].registers.items():
             if register in changes and node in act.values:
                 act.values[node] = changes[register]
 
-    def _fails(self, entry: Activation, error: PasslabError) -> None:
-        """Write down where an error stands."""
+    def _record_error(self, entry: Activation, error: PasslabError) -> None:
+        """Append an instruction that stands for the error, and end the trace before it."""
         codes = list(self.codes.values())
         code = self.codes[entry.function] if self.running < 0 else codes[self.log.function[self.running]]
         text = f"fails: {error.diagnostics[0].message}"
-        self.end = code.number, code.place(Var("error", None), "fails", PLAIN, -1, (), text)
+        self.end = code.number, code.pc_of(Var("error", None), "fails", PLAIN, -1, (), text)
 
-    # ------------------------------------------------------------ watching
-    def _watched(self, step: Step) -> Step:
-        """A step of the evaluator that writes down what it has finished, and the calls it leads to."""
+    # ------------------------------------------------------------ recording
+    def _recording_step(self, step: Step) -> Step:
+        """Return a step of the evaluator that also records the node that it finished, or the call that it entered."""
 
-        def watch(evaluator: Evaluator, node: Any, home: Activation) -> Waits:
-            if self._is_due():
+        def record(evaluator: Evaluator, node: Any, home: Activation) -> Waits:
+            if self._is_change_due():
                 self._apply_change()
             missing = step(evaluator, node, home)
             if not missing:
-                self._done(node, home)
+                self._record_node(node, home)
                 return missing
             if type(missing[-1][0]) is Return:
-                self._enter_call(node, home, missing[0][1])
+                self._record_call(node, home, missing[0][1])
             elif isinstance(node, Match):
-                self._bound(node, home)
+                self._record_bindings(node, home)
             elif isinstance(node, Let) and node.var in home.values:
-                self._named(node, home)
+                self._share_register(node, home)
             if len(self.events) >= self.most:
-                raise _EnoughError
+                raise _LogFullError
             return missing
 
-        return watch
+        return record
 
-    def _put(self, act: Activation, place: int, value: Value) -> None:
+    def _append_event(self, act: Activation, pc: int, value: Value) -> None:
         frame = self.frames[act]
         if frame != self.running:
             self.log.switched_at.append(len(self.events))
             self.log.switched_to.append(frame)
             self.running = frame
-        self.events.append((self.codes[act.function].number, place))
+        self.events.append((self.codes[act.function].number, pc))
         self.log.clock.append(perf_counter())
         self.values_written.append(value)
 
-    def _frame(self, act: Activation, parent: int, created: int, register: int) -> None:
+    def _add_frame(self, act: Activation, parent: int, created: int, register: int) -> None:
         self.frames[act] = self.log.add_frame(parent, self._code(act.function).number, created, register)
 
-    def _code(self, function: Function) -> _Code:
-        """The code of a function, made and named when first asked for."""
+    def _code(self, function: Function) -> _FunctionCode:
+        """Return the code of a function, created and named on first use."""
         if function not in self.codes:
             name = self.names.get(function) or f"fn{len(self.codes)}"
-            self.taken[name] += 1
-            name = name if self.taken[name] == 1 else f"{name}_{self.taken[name] - 1}"
-            self.codes[function] = code = _Code(len(self.codes), name, function)
-            for inner, called in code.functions().items():
-                self.names.setdefault(inner, called)
+            self.name_counts[name] += 1
+            name = name if self.name_counts[name] == 1 else f"{name}_{self.name_counts[name] - 1}"
+            self.codes[function] = code = _FunctionCode(len(self.codes), name, function)
+            for inner, inner_name in code.functions().items():
+                self.names.setdefault(inner, inner_name)
         return self.codes[function]
 
-    def _done(self, node: Expr | Return, act: Activation) -> None:
+    def _record_node(self, node: Expr | Return, act: Activation) -> None:
         if isinstance(node, Return):
-            self._return(act, node.caller.values[node.call])
+            self._record_return(act, node.caller.values[node.call])
             return
         code = self.codes.get(act.function)
         if code is None or act not in self.frames:
             return
-        if isinstance(node, _SILENT):
+        if isinstance(node, _NO_INSTRUCTION):
             return
         value = act.values[node]
         if isinstance(node, RefWrite):
@@ -315,53 +317,53 @@ class _Evaluation(Evaluator):
         else:
             dst = code.register(node)
             value = RefValue(value.value) if isinstance(node, RefCreate) else value
-        self._put(act, self._place(code, node, PLAIN, dst), value)
+        self._append_event(act, self._node_pc(code, node, PLAIN, dst), value)
 
-    def _place(self, code: _Code, node: Expr, role: int, dst: int) -> int:
-        name = _name(node)
+    def _node_pc(self, code: _FunctionCode, node: Expr, role: int, dst: int) -> int:
+        name = _display_name(node)
         mnemonic = "call" if role == CALL else name
-        if (node, mnemonic) in code.places:
-            return code.places[node, mnemonic]
+        if (node, mnemonic) in code.pcs:
+            return code.pcs[node, mnemonic]
         operands, params = _operands(node), tuple[int, ...]()
         args = code.registers_of(operands)
         if role == CALL and isinstance(node, Call):
-            name, operands = self._callee(node.op), list(node.args)
-            params = tuple([code.registers.get(_behind(a), -1) for a in operands])
+            name, operands = self._callee_name(node.op), list(node.args)
+            params = tuple([code.registers.get(_result_of(a), -1) for a in operands])
             operands = [node.op, *operands] if name == "call" else operands
         kind = KERNEL if is_op_call(node) else role
         text = f"{name}.{node.index}" if isinstance(node, TupleGetItem) else name
-        text = f"{text} ({', '.join(map(code.shown, operands))}) -> ${dst}"
-        return code.place(node, mnemonic, kind, dst, args, text, params)
+        text = f"{text} ({', '.join(map(code.operand_text, operands))}) -> ${dst}"
+        return code.pc_of(node, mnemonic, kind, dst, args, text, params)
 
-    def _callee(self, op: Expr) -> str:
-        """A function that is called by its name, or where it stands; others are "call"."""
+    def _callee_name(self, op: Expr) -> str:
+        """Return the name of a callee that is a global variable or a function literal, `call` for others."""
         if isinstance(op, GlobalVar):
             return f"@{op.name_hint}"
         return f"@{self._code(op).function.name}" if isinstance(op, Function) else "call"
 
-    def _enter_call(self, node: Expr, act: Activation, inner: Activation) -> None:
+    def _record_call(self, node: Expr, act: Activation, inner: Activation) -> None:
         code = self.codes[act.function]
         dst = code.register(node)
         args = [inner.values[p] for p in inner.function.params]
         event = len(self.events)
-        self._put(act, self._place(code, node, CALL, dst), tuple(args))
-        self._frame(inner, self.frames[act], event, dst)
+        self._append_event(act, self._node_pc(code, node, CALL, dst), tuple(args))
+        self._add_frame(inner, self.frames[act], event, dst)
 
-    def _return(self, act: Activation, value: Value) -> None:
+    def _record_return(self, act: Activation, value: Value) -> None:
         code = self.codes[act.function]
         held = code.registers_of([code.body])
         text = f"return {', '.join(f'${r}' for r in held)}".rstrip()
-        self._put(act, code.place(act.function, "return", RETURN, -1, held, text), value)
+        self._append_event(act, code.pc_of(act.function, "return", RETURN, -1, held, text), value)
 
-    def _named(self, node: Let, act: Activation) -> None:
-        """A let has bound its variable, which has the register of its value."""
+    def _share_register(self, node: Let, act: Activation) -> None:
+        """Give the variable of a `let` the register of its value."""
         code = self.codes[act.function]
-        held = code.registers.get(_behind(node.value))
+        held = code.registers.get(_result_of(node.value))
         if held is not None:
             code.registers.setdefault(node.var, held)
 
-    def _bound(self, node: Match, act: Activation) -> None:
-        """The arm that fits has just been chosen: its variables have values."""
+    def _record_bindings(self, node: Match, act: Activation) -> None:
+        """Record the variables that the chosen clause of a `match` has bound."""
         code, frame = self.codes[act.function], self.frames[act]
         data = code.registers_of([node.data])
         for clause in node.clauses:
@@ -369,18 +371,19 @@ class _Evaluation(Evaluator):
                 if var in act.values and (frame, var) not in self.bound:
                     self.bound.add((frame, var))
                     text = f"bind %{var.name_hint} ({', '.join(f'${r}' for r in data)}) -> ${code.register(var)}"
-                    self._put(act, code.place(var, "bind", PLAIN, code.register(var), data, text), act.values[var])
+                    pc = code.pc_of(var, "bind", PLAIN, code.register(var), data, text)
+                    self._append_event(act, pc, act.values[var])
 
 
-def _name(node: Expr) -> str:
-    """The operator or constructor of a call, or what kind of node it is."""
+def _display_name(node: Expr) -> str:
+    """Return the operator or constructor of a call, or the kind of the node."""
     if is_op_call(node):
         return node.op.name
     return node.op.name_hint if isinstance(node, Call) and isinstance(node.op, Constructor) else node_name(node)
 
 
 def _operands(node: Expr) -> list[Expr]:
-    """The nodes whose values a node is made of."""
+    """Return the nodes whose values a node is computed from."""
     if isinstance(node, Call):
         return list(node.args) if isinstance(node.op, (Op, GlobalVar, Constructor)) else [node.op, *node.args]
     return [

@@ -1,14 +1,14 @@
-"""Forks: runs that left another one with changed values, and what became of the difference.
+"""Forks: runs that branch off another one with changed values, and the differences between the two.
 
-A trace remembers how its forks left it (`Branch`), so that they are saved with it; what became of them takes memory
-and belongs to the caller. Programs are deterministic: a fork that is no longer referenced is run again when asked for.
+A trace keeps the changes of its forks (`Branch`), so that they are saved with it; the traces of the forks take memory
+and belong to the caller. Programs are deterministic: a fork that nothing references is run again on demand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import ref
 
 import numpy as np
@@ -17,9 +17,6 @@ from passlab import limits
 from passlab.debugger.instant import same_values
 from passlab.debugger.trace_data import TraceData
 from passlab.debugger.writes import writes
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Difference:
 
     @property
     def error(self) -> float | None:
-        """The largest difference of two tensors of numbers where both are finite; None for other values, or nowhere."""
+        """The largest difference of two tensors over elements finite in both; None for other values, or without any."""
         if (pair := self._numbers()) is None:
             return None
         both = np.isfinite(pair[0]) & np.isfinite(pair[1])
@@ -42,7 +39,7 @@ class Difference:
 
     @property
     def one_sided(self) -> int:
-        """In how many elements one of the two is NaN or infinite and the other is not the same."""
+        """The number of elements where one of the two is not finite and the other is different."""
         if (pair := self._numbers()) is None:
             return 0
         same = (pair[0] == pair[1]) | (np.isnan(pair[0]) & np.isnan(pair[1]))
@@ -55,31 +52,31 @@ class Difference:
         return a.astype(np.float64), b.astype(np.float64)
 
     def error_text(self) -> str:
-        """Return the largest difference, and how many elements are finite on one side only."""
+        """Return the largest difference and the number of `one_sided` elements as text."""
         error, one_sided = self.error, self.one_sided
         parts = [f"{error:.3g}" if error is not None else "", f"{one_sided:,} not finite" if one_sided else ""]
         return ", ".join(part for part in parts if part)
 
 
 def parting(branch: TraceData, original: TraceData, instant: int) -> int | None:
-    """Return the instant of a branch at which it and its original go different ways, None when they do not."""
-    mine, theirs = _places(branch), _places(original)[instant:]
+    """Return the instant of a branch at which its control flow differs from the original's, None where it does not."""
+    mine, theirs = _instruction_keys(branch), _instruction_keys(original)[instant:]
     length = min(len(mine), len(theirs))
-    apart = np.flatnonzero(mine[:length] != theirs[:length])
-    if apart.size:
-        return int(apart[0])
+    different = np.flatnonzero(mine[:length] != theirs[:length])
+    if different.size:
+        return int(different[0])
     return None if len(mine) == len(theirs) else length
 
 
 def differences(branch: TraceData, original: TraceData, instant: int, most: int) -> list[Difference]:
-    """Return what a branch wrote with another value than its original, in order, while both go the same way."""
+    """Return the writes of a branch that differ from its original's, in order, until their control flow differs."""
     parted = parting(branch, original, instant)
     end = len(branch) if parted is None else parted
     mine, theirs = writes(branch, 0, end), writes(original, instant, instant + end)
     result: list[Difference] = []
     for (event, register, after), (_, _, before) in zip(mine, theirs, strict=True):
         if not same_values(before, after):
-            text = branch.code_map.text(int(branch.site[event]))
+            text = branch.code_map.text(int(branch.point[event]))
             result.append(Difference(event, register, text, before, after))
             if len(result) >= most:
                 break
@@ -88,16 +85,16 @@ def differences(branch: TraceData, original: TraceData, instant: int, most: int)
 
 @dataclass(eq=False)
 class Branch:
-    """How a fork left a trace, and the branches that left it in turn."""
+    """The changes of a fork of a trace, and the branches of the fork in turn."""
 
     instant: int
     changes: dict[int, Any]
     alive: ref[TraceData]
     branches: list[Branch] = field(default_factory=list)
-    kept: TraceData | None = None  # a branch that was read from a file, whose times no other run has
+    kept: TraceData | None = None  # a branch read from a file: running it again would lose its times
 
     def run_again(self, original: TraceData) -> TraceData:
-        """Return the branch, run again unless somebody holds it."""
+        """Return the branch, run again where nothing references it any more."""
         branch = self.alive()
         if branch is None:
             branch = original.engine.run_on(original, self.instant, self.changes)
@@ -107,7 +104,7 @@ class Branch:
 
 
 def remember(original: TraceData, branch: TraceData, keep: bool = False) -> None:
-    """Let a trace know of a branch that left it, and forget those over the cap; with `keep`, hold it."""
+    """Add a branch to a trace and drop the oldest over `limits.trace_forks`; with `keep`, hold a reference to it."""
     assert branch.parent is not None
     original.branches.append(
         Branch(branch.parent[1], branch.changes, ref(branch), branch.branches, branch if keep else None)
@@ -116,23 +113,23 @@ def remember(original: TraceData, branch: TraceData, keep: bool = False) -> None
 
 
 def branch_off(original: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
-    """Run on from an instant of a trace, which remembers it, with other values in registers. Raises `RunError`."""
+    """Run on from an instant with other values in registers and add the branch to the trace. Raises `RunError`."""
     branch = original.engine.run_on(original, instant, changes)
     remember(original, branch)
     return branch
 
 
 def branches_of(trace: TraceData) -> list[TraceData]:
-    """Return the traces that left a trace and that it remembers, in the order they were made."""
+    """Return the branches of a trace, oldest first."""
     return [branch.run_again(trace) for branch in trace.branches]
 
 
-def _places(trace: TraceData) -> np.ndarray[Any, Any]:
-    """For each instruction executed a number of what it is, the same in all traces of a program.
+def _instruction_keys(trace: TraceData) -> np.ndarray[Any, Any]:
+    """Return a number for each instruction executed that identifies it in all traces of a program.
 
-    Traces of the evaluator know only what ran, so that their sites differ: there it is the node and what became of it.
+    A trace of the evaluator numbers only what ran, so its program points differ: its keys are those of the nodes.
     """
     if trace.kind != "debug":
-        return trace.site
+        return trace.point
     numbers = np.array([hash((id(i.node), i.mnemonic)) for i in trace.code_map.instructions], np.int64)
-    return numbers[trace.site]
+    return numbers[trace.point]

@@ -1,4 +1,4 @@
-"""`Instant`: the state of a traced run at one moment, and what is about to happen. Read from the trace when asked."""
+"""`Instant`: the state of a traced run between two instructions, looked up in the trace on demand."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from passlab.debugger.code_map import CALL, RETURN
 from passlab.debugger.trace_data import TraceData
 from passlab.debugger.values import short_text
 from passlab.evaluate.values import Closure, RefValue
 from passlab.ir.expr import Expr
+from passlab.ir.span import Span
 
 if TYPE_CHECKING:
     from passlab.lab.provenance import Biography
@@ -23,7 +23,7 @@ SHOWN_FRAMES = 6
 
 @dataclass(frozen=True)
 class StackFrame:
-    """One frame of the stack: its number in the trace, function, where it goes on, and how many frames are below it."""
+    """One frame of the stack: its number in the trace, function, pc, and the number of frames below it."""
 
     number: int
     function: str
@@ -36,7 +36,7 @@ class StackFrame:
 
 
 class Instant:
-    """A moment of a run: `number` instructions have been executed. Two instants are equal when their states are."""
+    """The state of a run after `number` instructions."""
 
     def __init__(self, trace: TraceData, number: int) -> None:
         self.trace = trace
@@ -49,24 +49,29 @@ class Instant:
         return self.frame < 0
 
     @property
+    def point(self) -> int:
+        """The program point of the next instruction, -1 at the end."""
+        return -1 if self.ended else self.trace.code_map.offsets[self.trace.log.function[self.frame]] + self.pc
+
+    @property
     def site(self) -> int:
-        """The number, in the whole program, of the instruction that comes next; -1 at the end."""
-        return -1 if self.ended else self.trace.code_map.bases[self.trace.log.function[self.frame]] + self.pc
+        """`point`, by its old name, kept for one release."""
+        return self.point
 
     @property
     def function(self) -> str:
-        """The name of the function that runs, "" after the end."""
+        """The name of the current function, "" at the end."""
         return "" if self.ended else str(self.trace.code_map.functions[self.trace.log.function[self.frame]].name)
 
     @property
     def depth(self) -> int:
-        """How many frames are below the one that runs, -1 after the end."""
+        """The number of frames below the current one, -1 at the end."""
         return -1 if self.ended else int(self.trace.log.depth[self.frame])
 
     @property
     def instruction(self) -> str:
-        """The instruction that comes next, as text; "" at the end."""
-        return "" if self.ended else self.trace.code_map.text(self.site)
+        """The next instruction as text, "" at the end."""
+        return "" if self.ended else self.trace.code_map.text(self.point)
 
     @property
     def seconds(self) -> float:
@@ -76,36 +81,35 @@ class Instant:
     # ------------------------------------------------------------ values
     @property
     def registers(self) -> dict[int, Any]:
-        """The registers of the frame that hold something, as they were at this instant."""
+        """The registers of the current frame that hold a value."""
         return {} if self.ended else self.registers_of(self.frame)
 
     def registers_of(self, frame: int) -> dict[int, Any]:
-        """The registers of another frame of the stack."""
+        """Return the registers of a frame of the stack that hold a value."""
         held = self.trace.registers(frame, self.number)
         return {i: self.trace.value_at(v, self.number) for i, v in enumerate(held) if v is not None}
 
     @property
     def parameters(self) -> dict[str, int]:
-        """The names of the function's parameters and their registers."""
+        """The names of the current function's parameters and their registers."""
         if self.ended:
             return {}
-        return {
-            name: i for i, name in enumerate(self.trace.code_map.functions[self.trace.log.function[self.frame]].params)
-        }
+        function = self.trace.code_map.functions[self.trace.log.function[self.frame]]
+        return {name: register for register, name in enumerate(function.params)}
 
     @property
     def reads(self) -> tuple[int, ...]:
         """The registers that the next instruction reads."""
-        return () if self.ended else self.trace.code_map.reads(self.site)
+        return () if self.ended else self.trace.code_map.reads(self.point)
 
     @property
     def writes(self) -> tuple[int, ...]:
-        """The registers of this frame that the next instruction is about to change."""
-        return () if self.ended else self.trace.code_map.changes(self.site)
+        """The registers of this frame that the next instruction changes."""
+        return () if self.ended else self.trace.code_map.changes(self.point)
 
     @property
     def just_written(self) -> tuple[int, ...]:
-        """The registers of this frame that the instruction before changed."""
+        """The registers of this frame that the last instruction changed."""
         return tuple(r for f, r, _ in self.trace.written(self.number - 1) if f == self.frame) if self.number else ()
 
     @property
@@ -114,40 +118,39 @@ class Instant:
         return self.frames()
 
     def frames(self, most: int | None = None) -> list[StackFrame]:
-        """Return the innermost frames."""
-        trace, out = self.trace, []
+        """Return the innermost `most` frames, all by default."""
+        trace, frames = self.trace, []
         for number, pc in trace.frames_at(self.number, most):
             func = trace.log.function[number]
             code = trace.code_map.functions[func].instructions
-            text = trace.code_map.text(trace.code_map.bases[func] + pc) if pc < len(code) else ""
-            out.append(
-                StackFrame(number, str(trace.code_map.functions[func].name), pc, int(trace.log.depth[number]), text)
-            )
-        return out
+            text = trace.code_map.text(trace.code_map.offsets[func] + pc) if pc < len(code) else ""
+            name = str(trace.code_map.functions[func].name)
+            frames.append(StackFrame(number, name, pc, int(trace.log.depth[number]), text))
+        return frames
 
-    # ------------------------------------------------------------ where it comes from
+    # ------------------------------------------------------------ provenance
     @property
     def nodes(self) -> list[Expr]:
-        """The IR nodes that the next instruction carries out."""
-        return [] if self.ended else self.trace.code_map.nodes(self.site)
+        """The IR nodes that the next instruction computes."""
+        return [] if self.ended else self.trace.code_map.nodes(self.point)
 
     @property
     def operators(self) -> list[str]:
-        """The operators that the next instruction carries out."""
-        return [] if self.ended else self.trace.code_map.operators(self.site)
+        """The operators that the next instruction executes."""
+        return [] if self.ended else self.trace.code_map.operators(self.point)
 
     @property
-    def spans(self) -> list[Any]:
-        """The places in the source that the next instruction comes from."""
-        return [] if self.ended else self.trace.code_map.spans(self.site)
+    def spans(self) -> list[Span]:
+        """The source locations that the next instruction comes from."""
+        return [] if self.ended else self.trace.code_map.spans(self.point)
 
     @property
     def history(self) -> list[Biography]:
-        """The lives of the next instruction's nodes through the passes that made them. Needs a recorded compilation."""
+        """The history of the next instruction's nodes: the passes that made them. Empty without a recording."""
         recording = self.trace.code_map.recording
         return [] if recording is None else [recording.biography(node) for node in self.nodes]
 
-    # ------------------------------------------------------------ comparing and showing
+    # ------------------------------------------------------------ comparison and output
     def same_state(self, other: Instant) -> bool:
         """Whether two instants have the same stack and the same values in every register of every frame."""
         if [(f.function, f.pc) for f in self.stack] != [(f.function, f.pc) for f in other.stack]:
@@ -159,26 +162,28 @@ class Instant:
         )
 
     def text(self) -> str:
-        """Return the moment as text: the code around the next instruction, the registers, the stack."""
+        """Return the instant as text: the code around the next instruction, the registers, the stack."""
         trace = self.trace
         if self.ended:
             return (
                 f"instant {self.number:,} of {len(trace):,}: the program has ended\nresult: {short_text(trace.result)}"
             )
-        place = ", ".join(list(dict.fromkeys(f"{name}:{line}" for name, line in trace.code_map.lines[self.site]))[:3])
+        location = ", ".join(
+            list(dict.fromkeys(f"{name}:{line}" for name, line in trace.code_map.lines[self.point]))[:3]
+        )
         operators = " + ".join(self.operators)
         head = f"instant {self.number:,} of {len(trace):,}  @{self.function}  depth {self.depth}"
-        lines = ["  ".join(part for part in (head, operators, place) if part)]
-        base = self.site - self.pc
+        lines = ["  ".join(part for part in (head, operators, location) if part)]
+        base = self.point - self.pc
         code = trace.code_map.functions[trace.log.function[self.frame]].instructions
-        for at in range(max(0, self.pc - AROUND), min(len(code), self.pc + AROUND + 1)):
-            lines.append(f"{'>' if at == self.pc else ' '} {at:>4}  {trace.code_map.text(base + at)}")
+        for pc in range(max(0, self.pc - AROUND), min(len(code), self.pc + AROUND + 1)):
+            lines.append(f"{'>' if pc == self.pc else ' '} {pc:>4}  {trace.code_map.text(base + pc)}")
         lines += self._register_lines()
         stack = self.frames(SHOWN_FRAMES)
         if len(stack) > 1:
             lines += [f"  {frame}" for frame in stack]
             if self.depth + 1 > len(stack):
-                lines.append(f"  ... and {self.depth + 1 - len(stack):,} frames more")
+                lines.append(f"  ... and {self.depth + 1 - len(stack):,} more frames")
         if trace.error is not None and self.number == len(trace):
             lines.append(f"  the next instruction failed: {trace.error.diagnostics[0].message}")
         return "\n".join(lines)
@@ -195,7 +200,7 @@ class Instant:
             name = f" {names[register]}" if register in names else ""
             lines.append(f"{mark} {f'${register}{name}':<12} {short_text(held[register])}")
         if len(held) > len(shown):
-            lines.append(f"  ... and {len(held) - len(shown):,} registers more")
+            lines.append(f"  ... and {len(held) - len(shown):,} more registers")
         return lines
 
     def __repr__(self) -> str:
@@ -203,9 +208,9 @@ class Instant:
 
 
 def same_values(a: Any, b: Any) -> bool:
-    """Whether two values are alike bit for bit, NaN being like NaN, however deep they are nested."""
+    """Whether two values are equal bit for bit, so that NaN equals NaN, however deep they are nested."""
     stack = [(a, b)]
-    cells: set[tuple[int, int]] = set()  # those compared already: a cell may hold itself
+    cells: set[tuple[int, int]] = set()  # compared already: a cell may contain itself
     while stack:
         x, y = stack.pop()
         if x is y:
@@ -231,15 +236,12 @@ def same_values(a: Any, b: Any) -> bool:
             if (id(x), id(y)) not in cells:
                 cells.add((id(x), id(y)))
                 stack.append((x.value, y.value))
-        elif isinstance(x, Closure):  # a function of the evaluator, with all that was known where it was made
+        elif isinstance(x, Closure):  # of the evaluator: which variables it captured is not compared
             if x.function is not y.function:
                 return False
-        elif hasattr(x, "buffer"):  # a storage has no value of its own: its tensors do
+        elif hasattr(x, "buffer"):  # a storage has no value of its own, only its tensors have
             if x.buffer.size != y.buffer.size:
                 return False
         elif x != y:
             return False
     return True
-
-
-__all__ = ["CALL", "RETURN", "Instant", "StackFrame", "same_values"]

@@ -1,6 +1,6 @@
-"""Nodes as instructions: what the graph executor and the reference evaluator run, in the form that `CodeMap` reads.
+"""Nodes as instructions of a `CodeMap`, for runs of the graph executor and the reference evaluator.
 
-A node writes the register of its own; a function lists its nodes in the order of the program.
+Each node writes a register of its own; a function lists its nodes in the order of the program.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class NodeInstruction:
     args: tuple[int, ...]
     node: Expr | None = None
     kernel: Function | None = None
-    given: tuple[int, ...] = ()  # of a call: the registers that become its parameters, -1 for a constant
+    params_from: tuple[int, ...] = ()  # of a call: the register of each argument, -1 for a constant
     opcode: None = None
 
     def reads(self) -> tuple[int, ...]:
-        """The registers it reads."""
+        """Return the registers that the node reads."""
         return self.args
 
     def writes(self) -> tuple[int, ...]:
-        """The register it writes."""
+        """Return the register that the node writes."""
         return (self.writes_to,) if self.writes_to >= 0 else ()
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Runs by node: a program on the graph executor or the evaluator, as a trace."""
+"""Traces by node: runs on the graph executor or the evaluator."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from passlab.debugger.evaluator_trace import evaluator_trace
 from passlab.debugger.node_trace import T, graph_trace
-from passlab.debugger.replay import own_deep
+from passlab.debugger.replay import copy_arrays
 from passlab.errors import Diagnostic, RunError
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -25,5 +25,5 @@ def record_nodes(
     mod = source if isinstance(source, IRModule) else IRModule.from_expr(source)
     recorders = {"graph": graph_trace, "debug": evaluator_trace}
     if executor not in recorders:
-        raise RunError(Diagnostic(f"there is no executor `{executor}` that steps", hint="vm, graph or debug"))
-    return recorders[executor](cls, mod, [own_deep(value) for value in args], entry)
+        raise RunError(Diagnostic(f"the debugger has no executor `{executor}`", hint="vm, graph or debug"))
+    return recorders[executor](cls, mod, [copy_arrays(value) for value in args], entry)

@@ -1,7 +1,7 @@
-"""Runs of the graph executor and of the reference evaluator as traces, node by node: the same debugger steps them all.
+"""Traces by node: runs of the graph executor and the reference evaluator, for the debugger of the virtual machine.
 
-A trace by node is a `Trace` of another `kind`. It keeps all its values, and how to run on from any of its instants with
-other values in registers, which is what a fork is made of. The evaluator's are made in `evaluator_trace`.
+A trace by node is a `Trace` of another `kind`. It keeps all its values. Its engine runs forks: from any of its
+instants, with other values in registers. `evaluator_trace` records runs of the evaluator.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 
 from passlab.debugger.code_map import KERNEL, PLAIN, CodeMap
 from passlab.debugger.node_code import NodeFunction, NodeInstruction, NodeProgram
-from passlab.debugger.replay import fit, own
+from passlab.debugger.replay import ENDED, copy_array, fit, no_such_register
 from passlab.debugger.trace_data import TraceData
-from passlab.errors import Diagnostic, PasslabError, RunError
+from passlab.errors import PasslabError, RunError, counted
 from passlab.executor import GraphExecutorFactory, build
 from passlab.executor.graph import COPY, NOP
 from passlab.ir.module import IRModule
@@ -28,46 +28,44 @@ if TYPE_CHECKING:
     from passlab.executor.graph_module import GraphModule
 
 T = TypeVar("T", bound=TraceData)
-Again = Callable[[TraceData, int, Mapping[int, Any]], TraceData]
+ForkRunner = Callable[[TraceData, int, Mapping[int, Any]], TraceData]
 
 
 class NodeEngine:
     """An executor as the engine of a trace by node. `kind` is "graph" or "debug".
 
-    `again` runs on from an instant of a trace, with other values in registers of the frame that runs there.
+    `run_fork` runs on from an instant of a trace with other values in registers of its frame.
     """
 
-    def __init__(self, kind: str, again: Again) -> None:
+    def __init__(self, kind: str, run_fork: ForkRunner) -> None:
         self.kind = kind
-        self._again = again
+        self._run_fork = run_fork
 
     def replay(self, trace: TraceData, segment: Segment, end: int) -> tuple[Segment, Log]:
         """Return the segment as it is: the log of a trace by node keeps every value."""
         return segment, trace.log
 
     def refine(self, trace: TraceData, segment: Segment, end: int) -> list[Segment]:
-        """Return the segment alone, as `replay` does."""
+        """Return the segment unsplit."""
         return [segment]
 
     def run_on(self, trace: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
-        """Return the branch that leaves an instant with other values in registers of the frame that runs.
+        """Return the branch of a trace at an instant with other values in registers of its frame.
 
-        Raises `RunError` after the end, for registers that are not there, and for values that do not fit.
+        Raises `RunError` after the end, for unknown registers, and for values that do not fit.
         """
         frame, _ = trace.current(instant)
         if frame < 0:
-            raise RunError(
-                Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant")
-            )
+            raise RunError(ENDED)
         held, name = trace.registers(frame, instant), trace.code_map.functions[trace.log.function[frame]].name
         for register in changes:
             if not 0 <= register < len(held):
-                raise RunError(f"@{name} has the registers $0 to ${len(held) - 1}, no ${register}")
+                raise no_such_register(name, len(held), register)
             if held[register] is None:
                 raise RunError(f"${register} holds nothing at instant {instant:,}, so it cannot be replaced")
         fitting = {r: fit(r, held[r], value) for r, value in changes.items()}
-        branch = self._again(trace, instant, fitting)
-        branch.parent, branch.changes = (trace, instant), {r: own(value) for r, value in fitting.items()}
+        branch = self._run_fork(trace, instant, fitting)
+        branch.parent, branch.changes = (trace, instant), {r: copy_array(value) for r, value in fitting.items()}
         return branch
 
 
@@ -82,7 +80,7 @@ def graph_trace(cls: type[T], mod: IRModule, args: Sequence[Any], entry: str) ->
     assert isinstance(built, GraphExecutorFactory)
     count = len(mod["main"].params)
     if len(args) != count:
-        raise RunError(f"@main takes {count} arguments and was given {len(args)}")
+        raise RunError(f"@main takes {counted(count, 'argument')}, not {len(args)}")
     plan = _GraphRun(built, recorder.recording_of(mod), args)
     module = built.module(debug=True)
     for number, value in enumerate(args):
@@ -95,7 +93,7 @@ def graph_trace(cls: type[T], mod: IRModule, args: Sequence[Any], entry: str) ->
 
 
 class _GraphRun:
-    """A graph as code that can run from any of its nodes on."""
+    """A graph as code that can run on from any of its nodes."""
 
     def __init__(self, built: GraphExecutorFactory, recording: Recording, args: Sequence[Any]) -> None:
         self.built = built
@@ -107,12 +105,12 @@ class _GraphRun:
         self.steps = [(n, row) for n in nodes for row in range(self.rows[n], self.rows[n + 1])]
 
     def trace(self, cls: type[T], registers: Sequence[Any], start: int) -> T:
-        """Run from a step on, with these registers, and return the trace."""
+        """Run on from a step with these registers and return the trace."""
         log = Log()
         log.add_frame(-1, 0, -1, -1)
         log.switch(0)
         log.segments.append(Segment(0, SavedFrame(0, 0, start, tuple(registers), -1, None)))
-        trace = cls(self.code_map, log, self.args, "main", NodeEngine("graph", self._again))
+        trace = cls(self.code_map, log, self.args, "main", NodeEngine("graph", self._run_fork))
         module = self.built.module(debug=True)
         log.started = perf_counter()
         try:
@@ -126,14 +124,14 @@ class _GraphRun:
         trace.result = outputs[0] if len(outputs) == 1 else outputs
         return trace
 
-    def _again(self, left: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
-        registers = [changes.get(r, held) for r, held in enumerate(left.registers(0, instant))]
-        top = left.log.segments[0].top
+    def _run_fork(self, original: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
+        registers = [changes.get(r, held) for r, held in enumerate(original.registers(0, instant))]
+        top = original.log.segments[0].top
         assert top is not None
-        return self.trace(type(left), registers, top.pc + instant)
+        return self.trace(type(original), registers, top.pc + instant)
 
     def _run(self, module: GraphModule, registers: Sequence[Any], start: int, log: Log) -> None:
-        """Run kernels from a step on. Of a kernel that has made some of its results already, the others are new."""
+        """Run kernels from a step on. A kernel some of whose results come before that step keeps these."""
         values, empty = log.segments[0].values, list(module.values)
         assert values is not None
         for row, slot in self.slots.items():
@@ -147,18 +145,18 @@ class _GraphRun:
                 module.values[first:last] = empty[first:last]
                 module.run_node(number)
                 ran = number
-            for done in range(self.rows[number], row if step == start else 0):
-                module.values[done] = registers[self.slots[done]]
-            log.sites.append(step)
+            for earlier in range(self.rows[number], row if step == start else 0):
+                module.values[earlier] = registers[self.slots[earlier]]
+            log.points.append(step)
             log.clock.append(perf_counter())
             values.append(module.values[row])
 
 
 def _graph_code(built: GraphExecutorFactory, rows: list[int]) -> tuple[NodeFunction, dict[int, int]]:
-    """Return the nodes of a graph as code, and the register of each result: inputs first."""
+    """Return the nodes of a graph as code, and the register of each row of results, inputs first."""
     graph = built.graph
     inputs = [row for i in graph.arg_nodes for row in range(rows[i], rows[i + 1])]
-    slots = {row: place for place, row in enumerate(inputs)}
+    slots = {row: register for register, row in enumerate(inputs)}
     names = tuple(graph.nodes[i].name for i in graph.arg_nodes for _ in range(rows[i], rows[i + 1]))
     function = NodeFunction("main", names)
     for number, node in enumerate(graph.nodes):
@@ -166,10 +164,10 @@ def _graph_code(built: GraphExecutorFactory, rows: list[int]) -> tuple[NodeFunct
             continue
         args = tuple(slots[rows[i] + index] for i, index in node.inputs)
         kernel = built.kernels.get(node.func_name)
-        for place, row in enumerate(range(rows[number], rows[number + 1])):
+        for output, row in enumerate(range(rows[number], rows[number + 1])):
             slots[row] = len(slots)
             short = node.name.removeprefix("tvmgen_default_")
-            part = f".{place}" if node.num_outputs > 1 else ""
+            part = f".{output}" if node.num_outputs > 1 else ""
             text = f"{short}{part} ({', '.join(f'${a}' for a in args)}) -> ${slots[row]}"
             mnemonic = {NOP: "reshape", COPY: "copy"}.get(node.func_name, "kernel")
             function.instructions.append(

@@ -1,15 +1,16 @@
-"""The program part of files of traces by node: Relay text, and the options it was built under.
+"""The program of a trace by node in a file: Relay text, and the options of its compilation.
 
-Reading one runs the program again, at once, since the log of such a run speaks of nodes; what was written down is then
-compared with what happens, and gives its times and its lines of source.
+Reading a trace by node runs the program at once, since its log refers to nodes. The log in the file is then compared
+with that of the new run, which takes over its times and its lines of source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab import limits
+from passlab.debugger.code_map import CodeMap
 from passlab.debugger.log_files import check_same
 from passlab.debugger.node_runs import record_nodes
 from passlab.debugger.node_trace import T
@@ -18,21 +19,18 @@ from passlab.errors import RunError
 from passlab.ir.module import IRModule
 from passlab.text.parser import parse
 from passlab.transform import PassContext
-
-if TYPE_CHECKING:
-    from passlab.debugger.code_map import CodeMap
-    from passlab.vm.tracing.log import Log
+from passlab.vm.tracing.log import Log
 
 
 def program_of(trace: TraceData) -> str:
-    """Return the program of a trace as text that reads back to the same. Raises `RunError` where it is not known."""
+    """Return the program of a trace as text that parses to the same program. Raises `RunError` where it is unknown."""
     if trace.source is None:
-        raise RunError("this trace does not know its program")
+        raise RunError("the program of this trace is unknown")
     return trace.source.astext()
 
 
 def options_of(trace: TraceData) -> dict[str, Any]:
-    """Return the options of the context the program was built under."""
+    """Return the options of the pass context of the compilation."""
     recording = trace.code_map.recording
     events = [] if recording is None else recording.runs
     if not events:
@@ -51,7 +49,7 @@ def read_program(text: str) -> IRModule:
 
 
 def run_again(cls: type[T], head: Mapping[str, Any], mod: IRModule, args: list[Any], most: int) -> T:
-    """Run a program as the head of a file says it ran, for at most so many steps."""
+    """Run a program with the options in the head of a file, for at most `most` steps."""
     options, entry, kind = head["options"], str(head["entry"]), str(head["kind"])
     with limits.override(trace_instants=most):
         if not options:
@@ -62,16 +60,16 @@ def run_again(cls: type[T], head: Mapping[str, Any], mod: IRModule, args: list[A
 
 
 def compare(trace: TraceData, old: Log) -> None:
-    """Check that a run that was done again went as a log says, and take over its times. Raises `VerifyError`."""
-    log: Log = trace.log
+    """Check that a second run has the same log, and take over the times of the first. Raises `VerifyError`."""
+    log = trace.log
     check_same(old, log, trace.finished)
     check_same(log, old, trace.finished)
     log.started, log.clock = old.started, old.clock
 
 
 def lines_of(records: Sequence[Any], code_map: CodeMap) -> list[tuple[tuple[str, int], ...]]:
-    """Return the lines of source of each site, as a file tells them."""
-    lines = [tuple([(str(name), int(line)) for name, line in places]) for places in records]
+    """Return the source lines of each program point from a file. Raises `ValueError` where their number is wrong."""
+    lines = [tuple([(str(name), int(line)) for name, line in pairs]) for pairs in records]
     if len(lines) != len(code_map):
         raise ValueError("the lines of its source do not fit its program")
     return lines

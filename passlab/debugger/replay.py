@@ -1,7 +1,7 @@
-"""`MachineEngine`: runs a segment of a trace again, so that dropped objects come back and the past can be forked.
+"""`MachineEngine`: replays segments of a trace, which restores dropped objects, and runs forks.
 
-Both start a machine from the frames of an instant. A replay writes into memory of its own wherever the first run wrote
-over something; a fork has memory of its own for all it may still write into, so the trace it leaves stays as it is.
+Both start the virtual machine from the frames of an instant. A replay writes into copies of the buffers that the first
+run overwrote; a fork writes into copies of all buffers that it may still write into, so the trace stays as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from passlab import limits
 from passlab.debugger.trace_data import TraceData
 from passlab.errors import Diagnostic, PasslabError, RunError, VerifyError
 from passlab.evaluate.arguments import check_argument
-from passlab.evaluate.values import ADTValue
+from passlab.evaluate.values import ADTValue, Value
 from passlab.ir.expr import Var
 from passlab.ir.types import TensorType
 from passlab.vm.control import Frame, frame_at
@@ -26,10 +26,17 @@ from passlab.vm.tracing.log import Log, SavedFrame, Segment
 from passlab.vm.tracing.recorder import FINE, TracingMachine
 
 UNBOUNDED = 1 << 62
+DIFFERENT = "the run differs from its log: the trace was recorded with another program"
+ENDED = Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant")
+
+
+def no_such_register(function: str, count: int, register: int) -> RunError:
+    """Return the error for a register that a function does not have."""
+    return RunError(f"there is no register ${register}: @{function} has $0 to ${count - 1}")
 
 
 class MachineEngine:
-    """The virtual machine as the engine of a trace. `machine` is the last that ran some of it: the next is like it."""
+    """The virtual machine as the engine of a trace. The last `machine` that ran shares its code with the next."""
 
     kind = "vm"
 
@@ -37,14 +44,13 @@ class MachineEngine:
         self.machine = machine
 
     def start(self, trace: TraceData, memory: int, most: int) -> TracingMachine:
-        """Return a machine for the program of a trace, with an empty log."""
+        """Return a machine for the program of a trace with an empty log."""
         return TracingMachine(trace.code_map.program, memory, most, self.machine)
 
     def replay(self, trace: TraceData, segment: Segment, end: int) -> tuple[Segment, Log]:
         """Run a segment again from its checkpoint; return it with its objects, and the log of what was overwritten.
 
-        Raises `VerifyError` when the run takes another way than the log says: the program or its kernels are not the
-        same.
+        Raises `VerifyError` where the run differs from the log, since the program or its kernels are not the same.
         """
         log = trace.log
         running = None if log.overwritten else _running(trace, segment, end)
@@ -58,22 +64,22 @@ class MachineEngine:
             machine.resume(frames, numbers, unwritten, end - segment.start, every_object=True)
         except PasslabError as error:
             if len(machine.log) < end - segment.start:
-                raise VerifyError(Diagnostic("the run failed earlier than the trace says")) from error
-        _check_way(machine.log, trace, segment.start, end)
+                raise VerifyError(Diagnostic("the replay failed before the end of the recorded segment")) from error
+        _check_path(machine.log, trace, segment.start, end)
         return _join(segment, machine.log, below), machine.log
 
     def refine(self, trace: TraceData, segment: Segment, end: int) -> list[Segment]:
-        """Run a quick segment again as quickly, and return shorter ones in its place, each with a checkpoint.
+        """Run a quick segment again, as quickly, and return shorter ones in its place, each with a checkpoint.
 
-        Carrying out a basic block costs a small part of carrying out its instructions one by one, as `replay` does, so
-        an instant is soon reached however far apart recording has set its checkpoints. Raises `VerifyError`.
+        A basic block runs much faster than its instructions one by one, as `replay` runs them. So any instant is
+        reached fast, however far apart the checkpoints of the recording are. Raises `VerifyError`.
         """
         frames, numbers, below = _frames(segment.top, _running(trace, segment, end))
         machine = self._machine(trace, segment.start)
         machine.spacing = FINE
         machine.resume(frames, numbers, segment.unwritten, end - segment.start)
         machine.log.write_out()
-        _check_way(machine.log, trace, segment.start, end)
+        _check_path(machine.log, trace, segment.start, end)
         parts = machine.log.segments
         if not all(part.quick for part in parts):
             return [segment]
@@ -87,14 +93,14 @@ class MachineEngine:
         return parts
 
     def run_on(self, trace: TraceData, instant: int, changes: Mapping[int, Any]) -> TraceData:
-        """Return the branch that leaves a trace at an instant with other values in registers of its frame.
+        """Return the branch of a trace at an instant with other values in registers of its frame.
 
-        An error while it runs is kept as its `error`. Raises `RunError` for changes that do not fit.
+        An error while it runs becomes its `error`. Raises `RunError` for changes that do not fit.
         """
         caps = limits.current()
         machine, frames, numbers, unwritten = fork_at(trace, instant, changes, caps.trace_bytes, caps.trace_instants)
         branch = type(trace)(trace.code_map, machine.log, trace.args, trace.entry, MachineEngine(machine))
-        branch.parent, branch.changes = (trace, instant), {r: own(frames[-1].registers[r]) for r in changes}
+        branch.parent, branch.changes = (trace, instant), {r: copy_array(frames[-1].registers[r]) for r in changes}
         try:
             branch.result = machine.resume(frames, numbers, unwritten, caps.trace_instants)
         except PasslabError as error:
@@ -103,27 +109,27 @@ class MachineEngine:
         return branch
 
     def _machine(self, trace: TraceData, instant: int) -> TracingMachine:
-        """Return a machine whose log knows the frames there are at an instant."""
+        """Return a machine whose log has the frames created before an instant."""
         self.machine = machine = self.start(trace, UNBOUNDED, UNBOUNDED)
         old, new = trace.log, machine.log
-        count = bisect_left(old.created, instant)  # frames come in the order of their calls
+        count = bisect_left(old.created, instant)  # frames are numbered in the order of their calls
         for column in ("parent", "function", "created", "result_register", "depth"):
             getattr(new, column).extend(getattr(old, column)[:count])
         return machine
 
 
 def _running(trace: TraceData, segment: Segment, end: int) -> set[int]:
-    """The frames that run in a segment, by number."""
+    """Return the numbers of the frames that run in a segment."""
     return set(np.unique(trace.frame_of[segment.start : end]).tolist())
 
 
-def _check_way(log: Log, trace: TraceData, start: int, end: int) -> None:
-    if log.sites[: end - start] != trace.log.sites[start:end]:
-        raise VerifyError("the run took another way than the trace says: it was recorded with another program")
+def _check_path(log: Log, trace: TraceData, start: int, end: int) -> None:
+    if log.points[: end - start] != trace.log.points[start:end]:
+        raise VerifyError(DIFFERENT)
 
 
 def _join(segment: Segment, log: Log, below: SavedFrame | None) -> Segment:
-    """Return the segments of a short run as one, placed where the first run was, over the frames that it left alone."""
+    """Join the segments of a replay into one at the start of `segment`, on top of the frames that did not run."""
     values: list[Any] = []
     first = log.segments[0]  # its registers and memory are those of this run
     lowest = first.top
@@ -131,32 +137,32 @@ def _join(segment: Segment, log: Log, below: SavedFrame | None) -> Segment:
         lowest = lowest.below
     if lowest is not None:
         lowest.below = below
-    out = Segment(segment.start, first.top, first.unwritten, values)
+    joined = Segment(segment.start, first.top, first.unwritten, values)
     for part in log.segments:
         values += part.values or ()
-        out.created |= part.created
+        joined.created |= part.created
         for key, events in part.writes.items():
-            out.writes.setdefault(key, []).extend(e + segment.start for e in events)
+            joined.writes.setdefault(key, []).extend(e + segment.start for e in events)
     for contents in log.overwritten.values():
         contents[:] = [type(o)(o.event + segment.start, o.buffer, o.start, o.content) for o in contents]
-    return out
+    return joined
 
 
 def _frames(
     top: SavedFrame | None, running: Collection[int] | None
 ) -> tuple[list[Frame], list[int], SavedFrame | None]:
-    """Return the frames of a checkpoint and their numbers, and what is below them.
+    """Return the frames of a checkpoint, their numbers, and the frame below the last of them.
 
-    Given the numbers of those `running`, only these come, and the one that the last of them returns to.
+    With `running`, numbers of frames, only these come, and the frame that the last of them returns to.
     """
     frames, numbers = [], []
-    at, enough = top, False
-    while at is not None and not enough:
-        enough = running is not None and at.number not in running
-        frames.append(frame_at(at.func_index, list(at.objects()), at.result_register, at.pc))
-        numbers.append(at.number)
-        at = at.below
-    return frames[::-1], numbers[::-1], at
+    saved, is_last = top, False
+    while saved is not None and not is_last:
+        is_last = running is not None and saved.number not in running
+        frames.append(frame_at(saved.func_index, list(saved.objects()), saved.result_register, saved.pc))
+        numbers.append(saved.number)
+        saved = saved.below
+    return frames[::-1], numbers[::-1], saved
 
 
 def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unwritten: set[int]) -> None:
@@ -173,24 +179,22 @@ def _redirect(frames: list[Frame], buffers: dict[int, np.ndarray[Any, Any]], unw
 def fork_at(
     trace: TraceData, instant: int, changes: Mapping[int, Any], memory: int, most: int
 ) -> tuple[TracingMachine, list[Frame], list[int], set[int]]:
-    """Return a machine that can run on from an instant with other values in registers of its frame.
+    """Return a machine, its frames, their numbers and the unwritten buffers, as `TracingMachine.resume` takes them.
 
-    With it come its frames, their numbers, and the buffers that nothing was written into: what `resume` takes.
-    Raises `RunError` for a register that is not there, or a value that is not of the same kind as the one it replaces.
+    The machine runs on from an instant with other values in registers of its frame. Raises `RunError` for an unknown
+    register, or a value of another kind than the one it replaces.
     """
     frames, untouched = trace.machine_frames(instant)
     if not frames:
-        raise RunError(
-            Diagnostic("there is nothing to run on from: the program has ended", hint="fork an earlier instant")
-        )
+        raise RunError(ENDED)
     top = frames[-1]
     segment, log = trace.segment(instant)
     unwritten = {
         k for k in (*segment.created, *segment.unwritten) if not any(e < instant for e in segment.writes.get(k, ()))
     }
-    # memory that is new since the checkpoint is known to the frames that ran since then
+    # only frames that ran since the checkpoint can refer to memory allocated since then
     recent = frames if log.overwritten or unwritten & segment.unwritten else frames[untouched:]
-    buffers = _still_written(recent, unwritten)
+    buffers = _copies_of_unwritten(recent, unwritten)
     for key, contents in log.overwritten.items():
         copy = content_at(log, contents[0].buffer, instant)
         buffers[key] = contents[0].buffer.copy() if copy is None else copy
@@ -198,15 +202,14 @@ def fork_at(
     function = trace.code_map.functions[top.func_index]
     for register, value in changes.items():
         if not 0 <= register < function.register_file_size:
-            raise RunError(
-                f"@{function.name} has the registers $0 to ${function.register_file_size - 1}, no ${register}"
-            )
+            raise no_such_register(function.name, function.register_file_size, register)
         top.registers[register] = fit(register, top.registers[register], value)
     machine = _engine(trace).start(trace, memory, most)
-    renumbered = []
-    for place, frame in enumerate(frames):
-        renumbered.append(machine.log.add_frame(place - 1, frame.func_index, -1, frame.result_register))
-    return machine, frames, renumbered, unwritten
+    numbers = [
+        machine.log.add_frame(number - 1, frame.func_index, -1, frame.result_register)
+        for number, frame in enumerate(frames)
+    ]
+    return machine, frames, numbers, unwritten
 
 
 def _engine(trace: TraceData) -> MachineEngine:
@@ -214,8 +217,8 @@ def _engine(trace: TraceData) -> MachineEngine:
     return trace.engine
 
 
-def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:
-    """Return copies of the buffers that registers hold and nothing has written into yet."""
+def _copies_of_unwritten(frames: list[Frame], unwritten: set[int]) -> dict[int, np.ndarray[Any, Any]]:
+    """Return copies of the buffers in registers that no kernel has written into yet."""
     copies: dict[int, np.ndarray[Any, Any]] = {}
     for frame in frames:
         for value in frame.registers:
@@ -227,13 +230,13 @@ def _still_written(frames: list[Frame], unwritten: set[int]) -> dict[int, np.nda
     return copies
 
 
-def own(value: Any) -> Any:
-    """Return a value that no kernel writes into."""
+def copy_array(value: Value) -> Value:
+    """Return a copy of an array, since kernels may write into it, and any other value itself."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def own_deep(value: Any) -> Any:
-    """Return an argument whose arrays the caller cannot change: the past of a trace never does."""
+def copy_arrays(value: Value) -> Value:
+    """Return an argument with copies of its arrays, which the caller of the program cannot change."""
     copies: dict[int, Any] = {}
     stack = [value]
     while stack:
@@ -249,12 +252,15 @@ def own_deep(value: Any) -> Any:
         elif type(part) in (list, tuple):
             copies[id(part)] = type(part)(copies[id(field)] for field in inner)
         else:
-            copies[id(part)] = own(part)
+            copies[id(part)] = copy_array(part)
     return copies[id(value)]
 
 
-def fit(register: int, old: Any, value: Any) -> Any:
-    """Return a value that may stand in for another: tensors of the same shape and dtype, anything for anything else."""
+def fit(register: int, old: Value, value: Any) -> Value:
+    """Return a value as a register takes it: a tensor in the shape and dtype of the old one, else the same type.
+
+    Raises `RunError` for a value that cannot replace the old one.
+    """
     if isinstance(old, np.ndarray):
         array = np.asarray(value)
         if array.shape == old.shape and np.can_cast(array.dtype, old.dtype, "same_kind"):
@@ -263,5 +269,5 @@ def fit(register: int, old: Any, value: Any) -> Any:
     if isinstance(old, int) and isinstance(value, (int, np.integer)):
         return int(value)
     if type(old) is not type(value):
-        raise RunError(f"${register} holds a {type(old).__name__}, and cannot become a {type(value).__name__}")
+        raise RunError(f"${register} holds a {type(old).__name__}, which a {type(value).__name__} cannot replace")
     return value

@@ -1,7 +1,7 @@
-"""`StorageMap`: the memory of a traced run: what was allocated when, who gave it up, how much was live.
+"""`StorageMap`: the memory of a traced run: when each storage was allocated and released, and the live bytes.
 
-The registers of the run are gone through once more in order, holding only which storages each keeps alive, and counted
-as Python counts references: through moves, tuples, data values, closures, calls and returns.
+One sweep over the trace follows which storages each register keeps alive, and counts references as Python does: through
+moves, tuples, data values, closures, calls and returns.
 """
 
 from __future__ import annotations
@@ -21,21 +21,27 @@ from passlab.vm.objects import size_class
 
 @dataclass(frozen=True)
 class Allocation:
-    """A storage: the instants it came to be and was given up (that of the end for what lived on), its bytes.
+    """A storage: the instants `born` and `died` of its live range (one past the last for the result), and its bytes.
 
-    `lane` is the piece of memory it would have in a pool; `reused` whether another storage had that piece before.
+    `point` is the program point that allocated it, `lane` the block of memory it would have in a pool, `reused` whether
+    another storage had that block before.
     """
 
     number: int
     born: int
     died: int
     bytes: int
-    site: int
+    point: int
     lane: int
     reused: bool
 
+    @property
+    def site(self) -> int:
+        """`point`, by its old name, kept for one release."""
+        return self.point
+
     def __str__(self) -> str:
-        again = ", memory used before" if self.reused else ""
+        again = ", reused memory" if self.reused else ""
         return f"storage {self.number}: {self.bytes:,} bytes, from instant {self.born:,} to {self.died:,}{again}"
 
 
@@ -48,7 +54,7 @@ class StorageMap:
 
     @cached_property
     def live(self) -> np.ndarray[Any, Any]:
-        """The live bytes at every instant."""
+        """The live bytes at each instant."""
         change = np.zeros(self.length + 2, np.int64)
         for a in self.allocations:
             change[a.born] += a.bytes
@@ -57,140 +63,143 @@ class StorageMap:
 
     @property
     def peak(self) -> tuple[int, int]:
-        """The most bytes that were live, and the first instant at which they were."""
-        at = int(np.argmax(self.live)) if self.live.size else 0
-        return int(self.live[at]), at
+        """The largest number of live bytes, and its first instant."""
+        instant = int(np.argmax(self.live)) if self.live.size else 0
+        return int(self.live[instant]), instant
 
     @property
     def total(self) -> int:
-        """The bytes of all storages together."""
+        """The bytes of all storages."""
         return sum(a.bytes for a in self.allocations)
 
     def at(self, instant: int) -> list[Allocation]:
-        """The storages that are live at an instant."""
+        """Return the storages that are live at an instant."""
         return [a for a in self.allocations if a.born <= instant < a.died]
 
     def __len__(self) -> int:
         return len(self.allocations)
 
     def __repr__(self) -> str:
-        peak, at = self.peak
-        return f"<{len(self):,} storages, {self.total:,} bytes in all, at most {peak:,} live (instant {at:,})>"
+        peak, instant = self.peak
+        return f"<{len(self):,} storages, {self.total:,} bytes in all, at most {peak:,} live (instant {instant:,})>"
 
 
-class _Held:
-    """What a register keeps alive: a storage, or the parts of a value. `count` is the number of references to it."""
+class _LiveValue:
+    """A storage (its number), or a value (-1) with parts that are storages. `count` is the number of references."""
 
     __slots__ = ("count", "number", "parts")
 
-    def __init__(self, number: int, parts: Sequence[_Held | None] = ()) -> None:
+    def __init__(self, number: int, parts: Sequence[_LiveValue | None] = ()) -> None:
         self.count = 0
         self.number = number
         self.parts = parts
 
 
+Registers = list[_LiveValue | None]
+
+
 class _Sweep:
-    """One pass over a trace."""
+    """One sweep over a trace, with the reference counts of its storages."""
 
     def __init__(self, trace: TraceData) -> None:
         self.trace = trace
         self.born: list[int] = []
         self.died: list[int] = []
         self.size: list[int] = []
-        self.site: list[int] = []
+        self.point: list[int] = []
         self.now = 0
-        self.frames: dict[int, list[_Held | None]] = {}
+        self.frames: dict[int, Registers] = {}
 
     def run(self) -> None:
         trace, log = self.trace, self.trace.log
         functions = trace.code_map.functions
-        called = dict(zip(log.created, range(len(log.created)), strict=True))
-        first = log.segments[0].top if log.segments else None
-        while first is not None:
-            self.frames[first.number] = [None] * functions[first.func_index].register_file_size
-            first = first.below
+        callees = dict(zip(log.created, range(len(log.created)), strict=True))
+        saved = log.segments[0].top if log.segments else None
+        while saved is not None:
+            self.frames[saved.number] = [None] * functions[saved.func_index].register_file_size
+            saved = saved.below
         roles, instructions = trace.code_map.role.tolist(), trace.code_map.instructions
-        for event, (site, frame) in enumerate(zip(trace.site.tolist(), trace.frame_of.tolist(), strict=True)):
+        for event, (point, frame) in enumerate(zip(trace.point.tolist(), trace.frame_of.tolist(), strict=True)):
             self.now = event + 1
-            instruction, registers = instructions[site], self.frames[frame]
-            if roles[site] == CALL:
-                callee = called[event]
+            instruction, registers = instructions[point], self.frames[frame]
+            if roles[point] == CALL:
+                callee = callees[event]
                 self.frames[callee] = self._arguments(instruction, registers, log.function[callee])
-                if log.parent[callee] != frame:  # a tail call: its frame is gone
+                if log.parent[callee] != frame:  # a tail call replaces its frame
                     self._leave(frame)
-            elif roles[site] == RETURN:
-                value, back = registers[instruction.operands[0]], log.parent[frame]
-                if back >= 0:
-                    self._put(self.frames[back], log.result_register[frame], value)
+            elif roles[point] == RETURN:
+                value, caller = registers[instruction.operands[0]], log.parent[frame]
+                if caller >= 0:
+                    self._put(self.frames[caller], log.result_register[frame], value)
                     self._leave(frame)
             else:
-                self._plain(event, site, instruction, registers)
+                self._execute(event, point, instruction, registers)
 
-    def _arguments(self, instruction: Instruction, registers: list[_Held | None], func: int) -> list[_Held | None]:
+    def _arguments(self, instruction: Instruction, registers: Registers, func: int) -> Registers:
         size = self.trace.code_map.functions[func].register_file_size
         args = [registers[r] for r in instruction.args]
         if instruction.opcode is Opcode.INVOKE_CLOSURE:
             closure = registers[instruction.operands[0]]
             count = len(self.trace.code_map.functions[func].params) - len(args)
             args = [*(closure.parts if closure else [None] * count), *args]
-        result: list[_Held | None] = [None] * size
-        for place, held in enumerate(args):
-            self._put(result, place, held)
+        result: Registers = [None] * size
+        for register, value in enumerate(args):
+            self._put(result, register, value)
         return result
 
-    def _plain(self, event: int, site: int, instruction: Instruction, registers: list[_Held | None]) -> None:
+    def _execute(self, event: int, point: int, instruction: Instruction, registers: Registers) -> None:
         opcode = instruction.opcode
-        dst = self.trace.code_map.written[site]
+        dst = self.trace.code_map.written[point]
         if dst < 0:
             return
-        held: _Held | None = None
+        value: _LiveValue | None = None
         if opcode is Opcode.ALLOC_STORAGE:
-            held = _Held(len(self.born))
+            value = _LiveValue(len(self.born))
             self.born.append(self.now)
             self.died.append(-1)
-            self.size.append(self._bytes(event))
-            self.site.append(site)
+            self.size.append(self._allocated_bytes(event))
+            self.point.append(point)
         elif opcode in (Opcode.ALLOC_ADT, Opcode.ALLOC_CLOSURE):
             parts = [registers[r] for r in instruction.operands[2]]
             if any(parts):
-                held = _Held(-1, parts)
+                value = _LiveValue(-1, parts)
                 for part in parts:
                     if part is not None:
                         part.count += 1
         elif opcode is Opcode.GET_FIELD:
             whole = registers[instruction.operands[0]]
-            held = whole.parts[instruction.operands[1]] if whole is not None and whole.parts else None
+            value = whole.parts[instruction.operands[1]] if whole is not None and whole.parts else None
         elif opcode in (Opcode.MOVE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.RESHAPE_TENSOR):
-            held = registers[instruction.operands[0]]
-        self._put(registers, int(dst), held)
+            value = registers[instruction.operands[0]]
+        self._put(registers, int(dst), value)
 
-    def _bytes(self, event: int) -> int:
+    def _allocated_bytes(self, event: int) -> int:
         segment, _ = self.trace.segment(event)
         assert segment.values is not None
         return int(segment.values[event - segment.start].buffer.size)
 
-    def _put(self, registers: list[_Held | None], register: int, held: _Held | None) -> None:
+    def _put(self, registers: Registers, register: int, value: _LiveValue | None) -> None:
         old = registers[register]
-        registers[register] = held
-        if held is not None:
-            held.count += 1
+        registers[register] = value
+        if value is not None:
+            value.count += 1
         if old is not None:
             self._drop(old)
 
     def _leave(self, frame: int) -> None:
-        for held in self.frames.pop(frame):
-            if held is not None:
-                self._drop(held)
+        for value in self.frames.pop(frame):
+            if value is not None:
+                self._drop(value)
 
-    def _drop(self, held: _Held) -> None:
-        stack = [held]
+    def _drop(self, value: _LiveValue) -> None:
+        stack = [value]
         while stack:
-            at = stack.pop()
-            at.count -= 1
-            if at.count == 0:
-                if at.number >= 0:
-                    self.died[at.number] = self.now
-                stack.extend(part for part in at.parts if part is not None)
+            value = stack.pop()
+            value.count -= 1
+            if value.count == 0:
+                if value.number >= 0:
+                    self.died[value.number] = self.now
+                stack.extend(part for part in value.parts if part is not None)
 
 
 def storage_map(trace: TraceData) -> StorageMap:
@@ -200,29 +209,30 @@ def storage_map(trace: TraceData) -> StorageMap:
     sweep = _Sweep(trace)
     sweep.run()
     end = len(trace) + 1
-    return StorageMap(_position(sweep, end), len(trace))
+    return StorageMap(_assign_lanes(sweep, end), len(trace))
 
 
-def _position(sweep: _Sweep, end: int) -> list[Allocation]:
-    """Give each storage the lane of a pool: one of its size class that is free again, else a new one."""
+def _assign_lanes(sweep: _Sweep, end: int) -> list[Allocation]:
+    """Assign each storage a lane of a pool: a free one of its size class, else a new one."""
     free: dict[int, list[int]] = {}
     ending: dict[int, list[tuple[int, int]]] = {}
-    out, lanes, used = [], 0, set()
+    allocations, lanes, used = [], 0, set()
     order = sorted({*sweep.born, *(d for d in sweep.died if d >= 0)})
     by_birth: dict[int, list[int]] = {}
     for number, born in enumerate(sweep.born):
         by_birth.setdefault(born, []).append(number)
     for moment in order:
-        for kind, lane in ending.pop(moment, ()):
-            free.setdefault(kind, []).append(lane)
+        for group, lane in ending.pop(moment, ()):
+            free.setdefault(group, []).append(lane)
         for number in by_birth.get(moment, ()):
-            kind = size_class(sweep.size[number])
-            if free.get(kind):
-                lane = free[kind].pop()
+            group = size_class(sweep.size[number])
+            if free.get(group):
+                lane = free[group].pop()
             else:
                 lane, lanes = lanes, lanes + 1
             died = sweep.died[number] if sweep.died[number] >= 0 else end
-            ending.setdefault(died, []).append((kind, lane))
-            out.append(Allocation(number, moment, died, sweep.size[number], sweep.site[number], lane, lane in used))
+            ending.setdefault(died, []).append((group, lane))
+            size, point = sweep.size[number], sweep.point[number]
+            allocations.append(Allocation(number, moment, died, size, point, lane, lane in used))
             used.add(lane)
-    return out
+    return allocations

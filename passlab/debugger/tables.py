@@ -1,4 +1,4 @@
-"""The tables of a trace: one row per instruction, and where the time went."""
+"""The tables of a trace: one row per instruction, and the report of a profiler."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def instructions(trace: TraceData) -> pd.DataFrame:
     """Return one row per instruction executed; its index is the instant before it."""
     import pandas as pd
 
-    sites, site = trace.code_map, trace.site
-    names = np.array([f.name for f in sites.functions], object)
-    every = range(len(sites))
+    code, point = trace.code_map, trace.point
+    names = np.array([f.name for f in code.functions], object)
+    every = range(len(code))
     columns = {
-        "function": names[sites.function][site],
-        "pc": sites.pc[site],
-        "opcode": np.array([sites.mnemonic(s) for s in every], object)[site],
-        "text": np.array([sites.text(s) for s in every], object)[site],
-        "operators": np.array([" + ".join(sites.operators(s)) for s in every], object)[site],
-        "line": np.array([", ".join(f"{n}:{line}" for n, line in places) for places in sites.lines], object)[site],
+        "function": names[code.function][point],
+        "pc": code.pc[point],
+        "opcode": np.array([code.mnemonic(s) for s in every], object)[point],
+        "text": np.array([code.text(s) for s in every], object)[point],
+        "operators": np.array([" + ".join(code.operators(s)) for s in every], object)[point],
+        "line": np.array([", ".join(f"{n}:{line}" for n, line in lines) for lines in code.lines], object)[point],
         "depth": trace.depth,
         "frame": trace.frame_of,
         "microseconds": trace.seconds * 1e6,
@@ -46,22 +46,22 @@ def _wrote(trace: TraceData, event: int) -> str:
 
 
 def profile(trace: TraceData) -> Report:
-    """Return the report of a trace, as the profiler gives it: kernels by name and shapes, the rest by kind."""
-    sites, rows = trace.code_map, []
+    """Return the report of a profiler: kernels by name and shapes, other instructions by mnemonic."""
+    code, rows = trace.code_map, []
     shown: dict[int, str] = {}
-    for event, (site, seconds) in enumerate(zip(trace.site.tolist(), trace.seconds.tolist(), strict=True)):
-        kernel = sites.role[site] == KERNEL
-        name = sites.name(site) if kernel else f"VM::{sites.mnemonic(site)}"
-        if kernel and site not in shown:
+    for event, (point, seconds) in enumerate(zip(trace.point.tolist(), trace.seconds.tolist(), strict=True)):
+        kernel = code.role[point] == KERNEL
+        name = code.name(point) if kernel else f"VM::{code.mnemonic(point)}"
+        if kernel and point not in shown:
             frame = int(trace.frame_of[event])
             held = trace.registers(frame, event)
-            registers = (*sites.reads(site), *sites.results(site))
-            shown[site] = ", ".join(kind_text(held[r]) for r in registers)
+            registers = (*code.reads(point), *code.results(point))
+            shown[point] = ", ".join(kind_text(held[r]) for r in registers)
         row: dict[str, Any] = {
             "Name": name,
             "Duration (us)": seconds * 1e6,
             "Device": DEVICE,
-            "Argument Shapes": shown.get(site, ""),
+            "Argument Shapes": shown.get(point, ""),
         }
         rows.append(row)
     total = float(trace.seconds.sum()) * 1e6

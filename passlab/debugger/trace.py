@@ -1,10 +1,10 @@
-"""`Trace` and `Fork`: recorded runs with everything that users ask of them.
+"""`Trace` and `Fork`: recorded runs, with the methods that users call.
 
     trace = Trace.record(mod, [x, w])
     trace[10].registers, trace.frame(), trace.profile(), trace.save("run.trace")
 
-What was recorded is in `trace_data`; tables, storages, comparisons and files are functions of it, in modules that do
-not import this one.
+`trace_data` holds the data; tables, storages, comparisons and files are functions of it, in modules that do not import
+this one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from passlab import limits
 from passlab.debugger.code_map import CodeMap
 from passlab.debugger.forks import Difference, branch_off, branches_of, differences, parting
 from passlab.debugger.instant import Instant, same_values
-from passlab.debugger.replay import MachineEngine, own_deep
+from passlab.debugger.replay import MachineEngine, copy_arrays
 from passlab.debugger.run_values import node_values_of
 from passlab.debugger.storage_map import StorageMap, storage_map
 from passlab.debugger.tables import instructions
 from passlab.debugger.tables import profile as profile_of
-from passlab.debugger.trace_data import TraceData
+from passlab.debugger.trace_data import Columns, TraceData
 from passlab.debugger.trace_files import load as load_trace
 from passlab.debugger.trace_files import save as save_trace
 from passlab.debugger.values import short_text
-from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError
+from passlab.errors import Diagnostic, PasslabError, RunError, RunTypeError, counted
 from passlab.evaluate.arguments import check_argument
+from passlab.evaluate.values import Value
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
 from passlab.lab.node_values import NodeValues
@@ -52,8 +53,8 @@ if TYPE_CHECKING:
 class Trace(TraceData):
     """A recorded run. `len(trace)` is the number of instructions; `trace[n]` the instant after n of them.
 
-    `result` is what the program returned. A program that failed leaves its `error`, and the instants up to it. When
-    recording stopped early, `stopped` says why. `kind` is "vm", "graph" or "debug".
+    `result` is what the program returned. The trace of a program that failed has its `error` and the instants before
+    it. When recording stopped early, `stopped` says why. `kind` is "vm", "graph" or "debug".
     """
 
     @classmethod
@@ -67,19 +68,19 @@ class Trace(TraceData):
         most: int | None = None,
         recording: Recording | None = None,
     ) -> Trace:
-        """Run a program on the virtual machine and return the trace. A program that is no executable is compiled.
+        """Run a program on the virtual machine, compiled if it is no executable, and return the trace.
 
         `memory` is the number of bytes that values in the trace may take (`limits.trace_bytes`), `most` the number of
-        instructions (`limits.trace_instants`). Compiling is recorded too, so that instructions know the passes that
-        made them; an executable compiled elsewhere may come with its `recording`. Raises `RunError` for arguments that
-        do not fit; an error while running is kept as `error`.
+        instructions (`limits.trace_instants`). The compilation is recorded too, so that instructions know the passes
+        that made them; `recording` is that of an executable compiled before. Raises `RunError` for wrong arguments;
+        an error while running becomes `error`.
         """
         caps = limits.current()
         if isinstance(program, Executable):
             exe = program
         else:
             exe, recording = compile_program(program)
-        values = check(exe, entry, args)
+        values = fit_arguments(exe, entry, args)
         machine = TracingMachine(exe, memory or caps.trace_bytes, most or caps.trace_instants)
         trace = cls(CodeMap(exe, recording), machine.log, values, entry, MachineEngine(machine))
         try:
@@ -99,59 +100,64 @@ class Trace(TraceData):
 
     # ------------------------------------------------------------ tables
     def frame(self) -> pd.DataFrame:
-        """Return one row per instruction: function, pc, opcode, text, depth, microseconds, what it wrote."""
+        """Return one row per instruction: function, pc, opcode, text, depth, microseconds, the registers it wrote."""
         return instructions(self)
 
     def profile(self) -> Report:
-        """Return the table of a profiler: where the time went, by kernel and by kind of instruction."""
+        """Return the report of a profiler: the time of each kernel and each kind of instruction."""
         return profile_of(self)
 
     def node_values(self) -> NodeValues:
         """Return what each node of the program computed in this run: shape, range, NaN and infinities, time, bytes.
 
-        The operators of a kernel have one value, that of the last of them. Raises `RunError` where the program of an
-        executable is not known.
+        Of the operators in a kernel only the last has a value. Raises `RunError` for an executable whose program is
+        unknown.
         """
         return node_values_of(self)
 
     @property
     def sites(self) -> CodeMap:
-        """`code_map`, by its name up to version 0.1."""
+        """`code_map`, by its old name, kept for one release."""
         return self.code_map
+
+    @property
+    def site(self) -> Columns:
+        """`point`, by its old name, kept for one release."""
+        return self.point
 
     @cached_property
     def storage(self) -> StorageMap:
-        """The storages of the run: when each was allocated and given up, and how many bytes were live."""
+        """The storages of the run: when each was allocated and released, and the live bytes."""
         return storage_map(self)
 
     @property
     def forks(self) -> list[Fork]:
-        """The forks that were made from this trace, the latest `limits.trace_forks` of them.
+        """The forks of this trace, the latest `limits.trace_forks` of them.
 
-        It remembers how each left, not its result: a fork that is no longer referenced is run again here.
+        A trace keeps the changes of its forks, not their results: a fork that nothing references is run again here.
         """
         return [Fork.of(branch) for branch in branches_of(self)]
 
     def fork(self, instant: int, changes: Mapping[int, Any]) -> Fork:
-        """Run on from an instant with other values in registers. Raises `RunError` for what does not fit."""
+        """Run on from an instant with other values in registers. Raises `RunError` for changes that do not fit."""
         return Fork.of(branch_off(self, instant, changes))
 
     # ------------------------------------------------------------ files
     def save(self, path: str | os.PathLike[str], forks: bool = True) -> None:
         """Write the program, the arguments and the log to a file; values are computed again when it is read.
 
-        The `forks` made from it come with it, and theirs; of a branch also the traces that it left. Raises `OSError`,
-        and `RunError` where a fork was given a value that has no written form, such as a function of the evaluator.
+        With `forks` its forks are written too, and theirs; with a branch, the traces that it branched off. Raises
+        `OSError`, and `RunError` where a value in a fork has no file format, such as a closure of the evaluator.
         """
         save_trace(self, path, forks)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trace:
-        """Read a trace. Raises `OSError`, and `VerifyError` for files that hold none or do not fit together."""
+        """Read a trace. Raises `OSError`, and `VerifyError` for files that are no trace or contradict themselves."""
         return load_trace(path, Trace)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the trace as one HTML page in which it can be stepped, without a kernel or a network."""
+        """Write the trace as one HTML page that steps through it without a kernel or a network."""
         view = late("passlab.display.stepper", "stepper_view")(self)
         late("passlab.display.page", "write")(view, path)
 
@@ -167,27 +173,29 @@ class Fork:
 
     @staticmethod
     def of(trace: TraceData) -> Fork:
-        """Return the fork whose branch a trace is. Raises `RunError` for one that left no other trace."""
+        """Return the fork whose branch a trace is. Raises `RunError` for a trace that is no branch."""
         assert isinstance(trace, Trace)
         if trace.parent is None:
             raise RunError(
-                Diagnostic(f"{trace!r} is not a fork: it began at its start", hint="its forks: `trace.forks`")
+                Diagnostic(
+                    f"{trace!r} is not a fork: it starts at the start of the program", hint="its forks: `trace.forks`"
+                )
             )
         original, instant = trace.parent
         assert isinstance(original, Trace)
         return Fork(original, instant, trace, trace.changes)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fork, the traces that it left, and its own forks to a file. Raises as `Trace.save` does."""
+        """Write the fork, the traces that it branched off, and its own forks to a file. Raises as `Trace.save` does."""
         self.trace.save(path)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Fork:
-        """Read a fork, with its comparison. Raises `OSError`, `VerifyError`, and `RunError` where a whole run is."""
+        """Read a fork. Raises `OSError`, `VerifyError`, and `RunError` for the file of a whole run."""
         return Fork.of(Trace.load(path))
 
     @property
-    def result(self) -> Any:
+    def result(self) -> Value:
         """What the branch returned."""
         return self.trace.result
 
@@ -198,32 +206,31 @@ class Fork:
 
     @property
     def parted(self) -> int | None:
-        """The instant of the branch at which the two go different ways, None when they do not."""
+        """The instant of the branch at which its control flow differs from the original's, None where it does not."""
         return parting(self.trace, self.original, self.instant)
 
     def differences(self, most: int = 1000) -> list[Difference]:
-        """Return what was written with another value, in order, as long as both go the same way."""
+        """Return the writes with different values, in order, up to the instant `parted`."""
         return differences(self.trace, self.original, self.instant, most)
 
     def compare(self) -> Table:
         """Return the differences as a table: instant of the original, register, both values, the largest error."""
-        rows = []
-        for d in self.differences():
-            error = d.error_text()
-            rows.append(
-                (
-                    d.instant + self.instant,
-                    f"${d.register}",
-                    short_text(d.before),
-                    short_text(d.after),
-                    error,
-                    d.instruction,
-                )
+        head = ("instant", "register", "original", "branch", "largest error", "instruction")
+        rows = [
+            (
+                d.instant + self.instant,
+                f"${d.register}",
+                short_text(d.before),
+                short_text(d.after),
+                d.error_text(),
+                d.instruction,
             )
-        return Table(("instant", "register", "original", "branch", "largest error", "instruction"), rows)
+            for d in self.differences()
+        ]
+        return Table(head, rows)
 
     def text(self) -> str:
-        """Return the comparison in words and as a table."""
+        """Return the comparison as a sentence and a table."""
         changed = ", ".join(f"${r}" for r in self.changes) or "nothing"
         parted = self.parted
         way = "both go the same way" if parted is None else f"they part at instant {parted + self.instant:,}"
@@ -237,9 +244,9 @@ class Fork:
 
 
 def compile_program(program: IRModule | Expr | Recording) -> tuple[Executable, Recording]:
-    """Compile a program under a recorder, in the current context; return both.
+    """Compile a program in the current context; return the executable and the recording of its compilation.
 
-    The recording begins where the program's own history does: a module that came out of a recording knows it.
+    The recording of a module that came out of another recording begins where that one does.
     """
     source: IRModule | Expr = module_of(program)
     recorder = Recorder()
@@ -249,37 +256,44 @@ def compile_program(program: IRModule | Expr | Recording) -> tuple[Executable, R
 
 
 def recorded_code(exe: Executable) -> CodeMap:
-    """Return the instructions of an executable, with the recording of its compilation where that is known.
+    """Return the code map of an executable, with a recording of its compilation where one can be made.
 
-    It is compiled once more for it; where other instructions come of that, or none, the recording is not known.
+    The program is compiled once more under a recorder. Without a program, or where the instructions differ, the code
+    map has no recording.
     """
-    how = exe.compilation
-    if how is None:
+    compilation = exe.compilation
+    if compilation is None:
         return CodeMap(exe)
     recorder = Recorder()
     try:
-        with PassContext(**how.options, instruments=[recorder]):
-            again = compile_vm(how.program, how.target, params=how.params)
+        with PassContext(**compilation.options, instruments=[recorder]):
+            again = compile_vm(compilation.program, compilation.target, params=compilation.params)
     except PasslabError:
         return CodeMap(exe)
     if [f.listing() for f in again.functions] != [f.listing() for f in exe.functions]:
         return CodeMap(exe)
-    return CodeMap(again, recorder.recording_of(how.program))
+    return CodeMap(again, recorder.recording_of(compilation.program))
 
 
-def check(exe: Executable, entry: str, args: Sequence[Any]) -> list[Any]:
-    """Return arguments fitted to the parameters of a function. Raises `RunError` for what does not fit."""
+def fit_arguments(exe: Executable, entry: str, args: Sequence[Any]) -> list[Value]:
+    """Return copies of arguments as the parameters of a function take them. Raises `RunError` for wrong ones."""
     if not isinstance(entry, str):
         raise RunTypeError(
-            Diagnostic("the function to run is named", hint="arguments are one list: `record(net, [x, w])`")
+            Diagnostic(
+                "the entry is the name of a function",
+                found=repr(entry)[:80],
+                hint="pass the arguments as one list: `record(net, [x, w])`",
+            )
         )
     names = exe.function(entry).params
     if len(args) != len(names):
         params = ", ".join(names) or "none"
         raise RunError(
-            Diagnostic(f"@{entry} takes {len(names)} arguments and was given {len(args)}", hint=f"it takes {params}")
+            Diagnostic(
+                f"@{entry} takes {counted(len(names), 'argument')}, not {len(args)}", hint=f"its parameters: {params}"
+            )
         )
     function = exe.entry_types.get(entry)
     if function is None:
-        return [own_deep(value) for value in args]
-    return [check_argument(p, own_deep(v), (VMClosure,)) for p, v in zip(function.params, args, strict=True)]
+        return [copy_arrays(value) for value in args]
+    return [check_argument(p, copy_arrays(v), (VMClosure,)) for p, v in zip(function.params, args, strict=True)]

@@ -1,12 +1,12 @@
-"""Traces as files: a zip archive of the program, the arguments and the logs of a run and of the forks made from it.
+"""Traces as files: a zip archive of the program, the arguments, and the logs of a run and its forks.
 
-    head.json            what kind of run, its arguments, and for each run: where it left which other one, how it ended
-    program.bin          bytecode, and kernels.rly, its kernels; of runs by node kernels.rly is the Relay text
-    tensors/0, ...       arguments, and what forks put into registers
-    runs/0/sites, ...    the columns of each log; run 0 is the whole one, forks come after the run they left
+    head.json            the executor, the arguments, and of each run: the trace it branched off, the instant, its end
+    program.bin          bytecode; kernels.rly has its kernels, and for traces by node the Relay text of the program
+    tensors/0, ...       the arrays in arguments and in changed registers
+    runs/0/sites, ...    the columns of each log; run 0 is the whole one, forks come after the run they branched off
 
-Values are not written: programs are deterministic, so they are computed again, and checked against the log, when a
-trace that was read is first looked into. Everything a file says is checked before it is believed.
+Values are not written. Programs are deterministic, so values are computed again on first use, and the log is compared.
+All parts of a file are checked before use.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from passlab import limits
 from passlab.debugger.code_map import CodeMap
@@ -27,7 +27,7 @@ from passlab.debugger.forks import branches_of, remember
 from passlab.debugger.log_files import check_log, check_same, log_parts, read_log
 from passlab.debugger.node_trace import T
 from passlab.debugger.node_trace_files import compare, lines_of, options_of, program_of, read_program, run_again
-from passlab.debugger.replay import MachineEngine, fork_at
+from passlab.debugger.replay import DIFFERENT, MachineEngine, fork_at
 from passlab.debugger.trace_data import TraceData
 from passlab.debugger.value_files import ValueTable, read_values
 from passlab.errors import Diagnostic, LimitError, PasslabError, RunError, VerifyError
@@ -39,6 +39,7 @@ from passlab.vm.files.saving import KernelLibrary
 from passlab.vm.tracing.log import Log
 from passlab.vm.tracing.recorder import TracingMachine
 
+Item = TypeVar("Item")
 FORMAT = "passlab trace"
 VERSION = 2
 MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError)
@@ -46,20 +47,20 @@ MALFORMED = (KeyError, ValueError, TypeError, IndexError, AttributeError, Recurs
 
 # ---------------------------------------------------------------- writing
 def save(trace: TraceData, path: str | os.PathLike[str], forks: bool = True) -> None:
-    """Write a trace with the traces that it left and, if wanted, its forks. Raises `OSError`, and `RunError`."""
+    """Write a trace, the traces that it branched off and, with `forks`, its forks. Raises `OSError` and `RunError`."""
     runs = _runs(trace, forks)
     root, values = runs[0], ValueTable(_definitions(runs[0]))
     code, kernels = (b"", program_of(root)) if root.kind != "vm" else _bytecode(root)
-    places = {id(run): place for place, run in enumerate(runs)}
+    numbers = {id(run): number for number, run in enumerate(runs)}
     head = {
         "format": FORMAT,
         "version": VERSION,
         "kind": root.kind,
-        "shown": places[id(trace)],
+        "shown": numbers[id(trace)],
         "options": options_of(root) if root.kind != "vm" else {},
         "entry": root.entry,
         "args": [values.add(value) for value in root.args],
-        "runs": [_told(run, places, values) for run in runs],
+        "runs": [_run_record(run, numbers, values) for run in runs],
         "values": values.entries,
     }
     texts: list[tuple[str, bytes | str]] = [
@@ -73,7 +74,7 @@ def save(trace: TraceData, path: str | os.PathLike[str], forks: bool = True) -> 
 
 
 def _write_archive(path: Path, files: Iterable[tuple[str, bytes | str]]) -> None:
-    """Write an archive of named files, which appears under its name only once it is whole."""
+    """Write an archive of named files under a temporary name, and rename it when it is complete."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as file:
@@ -93,30 +94,30 @@ def _definitions(root: TraceData) -> Iterable[TypeData]:
 
 
 def _runs(trace: TraceData, forks: bool) -> list[TraceData]:
-    """Return the traces that a trace left, outermost first, itself, and its forks with theirs."""
+    """Return the traces that a trace branched off, the whole run first, the trace, and its forks with theirs."""
     runs = [trace]
     while runs[-1].parent is not None:
         runs.append(runs[-1].parent[0])
     runs.reverse()
-    at = len(runs) - 1
-    while forks and at < len(runs):
-        runs += branches_of(runs[at])
-        at += 1
+    index = len(runs) - 1
+    while forks and index < len(runs):
+        runs += branches_of(runs[index])
+        index += 1
     return runs
 
 
-def _told(run: TraceData, places: dict[int, int], values: ValueTable) -> dict[str, Any]:
-    """What a file says of one run besides its log."""
-    left = run.parent is not None and run.parent[0].code_map is run.code_map  # then it shares its lines too
+def _run_record(run: TraceData, numbers: dict[int, int], values: ValueTable) -> dict[str, Any]:
+    """Return the entry of one run in `head.json`: all but its log."""
+    shares_code = run.parent is not None and run.parent[0].code_map is run.code_map
     return {
-        "parent": -1 if run.parent is None else places[id(run.parent[0])],
+        "parent": -1 if run.parent is None else numbers[id(run.parent[0])],
         "instant": 0 if run.parent is None else run.parent[1],
         "changes": [[register, values.add(value)] for register, value in run.changes.items()],
         "started": run.log.started,
         "end_pc": run.log.end_pc,
         "stopped": run.stopped,
         "error": None if run.error is None else run.error.diagnostics[0].message,
-        "lines": None if left else [[list(place) for place in places_of] for places_of in run.code_map.lines],
+        "lines": None if shares_code else [[list(line) for line in lines] for lines in run.code_map.lines],
     }
 
 
@@ -127,15 +128,15 @@ def _bytecode(trace: TraceData) -> tuple[bytes, str]:
 
 # ---------------------------------------------------------------- reading
 def load(path: str | os.PathLike[str], cls: type[T]) -> T:
-    """Read a trace, the one that was saved of those in the file, as a `cls`. Raises `OSError`, and `VerifyError`."""
+    """Read the trace that was saved, as a `cls`, with its forks. Raises `OSError` and `VerifyError`."""
     try:
         with zipfile.ZipFile(path) as file:
             check_archive(file)
-            return _File(file, cls).trace()
+            return _Reader(file, cls).trace()
     except PasslabError:
         raise
     except MemoryError:
-        raise LimitError(f"{path} needs more memory than there is") from None
+        raise LimitError(f"reading {path} needs more memory than there is") from None
     except (
         zipfile.BadZipFile,
         RuntimeError,
@@ -149,34 +150,34 @@ def load(path: str | os.PathLike[str], cls: type[T]) -> T:
 
 
 def check_archive(file: zipfile.ZipFile) -> None:
-    """Raise `VerifyError` for an archive that is encrypted, `LimitError` for one that unpacks to too many bytes."""
+    """Raise `VerifyError` for an encrypted archive, `LimitError` for one that unpacks to too many bytes."""
     if any(part.flag_bits & 1 for part in file.infolist()):
-        raise VerifyError(Diagnostic("the file is encrypted", hint="a trace never is"))
+        raise VerifyError(Diagnostic("the file is encrypted", hint="a trace is never encrypted"))
     limits.check("trace_bytes", sum(part.file_size for part in file.infolist()), "the contents of a trace file")
 
 
-class _File(Generic[T]):
-    """An archive that is read, and the traces that come out of it."""
+class _Reader(Generic[T]):
+    """An archive, and the traces that were read from it."""
 
     def __init__(self, file: zipfile.ZipFile, cls: type[T]) -> None:
         self.cls = cls
         self.file = file
-        self.told = json.loads(self.part("head.json"))
-        if self.told["format"] != FORMAT or self.told["version"] != VERSION:
-            raise ValueError(f"its format is {self.told['format']!r}, version {self.told['version']!r}, not {VERSION}")
+        self.head = json.loads(self.part("head.json"))
+        if self.head["format"] != FORMAT or self.head["version"] != VERSION:
+            raise ValueError(f"its format is {self.head['format']!r}, version {self.head['version']!r}, not {VERSION}")
         self.runs: list[T] = []
 
     def part(self, name: str) -> bytes:
-        """Return a part, whose size is checked first."""
+        """Return a part of the archive, after a check of its size."""
         limits.check("tensor_bytes", self.file.getinfo(name).file_size, f"the part {name} of a trace")
         try:
             return self.file.read(name)
-        except OSError as error:  # its table of contents leads outside
+        except OSError as error:  # its table of contents points past its end
             raise zipfile.BadZipFile(str(error)) from None
 
     def trace(self) -> T:
-        """Return the trace that was saved, with its forks and those it left."""
-        head, kernels = self.told, self.part("kernels.rly").decode()
+        """Return the trace that was saved, with its forks and the traces that it branched off."""
+        head, kernels = self.head, self.part("kernels.rly").decode()
         exe = None if head["kind"] != "vm" else Executable.load_exec(self.part("program.bin"), KernelLibrary(kernels))
         mod = read_program(kernels) if exe is None else IRModule()
         constructors = {number: c for c, number in constructor_numbers(mod.type_definitions.values()).items()}
@@ -186,17 +187,17 @@ class _File(Generic[T]):
             constructors if exe is None else exe.constructors,
             0 if exe is None else len(exe.functions),
         )
-        args = [_pick(values, place) for place in head["args"]]
-        for place, run in enumerate(head["runs"]):
-            log = read_log(partial(self._column, place), float(run["started"]), int(run["end_pc"]))
-            if int(run["parent"]) >= 0 and place:
+        args = [_pick(values, index) for index in head["args"]]
+        for number, run in enumerate(head["runs"]):
+            log = read_log(partial(self._column, number), float(run["started"]), int(run["end_pc"]))
+            if int(run["parent"]) >= 0 and number:
                 run_trace = self._fork(run, log, values)
-            elif place or int(run["parent"]) != -1:
-                raise ValueError("its first run, and no other, begins at the start")
+            elif number or int(run["parent"]) != -1:
+                raise ValueError("exactly the first of its runs must begin at the start of the program")
+            elif exe is None:
+                run_trace = self._by_node(run, mod, args, log)
             else:
-                run_trace = (
-                    self._by_node(run, mod, args, log) if exe is None else self._by_bytecode(run, exe, args, log)
-                )
+                run_trace = self._by_bytecode(run, exe, args, log)
             run_trace.stopped = run_trace.stopped or str(run["stopped"])
             self.runs.append(run_trace)
         shown: T = _pick(self.runs, head["shown"])
@@ -206,60 +207,54 @@ class _File(Generic[T]):
         return self.part(f"runs/{run}/{name}")
 
     def _by_bytecode(self, run: dict[str, Any], exe: Executable, args: list[Any], log: Log) -> T:
-        trace = _waiting(self.cls(CodeMap(exe), log, args, str(self.told["entry"]), MachineEngine()), run)
+        trace = _unevaluated(self.cls(CodeMap(exe), log, args, str(self.head["entry"]), MachineEngine()), run)
         exe.function(trace.entry)
-        trace.code_map.__dict__["lines"] = lines_of(
-            run["lines"], trace.code_map
-        )  # the nodes of a saved program are gone
+        # bytecode has no nodes, from which the code map would compute its lines
+        trace.code_map.__dict__["lines"] = lines_of(run["lines"], trace.code_map)
         return trace
 
     def _by_node(self, run: dict[str, Any], mod: IRModule, args: list[Any], log: Log) -> T:
-        """Return a trace by node, which is run again at once."""
-        trace = run_again(
-            self.cls, self.told, mod, args, max(1, len(log)) if run["stopped"] else limits.current().trace_instants
-        )
-        return _compare(trace, run, log)
+        """Return a trace by node, whose values are computed at once."""
+        most = max(1, len(log)) if run["stopped"] else limits.current().trace_instants
+        return _compare(run_again(self.cls, self.head, mod, args, most), run, log)
 
     def _fork(self, run: dict[str, Any], log: Log, values: list[Any]) -> T:
         original: T = _pick(self.runs, run["parent"])
         instant = int(run["instant"])
         if not 0 <= instant < len(original) + (not original.finished):
-            raise ValueError(f"a fork leaves at instant {instant}, and the run it leaves has {len(original)}")
-        changes = {int(register): _pick(values, place) for register, place in run["changes"]}
+            raise ValueError(f"a fork branches off at instant {instant} of a run with {len(original)}")
+        changes = {int(register): _pick(values, index) for register, index in run["changes"]}
         if original.kind != "vm":
-            before = instant + sum(left[1] for left in _left(original))
+            before = instant + sum(start for _, start in _ancestors(original))
             most = before + max(1, len(log)) if run["stopped"] else limits.current().trace_instants
             with limits.override(trace_instants=most):
                 branch = original.engine.run_on(original, instant, changes)
                 assert isinstance(branch, self.cls)
                 trace = _compare(branch, run, log)
         else:
-            trace = _waiting(self.cls(original.code_map, log, original.args, original.entry, MachineEngine()), run)
+            trace = _unevaluated(self.cls(original.code_map, log, original.args, original.entry, MachineEngine()), run)
             trace.parent, trace.changes = (original, instant), changes
         remember(original, trace, keep=True)
         return trace
 
 
-def _pick(items: list[Any], place: Any) -> Any:
-    """Return one of a list. Raises `ValueError` for a number that is not one of its places."""
-    if not 0 <= int(place) < len(items):
-        raise ValueError(f"it speaks of number {place} of {len(items)}")
-    return items[int(place)]
+def _pick(items: Sequence[Item], index: Any) -> Item:
+    """Return one item of a list. Raises `ValueError` for an index outside of it."""
+    if not 0 <= int(index) < len(items):
+        raise ValueError(f"it refers to number {index} of {len(items)}")
+    return items[int(index)]
 
 
-def _left(trace: TraceData) -> list[tuple[TraceData, int]]:
-    """The traces that led to a trace, and where each was left."""
-    parents: list[tuple[TraceData, int]] = []
-    at = trace.parent
-    while at is not None:
-        parents.append(at)
-        at = at[0].parent
-    return parents
+def _ancestors(trace: TraceData) -> Iterator[tuple[TraceData, int]]:
+    """Yield the trace that a trace branched off and the instant, then those of that trace, and so on."""
+    while trace.parent is not None:
+        yield trace.parent
+        trace = trace.parent[0]
 
 
 def _compare(trace: T, run: dict[str, Any], log: Log) -> T:
     if bool(trace.stopped) != bool(run["stopped"]) or (trace.error is None) != (run["error"] is None):
-        raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
+        raise VerifyError(DIFFERENT)
     compare(trace, log)
     if run["lines"] is not None:
         trace.code_map.__dict__["lines"] = lines_of(run["lines"], trace.code_map)
@@ -267,8 +262,8 @@ def _compare(trace: T, run: dict[str, Any], log: Log) -> T:
 
 
 # ---------------------------------------------------------------- values
-def _waiting(trace: T, run: dict[str, Any]) -> T:
-    """Return a trace of the virtual machine whose values are computed when they are first asked for."""
+def _unevaluated(trace: T, run: dict[str, Any]) -> T:
+    """Let a trace of the virtual machine compute its values on first use."""
     trace.stopped = str(run["stopped"])
     trace.error = None if run["error"] is None else RunError(str(run["error"]))
     check_log(trace.log, trace.code_map.functions, trace.finished)
@@ -277,20 +272,20 @@ def _waiting(trace: T, run: dict[str, Any]) -> T:
 
 
 def rerun(trace: TraceData) -> None:
-    """Compute the values of a trace that was read again. Raises `VerifyError` when the run takes another way."""
+    """Compute the values of a trace read from a file. Raises `VerifyError` where the run differs from the log."""
     old, most = trace.log, max(1, len(trace))
-    log, result, error, stopped = _again(trace, most)
+    log, result, error, stopped = _run_again(trace, most)
     log.write_out()
     check_same(old, log, trace.finished)
     if (error is None and not stopped) != trace.finished:
-        raise VerifyError("the run ended in another way than the trace says: it was recorded with another program")
+        raise VerifyError(DIFFERENT)
     trace.result = result
-    trace.error = error or trace.error  # an interrupt does not come again
+    trace.error = error or trace.error  # an interrupt of the user does not happen again
     old.segments, old.overwritten, old.dropped = log.segments, log.overwritten, log.dropped
 
 
-def _again(trace: TraceData, most: int) -> tuple[Log, Any, PasslabError | None, str]:
-    """Run a trace once more; return the log, the result, the error, and why recording stopped."""
+def _run_again(trace: TraceData, most: int) -> tuple[Log, Any, PasslabError | None, str]:
+    """Run a trace again; return the log, the result, the error, and why recording stopped."""
     memory = limits.current().trace_bytes
     result, error = None, None
     if trace.parent is None:

@@ -1,7 +1,7 @@
-"""Values of a run as a table for JSON beside tensors: arguments of a program, and what forks put into registers.
+"""Values in trace files: a table for JSON beside tensors, for arguments and for changed registers of forks.
 
-An entry is what a value is, a number, and which entries before it are its fields. So values nest as deep as programs
-make them, and parts that values share are written once.
+An entry is the kind of a value, a number, and the entries of its fields, which come before it. So values may nest as
+deep as memory allows, and shared parts are written once.
 """
 
 from __future__ import annotations
@@ -20,51 +20,52 @@ Entry = tuple[str, int, list[int]]
 
 
 class ValueTable:
-    """Values that are written: `entries` for JSON, and the `tensors` they speak of by number.
+    """A table of values: `entries` for JSON, and the `tensors` that they refer to by number.
 
-    `definitions` are the data types of their program, which number the constructors.
+    `definitions` are the data types of the program, which number the constructors.
     """
 
     def __init__(self, definitions: Iterable[TypeData] = ()) -> None:
         numbers = constructor_numbers(definitions)
-        self._numbers = {(c.belong_to.name_hint, c.name_hint): number for c, number in numbers.items()}
+        self._constructor_numbers = {(c.belong_to.name_hint, c.name_hint): number for c, number in numbers.items()}
         self.entries: list[Entry] = []
         self.tensors: list[np.ndarray[Any, Any]] = []
-        self._known: dict[int, tuple[int, Any]] = {}  # by id: the entry, and the value itself, which keeps the id
+        self._numbers_by_id: dict[int, tuple[int, Any]] = {}  # the value too, since its id is valid while it lives
 
     def add(self, value: Any) -> int:
-        """Enter a value and return the number of its entry. Raises `RunError` for what has no written form."""
+        """Add a value and return the number of its entry. Raises `RunError` for a kind that files do not have."""
         stack: list[tuple[Any, bool]] = [(value, False)]
         while stack:
-            at, ready = stack.pop()
-            if id(at) in self._known:
+            part, ready = stack.pop()
+            if id(part) in self._numbers_by_id:
                 continue
-            fields = _fields(at)
+            fields = _fields(part)
             if ready or not fields:
-                kind, number = self._kind(at)
-                self._known[id(at)] = len(self.entries), at
-                self.entries.append((kind, number, [self._known[id(field)][0] for field in fields]))
+                kind, number = self._kind(part)
+                self._numbers_by_id[id(part)] = len(self.entries), part
+                self.entries.append((kind, number, [self._numbers_by_id[id(field)][0] for field in fields]))
             else:
-                stack.append((at, True))
+                stack.append((part, True))
                 stack.extend((field, False) for field in reversed(fields))
-        return self._known[id(value)][0]
+        return self._numbers_by_id[id(value)][0]
 
     def _kind(self, value: Any) -> tuple[str, int]:
-        """What a value is, and its number."""
+        """Return the kind of a value and its number; a tensor is added to `tensors`."""
         if isinstance(value, np.ndarray):
             self.tensors.append(value)
             return "tensor", len(self.tensors) - 1
         if isinstance(value, tuple):
             return "tuple", 0
         if isinstance(value, ADTValue):
-            made_by = value.constructor
-            return "data", self._numbers.get((made_by.belong_to.name_hint, made_by.name_hint), made_by.tag)
+            constructor = value.constructor
+            name = constructor.belong_to.name_hint, constructor.name_hint
+            return "data", self._constructor_numbers.get(name, constructor.tag)
         if isinstance(value, VMClosure):
             return "closure", value.func_index
         if isinstance(value, int):
             return "int", value
-        what = f"a {type(value).__name__} among the values cannot be saved"
-        raise RunError(Diagnostic(what, hint="tensors, tuples, data and closures of the virtual machine can"))
+        what = f"a {type(value).__name__} cannot be saved in a trace file"
+        raise RunError(Diagnostic(what, hint="tensors, integers, tuples, ADT values and closures of the vm can"))
 
 
 def _fields(value: Any) -> Sequence[Any]:
@@ -78,15 +79,15 @@ def _fields(value: Any) -> Sequence[Any]:
 def read_values(
     entries: Any, tensor: Callable[[int], np.ndarray[Any, Any]], constructors: Mapping[int, Constructor], functions: int
 ) -> list[Any]:
-    """Return the values of a table; `tensor` gives one by number, `functions` is how many closures may name.
+    """Return the values of a table; `tensor` returns one by number, `functions` is the number of functions.
 
-    Raises `KeyError`, `ValueError` or `TypeError` for entries that describe no value.
+    Raises `KeyError`, `ValueError` or `TypeError` for malformed entries.
     """
     values: list[Any] = []
-    for kind, number, places in entries:
-        if not all(0 <= place < len(values) for place in places):
-            raise ValueError("a value refers to one that comes later")
-        fields = tuple([values[place] for place in places])
+    for kind, number, indices in entries:
+        if not all(0 <= index < len(values) for index in indices):
+            raise ValueError("a value refers to a later one")
+        fields = tuple([values[index] for index in indices])
         if kind == "tensor" and not fields:
             values.append(tensor(int(number)))
         elif kind == "int" and not fields and type(number) is int:

@@ -1,9 +1,9 @@
-"""Values in words, for what is typed into a field or a terminal: numbers, lists, and a few ways to fill a tensor.
+"""Values typed by users into a field or a terminal: numbers, lists, and a few ways to fill a tensor.
 
     3    -1e-3    nan    [1, 2, 3]    [[0.5], [1]]    zeros    ones    full 2    arange    random 7    eye    x
 
-Nothing is evaluated: a text is one of these forms, or the name of a variable that is offered. What it means depends on
-the value whose place it takes: numbers fill a tensor of the same shape, lists are broadcast to it.
+Nothing is evaluated: a text has one of these forms, or is the name of a variable. The result has the type of the
+value that it replaces: numbers fill a tensor of the same shape, lists are broadcast to that shape.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from passlab.debugger.values import Unwritten, kind_text
 from passlab.errors import Diagnostic, RunError, did_you_mean
+from passlab.evaluate.values import Value
 
 Array = np.ndarray[Any, Any]
 MOST = 1 << 20  # characters
@@ -33,37 +34,37 @@ _NUMBERS = {"nan": np.nan, "inf": np.inf, "+inf": np.inf, "-inf": -np.inf, "true
 
 
 def _identity(shape: tuple[int, ...]) -> Array:
-    """Ones on the diagonals of the last two dimensions; all ones where there is no second one."""
+    """Return ones on the diagonals of the last two dimensions; all ones for fewer than two dimensions."""
     if len(shape) < 2:
         return np.ones(shape)
     return np.broadcast_to(np.eye(shape[-2], shape[-1]), shape)
 
 
-def value_of(text: str, old: Any, names: Mapping[str, Any] | None = None) -> Any:
-    """Return the value that a text describes, in the place of `old`. `names` are variables that it may name.
+def value_of(text: str, old: Value, names: Mapping[str, Any] | None = None) -> Value:
+    """Return the value that a text describes, to replace `old`. `names` are variables that it may name.
 
-    Raises `RunError` for a text of no known form, and for a list that does not fit the shape.
+    Raises `RunError` for a text of another form, and for a list that does not fit the shape.
     """
     text = text.strip()
     if not text or len(text) > MOST:
         raise _unknown(text, names)
     name = text.removeprefix("%")
     if names is not None and name in names and name not in FILLS:
-        return _taken(names[name], old)
+        return _value_of_variable(names[name], old)
     number = _number(text)
     if number is not None:
         return _fill(number, old)
     if text[0] == "[":
-        return _with_shape(_list(text), old)
+        return _with_shape(_parse_list(text), old)
     call = _CALL.match(text)
     if call is None or call["name"] not in FILLS:
         raise _unknown(text, names)
     argument = (call["in"] or call["after"] or "").strip()
     number = _number(argument) if argument else None
     if argument and (number is None or call["name"] in ("zeros", "ones", "eye") or not _usable(call["name"], number)):
-        raise RunError(Diagnostic(f"`{argument}` is not a number that `{call['name']}` takes", hint="full 2, random 7"))
+        raise RunError(Diagnostic(f"`{call['name']}` does not take `{argument}`", hint="full 2, arange 1, random 7"))
     if not isinstance(old, (np.ndarray, Unwritten)):
-        raise RunError(f"`{call['name']}` fills a tensor, and this is a {kind_text(old) or type(old).__name__}")
+        raise RunError(f"`{call['name']}` is a tensor and cannot replace a {kind_text(old) or type(old).__name__}")
     return _with_shape(FILLS[call["name"]](old.shape, number), old)
 
 
@@ -79,7 +80,7 @@ def _number(text: str) -> float | None:
     return int(text) if re.fullmatch(r"[-+]?\d{1,18}", text) else float(text)
 
 
-def _fill(number: float, old: Any) -> Any:
+def _fill(number: float, old: Value) -> Value:
     if isinstance(old, (np.ndarray, Unwritten)):
         return _cast(np.full(old.shape, number), old)
     if isinstance(old, int) and number == number and abs(number) < 1 << 62:
@@ -89,7 +90,7 @@ def _fill(number: float, old: Any) -> Any:
     )
 
 
-def _list(text: str) -> Array:
+def _parse_list(text: str) -> Array:
     try:
         array = np.array(json.loads(text), dtype=np.float64)
     except (ValueError, TypeError, RecursionError) as error:
@@ -99,7 +100,7 @@ def _list(text: str) -> Array:
     return array
 
 
-def _with_shape(array: Array, old: Any) -> Any:
+def _with_shape(array: Array, old: Value) -> Array:
     if not isinstance(old, (np.ndarray, Unwritten)):
         raise RunError(f"a list cannot replace a {kind_text(old) or type(old).__name__}")
     try:
@@ -110,17 +111,17 @@ def _with_shape(array: Array, old: Any) -> Any:
 
 
 def _cast(array: Array, old: Any) -> Array:
-    """Return numbers in the dtype of the value they replace. Raises `RunError` for those that it cannot hold."""
+    """Return an array in the dtype of the value it replaces. Raises `RunError` for numbers outside of its range."""
     if old.dtype.kind in "iu":
         bounds = np.iinfo(old.dtype)
         if not np.isfinite(array).all() or (array < bounds.min).any() or (array > bounds.max).any():
-            raise RunError(f"{old.dtype.name} does not hold these numbers")
+            raise RunError(f"these numbers do not fit into {old.dtype.name}")
     with np.errstate(all="ignore"):
         return np.array(array.astype(old.dtype))
 
 
-def _taken(value: Any, old: Any) -> Any:
-    """Return a variable: an array is broadcast to the shape it takes, anything else stays as it is."""
+def _value_of_variable(value: Value, old: Value) -> Value:
+    """Return the value of a variable; numbers that replace a tensor are broadcast to its shape."""
     if isinstance(old, (np.ndarray, Unwritten)) and isinstance(value, (np.ndarray, np.generic, int, float, list)):
         try:
             return _with_shape(np.asarray(value), old)

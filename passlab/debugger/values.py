@@ -1,4 +1,4 @@
-"""What values of a trace look like in a few words, and `Unwritten`: a tensor before anything was written into it."""
+"""Short texts of values in a trace, and `Unwritten`: a tensor that no kernel has written yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from passlab.vm.objects import Storage, VMClosure
 
 @dataclass(frozen=True)
 class Unwritten:
-    """A tensor that was allocated and not written yet: it has a shape and a dtype, and no value."""
+    """An allocated tensor before its first write: it has a shape and a dtype, and no value."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
@@ -23,7 +23,7 @@ class Unwritten:
 
 
 def kind_text(value: Any) -> str:
-    """Return what kind of thing a value is: `float32[2, 8]`, `tuple of 2`, `Cons(...)`, `storage of 64 bytes`."""
+    """Return the kind of a value: `float32[2, 8]`, `tuple of 2`, `Cons`, `storage of 64 bytes`."""
     if isinstance(value, (np.ndarray, Unwritten)):
         return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]" if value.shape else value.dtype.name
     if isinstance(value, tuple):
@@ -40,12 +40,12 @@ def kind_text(value: Any) -> str:
 
 
 def short_text(value: Any, most: int = 60) -> str:
-    """Return a value in one short line: numbers as they are, tensors by kind and range."""
+    """Return a value as one short line: scalars as numbers, tensors by kind and range."""
     if value is None:
         return "-"
     if isinstance(value, np.ndarray):
         if value.ndim == 0:
-            return f"{value} {value.dtype.name}"  # as short as its dtype tells it apart
+            return f"{value} {value.dtype.name}"  # `str` prints the fewest digits that identify it in its dtype
         return f"{kind_text(value)} {range_text(value)}".rstrip()
     if isinstance(value, tuple):
         inner = ", ".join(kind_text(v) or repr(v) for v in value[:4])
@@ -57,20 +57,19 @@ def short_text(value: Any, most: int = 60) -> str:
 
 
 def range_text(tensor: np.ndarray[Any, Any]) -> str:
-    """Return the range of a tensor's numbers, and how many are NaN or infinite."""
+    """Return the range of the finite elements of a tensor, and how many are NaN or infinite."""
     if tensor.size == 0:
         return "empty"
     if tensor.dtype.kind not in "fiubV" and tensor.dtype.name != "bfloat16":
         return ""
     numbers = tensor.astype(np.float64, copy=False).reshape(-1)
     finite = np.isfinite(numbers)
-    odd = numbers.size - int(finite.sum())
-    if odd == 0:
+    non_finite = numbers.size - int(finite.sum())
+    if non_finite == 0:
         return f"{numbers.min():.4g} .. {numbers.max():.4g}"
     nan = int(np.isnan(numbers).sum())
     parts = [f"{nan:,} NaN"] if nan else []
-    parts += [f"{odd - nan:,} inf"] if odd > nan else []
-    finite_numbers = numbers[finite]
-    return ", ".join(
-        [*([f"{finite_numbers.min():.4g} .. {finite_numbers.max():.4g}"] if finite_numbers.size else []), *parts]
-    )
+    parts += [f"{non_finite - nan:,} inf"] if non_finite > nan else []
+    if finite.any():
+        parts.insert(0, f"{numbers[finite].min():.4g} .. {numbers[finite].max():.4g}")
+    return ", ".join(parts)

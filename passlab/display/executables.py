@@ -90,7 +90,7 @@ class ExecutableView(View):
         for number, function in enumerate(self.executable.functions):
             head = f"{_head(function)} {{"
             yield Line(head, (Piece(0, head.index("("), "global", None, None),), None, None), None
-            for site in range(code.bases[number], code.bases[number + 1]):
+            for site in range(code.offsets[number], code.offsets[number + 1]):
                 text = f"  {code.pc[site]:>4}  {code.text(site)}"
                 pieces = tuple(self._pieces(text, len(code.functions) == 1))
                 yield Line(text, pieces, None, None), site

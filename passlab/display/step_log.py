@@ -44,7 +44,7 @@ def pack(numbers: Any) -> str:
 def log_data(sweep: Sweep) -> dict[str, Any]:
     """Return the columns of the instructions that a sweep has gone through as JSON-able data."""
     trace, length = sweep.trace, sweep.length
-    log, site = trace.log, trace.site[:length]
+    log, site = trace.log, trace.point[:length]
     starts = np.flatnonzero(np.diff(site, prepend=-2) != 1)
     switched_at, switched_to = np.array(log.switched_at, np.int64), np.array(log.switched_to, np.int64)
     switched_at, switched_to = switched_at[switched_at <= length], switched_to[switched_at <= length]
@@ -141,7 +141,7 @@ class Sweep:
         put = numbers.append
         values: list[Any] = []
         start = end = 0
-        instants = zip(trace.site[first:last].tolist(), trace.frame_of[first:last].tolist(), strict=True)
+        instants = zip(trace.point[first:last].tolist(), trace.frame_of[first:last].tolist(), strict=True)
         for event, (site, frame) in enumerate(instants, first):
             if event >= end:
                 segment, _ = trace.segment(event)
@@ -219,7 +219,7 @@ class Window(Sweep):
         """Return the numbers of the values that can be seen near the instant; all others are `WAITING`."""
         trace, written = self.trace, self.trace.code_map.written
         first, last = max(0, self.at - BACK), min(self.length, self.at + AHEAD)
-        produced = (written[trace.site[: self.length]] >= 0) | np.isin(trace.role[: self.length], (KERNEL, RETURN))
+        produced = (written[trace.point[: self.length]] >= 0) | np.isin(trace.role[: self.length], (KERNEL, RETURN))
         self.seen = np.where(produced, WAITING, NOTHING)
         self.registers = _Registers(trace, first)
         if first == 0:
@@ -246,7 +246,7 @@ class Window(Sweep):
                 params[register] = number
 
     def _wrote(self, event: int, register: int, number: int) -> None:
-        results = self.trace.code_map.results(int(self.trace.site[event]))
+        results = self.trace.code_map.results(int(self.trace.point[event]))
         if results and register != results[0]:
             self.more.setdefault(event, []).extend((register, number))
         else:

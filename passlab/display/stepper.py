@@ -138,7 +138,7 @@ class StepperView(View):
                 "base": base,
                 "size": f.register_file_size,
             }
-            for f, base in zip(sites.functions, sites.bases, strict=False)
+            for f, base in zip(sites.functions, sites.offsets, strict=False)
         ]
 
     def _sites(self, table: LineTable) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def _rows(trace: Trace, start: int, end: int, here: int) -> list[str]:
     """A range of instructions, one a line, the next one marked."""
     lines = []
     for event in range(start, end):
-        site = int(trace.site[event])
+        site = int(trace.point[event])
         name = trace.code_map.functions[trace.code_map.function[site]].name
         text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.code_map.text(site)}"
         lines.append(f"{'>' if event == here else ' '} {event:>5}  @{name} {trace.code_map.pc[site]:>3}  {text}")

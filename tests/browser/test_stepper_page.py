@@ -147,7 +147,7 @@ def test_the_page_shows_the_state_that_the_debugger_has(opened):
         opened.page.keyboard.type(f"{at}g")
         assert opened.at == at
         now = dbg.goto(at)
-        expect(opened.page.locator(".pl-here")).to_have_attribute("data-site", str(now.site))
+        expect(opened.page.locator(".pl-here")).to_have_attribute("data-site", str(now.point))
         shown = opened.registers()
         assert set(shown) <= set(now.registers)
         assert len(shown) == len(now.registers) or len(shown) > 10  # only the rows in sight exist
@@ -354,14 +354,14 @@ def test_nothing_of_the_source_is_cut_off_and_values_stand_in_a_column(opened, w
 def test_lists_that_were_scrolled_show_another_function_from_its_start(opened):
     opened.page.set_viewport_size({"width": 1000, "height": 560})
     trace = opened.dbg.trace
-    function, pc = trace.code_map.function[trace.site], trace.code_map.pc[trace.site]
+    function, pc = trace.code_map.function[trace.point], trace.code_map.pc[trace.point]
     last = int((function == function.max()).argmax())  # of the functions there are
     deep = int((pc * (function != function.max())).argmax())
     opened.press("z")
     for keys in (f"{deep}g", f"{last}g", "tt", f"{deep}g", "t", f"{last}g"):
         opened.page.keyboard.type(keys)
     rows = opened.page.locator(".pl-inst")
-    expect(rows.first).to_have_attribute("data-site", str(trace.code_map.bases[function.max()]))
+    expect(rows.first).to_have_attribute("data-site", str(trace.code_map.offsets[function.max()]))
     assert opened.page.locator(".pl-bytecode").evaluate("box => box.scrollTop") == 0
 
 

@@ -144,8 +144,8 @@ def test_breakpoints_by_name_key_and_gutter(driven: Driven) -> None:
     driven.root.focus()
     expect(driven.root.locator(".pl-stop-chip")).to_contain_text("@")
     driven.type("gc")
-    site = driven.asked(f"d.trace[{stops[1]}].site")
-    assert driven.at == driven.asked(f"[i for i in range(len(d.trace)) if d.trace.site[i] == {site}][0]")
+    site = driven.asked(f"d.trace[{stops[1]}].point")
+    assert driven.at == driven.asked(f"[i for i in range(len(d.trace)) if d.trace.point[i] == {site}][0]")
 
 
 def test_a_watched_register_stops_where_it_changes(driven: Driven) -> None:

@@ -238,7 +238,7 @@ def assert_stepper(debugger: vm.Debugger, seen: Any) -> None:
     code = debugger.trace.code_map.functions[
         [f.name for f in debugger.trace.code_map.functions].index(frames[up].function)
     ]
-    base = debugger.trace.code_map.bases[debugger.trace.code_map.functions.index(code)]
+    base = debugger.trace.code_map.offsets[debugger.trace.code_map.functions.index(code)]
     for number, text in seen["instructions"]:
         assert text == debugger.trace.code_map.text(base + number)
 

@@ -126,7 +126,7 @@ def test_looking_changes_nothing(dbg):
 # ---------------------------------------------------------------- forks
 def test_a_fork_runs_on_with_another_value_and_leaves_the_past_alone(dbg):
     here = dbg.query("nn.softmax")[0]
-    (register,) = dbg.trace.code_map.reads(int(dbg.trace.site[here]))
+    (register,) = dbg.trace.code_map.reads(int(dbg.trace.point[here]))
     fork = dbg.fork({register: np.full((2, 4), 3, "float32")}, instant=here)
     assert np.allclose(fork.result, 0.25)
     assert np.isnan(dbg.trace.result).any()
@@ -174,7 +174,7 @@ def test_a_fork_of_the_evaluator_may_take_another_way():
 
 def test_a_fork_takes_only_what_fits(dbg):
     for changes, instant, messages in (
-        ({0: np.zeros((9, 9))}, 0, "shape|type|Tensor"), ({99: 1}, 0, "registers"), ({"x": X}, -1, "register|ended"),
+        ({0: np.zeros((9, 9))}, 0, "shape|type|Tensor"), ({99: 1}, 0, "no register"), ({"x": X}, -1, "register|ended"),
         ({len(dbg.trace.code_map.functions[0].params) + 1: X}, 0, "holds nothing"),
     ):  # fmt: skip
         with pytest.raises(RunError, match=messages):
@@ -223,7 +223,7 @@ def test_a_log_of_another_run_is_found_out(tmp_path):
     with zipfile.ZipFile(tmp_path / "other.trace", "w") as file:
         for name, data in parts.items():
             file.writestr(name, data)
-    with pytest.raises(VerifyError, match="another way"):
+    with pytest.raises(VerifyError, match="differs from its log"):
         Trace.load(tmp_path / "other.trace")
 
 

@@ -28,7 +28,7 @@ def test_all_writes_are_those_of_each_instruction(name, memory, rng):
         (event, register, value)
         for event in range(len(trace))
         for _, register, value in trace.written(event)
-        if not trace.code_map.mnemonic(int(trace.site[event])).startswith(
+        if not trace.code_map.mnemonic(int(trace.point[event])).startswith(
             ("load_const", "alloc_st", "alloc_te", "kill")
         )
     ]
@@ -45,9 +45,9 @@ def test_memory_that_is_written_twice_is_looked_up_as_it_was(rng):
     exe = reusing_memory(double, 0)
     trace = Trace.record(exe, [np.ones(4, "float32")])
     kernels = [
-        value.tolist() for event, _, value in writes(trace, 0, len(trace)) if trace.code_map.results(trace.site[event])
+        value.tolist() for event, _, value in writes(trace, 0, len(trace)) if trace.code_map.results(trace.point[event])
     ]
     expected = [
-        trace.written(e)[0][2].tolist() for e in range(len(trace)) if trace.code_map.results(int(trace.site[e]))
+        trace.written(e)[0][2].tolist() for e in range(len(trace)) if trace.code_map.results(int(trace.point[e]))
     ]
     assert kernels == expected

@@ -136,7 +136,7 @@ def test_long_runs_send_what_is_near_at_once_and_the_rest_when_asked(program, ar
     names, all_sites = texts_by_instruction(widget.data)
     assert not widget.data["partial"]
     assert "..." not in names
-    assert sites.tolist() == all_sites.tolist() == dbg.trace.site.tolist()
+    assert sites.tolist() == all_sites.tolist() == dbg.trace.point.tolist()
     near = slice(max(0, dbg.at - 100), dbg.at + 1000)
     assert first[near] == names[near]
     assert all(a in (b, "...") for a, b in zip(first, names, strict=True))

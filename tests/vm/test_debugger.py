@@ -82,7 +82,7 @@ def test_the_ends_hold(down):
     assert (down.step().number, down.reason) == (len(down.trace), "step")
     assert down.next_back().number == len(down.trace) - 1
     assert down.goto(-1).ended
-    with pytest.raises(RunError, match="instants 0 to"):
+    with pytest.raises(RunError, match="the run has 0 to"):
         down.goto(10**6)
 
 
@@ -208,7 +208,7 @@ def test_a_watch_stops_at_every_change_and_knows_the_last_writer(logarithm):
 # ---------------------------------------------------------------- forks
 def test_a_fork_runs_on_with_another_value_and_leaves_the_past_alone(logarithm):
     here = logarithm.query("log")[0]
-    register = logarithm.trace.code_map.reads(int(logarithm.trace.site[here]))[0]
+    register = logarithm.trace.code_map.reads(int(logarithm.trace.point[here]))[0]
     fork = logarithm.fork({register: np.full((2, 4), 3, "float32")}, instant=here)
     assert np.allclose(fork.result, 0.25)
     assert np.isnan(logarithm.trace.result).any()
@@ -242,7 +242,7 @@ def test_a_fork_may_take_another_way(down):
 def test_a_fork_takes_only_what_fits(logarithm):
     with pytest.raises(RunError):
         logarithm.fork({"x": np.zeros((9, 9))})
-    with pytest.raises(RunError, match="registers"):
+    with pytest.raises(RunError, match="no register"):
         logarithm.fork({99: 1})
     with pytest.raises(RunError, match="has ended"):
         logarithm.fork(instant=-1)
@@ -294,7 +294,7 @@ def test_the_terminal_takes_words_and_counts(logarithm, lines, at):
 
 def test_the_terminal_finds_where_a_nan_was_born(logarithm):
     _, messages = answers(logarithm, "b nn.softmax", "c", "t", "y", "p", "a nn.dense", "a nan")
-    assert "it was born in `log`" in messages[2]
+    assert "it first appeared in `log`" in messages[2]
     assert "FuseOps" in messages[2]
     assert logarithm.now.operators == ["subtract", "log"]
     assert "input: log" in messages[3]

@@ -83,5 +83,5 @@ def test_nan_and_infinity_are_counted_where_they_arise():
 def test_the_run_of_an_executable_whose_program_is_not_known_is_refused():
     mod = parser.parse("def @main(%x: Tensor[(4), float32]) { exp(%x) }")
     exe = vm.compile(mod)
-    with pytest.raises(RunError, match="the program of this executable is not known"):
+    with pytest.raises(RunError, match="the program of this executable is unknown"):
         vm.Debugger(exe, np.zeros(4, "float32")).trace.node_values()

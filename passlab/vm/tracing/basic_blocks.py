@@ -35,7 +35,7 @@ class UnsuitedError(Exception):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BasicBlock:
-    """Some instructions from `site` on as a function of the registers.
+    """Some instructions from `point` on as a function of the registers.
 
     It returns where its function goes on (`NEXT`), the arguments of a call (`ENTER`; with the number of the function
     before them, `APPLY`), or the result (`LEAVE`). `callee` is the function that is called, -1 when that is not known
@@ -43,7 +43,7 @@ class BasicBlock:
     """
 
     number: int
-    site: int
+    point: int
     count: int
     kind: int
     work: Callable[[list[Any]], Any]
@@ -90,7 +90,7 @@ class BasicBlockMaker:
     def make(self, func_index: int, start: int, base: int, is_tail: Callable[[int], bool]) -> BasicBlock | None:
         """Return the block from an instruction on; None where there is more to it than arithmetic and data.
 
-        `base` is the site of the function's first instruction; `is_tail` answers, for the place of a call, whether
+        `base` is the point of the function's first instruction; `is_tail` answers, for the place of a call, whether
         its result is returned at once.
         """
         if not self.suited:

@@ -93,7 +93,7 @@ class Log:
     """All that was written down about a run: columns by event, frames by number, segments."""
 
     def __init__(self) -> None:
-        self.sites = array("i")
+        self.points = array("i")
         self.clock = array("d")
         self.started = 0.0
         self.switched_at = array("q")  # events before which the frame changed, and to which
@@ -113,7 +113,7 @@ class Log:
         self.plans: list[BasicBlock] = []  # the blocks that paths speak of
 
     def __len__(self) -> int:
-        return len(self.sites) + self.path.instructions
+        return len(self.points) + self.path.instructions
 
     @property
     def frames(self) -> int:
@@ -128,13 +128,13 @@ class Log:
         numbers = np.frombuffer(path.blocks, np.int32)
         counts = np.array([p.count for p in self.plans], np.int64)[numbers]
         ends = np.cumsum(counts)
-        first = np.array([p.site for p in self.plans], np.int32)[numbers]
+        first = np.array([p.point for p in self.plans], np.int32)[numbers]
         within = np.arange(int(ends[-1])) - np.repeat(ends - counts, counts)
-        events = len(self.sites)
+        events = len(self.points)
         clock = np.array(path.clock)
         before = np.concatenate([[self.clock[-1] if self.clock else self.started], clock[:-1]])
         self._write_frames(path, numbers, ends + (events - 1))
-        self.sites.frombytes((np.repeat(first, counts) + within).astype(np.int32).tobytes())
+        self.points.frombytes((np.repeat(first, counts) + within).astype(np.int32).tobytes())
         shares = np.repeat((clock - before) / counts, counts) * (within + 1)
         self.clock.frombytes((np.repeat(before, counts) + shares).tobytes())
 
@@ -204,7 +204,7 @@ class Log:
 
     def switch(self, frame: int) -> None:
         """Note that the next event is one of `frame`."""
-        self.switched_at.append(len(self.sites))
+        self.switched_at.append(len(self.points))
         self.switched_to.append(frame)
 
     def kept_bytes(self) -> int:
@@ -227,8 +227,8 @@ def _extend(column: array[Any], numbers: Column) -> None:
     column.frombytes(numbers.astype(column.typecode).tobytes())
 
 
-def site_bases(functions: Sequence[Any]) -> list[int]:
-    """Return for each function the site of its first instruction; at the end the number of all sites."""
+def code_offsets(functions: Sequence[Any]) -> list[int]:
+    """Return for each function the point of its first instruction; at the end the number of all points."""
     bases = [0]
     for function in functions:
         bases.append(bases[-1] + len(function.instructions))

@@ -1,6 +1,6 @@
 """The stepping engine with a log: what each instruction wrote, where and when, so that any instant comes back.
 
-A `Log` has one entry for each instruction executed: its site (number of the instruction in the whole executable), the
+A `Log` has one entry for each instruction executed: its point (number of the instruction in the whole executable), the
 clock after it and the object it wrote. Objects are shared with the run, never copied. A kernel writes into tensors that
 exist already: only when it writes over something written before is the old content saved (`Overwritten`).
 
@@ -30,7 +30,7 @@ from passlab.vm.isa import Instruction
 from passlab.vm.kernels.scalars import as_array
 from passlab.vm.tracing.basic_blocks import APPLY, LEAVE, NEXT, BasicBlock, BasicBlockMaker, settled
 from passlab.vm.tracing.buffers import bytes_of, offset_in, owner
-from passlab.vm.tracing.log import Log, Overwritten, SavedFrame, Segment, site_bases
+from passlab.vm.tracing.log import Log, Overwritten, SavedFrame, Segment, code_offsets
 
 SEGMENT = 1 << 11  # instructions from one checkpoint to the next: what a look at dropped objects may have to run again
 FINE = 1 << 9  # the same where blocks lead from a checkpoint to others between it and the next, a look costs less so
@@ -60,7 +60,7 @@ class TracingMachine(Machine):
         self.memory = memory
         self.most = most
         self.stopped = ""
-        self.bases = site_bases(exe.functions)
+        self.offsets = code_offsets(exe.functions)
         self._traced: dict[int, list[tuple[int, Any, Any]]] = {}
         self._maker: BasicBlockMaker = BasicBlockMaker(exe) if like is None else like._maker
         self.log.plans = self._maker.made
@@ -125,7 +125,7 @@ class TracingMachine(Machine):
             blocks[frame.pc] = self._maker.make(
                 frame.func_index,
                 frame.pc,
-                self.bases[frame.func_index],
+                self.offsets[frame.func_index],
                 lambda at: bool(self._code_of(frame.func_index)[at][1].tail),
             )
         return blocks[frame.pc]
@@ -233,10 +233,10 @@ class TracingMachine(Machine):
     def _write_down(self) -> None:
         """Carry out instructions one by one, to the end of a segment or of the program."""
         log, frames = self.log, self.frames
-        put_site, put_time, put_value = log.sites.append, log.clock.append, self._values().append
+        put_point, put_time, put_value = log.points.append, log.clock.append, self._values().append
         frame = self._settled_frame()
         r, pc = frame.registers, frame.pc
-        code, base = self._traced_of(frame.func_index), self.bases[frame.func_index]
+        code, base = self._traced_of(frame.func_index), self.offsets[frame.func_index]
         try:
             while True:
                 kind, work, dst = code[pc]
@@ -249,43 +249,43 @@ class TracingMachine(Machine):
                     self._made(r[dst].buffer)
                 elif kind == KERNEL:
                     for out in dst:
-                        self._about_to_write(r[out], len(log.sites))
+                        self._about_to_write(r[out], len(log.points))
                     work(r)
                     put_value(None)
                 elif kind == Flow.TEST:
-                    put_site(base + pc)
+                    put_point(base + pc)
                     pc = work(r)
                     put_value(None)
                     put_time(perf_counter())
                     continue
                 elif kind == Flow.JUMP:
-                    put_site(base + pc)
+                    put_point(base + pc)
                     pc = work
                     put_value(None)
                     put_time(perf_counter())
-                    if len(log.sites) >= self._limit:
+                    if len(log.points) >= self._limit:
                         frame.pc = pc
                         return
                     continue
                 else:
                     frame.pc = pc
                     put_value(self._control(frame, kind, work))
-                    put_site(base + pc)
+                    put_point(base + pc)
                     put_time(perf_counter())
                     if not frames:
                         return
                     log.switch(self._numbers[-1])
                     frame = frames[-1] if type(frames[-1]) is Frame else self._settled_frame()
                     r, pc = frame.registers, frame.pc
-                    code, base = self._traced_of(frame.func_index), self.bases[frame.func_index]
-                    if len(log.sites) >= self._mark:
+                    code, base = self._traced_of(frame.func_index), self.offsets[frame.func_index]
+                    if len(log.points) >= self._mark:
                         self._cut()
                         return
                     continue
-                put_site(base + pc)
+                put_point(base + pc)
                 put_time(perf_counter())
                 pc += 1
-                if kind == KERNEL and len(log.sites) >= self._mark:
+                if kind == KERNEL and len(log.points) >= self._mark:
                     frame.pc = pc
                     self._cut()
                     return
