@@ -123,7 +123,15 @@ def test_no_error_is_swallowed():
 # Made of an optional package and loaded only when somebody asks for its kernels (`passlab.vm.kernels.providers.PROVIDERS`).
 PROVIDERS = tuple(
     f"passlab/vm/kernels/{name}.py"
-    for name in ("torch_provider", "torch_operators", "onednn", "numba_provider", "numba_loops", "numba_blocks")
+    for name in (
+        "torch_provider",
+        "torch_operators",
+        "onednn",
+        "numba_provider",
+        "numba_loops",
+        "numba_blocks",
+        "numba_rows",
+    )
 )
 
 

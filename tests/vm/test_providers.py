@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -447,3 +449,49 @@ class TestNumba:
         x[0, 1, 3, 7] = np.nan
         result = self.kernel(text)[0].run(x, rng.random((2, 1, 3, 3), "float32"))
         assert np.argwhere(np.isnan(result))[:, 1:].tolist() == [[1, y, c] for y in (2, 3, 4) for c in (6, 7)]
+
+
+def test_kept_machine_code_belongs_to_its_instructions():
+    """Numba compiles again where the file of the loops changes; the sum in it changes with the instructions."""
+    pytest.importorskip("numba")
+    from passlab.vm.kernels import numba_blocks, numba_loops, numba_rows
+
+    text = "".join([Path(module.__file__).read_text("utf-8") for module in (numba_blocks, numba_rows)])
+    assert zlib.crc32(text.encode()) == numba_loops.INSTRUCTIONS, "write this sum into numba_loops"
+
+
+class TestCompiledPooling:
+    """What Numba compiles of pooling: planes of each channel, maxima or sums in registers."""
+
+    @pytest.fixture(autouse=True)
+    def needs_numba(self):
+        pytest.importorskip("numba")
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.data())
+    def test_any_window_gives_what_numpy_gives(self, data):
+        """Maxima are exact, with what is not a number; means of whole numbers are one division."""
+        from passlab.vm.kernels import numba_convolution
+
+        def draw(low, high, name):
+            return data.draw(st.integers(low, high), name)
+
+        name, kernel = data.draw(st.sampled_from(("max", "avg"))), [draw(1, 4, "window") for _ in range(2)]
+        strides, dilation = ([draw(1, 3, name) for _ in range(2)] for name in ("strides", "dilation"))
+        pads = [draw(0, k - 1, "padding") for k in kernel * 2]
+        size = [draw((k - 1) * d + 1, 70, "size") for k, d in zip(kernel, dilation, strict=True)]
+        more = f", count_include_pad={draw(0, 1, 'counts') == 1}" if name == "avg" else ""
+        attrs = f"pool_size={kernel}, strides={strides}, dilation={dilation}, padding={pads}{more}"
+        attrs += f", ceil_mode={draw(0, 1, 'ceil') == 1}"
+        shape = (draw(1, 2, "samples"), draw(1, 5, "channels"), *size)
+        mod = passlab.parse(f"def @main(%x: Tensor[{shape}, float32]) {{ nn.{name}_pool2d(%x, {attrs}) }}")
+        x = np.random.default_rng(draw(0, 99, "seed")).integers(-9, 10, shape).astype("float32")
+        for value in (np.nan, np.inf, -np.inf):
+            x[tuple([draw(0, n - 1, "place") for n in shape])] = value
+        expected, threads = run_on("numpy", mod, {}, x), draw(1, 3, "threads")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(numba_convolution, "loop_threads", lambda: threads)
+            patch.setattr(numba_convolution, "WORTH", 0)
+            for memory in (None, "naive"):
+                result = run_on("numba", mod, {}, x, memory_cfg=memory)
+                (np.testing.assert_array_equal if name == "max" else close_sums)(result, expected)

@@ -21,12 +21,11 @@ _FEATURES = llvm.get_host_cpu_features()
 # Elements of a vector, and how many sums of how many vectors are held at a time: as many as the registers take.
 LANES, SUMS = (16, 8) if _FEATURES.get("avx512f") else (8, 4) if _FEATURES.get("avx2") else (4, 4)
 AHEAD = 1024  # weights
-LONG = 4  # vectors of a run of one channel
-_F32, _I64 = ir.FloatType(), ir.IntType(64)
-_VECTOR = ir.VectorType(_F32, LANES)
-_ROW = ir.PointerType(_F32)
-_ADDRESS, _COUNT = types.uintp, types.intp
-_SIGNATURE = types.void(_ADDRESS, _COUNT, _ADDRESS, _COUNT, _ADDRESS, _COUNT, _ADDRESS, _COUNT)
+F32, I64 = ir.FloatType(), ir.IntType(64)
+VECTOR = ir.VectorType(F32, LANES)
+ROW = ir.PointerType(F32)
+ADDRESS, COUNT = types.uintp, types.intp
+_SIGNATURE = types.void(ADDRESS, COUNT, ADDRESS, COUNT, ADDRESS, COUNT, ADDRESS, COUNT)
 
 
 def _block(rows: int, vectors: int) -> Any:
@@ -45,82 +44,93 @@ def _block(rows: int, vectors: int) -> Any:
 
 def _emit(context: Any, builder: Any, args: Any, rows: int, vectors: int) -> Any:
     data, row, starts, taps, weights, channels, sums, sums_row = args
-    data, weights, sums = (builder.inttoptr(a, _ROW) for a in (data, weights, sums))
-    starts = builder.inttoptr(starts, ir.PointerType(_I64))
-    zeros = [ir.Constant(_VECTOR, [0.0] * LANES)] * (rows * vectors)
+    data, weights, sums = (builder.inttoptr(a, ROW) for a in (data, weights, sums))
+    starts = builder.inttoptr(starts, ir.PointerType(I64))
+    zeros = [ir.Constant(VECTOR, [0.0] * LANES)] * (rows * vectors)
     before = builder.block
     outer, inner, after, end = (builder.append_basic_block(n) for n in ("channel", "tap", "next_channel", "end"))
     builder.branch(outer)
 
     builder.position_at_end(outer)
-    channel, at, factors, *totals = _phis(builder, before, [_number(0), data, weights, *zeros])
+    channel, at, factors, *totals = phis(builder, before, [constant(0), data, weights, *zeros])
     builder.branch(inner)
 
     builder.position_at_end(inner)
-    tap, factor, *parts = _phis(builder, outer, [_number(0), factors, *totals])
+    tap, factor, *parts = phis(builder, outer, [constant(0), factors, *totals])
     run = builder.gep(at, [builder.load(builder.gep(starts, [tap]))])
     results = _multiply(builder, run, factor, parts, rows, vectors)
-    next_tap, next_factor = builder.add(tap, _number(1)), builder.gep(factor, [_number(rows)])
-    _close([tap, factor, *parts], [next_tap, next_factor, *results], inner)
+    next_tap, next_factor = builder.add(tap, constant(1)), builder.gep(factor, [constant(rows)])
+    close([tap, factor, *parts], [next_tap, next_factor, *results], inner)
     builder.cbranch(builder.icmp_signed("<", next_tap, taps), inner, after)
 
     builder.position_at_end(after)
-    next_channel, next_at = builder.add(channel, _number(1)), builder.gep(at, [row])
-    _close([channel, at, factors, *totals], [next_channel, next_at, next_factor, *results], after)
+    next_channel, next_at = builder.add(channel, constant(1)), builder.gep(at, [row])
+    close([channel, at, factors, *totals], [next_channel, next_at, next_factor, *results], after)
     builder.cbranch(builder.icmp_signed("<", next_channel, channels), outer, end)
 
     builder.position_at_end(end)
     for o in range(rows):
-        target = builder.gep(sums, [builder.mul(sums_row, _number(o))])
+        target = builder.gep(sums, [builder.mul(sums_row, constant(o))])
         for v in range(vectors):
-            store = builder.store(results[o * vectors + v], _vector_at(builder, target, v))
+            store = builder.store(results[o * vectors + v], vector_at(builder, target, v))
             store.align = 4
     return context.get_dummy_value()
 
 
 def _multiply(builder: Any, run: Any, factor: Any, parts: list[Any], rows: int, vectors: int) -> list[Any]:
     """Return the sums with the products of one tap added."""
-    add = _multiply_and_add(builder.module)
-    _prefetch(builder, builder.gep(factor, [_number(AHEAD)]))
-    data = []
-    for v in range(vectors):
-        load = builder.load(_vector_at(builder, run, v))
-        load.align = 4
-        data.append(load)
+    add = multiply_and_add(builder.module)
+    _prefetch(builder, builder.gep(factor, [constant(AHEAD)]))
+    data = [load_vector(builder, run, v) for v in range(vectors)]
     results = []
-    nothing, first = ir.Constant(_VECTOR, ir.Undefined), ir.Constant(ir.IntType(32), 0)
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     for o in range(rows):
-        number = builder.insert_element(nothing, builder.load(builder.gep(factor, [_number(o)])), first)
-        spread = builder.shuffle_vector(number, nothing, everywhere)
-        results += [builder.call(add, [data[v], spread, parts[o * vectors + v]]) for v in range(vectors)]
+        each = spread(builder, builder.load(builder.gep(factor, [constant(o)])))
+        results += [builder.call(add, [data[v], each, parts[o * vectors + v]]) for v in range(vectors)]
     return results
 
 
-def _multiply_and_add(module: Any) -> Any:
+def multiply_and_add(module: Any) -> Any:
+    """Return LLVM's function (a, b, c) of vectors that gives a * b + c."""
     name = f"llvm.fmuladd.v{LANES}f32"
-    return module.globals.get(name) or ir.Function(module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), name)
+    return module.globals.get(name) or ir.Function(module, ir.FunctionType(VECTOR, [VECTOR] * 3), name)
 
 
 def _prefetch(builder: Any, address: Any) -> None:
     """Ask for the weights of taps to come, which are read once from a far memory."""
-    byte, number = ir.PointerType(ir.IntType(8)), ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+    byte, whole = ir.PointerType(ir.IntType(8)), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
     name = "llvm.prefetch.p0"
     function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
-    read, near, data = (ir.Constant(number, n) for n in (0, 3, 1))
+    read, near, data = (ir.Constant(whole, n) for n in (0, 3, 1))
     builder.call(function, [builder.bitcast(address, byte), read, near, data])
 
 
-def _number(value: int) -> Any:
-    return ir.Constant(_I64, value)
+def constant(value: int) -> Any:
+    """Return a number of elements as a value of LLVM."""
+    return ir.Constant(I64, value)
 
 
-def _vector_at(builder: Any, start: Any, number: int) -> Any:
-    return builder.bitcast(builder.gep(start, [_number(number * LANES)]), ir.PointerType(_VECTOR))
+def spread(builder: Any, value: Any) -> Any:
+    """Return a vector of one number."""
+    kind = ir.VectorType(value.type, LANES)
+    nothing, first = ir.Constant(kind, ir.Undefined), ir.Constant(ir.IntType(32), 0)
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return builder.shuffle_vector(builder.insert_element(nothing, value, first), nothing, everywhere)
 
 
-def _phis(builder: Any, source: Any, values: list[Any]) -> list[Any]:
+def load_vector(builder: Any, start: Any, at: int) -> Any:
+    """Return the vector with this number behind an address."""
+    load = builder.load(vector_at(builder, start, at))
+    load.align = 4
+    return load
+
+
+def vector_at(builder: Any, start: Any, at: int) -> Any:
+    """Return the address of the vector with this number behind an address."""
+    return builder.bitcast(builder.gep(start, [constant(at * LANES)]), ir.PointerType(VECTOR))
+
+
+def phis(builder: Any, source: Any, values: list[Any]) -> list[Any]:
     """Return the variables of a loop, with their values at its beginning."""
     phis = []
     for value in values:
@@ -130,40 +140,13 @@ def _phis(builder: Any, source: Any, values: list[Any]) -> list[Any]:
     return phis
 
 
-def _close(phis: list[Any], values: list[Any], source: Any) -> None:
+def close(phis: list[Any], values: list[Any], source: Any) -> None:
+    """Give the variables of a loop their values of the next turn."""
     for phi, value in zip(phis, values, strict=True):
         phi.add_incoming(value, source)
 
 
 one_vector, two_vectors, three_vectors = (_block(SUMS, vectors) for vectors in (1, 2, 3))
-# For channels that have windows of their own: one sum of many vectors.
-single_vector, single_run = (_block(1, vectors) for vectors in (1, LONG))
-
-
-def _mover(step: int) -> Any:
-    """Return the function (source, target) that copies a vector of every `step`-th element; of none, zeros."""
-
-    def move(context: Any, source: Any, target: Any) -> Any:
-        return types.void(_ADDRESS, _ADDRESS), lambda c, builder, signature, args: _emit_move(c, builder, args, step)
-
-    return extending.intrinsic(move)
-
-
-def _emit_move(context: Any, builder: Any, args: Any, step: int) -> Any:
-    source, target = (builder.inttoptr(a, _ROW) for a in args)
-    value = ir.Constant(_VECTOR, [0.0] * LANES)
-    if step:
-        loads = [builder.load(_vector_at(builder, source, v)) for v in range(step)]
-        for load in loads:
-            load.align = 4
-        places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [i * step for i in range(LANES)])
-        value = loads[0] if step == 1 else builder.shuffle_vector(*loads, places)
-    store = builder.store(value, _vector_at(builder, target, 0))
-    store.align = 4
-    return context.get_dummy_value()
-
-
-zeros, copy_each, copy_second = (_mover(step) for step in (0, 1, 2))
 
 
 def _counter() -> Any:
@@ -173,13 +156,13 @@ def _counter() -> Any:
     """
 
     def count(context: Any, counter: Any) -> Any:
-        return _COUNT(_ADDRESS), _emit_count
+        return COUNT(ADDRESS), _emit_count
 
     return extending.intrinsic(count)
 
 
 def _emit_count(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return builder.atomic_rmw("add", builder.inttoptr(args[0], ir.PointerType(_I64)), _number(1), "monotonic")
+    return builder.atomic_rmw("add", builder.inttoptr(args[0], ir.PointerType(I64)), constant(1), "monotonic")
 
 
 next_number = _counter()

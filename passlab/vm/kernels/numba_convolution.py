@@ -24,7 +24,7 @@ from passlab.op.nn.sliding import Window
 from passlab.threads import work_together
 from passlab.vm.kernels.fused_product import Array, Remembered, shape_of
 from passlab.vm.kernels.numba_blocks import LANES, SUMS
-from passlab.vm.kernels.numba_loops import DATA_BYTES, by_blocks, by_channel, by_rows, loop_threads
+from passlab.vm.kernels.numba_loops import DATA_BYTES, PLACES, by_blocks, by_channel, by_rows, loop_threads
 
 PIECES = 4  # for each thread, at least: they differ in time, and threads come late
 FEWEST_PLACES = 96  # of the pieces that rows are cut into
@@ -77,6 +77,11 @@ def cut(size: tuple[int, int], row_bytes: int, wide: int, blocks: int, threads: 
     return rows, parts
 
 
+def threads_for(products: int, by_itself: bool) -> int:
+    """Return how many threads so many products are worth; `by_itself` says that each channel has its own windows."""
+    return 1 if 2 * products * (SLOW if by_itself else 1) < WORTH else loop_threads()
+
+
 def is_convolution(call: Call) -> bool:
     """Whether a convolution of images is computed here: channels first."""
     attrs: Any = call.attrs
@@ -92,19 +97,18 @@ def convolution(call: Call, relu: bool) -> Callable[..., Any]:
     shape, (_, inputs, *kernel) = shape_of(call), shape_of(call.args[1])
     groups, area = int(attrs.groups), shape[2] * shape[3]
     layout = layout_of(check_window(attrs, 2), (kernel[0], kernel[1]), (shape[2], shape[3]))
-    whole = layout.is_image and LANES <= area <= DATA_BYTES // (4 * inputs)  # one line of numbers
+    whole = layout.is_image and LANES <= area <= min(PLACES, DATA_BYTES // (4 * inputs))  # one line of numbers
     image = layout.is_image and (whole or layout.wide >= LANES)
     wide, by_itself = area if whole else layout.wide, inputs == 1 < groups
-    threads = loop_threads()
-    if 2 * math.prod(shape) * inputs * math.prod(kernel) * (SLOW if by_itself else 1) < WORTH:
-        threads = 1
+    threads = threads_for(math.prod(shape) * inputs * math.prod(kernel), by_itself)
     size = (1, area) if whole else (shape[2], shape[3])
     rows, parts = cut(size, 4 * inputs * len(layout.planes) * wide, wide, -(-shape[1] // groups // SUMS), threads)
+    step = -(-rows // -(-rows * wide // PLACES))
     plane_rows = (shape[2] if by_itself else rows) + layout.beyond
     places = (layout.planes, layout.window, plane_rows, wide, layout.starts(plane_rows))
     weights = Remembered(lambda weight: pack(weight, groups))
     biases = Remembered(lambda bias: np.array(bias, np.float32).reshape(-1))
-    no_bias = np.zeros(shape[1], np.float32)
+    no_bias, floor = np.zeros(shape[1], np.float32), np.float32(0 if relu else -np.inf)
 
     def compute(data: Any, weight: Any, bias: Any = None, other: Any = None, out: Any = None) -> Any:
         result = np.empty(shape, np.float32) if out is None or not out.flags.c_contiguous else out
@@ -114,11 +118,13 @@ def convolution(call: Call, relu: bool) -> Callable[..., Any]:
         if whole:
             to = to.reshape(*shape[:2], 1, area)
             added = NOTHING if other is None else added.reshape(to.shape)
-        ending, counter = (offsets, added, other is not None, relu), np.zeros(1, np.int64)
+        ending, counter = (offsets, added, other is not None, floor), np.zeros(1, np.int64)
         if by_itself:
             work_together(lambda: by_channel(x, places, counter, factors, ending, to), threads)
         else:
-            work_together(lambda: by_blocks(x, image, places, (rows, parts, counter), factors, ending, to), threads)
+            work_together(
+                lambda: by_blocks(x, image, places, (rows, step, parts, counter), factors, ending, to), threads
+            )
         if out is not None and out is not result:
             out[...] = result
         return result if out is None else out

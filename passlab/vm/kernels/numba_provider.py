@@ -27,6 +27,7 @@ from passlab.ir.walk import post_order
 from passlab.vm.kernels.compiled_kernel import numpy_function
 from passlab.vm.kernels.fused_product import FusedProduct, fuse, is_float32, is_frozen, is_product, users_in
 from passlab.vm.kernels.numba_convolution import convolution, flat_product, is_convolution, is_flat_product
+from passlab.vm.kernels.numba_pooling import is_pooling, pooling
 from passlab.vm.kernels.primitive import Kernel
 from passlab.vm.kernels.providers import Provider
 
@@ -70,11 +71,16 @@ class NumbaProvider(Provider):
 
 
 def compiled_function(node: Call) -> Callable[..., Any]:
-    """Return an operator's function on arrays: machine code for flat products, and convolutions of frozen weights."""
+    """Return an operator's function on arrays: machine code for flat products, pooling and convolutions.
+
+    A convolution is NumPy's while its weight may change.
+    """
     plain = numpy_function(node)
     if op_name(node) == "nn.dense" and is_float32(node, *node.args) and is_flat_product(node):
         multiply = flat_product(node)
         return lambda attrs, data, weight, out=None: multiply(data, weight, out)
+    if is_pooling(node) and is_float32(node, *node.args):
+        return pooling(node)
     if op_name(node) != "nn.conv2d" or not is_float32(node, *node.args) or not is_convolution(node):
         return plain
     compute = convolution(node, relu=False)
