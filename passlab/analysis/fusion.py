@@ -1,10 +1,11 @@
 """Which nodes of a dataflow graph may be computed together, in one kernel.
 
-Each operator has a pattern (element-wise, broadcast, injective, reduction, ...). A node may join its immediate
-post-dominator when all that lies on the way fits, so that diamonds fuse whole. Three phases: first what ends in
-element-wise work (convolutions take their epilogues), then injective operators and tuples, then the injective producers
-of tuples that were taken in themselves. After the graph partitioner of TVM's FuseOps. Needs types. Linear: the paths
-that are searched from each node have at most `max_nodes` nodes.
+Each operator has a pattern (element-wise, broadcast, injective, reduction, ...). A node may join the group of its
+immediate post-dominator if the patterns of all nodes on the paths between them permit it, so that diamonds fuse whole.
+There are three phases: groups that end in element-wise operators (a convolution with its epilogue), then injective
+operators and tuples, then the injective producers of tuples that joined a group in the second phase. This is the
+algorithm of the graph partitioner in TVM's FuseOps. It needs types, and time linear in the size of the graph: a search
+visits at most `max_nodes` nodes.
 """
 
 from __future__ import annotations

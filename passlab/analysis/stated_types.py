@@ -1,7 +1,7 @@
-"""Whether an expression says itself what type it has.
+"""Whether the type of an expression is known from the expression alone.
 
-A match without arms has any type: only what is around it says which, such as the annotation of the let that binds it.
-A pass that moves it away from there has to take the annotation along. Knows nothing of passes.
+A match without clauses has any type; its surroundings determine which one, such as the annotation of the let that binds
+it. A pass that moves such an expression has to keep the annotation.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from passlab.ir.op import Op
 
 
 def states_type(expr: Expr) -> bool:
-    """Whether the type of an expression is known without its surroundings; not so where matches without arms end it."""
-    if type(expr) is Var or (type(expr) is Call and type(expr.op) is Op):  # as most are
+    """Whether the type of an expression is known without its surroundings: not if an empty match gives its value."""
+    if type(expr) is Var or (type(expr) is Call and type(expr.op) is Op):  # most expressions, answered without a walk
         return True
     stack, seen = [expr], set[Expr]()
     while stack:

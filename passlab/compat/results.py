@@ -161,7 +161,7 @@ def _with_zeros(check: Callable[..., None]) -> Callable[..., None]:
     return check_inputs
 
 
-def _numbered_shape(member: Any) -> property:
+def _shape_with_values(member: Any) -> property:
     """Return the shape of a tensor type; for programs outside passlab its numbers have a `value`, as in TVM."""
 
     def shape(self: TensorType) -> Any:
@@ -190,7 +190,7 @@ def save_param_dict(params: Any) -> bytearray:
 
 
 def _named_source(member: Any) -> property:
-    """Return the property over the name of a span's text: it tells itself as `name`, as TVM's does."""
+    """Return the property over the name of a span's text, an object with a `name` as in TVM."""
 
     def source_name(self: Any) -> SourceName | None:
         name = member.__get__(self)
@@ -199,7 +199,7 @@ def _named_source(member: Any) -> property:
     return property(source_name)
 
 
-def _numbered(method: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+def _with_values(method: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     """Return the access to an attribute whose numbers have a `value` for programs outside passlab, as in TVM."""
 
     @wraps(method)
@@ -214,7 +214,7 @@ def _numbered(method: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     return access
 
 
-def _labelled(method: Callable[..., tuple[IRModule, Any]]) -> Callable[..., tuple[IRModule, Any]]:
+def _with_hashes(method: Callable[..., tuple[IRModule, Any]]) -> Callable[..., tuple[IRModule, Any]]:
     """Return the `optimize` of the machine's compiler whose functions have the attribute `hash`, as TVM's."""
 
     @wraps(method)
@@ -277,16 +277,16 @@ def _array_property(member: Any) -> property:
 
 # Other members, and functions that return their replacements.
 CHANGED: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
-    (DictAttrs, "__getattr__", _numbered),
-    (DictAttrs, "__getitem__", _numbered),
+    (DictAttrs, "__getattr__", _with_values),
+    (DictAttrs, "__getitem__", _with_values),
     (Executable, "save", _with_bytearray),
     (GraphModule, "_check_inputs", _with_zeros),
     (IRModule, "functions", lambda member: property(_listed_functions)),
     (IRModule, "type_definitions", _listed_types),
     (Prelude, "__init__", _with_tensor_arrays),
     (Span, "source_name", _named_source),
-    (TensorType, "shape", _numbered_shape),
-    (VMCompiler, "optimize", _labelled),
+    (TensorType, "shape", _shape_with_values),
+    (VMCompiler, "optimize", _with_hashes),
     (VirtualMachine, "benchmark", _timed_by_module),
     (Factory, "function_metadata", lambda _: property(function_metadata)),
 )

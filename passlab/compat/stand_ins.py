@@ -244,7 +244,7 @@ class Interpreter(DebugExecutor):
 
 
 def ManifestAlloc(cpu_virtual_device: Any = None) -> transform.Pass:
-    """Return the pass; the device, of what is always on a CPU, is this one."""
+    """Return the pass; shapes and other small values are always on this CPU, so the device has no effect."""
     return transform.get_pass("ManifestAlloc")
 
 

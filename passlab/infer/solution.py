@@ -81,7 +81,7 @@ class Solution:
                 self._node(step)  # type: ignore[arg-type]
 
     def _in_place(self, step: Step, kind: type) -> bool:
-        """Type a node that needs no more than its type, while nothing around it changed; whether it is one."""
+        """Set the type of a node that stays as it is otherwise; return False for a node that may need more."""
         node: Any = step.let.var if type(step) is BindLet else step
         if kind in _PLAIN:
             if node._checked_type is not None:

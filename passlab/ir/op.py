@@ -61,7 +61,7 @@ class Trait(Flag):
     `KEEPS_WHOLE`: whole numbers give whole numbers; `MAKES_WHOLE`: all numbers do.
     `HOMOGENEOUS`: an input scaled by a positive factor gives the result scaled by it, element by element.
     `CLAMPS`: each element of the input is kept between the attributes `a_min` and `a_max`, from 0 on without these.
-    `COMPARES`: the result says of each two elements how they compare.
+    `COMPARES`: each element of the result is true or false, by comparing the two elements at its place.
     """
 
     RESHAPES = auto()

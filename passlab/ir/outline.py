@@ -1,9 +1,9 @@
-"""A quick key for small functions: equal outlines mean equal structure, and most equal kernels have equal outlines.
+"""Dictionary keys for small functions: functions with equal outlines are structurally equal.
 
-Fusion makes kernels by the thousand, few of which differ. Hashing and comparing structures answers for every program,
-and costs a hundred microseconds a kernel; an outline is made in twenty, and a dictionary does the rest. Functions whose
-outlines differ may still be equal (their weights are different objects, say): ask `structural_equal` then, but for
-outlines that are complete.
+Fusion creates thousands of kernels, and few of them differ. Hashing and comparing the structure of a kernel takes a
+hundred microseconds, computing its outline twenty. Two functions with different outlines may still be equal, for
+example if their weights are different arrays with the same elements; unless both outlines are `complete`, ask
+`structural_equal` then.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from passlab.ir.walk import CHILDREN, post_order
 
 
 class Outline(NamedTuple):
-    """The key of a function. `complete`: functions with other keys are not equal, whatever objects they are made of."""
+    """The key of a function. If `complete`, a function with another complete key is not equal to this one."""
 
     complete: bool
     records: tuple[Hashable, ...]
 
 
 def outline(function: Function) -> Outline | None:
-    """Return a key such that functions with equal keys are structurally equal, or None for one that has no key.
+    """Return a key such that functions with equal keys are structurally equal.
 
-    It numbers nodes in evaluation order. Calls, tuples and projections are identified by the numbers of their parts,
-    parameters by their annotation, scalar constants by their bits; all else by being the same object with parts of the
-    same numbers, types and operators among it. There is no key where an attribute has a value that Python cannot hash.
+    Nodes are numbered in evaluation order. A key holds calls, tuples and projections as the numbers of their parts,
+    parameters as their annotations, and scalar constants as their bits. Types, operators and all other nodes stand in
+    it as objects, which are compared by identity. Returns None if the value of an attribute cannot be hashed.
     """
     params = function.params
     numbers: dict[Expr, int] = {param: number for number, param in enumerate(params)}

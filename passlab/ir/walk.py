@@ -8,9 +8,9 @@ body, a function's parameters before its body, a match's data before its clauses
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from passlab.ir.adt import Clause, Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, pattern_vars
 from passlab.ir.expr import (
@@ -68,7 +68,7 @@ _LEAVES = frozenset(LEAVES)
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """Return the expressions a node is made of, in evaluation order, binders included."""
+    """Return the child expressions of a node in evaluation order, binders included."""
     return CHILDREN[type(expr)](expr)
 
 
@@ -76,8 +76,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 def post_order(*roots: Expr, enter: Callable[[Expr], bool] | None = None, seen: set[Expr] | None = None) -> list[Expr]:
     """Return every node reachable from `roots` once, children before parents, leaves (operators too) included.
 
-    `enter(node)` may answer False to list a node without its children. Nodes in `seen` are left out, and those found
-    are added to it. Raises `NodeTypeError` for a root that is no expression.
+    If `enter(node)` returns False, the node is listed without its children. Nodes in `seen` are left out, and every
+    listed node is added to it. Raises `NodeTypeError` for a root that is no expression.
     """
     for root in roots:
         if not isinstance(root, Expr):
@@ -201,6 +201,7 @@ def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
     return cast(ExprT, results.get(root, root))
 
 
+T = TypeVar("T")
 Rule = Callable[[Expr, Expr], Expr]
 Observer = Callable[[Expr, Expr, str], None]
 Permit = Callable[[str], bool]
@@ -210,43 +211,40 @@ _unnamed_permit: ContextVar[Permit | None] = ContextVar("passlab_unnamed_rewrite
 
 
 @contextmanager
-def observed(observer: Observer | None) -> Iterator[None]:
-    """Within the block, tell `observer(old, new, rule)` of every node replaced; `rule` may be ""."""
-    token = _observer.set(observer)
+def _within(variable: ContextVar[T | None], value: T | None) -> Iterator[None]:
+    token = variable.set(value)
     try:
         yield
     finally:
-        _observer.reset(token)
+        variable.reset(token)
 
 
-@contextmanager
-def unnamed_permitted(permit: Permit | None) -> Iterator[None]:
-    """Within the block, ask `permit("")` before each rewrite by a rule without a name: to find the wrong one."""
-    token = _unnamed_permit.set(permit)
-    try:
-        yield
-    finally:
-        _unnamed_permit.reset(token)
+def observed(observer: Observer | None) -> AbstractContextManager[None]:
+    """Within the block, call `observer(old, new, rule)` for every node that is replaced; `rule` may be ""."""
+    return _within(_observer, observer)
 
 
-@contextmanager
-def permitted(permit: Permit | None) -> Iterator[None]:
-    """Within the block, ask `permit(rule)` before each rewrite by a named rule: those refused are not made."""
-    token = _permit.set(permit)
-    try:
-        yield
-    finally:
-        _permit.reset(token)
+def unnamed_permitted(permit: Permit | None) -> AbstractContextManager[None]:
+    """Within the block, call `permit("")` before each rewrite by a rule without a name; False prevents the rewrite."""
+    return _within(_unnamed_permit, permit)
+
+
+def permitted(permit: Permit | None) -> AbstractContextManager[None]:
+    """Within the block, call `permit(rule)` before each rewrite by a named rule; False prevents the rewrite."""
+    return _within(_permit, permit)
 
 
 def may_rewrite(rule: str) -> bool:
-    """Whether a rewrite by a named rule may be made. Asked once for each, when all else speaks for it."""
+    """Whether the current context permits a rewrite by a rule.
+
+    Passes ask once for each rewrite, after all other conditions: bisection numbers rewrites by these questions.
+    """
     permit = _permit.get() if rule else _unnamed_permit.get()
     return permit is None or permit(rule)
 
 
 def limits_unnamed() -> bool:
-    """Whether rewrites without a name have to be asked for."""
+    """Whether rewrites without a name need permission, too."""
     return _unnamed_permit.get() is not None
 
 
@@ -269,13 +267,13 @@ def rewrite(
 ) -> ExprT:
     """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
 
-    `rule(pre, post)` gets each node as it was and as it is with its children rewritten, and returns what to put there.
-    `only` limits the rule to nodes of some classes. `replace` gives results in advance (it substitutes variables, say);
-    nodes in it are not entered, and it is filled with every node that changed. `enter(node)` may answer False to keep
-    a node as it is, children and all. `order` is the post-order of what is entered, where the caller knows it. New
+    `rule(pre, post)` gets each node before the rewrite and with its children rewritten, and returns its replacement.
+    `only` limits the rule to nodes of some classes. `replace` gives results in advance, for example to substitute
+    variables; nodes in it are not entered, and every changed node is added to it. If `enter(node)` returns False, the
+    node and its children stay as they are. `order` is the post-order of the entered nodes, if the caller has it. New
     nodes without a span take that of the node they replace.
-    The observer hears `name` for nodes that the rule replaced. A name also says that each of these rewrites is right
-    without the others, so that they may be limited in number; a function of the node says which are.
+    The observer gets `name` for each node that the rule replaced. Rewrites with a name are independent: each is correct
+    without the others, so that bisection may carry out some of them. A function of the node gives each its name.
     """
     changed: dict[Expr, Expr] = {} if replace is None else replace
     observer = _observer.get()

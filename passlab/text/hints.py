@@ -20,14 +20,16 @@ _ELEMENTS = "a field of a tuple is `.0`; elements of a tensor are taken by `take
 
 
 class _Slip(NamedTuple):
-    """The token that the parser `wanted`, and regular expressions: of three tokens `behind`, of the `found` one and the
-    next.
+    """A common syntax error and its hint.
+
+    `expected` is the token that the parser expected. `behind` and `actual` are regular expressions: for the three
+    tokens before, and for the actual token with the next.
     """
 
     expected: str
     behind: str
     actual: str
-    cure: str
+    hint: str
 
 
 _SLIPS = (
@@ -67,7 +69,7 @@ def syntax_hint(texts: Sequence[str], at: int, expected: str) -> str | None:
     behind, actual = " ".join(texts[max(0, at - 3) : at]), f"{word} {texts[at + 1]}"
     for slip in _SLIPS:
         if slip.expected == expected and re.search(slip.behind, behind) and re.match(slip.actual, actual):
-            return slip.cure.replace("{word}", word)
+            return slip.hint.replace("{word}", word)
     return None
 
 

@@ -100,13 +100,13 @@ def _resize(call: OpCall, region: QuantizedRegion) -> Done:
 def _bias_add(call: OpCall, region: QuantizedRegion) -> Done:
     """Add in int32. A bias that no integers represent in the scale of the data is rounded there."""
     data, bias = call.args
-    data, source = _centered(data, region.of(data), region)
+    data, source = _center(data, region.of(data), region)
     if type(bias) is Constant and bias not in region.quantization:
         if not represents(source, bias):
             _check_is_finer(source, region.target())
         bias = quantized(bias, source, axis=0)
     else:
-        bias, own = _centered(bias, replace(region.of(bias), axis=0), region)
+        bias, own = _center(bias, replace(region.of(bias), axis=0), region)
         if not nearly_same(replace(source, axis=0), own):
             _check_is_finer(source, region.target())
             bias = requantize(bias, own, source)
@@ -120,7 +120,7 @@ def _check_is_finer(source: QuantParams, result: QuantParams) -> None:
         raise NoIntegerFormError("a bias is rounded in a coarser scale than the result")
 
 
-def _centered(expr: Expr, source: QuantParams, region: QuantizedRegion) -> tuple[Expr, QuantParams]:
+def _center(expr: Expr, source: QuantParams, region: QuantizedRegion) -> tuple[Expr, QuantParams]:
     """Return integers of the same scale in int32, with the zero point 0."""
     if is_zero(source.zero_point) and source.dtype == "int32":
         return expr, source

@@ -16,7 +16,7 @@ from passlab.ir.types import TensorType
 from passlab.ir.walk import post_order
 from passlab.op import make
 from passlab.relay.quantize.config import QConfig, current_qconfig
-from passlab.relay.quantize.forward import PendingResult, Rule, write
+from passlab.relay.quantize.forward import RECTIFIERS, PendingResult, Rule, write
 
 SIMULATED = "relay.op.annotation.simulated_quantize"
 
@@ -65,8 +65,8 @@ class Annotator:
             self._multiply: ("multiply",),
             self._add: ("add",),
             self._follow: (
-                *("reshape", "clip", "nn.relu", "strided_slice", "nn.avg_pool2d", "nn.batch_flatten", "transpose"),
-                "annotation.stop_fusion",
+                *("reshape", "clip", "strided_slice", "nn.avg_pool2d", "nn.batch_flatten", "transpose"),
+                *(*RECTIFIERS, "annotation.stop_fusion"),
             ),
             self._as_input: ("nn.max_pool1d", "nn.max_pool2d"),
             self._concatenate: ("concatenate",),

@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from passlab.ir.expr import Call, Expr, Function, Tuple, TupleGetItem
-from passlab.ir.op import Op
+from passlab.ir.op import Op, Trait
 from passlab.ir.walk import post_order, rebuild
 
 Rule = Callable[[Call, list[Any]], Any]
+# The rectifiers (`nn.relu`). An input scaled by a positive factor gives the result scaled by it, so a rectifier may be
+# applied to the integers of a quantized tensor.
+RECTIFIERS = tuple(n for n in Op.list_op_names() if Trait.HOMOGENEOUS | Trait.CLAMPS in Op.get(n).spec.traits)
 
 
 class PendingResult:

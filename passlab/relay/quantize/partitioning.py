@@ -7,7 +7,7 @@ from typing import Any
 from passlab.ir.expr import Call, Constant, Expr
 from passlab.op import make
 from passlab.relay.quantize.config import current_qconfig
-from passlab.relay.quantize.forward import PendingResult, Rule, write
+from passlab.relay.quantize.forward import RECTIFIERS, PendingResult, Rule, write
 
 
 class Wide(PendingResult):
@@ -54,8 +54,7 @@ def _global_pool(call: Call, args: list[Any]) -> Expr:
 
 PARTITION_RULES: dict[str, Rule] = {
     "nn.conv2d": _layer,
-    "nn.relu": _follow,
-    "nn.max_pool2d": _follow,
+    **dict.fromkeys((*RECTIFIERS, "nn.max_pool2d"), _follow),
     "clip": _clip,
     "add": _add,
     "multiply": _multiply,

@@ -84,14 +84,14 @@ def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext
 
     def transform(mod: IRModule, ctx: PassContext) -> IRModule:
         main, config = mod["main"], current_qconfig()
-        sites = simulated_calls(main)
-        largest = _largest_numbers(main, sites, config, dataset)
+        calls = simulated_calls(main)
+        largest = _largest_numbers(main, calls, config, dataset)
         bounds: dict[Expr, Expr] = {}
-        for site in sites:
-            bits = getattr(config, f"nbit_{kind2str(site.attrs.kind)}")
-            steps = 2 ** (bits - bool(site.attrs.sign))
-            values = (largest[site] / steps, -(steps - 1), steps - 1)
-            bounds.update(zip(site.args[1:], map(scalar, values), strict=True))
+        for call in calls:
+            bits = getattr(config, f"nbit_{kind2str(call.attrs.kind)}")
+            steps = 2 ** (bits - bool(call.attrs.sign))
+            values = (largest[call] / steps, -(steps - 1), steps - 1)
+            bounds.update(zip(call.args[1:], map(scalar, values), strict=True))
         params = [param for param in main.params if param not in bounds]
         return mod.with_functions({"main": main.with_fields(params=params, body=substitute(main.body, bounds))})
 
@@ -99,32 +99,32 @@ def calibrate(dataset: Dataset | None = None) -> Callable[[IRModule, PassContext
 
 
 def _largest_numbers(
-    main: Function, sites: list[OpCall], config: QConfig, dataset: Dataset | None
+    main: Function, calls: list[OpCall], config: QConfig, dataset: Dataset | None
 ) -> dict[OpCall, float]:
     """Return the largest number that each simulated quantization keeps."""
     find_weight = power_of_two_scale if config.weight_scale == "power2" else max_scale
-    weights = {site: site.args[0] for site in sites if site.attrs.kind == QAnnotateKind.WEIGHT}
-    largest = {site: find_weight(weight.data) for site, weight in weights.items() if isinstance(weight, Constant)}
-    others = [site for site in sites if site not in largest]
+    weights = {call: call.args[0] for call in calls if call.attrs.kind == QAnnotateKind.WEIGHT}
+    largest = {call: find_weight(weight.data) for call, weight in weights.items() if isinstance(weight, Constant)}
+    others = [call for call in calls if call not in largest]
     if config.calibrate_mode == "global_scale":
         return {**largest, **dict.fromkeys(others, float(config.global_scale))}
     find = find_scale_by_kl if config.calibrate_mode == "kl_divergence" else find_scale_by_percentile
     seen = _numbers(main, others, config, dataset)
-    return {**largest, **{site: find(np.concatenate(seen[i])) for i, site in enumerate(others)}}
+    return {**largest, **{call: find(np.concatenate(seen[i])) for i, call in enumerate(others)}}
 
 
-def _numbers(main: Function, sites: list[OpCall], config: QConfig, dataset: Dataset | None) -> list[list[Array]]:
+def _numbers(main: Function, calls: list[OpCall], config: QConfig, dataset: Dataset | None) -> list[list[Array]]:
     """Return the numbers that reach each simulated quantization before anything is quantized."""
     if dataset is None:
         hint = "quantize(mod, params, dataset=[{name: array}, ...]); or calibrate_mode='global_scale'"
         raise RunError(Diagnostic(f"calibration by {config.calibrate_mode} needs data", hint=hint))
     plain: dict[Expr, Expr] = {}
     rewrite(main.body, lambda pre, post: post.args[0] if is_call_of(post, SIMULATED) else post, replace=plain)
-    reached = Tuple([plain[site] for site in sites])
-    bounds = {arg for site in simulated_calls(main) for arg in site.args[1:]}
+    reached = Tuple([plain[call] for call in calls])
+    bounds = {arg for call in simulated_calls(main) for arg in call.args[1:]}
     params = [param for param in main.params if param not in bounds]
     evaluator = Evaluator(infer_module(IRModule.from_expr(Function(params, reached))))
-    seen: list[list[Array]] = [[] for _ in sites]
+    seen: list[list[Array]] = [[] for _ in calls]
     for sample in dataset:
         absent = [param.name_hint for param in params if param.name_hint not in sample]
         if absent:

@@ -16,7 +16,7 @@ from passlab.op.fixed_point import FRACTION_BITS
 from passlab.op.qnn.scales import fixed_point
 from passlab.relay.quantize.annotating import SIMULATED
 from passlab.relay.quantize.config import current_qconfig
-from passlab.relay.quantize.forward import PendingResult, Rule
+from passlab.relay.quantize.forward import RECTIFIERS, PendingResult, Rule
 
 
 def scalar(value: Any, dtype: str = "float32") -> Constant:
@@ -224,7 +224,7 @@ _RULES: dict[str, Rule] = {
     "add": _add,
     "concatenate": _concatenate,
     "clip": _clip,
-    **dict.fromkeys(("nn.relu", "reshape", "strided_slice", "transpose", "annotation.stop_fusion"), _follow),
+    **dict.fromkeys((*RECTIFIERS, "reshape", "strided_slice", "transpose", "annotation.stop_fusion"), _follow),
     **dict.fromkeys(("nn.max_pool1d", "nn.max_pool2d", "nn.batch_flatten"), _follow_as_input),
     **dict.fromkeys(("nn.avg_pool2d", "nn.global_avg_pool2d"), _follow_as_activation),
     "annotation.cast_hint": _hint,
