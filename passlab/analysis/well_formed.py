@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from passlab.errors import Diagnostic, WellFormedError
+from passlab.errors import Diagnostic, VerifyError, WellFormedError
 from passlab.ir.adt import pattern_vars
 from passlab.ir.expr import Expr, Function, Let, Match, Var
 from passlab.ir.module import IRModule
@@ -47,6 +47,11 @@ def well_formed(program: Expr | IRModule) -> WellFormedness:
 def check_well_formed(program: Expr | IRModule) -> None:
     """Raise `WellFormedError` with all findings."""
     well_formed(program).check()
+
+
+def outside_scope(var: Var) -> VerifyError:
+    """Return the error of a compiler that meets a variable where it has no value."""
+    return VerifyError(Diagnostic(f"the variable `%{var.name_hint}` is used outside its scope", var.span))
 
 
 def findings(program: Expr | IRModule) -> list[Diagnostic]:

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from passlab import limits
+from passlab.analysis.well_formed import check_well_formed
 from passlab.errors import Diagnostic, InterruptedRunError, Interruption, LimitError, RunError
 from passlab.evaluate.arguments import check_argument
 from passlab.evaluate.homes import Homes
@@ -182,6 +183,7 @@ class Evaluator:
     def _homes_of(self, function: Function) -> Homes:
         homes = self._homes.get(function)
         if homes is None:
+            check_well_formed(function)
             homes = self._homes[function] = Homes(function)
         return homes
 

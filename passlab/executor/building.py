@@ -103,7 +103,7 @@ def optimize(
 def _optimize(mod: IRModule, params: Mapping[str, Any] | None, target: Any, last: str) -> IRModule:
     """Return the module after the passes of the compiler and those of the pipeline `last`."""
     with compiling():
-        mod = _flat(reachable(bind_params(value_form(mod), params)))
+        mod = _flat(bind_params(value_form(reachable(mod)), params))
         shapes = STATIC if _has_unknown_shape(mod["main"]) else ""
         before, after = parse_pipeline(shapes + OPTIMISE + FLATTEN), parse_pipeline(last)
         plan = PlanDevices(default_device(target))

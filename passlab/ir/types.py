@@ -128,6 +128,8 @@ class TensorType(Type):
             return hit
         dims = tuple(dim if type(dim) is int and dim >= 0 else as_dim(dim) for dim in shape)
         name = dtype_name(dtype)
+        if not name:
+            raise DiagnosticError(Diagnostic("the dtype of a tensor is missing", hint='"float32" is one'))
         key = (cls, dims, name)
         ref = _table.get(key)
         interned: TensorType | None = ref() if ref is not None else None

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 from passlab.analysis.state import Movability
 from passlab.ir.expr import Call, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.walk import CHILDREN, make_lets, note_rewrite, post_order, rebuild, result_of
+from passlab.ir.walk import CHILDREN, Scopes, make_lets, note_rewrite, post_order, rebuild, result_of
 from passlab.rewriting.fresh_copy import apply, with_type
 from passlab.rewriting.let_binding import bind_shared_effects
 
@@ -41,6 +42,7 @@ def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], is_movable:
             if type(kid) is Function:
                 uses[kid] = uses.get(kid, 0) + 1
     once: dict[Expr, Call] = {f: call for call, f in calls if uses[f] == 1 and not f.type_params}
+    origins = _Origins(func)
     result: dict[Expr, Expr] = {}
 
     def new(node: Expr) -> Expr:
@@ -65,7 +67,8 @@ def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], is_movable:
             else:
                 stack += [(kid, "visit") for kid in CHILDREN[type(node)](node)[::-1]]
         else:
-            output = _reduce_node(func, node, once, is_movable, new)
+            output = _reduce_node(origins, node, once, is_movable, new)
+            origins.of.setdefault(output, node)
             if output is not node:
                 result[node] = output
                 note_rewrite(node, output)
@@ -73,7 +76,7 @@ def _beta_reduce(func: Function, calls: list[tuple[Call, Function]], is_movable:
 
 
 def _reduce_node(
-    func: Function, node: Expr, once: dict[Expr, Call], is_movable: Movability, new: Callable[[Expr], Expr]
+    origins: _Origins, node: Expr, once: dict[Expr, Call], is_movable: Movability, new: Callable[[Expr], Expr]
 ) -> Expr:
     if type(node) is Call and type(node.op) is Function and node.op in once:
         args = zip(node.op.params, node.args, strict=True)
@@ -85,14 +88,30 @@ def _reduce_node(
     assert isinstance(node, Call)
     assert isinstance(result, Call)
     assert isinstance(result.op, Function)
-    shared = () if is_movable(result.op.body) else _outside(func, result.op, new)
+    shared = () if is_movable(result.op.body) else origins.outside(result.op)
     return apply(result.op, result.args, result.type_args, [is_movable(arg) for arg in node.args], shared)
 
 
-def _outside(func: Function, literal: Expr, new: Callable[[Expr], Expr]) -> set[Expr]:
-    """Return the current form of the nodes of a function that are evaluated outside of one of its literals.
+class _Origins:
+    """The node of the function before that each node now stands for, and where that one is evaluated."""
 
-    A function inside of the literal is copied with it, with all that its body evaluates, even if it is called outside.
-    """
-    copied = {node for node in post_order(literal) if type(node) is Function}
-    return {new(node) for node in post_order(func, enter=lambda n: new(n) not in copied)}
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.of: dict[Expr, Expr] = {}
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """The scopes of the function before."""
+        return Scopes(self.function)
+
+    def outside(self, literal: Function) -> set[Expr]:
+        """Return the nodes in a literal that are evaluated outside of it, too; what a copy made is not.
+
+        A function inside of the literal is copied with it, with all that its body evaluates, even if it is called
+        outside.
+        """
+        nodes = {node: origin for node in post_order(literal) if (origin := self.of.get(node)) is not None}
+        bodies = [self.scopes.inner[origin, 0] for origin in nodes.values() if type(origin) is Function]
+        copied = [self.scopes.inner[own, 0]] if type(own := nodes.get(literal)) is Function else []
+        copied += [body for body in bodies if not copied or not copied[0].encloses(body)]
+        return {n for n, origin in nodes.items() if not any(c.encloses(self.scopes.of[origin]) for c in copied)}

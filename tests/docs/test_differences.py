@@ -289,6 +289,7 @@ ELSEWHERE = {
     "`nn.lrn` in float16": "tests/op_nn/test_activation.py",
     "`AnnotateTarget` of references": "tests/passes/test_annotate_target.py",
     "`relay.quantize`": "tests/relay/test_quantize.py",
+    "Variables bound twice": "tests/executor/test_scopes.py",
     "`FakeQuantizationToInteger`": "tests/passes/test_quantized_regions.py",
     "Sizes computed from symbolic ones": "tests/ir/test_sizes.py",
     "Winograd convolutions": "tests/op_nn/test_transformed_weights.py",

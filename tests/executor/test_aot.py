@@ -264,3 +264,12 @@ def test_blocks_that_stand_too_deep_know_the_variables_they_need():
     for i in (0, 5, 77, -1):
         expected = (i if i >= 0 else n) + 2
         assert float(run(np.float32(1), np.int32(i))) == expected
+
+
+@pytest.mark.parametrize("operator", ["all", "any", "sum", "max"])
+def test_a_kernel_may_be_a_reduction_of_numpy(operator):
+    data = np.array([[True, False], [True, True]])
+    dtype = "bool" if operator in ("all", "any") else "float32"
+    net = passlab.parse(f"def @main(%x: Tensor[(2, 2), {dtype}]) {{ {operator}(%x, axis=[1]) }}")
+    run = relay.create_executor("aot", net).evaluate()
+    assert np.array_equal(run(data.astype(dtype)), getattr(np, operator)(data.astype(dtype), axis=1))

@@ -174,6 +174,8 @@ def test_constants_own_their_data() -> None:
     assert Constant(constant.data).data is constant.data
     with pytest.raises(DiagnosticError, match="unknown dtype"):
         Constant("text")
+    with pytest.raises(DiagnosticError, match="the dtype of a tensor is missing"):
+        TensorType((2,), "")
 
 
 def test_function_attributes() -> None:

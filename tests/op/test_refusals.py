@@ -23,6 +23,7 @@ ILLEGAL = [
     ("where(%c, %x, %t)", "Incompatible broadcast type"),
     ('reinterpret(%x, dtype="int64")', "float32 has 4 bytes an element and int64 has 8"),
     ('cast(%x, dtype="float33")', "unknown dtype `float33`"),
+    ('cast(%x, dtype="")', "the dtype of a tensor is missing"),
     ("reshape(%x, newshape=[4])", "6 elements cannot be reshaped into 4"),
     ("reshape(%x, newshape=[-1, -1])", "newshape may have one -1"),
     ("reshape(%x, newshape=[4, -1])", "cannot be inferred"),

@@ -11,8 +11,11 @@ import pytest
 
 from benchmarks.growth import STEPS
 from benchmarks.shapes import SHAPES
+from passlab import relay
 from passlab.errors import PasslabError
 from passlab.infer import infer_module
+from passlab.ir.module import IRModule
+from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.text.parser import parse
 
 SMALL, TIMES = 24, 4
@@ -55,3 +58,18 @@ def growth(shape: str, step: str) -> float:
 def test_work_grows_as_the_program_does(shape: str):
     grown = {step: times for step in STEPS if (times := growth(shape, step)) > MOST}
     assert not grown
+
+
+def test_copies_of_a_function_with_effects_take_time_in_their_number():
+    def work(calls: int) -> int:
+        cell, written = relay.Var("r"), relay.Var("u")
+        start, value = relay.var("p", shape=()), relay.var("a", shape=())
+        body = relay.Let(written, relay.RefWrite(cell, value), relay.RefRead(cell))
+        function, total = relay.Function([value], body), start
+        for _ in range(calls):
+            total = relay.add(relay.Call(function, [total]), start)
+        main = relay.Function([start], relay.Let(cell, relay.RefCreate(start), total))
+        mod = infer_module(IRModule.from_expr(main))
+        return calls_of(lambda: beta_reduced(mod["main"], mod))
+
+    assert work(SMALL * TIMES) <= MOST * work(SMALL)

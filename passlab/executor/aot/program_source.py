@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from passlab.analysis.well_formed import outside_scope
 from passlab.errors import Diagnostic, VerifyError
 from passlab.executor.aot import prelude
 from passlab.executor.aot.call_graph import CallGraph
@@ -309,7 +310,7 @@ class FunctionText:
         if isinstance(expr, Var):
             text = self.pending.pop(expr, None) or self.texts.get(expr)
             if text is None:
-                raise VerifyError(Diagnostic(f"%{expr.name_hint} is used outside of its scope", expr.span))
+                raise outside_scope(expr)
             return text
         if isinstance(expr, Constant):
             return self.program.constants.array(expr.data)

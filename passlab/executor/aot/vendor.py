@@ -191,6 +191,8 @@ class Library:
         name = getattr(value, "__name__", "")
         if name and getattr(np, name, None) is value:
             return f"np.{name}"
+        if isinstance(owner := getattr(value, "__self__", None), np.ufunc) and (text := self._simple(owner)):
+            return f"{text}.{name}"  # np.add.reduce
         home = getattr(value, "__module__", None) or ""
         if name and not isinstance(value, ModuleType) and home and not home.startswith("passlab"):
             if home != "builtins":

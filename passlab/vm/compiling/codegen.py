@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from passlab.analysis.well_formed import outside_scope
 from passlab.devices import VirtualDevice
 from passlab.errors import Diagnostic, VerifyError
 from passlab.ir.adt import Constructor, constructor_numbers
@@ -133,7 +134,7 @@ class FunctionCode:
         except KeyError as error:
             if type(var := error.args[0]) is not Var:
                 raise
-            raise VerifyError(Diagnostic(f"%{var.name_hint} is used outside of its scope", var.span)) from None
+            raise outside_scope(var) from None
         self.emit(Opcode.RET, result, node=body)
         done = [i for i in self.code if i is not None]
         assert len(done) == len(self.code)

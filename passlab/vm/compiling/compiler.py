@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from passlab.analysis.well_formed import check_well_formed
 from passlab.devices import DEVICE_KINDS, KIND_ALIASES, Device, Target, VirtualDevice, device
 from passlab.errors import Diagnostic, RunError, RunTypeError
 from passlab.ir.expr import Constant, Expr, GlobalVar
@@ -88,7 +89,8 @@ def default_device(target: Any) -> VirtualDevice | None:
 def reachable(mod: IRModule, entry: str = "main") -> IRModule:
     """Return the module without the functions that `entry` never calls; the module itself when it has no such entry.
 
-    Raises `DiagnosticError` for functions with free variables, which the pass of a user may leave.
+    Raises `DiagnosticError` for functions with free variables, and `WellFormedError` for variables that are bound twice
+    or used outside their scope: a program may be built so, and the pass of a user may leave it so.
     """
     if entry not in mod:
         return mod
@@ -100,6 +102,7 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
             continue
         names[name] = None
         check_closed(name, mod[name])
+        check_well_formed(mod[name])
         waiting += [n.name_hint for n in post_order(mod[name]) if isinstance(n, GlobalVar)]
     return mod.with_functions({name: None for name, _ in mod.items() if name not in names})
 
@@ -107,7 +110,7 @@ def reachable(mod: IRModule, entry: str = "main") -> IRModule:
 def optimize(mod: IRModule, params: Mapping[str, Any] | None = None, target: Any = None) -> IRModule:
     """Run the compiler's passes under the current context, with `params` bound in `main`."""
     with compiling():
-        return pipeline(target)(_without_lifetimes(reachable(bind_params(as_module(mod), params))))
+        return pipeline(target)(_without_lifetimes(bind_params(reachable(as_module(mod)), params)))
 
 
 def _without_lifetimes(mod: IRModule) -> IRModule:
