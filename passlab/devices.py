@@ -176,6 +176,16 @@ class Target:
         """Return the target with another host."""
         return Target(self.kind, self.options, _parse_text(host))
 
+    def __getattr__(self, name: str) -> Any:
+        """Return an option by Relay's name for it (`mcpu`, `arch`, `libs`, ...), its default if it is not written."""
+        if name not in _DEFAULTS:
+            raise AttributeError(f"a target has no `{name}`", name=name, obj=self)
+        written = self.attrs.get({"device_name": "device"}.get(name, name.replace("_", "-")))
+        default = _DEFAULTS[name]
+        if written is None:
+            return default
+        return written.split(",") if isinstance(default, list) else type(default)(written)
+
     @property
     def attrs(self) -> dict[str, str]:
         """The options by name."""
@@ -185,6 +195,19 @@ class Target:
         return " ".join([self.kind, *(f"-{name}={value}" if value else f"-{name}" for name, value in self.options)])
 
 
+# The options that programs read as properties of a target, with their defaults.
+_DEFAULTS: dict[str, Any] = {
+    "arch": "",
+    "device_name": "",
+    "libs": [],
+    "mattr": [],
+    "max_function_args": -1,
+    "max_num_threads": 1,
+    "mcpu": "",
+    "model": "unknown",
+    "tag": "",
+    "thread_warp_size": 1,
+}
 # What targets said before Relay had executors and runtimes of their own.
 _OF_BUILDS = ("executor", "interface-api", "link-params", "runtime", "system-lib", "unpacked-api")
 _OPTION = re.compile(r"-+([\w-]+)(?:=(\S*))?\Z")

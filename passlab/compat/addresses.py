@@ -172,7 +172,15 @@ _LISTED: dict[str, Entry] = {
     "tvm.nd": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.ndarray": ({**_ARRAYS, **_DEVICES}, ()),
     "tvm.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
-    "tvm.relay": ({**_SPANS, **_PARAMETERS, **_of(f"{OWN}.contexts", "create_executor")}, ("passlab.relay",)),
+    "tvm.relay": (
+        {
+            **_SPANS,
+            **_of(f"{OWN}.stand_ins", "scatter_add"),
+            **_PARAMETERS,
+            **_of(f"{OWN}.contexts", "create_executor"),
+        },
+        ("passlab.relay",),
+    ),
     "tvm.relay.op": (_STRATEGIES, ("passlab.relay.op",)),
     "tvm.relay.op.op": (_STRATEGIES | _of(f"{OWN}.functions", register="register_op"), ("passlab.relay.op.op",)),
     "tvm.relay._transform": "passlab.transform",

@@ -7,6 +7,7 @@ changes. `uninstall` restores everything.
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.span import Span
 from passlab.ir.types import TensorType
 from passlab.op.dtypes import array_dtype
+from passlab.passes.program import print_ir
 from passlab.relay.constructors import SourceName
 from passlab.relay.prelude import Prelude
 from passlab.relay.tensor_arrays import TensorArrayOps
@@ -71,6 +73,7 @@ TIMING = (
     "repeats_to_cooldown",
 )
 ARRAYS: tuple[tuple[type, str], ...] = ((Constant, "data"), (RefValue, "value"))
+_PRINTED = print_ir.StandardError()  # PrintIR writes there, as TVM's, whatever logging is set up
 _before: list[tuple[Any, str, Any]] = []
 
 
@@ -309,6 +312,7 @@ def install() -> None:
         member = vars(owner)[name]
         _before.append((owner, name, member))
         setattr(owner, name, _array_property(member))
+    logging.getLogger(print_ir.LOGGER).addHandler(_PRINTED)
     for owner, name, changed in CHANGED:
         member = vars(owner).get(name)
         _before.append((owner, name, member))
@@ -317,6 +321,7 @@ def install() -> None:
 
 def uninstall() -> None:
     """Restore the methods and functions."""
+    logging.getLogger(print_ir.LOGGER).removeHandler(_PRINTED)
     while _before:
         owner, name, value = _before.pop()
         if isinstance(owner, ModuleType):

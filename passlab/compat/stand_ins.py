@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlab import instrument, transform
+from passlab import instrument, relay, transform
 from passlab.errors import PasslabError
 from passlab.executor.create import DebugExecutor
 from passlab.ir.module import IRModule
@@ -264,3 +264,9 @@ class PassTimingInstrument(instrument.PassTimingInstrument):
     def exit_pass_ctx(self) -> None:
         """Clear the times."""
         self.passes = []
+
+
+# ------------------------------------------------------------ operators
+def scatter_add(data: Any, indices: Any, updates: Any, axis: int) -> Any:
+    """Return data with updates added at indices along an axis: `relay.scatter_elements` under its older name."""
+    return relay.scatter_elements(data, indices, updates, axis, "add")

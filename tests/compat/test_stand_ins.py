@@ -97,3 +97,36 @@ def test_a_range_and_a_part_of_values() -> None:
     assert getitem_helper([1, 2, 3], lambda values, at: values[at], 3, slice(1, None)) == [2, 3]
     with pytest.raises(IndexError):
         getitem_helper([1], lambda values, at: values[at], 1, 2)
+
+
+def test_options_of_targets_are_properties() -> None:
+    import tvm
+
+    target = tvm.target.Target("llvm -mcpu=core-avx2 -mattr=+a,+b -device=arm_cpu -max-num-threads=4")
+    assert (target.mcpu, target.mattr, target.device_name, target.max_num_threads) == (
+        "core-avx2", ["+a", "+b"], "arm_cpu", 4,
+    )  # fmt: skip
+    assert (target.model, target.libs, target.arch) == ("unknown", [], "")
+    with pytest.raises(AttributeError, match="no `speed`"):
+        target.speed
+
+
+def test_programs_are_printed_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+    import tvm
+    from tvm import relay
+
+    mod = tvm.IRModule.from_expr(relay.exp(relay.var("x", shape=(2,))))
+    tvm.transform.PrintIR("here")(mod)
+    assert "PrintIR(here)" in capfd.readouterr().err
+    passlab.compat.uninstall()
+    passlab.transform.PrintIR("there")(mod)
+    assert "there" not in capfd.readouterr().err
+
+
+def test_updates_are_added_under_the_older_name() -> None:
+    import tvm
+    from tvm import relay
+
+    call = relay.scatter_add(relay.const([1.0, 2.0]), relay.const(np.array([1, 1])), relay.const([3.0, 4.0]), 0)
+    run = relay.create_executor("debug", tvm.IRModule.from_expr(call)).evaluate()
+    assert run().numpy().tolist() == [1.0, 9.0]

@@ -14,7 +14,8 @@ from passlab.transform.base import ModulePass
 from passlab.transform.context import PassContext
 from passlab.transform.declare import EXACT, standard_pass
 
-_log = logging.getLogger("passlab.PrintIR")
+LOGGER = "passlab.PrintIR"
+_log = logging.getLogger(LOGGER)
 
 
 @standard_pass(opt_level=0, promise=EXACT)
@@ -32,7 +33,7 @@ class PrintIR(ModulePass):
         return mod
 
 
-class _StandardError(logging.Handler):
+class StandardError(logging.Handler):
     """Writes to the current standard error: a notebook replaces it."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -42,7 +43,7 @@ class _StandardError(logging.Handler):
 def _show(text: str) -> None:
     """Log at INFO; if logging is not configured, the text goes to standard error, since printing is the purpose."""
     if not _log.handlers and not logging.getLogger().handlers:
-        _log.addHandler(_StandardError())
+        _log.addHandler(StandardError())
     if not _log.isEnabledFor(logging.INFO):
         _log.setLevel(logging.INFO)
     _log.info("%s", text)
