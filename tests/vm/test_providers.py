@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import passlab
@@ -270,7 +270,7 @@ class TestCompiledConvolutions:
 
     @pytest.mark.parametrize("bound", [True, False])
     @pytest.mark.parametrize("ending", ENDINGS)
-    @pytest.mark.parametrize("kind", [k for k in CONVOLUTIONS if CONVOLUTIONS[k][0] == "nn.conv2d"])
+    @pytest.mark.parametrize("kind", CONVOLUTIONS)
     def test_a_convolution_and_what_follows_it_agree_with_numpy(self, kind, ending, bound):
         check_convolution("numba", kind, ending, bound)
 
@@ -347,6 +347,52 @@ class TestCompiledConvolutions:
             np.testing.assert_array_equal(run_on("numba", mod, {}, x, w, memory_cfg=memory), expected)
             np.testing.assert_array_equal(run_on("numba", mod, {"w": w}, x, memory_cfg=memory), expected)
         assert len(used) >= 4
+
+    @settings(max_examples=60, deadline=None)
+    @given(st.data())
+    def test_any_transposed_window_gives_what_numpy_gives(self, data):
+        """Exact: whole numbers, whose sums are exact in any order."""
+        from passlab.vm.kernels import numba_transposed
+
+        def draw(low, high, name):
+            return data.draw(st.integers(low, high), name)
+
+        kernel, strides = ([draw(1, 4, name) for _ in range(2)] for name in ("window", "strides"))
+        strides = [min(s, k) for s, k in zip(strides, kernel, strict=True)]
+        size = [draw(2, 20, "size") for _ in range(2)]
+        pads = [draw(0, k - 1, "padding") for k in kernel] * 2
+        shape, weight = (draw(1, 2, "samples"), draw(1, 3, "inputs"), *size), (draw(1, 11, "outputs"), *kernel)
+        attrs = f"strides={strides}, padding={pads}, channels={weight[0]}, kernel_size={kernel}"
+        attrs += f", output_padding={[draw(0, s - 1, 'output_padding') for s in strides]}"
+        rng = np.random.default_rng(draw(0, 99, "seed"))
+        x, w = (rng.integers(-9, 10, sizes).astype("float32") for sizes in (shape, (shape[1], *weight)))
+        types = f"%x: Tensor[{x.shape}, float32], %w: Tensor[{w.shape}, float32]"
+        mod = passlab.parse(f"def @main({types}) {{ nn.conv2d_transpose(%x, %w, {attrs}) }}")
+        call = passlab.transform.InferType()(mod)["main"].body
+        assume(0 not in call.checked_type.concrete_shape)
+        result = numba_transposed.transposed_convolution(call, relu=False)(x, w)
+        np.testing.assert_array_equal(result, run_on("numpy", mod, {}, x, w))
+
+    @pytest.mark.parametrize("threads", [1, 3])
+    @pytest.mark.parametrize(("rows", "inputs", "units"), [(8, 5, 7), (9, 300, 48), (17, 513, 100)])
+    def test_products_of_rows_with_a_constant_weight_are_the_definitions(
+        self, rows, inputs, units, threads, rng, monkeypatch
+    ):
+        """Exact: whole numbers, whose sums are exact in any order."""
+        from passlab.vm.kernels import numba_convolution
+
+        monkeypatch.setattr(numba_convolution, "loop_threads", lambda: threads)
+        monkeypatch.setattr(numba_convolution, "WORTH", 0)
+        shapes = {"x": (rows, inputs), "w": (units, inputs), "b": (units,), "r": (rows, units)}
+        x, w, b, r = arrays = [rng.integers(-9, 10, shape).astype("float32") for shape in shapes.values()]
+        types = ", ".join(f"%{name}: Tensor[{shape}, float32]" for name, shape in shapes.items())
+        mod = passlab.parse(f"def @main({types}) {{ nn.relu(nn.bias_add(nn.dense(%x, %w), %b) + %r) }}")
+        expected = np.maximum(x @ w.T + b + r, 0)
+        for bound in (("w", "b"), ("w",), ()):
+            params = {name: array for name, array in zip(shapes, arrays, strict=True) if name in bound}
+            args = [array for name, array in zip(shapes, arrays, strict=True) if name not in bound]
+            for memory in (None, "naive"):
+                np.testing.assert_array_equal(run_on("numba", mod, params, *args, memory_cfg=memory), expected)
 
     @pytest.mark.parametrize("kind", ["plain", "depthwise"])
     def test_eight_threads_run_one_compiled_convolution(self, kind, monkeypatch):

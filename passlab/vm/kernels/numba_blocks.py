@@ -146,6 +146,51 @@ def close(phis: list[Any], values: list[Any], source: Any) -> None:
         phi.add_incoming(value, source)
 
 
+def _add_panel(context: Any, panel: Any, weights: Any, row: Any, channels: Any, sums: Any) -> Any:
+    """Type the function that adds the products of rows of weights, so far apart, with a panel to (SUMS, PANEL) sums."""
+    return types.void(ADDRESS, ADDRESS, COUNT, COUNT, ADDRESS), _emit_panel
+
+
+def _emit_panel(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    panel, weights, row, channels, sums = args
+    panel, weights, sums = (builder.inttoptr(a, ROW) for a in (panel, weights, sums))
+    vectors, before = PANEL // LANES, builder.block
+    loop, end = (builder.append_basic_block(name) for name in ("channel", "end"))
+    first = [load_vector(builder, sums, i) for i in range(SUMS * vectors)]
+    distances = [builder.mul(row, constant(o)) for o in range(SUMS)]
+    add = multiply_and_add(builder.module)
+    builder.branch(loop)
+
+    builder.position_at_end(loop)
+    channel, *totals = phis(builder, before, [constant(0), *first])
+    run, factors = builder.gep(panel, [builder.mul(channel, constant(PANEL))]), builder.gep(weights, [channel])
+    data = [load_vector(builder, run, v) for v in range(vectors)]
+    results = []
+    for o in range(SUMS):
+        each = spread(builder, builder.load(builder.gep(factors, [distances[o]])))
+        results += [builder.call(add, [data[v], each, totals[o * vectors + v]]) for v in range(vectors)]
+    following = builder.add(channel, constant(1))
+    close([channel, *totals], [following, *results], loop)
+    builder.cbranch(builder.icmp_signed("<", following, channels), loop, end)
+
+    builder.position_at_end(end)
+    for i, value in enumerate(results):
+        store = builder.store(value, vector_at(builder, sums, i))
+        store.align = 4
+    return context.get_dummy_value()
+
+
+def _ask(context: Any, address: Any) -> Any:
+    return types.void(ADDRESS), _emit_ask
+
+
+def _emit_ask(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    _prefetch(builder, builder.inttoptr(args[0], ROW))
+    return context.get_dummy_value()
+
+
+PANEL = 3 * LANES  # columns of a product that are summed at a time
+add_panel, ask_for = extending.intrinsic(_add_panel), extending.intrinsic(_ask)
 one_vector, two_vectors, three_vectors = (_block(SUMS, vectors) for vectors in (1, 2, 3))
 
 

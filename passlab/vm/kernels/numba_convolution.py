@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,40 +91,58 @@ def is_convolution(call: Call) -> bool:
     return layouts == ("NCHW", "OIHW", "NCHW") and weight[:2] == (result[1], data[1] // attrs.groups)
 
 
+def in_blocks(shape: tuple[int, ...], inputs: int, groups: int, layout: Layout) -> Callable[..., None]:
+    """Return the function (data, packed weights, ending, result) of a convolution whose result has this shape."""
+    height, wide = shape[2], layout.wide
+    image = layout.is_image and shape[3] >= LANES
+    threads = threads_for(math.prod(shape) * inputs // groups * len(layout.taps), by_itself=False)
+    row_bytes, blocks = 4 * inputs // groups * len(layout.planes) * wide, -(-shape[1] // groups // SUMS)
+    rows, parts = cut((height, shape[3]), row_bytes, wide, blocks, threads)
+    step, plane_rows = -(-rows // -(-rows * wide // PLACES)), rows + layout.beyond
+    places = (layout.planes, layout.window, plane_rows, wide, layout.starts(plane_rows))
+
+    def run(x: Any, factors: Any, ending: Any, to: Any) -> None:
+        cuts = (rows, step, parts, np.zeros(1, np.int64))
+        work_together(lambda: by_blocks(x, image, places, cuts, factors, ending, to), threads)
+
+    return run
+
+
+def by_itself(shape: tuple[int, ...], layout: Layout) -> Callable[..., None]:
+    """Return the same function of a convolution whose channels have windows of their own."""
+    rows = shape[2] + layout.beyond
+    places = (layout.planes, layout.window, rows, layout.wide, layout.starts(rows))
+    threads = threads_for(math.prod(shape) * len(layout.taps), by_itself=True)
+
+    def run(x: Any, factors: Any, ending: Any, to: Any) -> None:
+        counter = np.zeros(1, np.int64)
+        work_together(lambda: by_channel(x, places, counter, factors, ending, to), threads)
+
+    return run
+
+
 def convolution(call: Call, relu: bool) -> Callable[..., Any]:
     """Return a function (data, weight, bias, other, out) of arrays, of which the last three may be None."""
     attrs: Any = call.attrs
     shape, (_, inputs, *kernel) = shape_of(call), shape_of(call.args[1])
     groups, area = int(attrs.groups), shape[2] * shape[3]
-    layout = layout_of(check_window(attrs, 2), (kernel[0], kernel[1]), (shape[2], shape[3]))
-    whole = layout.is_image and LANES <= area <= min(PLACES, DATA_BYTES // (4 * inputs))  # one line of numbers
-    image = layout.is_image and (whole or layout.wide >= LANES)
-    wide, by_itself = area if whole else layout.wide, inputs == 1 < groups
-    threads = threads_for(math.prod(shape) * inputs * math.prod(kernel), by_itself)
-    size = (1, area) if whole else (shape[2], shape[3])
-    rows, parts = cut(size, 4 * inputs * len(layout.planes) * wide, wide, -(-shape[1] // groups // SUMS), threads)
-    step = -(-rows // -(-rows * wide // PLACES))
-    plane_rows = (shape[2] if by_itself else rows) + layout.beyond
-    places = (layout.planes, layout.window, plane_rows, wide, layout.starts(plane_rows))
+    layout, seen = layout_of(check_window(attrs, 2), (kernel[0], kernel[1]), (shape[2], shape[3])), shape
+    alone = inputs == 1 < groups
+    if (
+        not alone and layout.is_image and LANES <= area <= min(PLACES, DATA_BYTES // (4 * inputs))
+    ):  # one line of numbers
+        seen, layout = (*shape[:2], 1, area), replace(layout, wide=area)
+    run = by_itself(shape, layout) if alone else in_blocks(seen, inputs * groups, groups, layout)
     weights = Remembered(lambda weight: pack(weight, groups))
     biases = Remembered(lambda bias: np.array(bias, np.float32).reshape(-1))
     no_bias, floor = np.zeros(shape[1], np.float32), np.float32(0 if relu else -np.inf)
 
     def compute(data: Any, weight: Any, bias: Any = None, other: Any = None, out: Any = None) -> Any:
         result = np.empty(shape, np.float32) if out is None or not out.flags.c_contiguous else out
-        x, factors = np.ascontiguousarray(data), weights(weight)
         offsets = no_bias if bias is None else biases(bias)
-        added, to = NOTHING if other is None else np.ascontiguousarray(other), result
-        if whole:
-            to = to.reshape(*shape[:2], 1, area)
-            added = NOTHING if other is None else added.reshape(to.shape)
-        ending, counter = (offsets, added, other is not None, floor), np.zeros(1, np.int64)
-        if by_itself:
-            work_together(lambda: by_channel(x, places, counter, factors, ending, to), threads)
-        else:
-            work_together(
-                lambda: by_blocks(x, image, places, (rows, step, parts, counter), factors, ending, to), threads
-            )
+        added = NOTHING if other is None else np.ascontiguousarray(other).reshape(seen)
+        ending = (offsets, added, other is not None, floor)
+        run(np.ascontiguousarray(data), weights(weight), ending, result.reshape(seen))
         if out is not None and out is not result:
             out[...] = result
         return result if out is None else out

@@ -15,7 +15,10 @@ import numpy as np
 from passlab.threads import thread_count
 from passlab.vm.kernels.numba_blocks import (
     LANES,
+    PANEL,
     SUMS,
+    add_panel,
+    ask_for,
     next_number,
     one_vector,
     three_vectors,
@@ -34,6 +37,8 @@ from passlab.vm.kernels.numba_rows import (
 
 ROWS = 32  # of a weight
 DATA_BYTES = 512 << 10  # of the data that rows of the result are computed from: it is read from the second-level cache
+DEPTH = 256  # of the sums of a product: this part of a panel is read from the nearest caches for all rows
+LINE = 16  # elements of a line of cache
 PLACES = 512  # that the sums of a block of channels are held for, in the first-level cache
 
 
@@ -44,7 +49,7 @@ def loop_threads() -> int:
 
 # Numba keeps machine code beside this file for as long as the file stays as it is. It does not look at the files of
 # the instructions: a test compares this sum over them.
-INSTRUCTIONS = 3651321238
+INSTRUCTIONS = 521942046
 
 
 def njit(function: Callable[..., None]) -> Callable[..., None]:
@@ -243,6 +248,41 @@ def _pool_mean(x: Any, places: Any, counter: Any, weights: Any, divisors: Any, o
                 out[n, c, r, i] /= divisors[r, i]
 
 
+def _by_panels(x: Any, weights: Any, counter: Any, ending: Any, out: Any) -> None:  # pragma: no cover
+    """Multiply rows with a weight (panels, K, PANEL), each panel of which is a piece; the last rows are done twice."""
+    bias, other, adds, floor = ending
+    panels, inputs = weights.shape[:2]
+    blocks = -(-out.shape[0] // SUMS)
+    sums = np.empty((blocks, SUMS, PANEL), np.float32)
+    while True:
+        piece = next_number(counter.ctypes.data)
+        if piece >= panels:
+            return
+        column, width = piece * PANEL, min(PANEL, out.shape[1] - piece * PANEL)
+        sums[:] = bias[column : column + PANEL]
+        for first in range(0, inputs, DEPTH):
+            many = min(DEPTH, inputs - first)
+            panel = weights[piece, first].ctypes.data
+            lines = -(-many * PANEL // (blocks * LINE))  # of the next part of the panel, for each block
+            for b in range(blocks):
+                following = panel + np.uintp(4 * (many * PANEL + b * lines * LINE))
+                for i in range(lines):
+                    ask_for(following + np.uintp(4 * LINE * i))
+                row = min(b * SUMS, out.shape[0] - SUMS)
+                add_panel(panel, x[row, first:].ctypes.data, inputs, many, sums[b].ctypes.data)
+        for b in range(blocks):
+            row = min(b * SUMS, out.shape[0] - SUMS)
+            for k in range(SUMS):
+                line, target = sums[b, k].ctypes.data, out[row + k, column:].ctypes.data
+                for i in range(0, width, LANES):
+                    at, zero = np.uintp(4 * i), np.float32(0)
+                    if adds:
+                        more = other[row + k, column:].ctypes.data
+                        add_and_end_vector(line + at, zero, more + at, floor, target + at, width - i)
+                    else:
+                        end_vector(line + at, zero, line, floor, target + at, width - i)
+
+
 def _by_rows(x: Any, weight: Any, counter: Any, out: Any) -> None:  # pragma: no cover
     """Multiply a few rows with the rows of a weight, `ROWS` of which are a piece; four at a time hide their way."""
     while True:
@@ -271,6 +311,6 @@ def _by_rows(x: Any, weight: Any, counter: Any, out: Any) -> None:  # pragma: no
                     out[n, o + k] = sums[k]
 
 
-by_blocks, by_channel = njit(_by_blocks), njit(_by_channel)
+by_blocks, by_channel, by_panels = njit(_by_blocks), njit(_by_channel), njit(_by_panels)
 pool_maximum, pool_mean = njit(_pool_maximum), njit(_pool_mean)
 by_rows: Any = numba.njit(nogil=True, fastmath={"contract", "reassoc"})(_by_rows)

@@ -28,6 +28,8 @@ from passlab.vm.kernels.compiled_kernel import numpy_function
 from passlab.vm.kernels.fused_product import FusedProduct, fuse, is_float32, is_frozen, is_product, users_in
 from passlab.vm.kernels.numba_convolution import convolution, flat_product, is_convolution, is_flat_product
 from passlab.vm.kernels.numba_pooling import is_pooling, pooling
+from passlab.vm.kernels.numba_products import is_matrix_product, matrix_product
+from passlab.vm.kernels.numba_transposed import is_transposed, transposed_convolution
 from passlab.vm.kernels.primitive import Kernel
 from passlab.vm.kernels.providers import Provider
 
@@ -76,19 +78,40 @@ def compiled_function(node: Call) -> Callable[..., Any]:
     A convolution is NumPy's while its weight may change.
     """
     plain = numpy_function(node)
-    if op_name(node) == "nn.dense" and is_float32(node, *node.args) and is_flat_product(node):
+    if not is_float32(node, *node.args):
+        return plain
+    if is_pooling(node):
+        return pooling(node)
+    if op_name(node) == "nn.dense" and is_flat_product(node):
         multiply = flat_product(node)
         return lambda attrs, data, weight, out=None: multiply(data, weight, out)
-    if is_pooling(node) and is_float32(node, *node.args):
-        return pooling(node)
-    if op_name(node) != "nn.conv2d" or not is_float32(node, *node.args) or not is_convolution(node):
+    if not is_compiled_product(node):
         return plain
-    compute = convolution(node, relu=False)
+    compute = compiled_product(node, relu=False)
 
     def run(attrs: Any, data: Any, weight: Any, out: Any = None) -> Any:
         return compute(data, weight, out=out) if is_frozen(weight) else plain(attrs, data, weight, out=out)
 
     return run
+
+
+# operator -> whether a call on float32 is compiled, with what follows it, and its function (data, weight, bias, other,
+# out) of arrays, of which the last three may be None
+PRODUCTS: dict[str, tuple[Callable[[Call], bool], Callable[[Call, bool], Callable[..., Any]]]] = {
+    "nn.conv2d": (is_convolution, convolution),
+    "nn.conv2d_transpose": (is_transposed, transposed_convolution),
+    "nn.dense": (is_matrix_product, matrix_product),
+}
+
+
+def is_compiled_product(call: Call) -> bool:
+    """Whether a call on float32 is a product that is compiled, with what follows it."""
+    return op_name(call) in PRODUCTS and PRODUCTS[op_name(call)][0](call)
+
+
+def compiled_product(call: Call, relu: bool) -> Callable[..., Any]:
+    """Return a product as a function (data, weight, bias, other, out) of arrays."""
+    return PRODUCTS[op_name(call)][1](call, relu)
 
 
 class CompiledWindows(Kernel):
@@ -107,7 +130,7 @@ class ProductKernel(CompiledWindows):
     @cached_property
     def _compute(self) -> Callable[..., Any]:
         """The product as a function (weight, bias, data, other, result) of values that may be None."""
-        return convolution(self.product.call, self.product.relu)
+        return compiled_product(self.product.call, self.product.relu)
 
     def _operands(self) -> list[Callable[[Sequence[Any]], Any]]:
         """What gives the data, weight, bias and tensor to be added, of the values of the parameters."""
@@ -142,10 +165,15 @@ class ProductKernel(CompiledWindows):
 
 
 def whole_product(function: Function) -> FusedProduct | None:
-    """Return the convolution, with what follows it, that a primitive function is; None for all other functions."""
+    """Return the convolution or product, with what follows it, that a function is; None for all other functions."""
     calls = [n for n in post_order(function.body) if isinstance(n, Call)]
     users = users_in(function)
-    if not calls or op_name(calls[0]) != "nn.conv2d" or not is_product(calls[0], users) or not is_convolution(calls[0]):
+    if (
+        not calls
+        or op_name(calls[0]) not in PRODUCTS
+        or not is_product(calls[0], users)
+        or not is_compiled_product(calls[0])
+    ):
         return None
     product = fuse(calls[0], users)
     return product if product.last is function.body and len(product.inside) + 1 == len(calls) else None
