@@ -68,6 +68,18 @@ class Table:
         return html
 
 
+class Tabular:
+    """An object that `table()` gives as rows, and `frame()` as a pandas data frame."""
+
+    def table(self) -> Table:
+        """Return the object as rows under named columns."""
+        raise NotImplementedError
+
+    def frame(self) -> pd.DataFrame:
+        """Return `table()` as a pandas data frame."""
+        return self.table().frame()
+
+
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as aligned text under a heading: numbers to the right, everything else to the left."""
     rows = list(rows)

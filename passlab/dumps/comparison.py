@@ -15,12 +15,10 @@ from passlab.diffing.text_diff import TextDiff, diff_texts
 from passlab.dumps.step import Step
 from passlab.errors import Diagnostic, DumpError, counted, visible
 from passlab.lazy import late
-from passlab.table import Table
+from passlab.table import Table, Tabular
 
 if TYPE_CHECKING:
     import os
-
-    import pandas as pd
 
     from passlab.dumps.recording import TextRecording
 
@@ -45,7 +43,7 @@ class Pair(NamedTuple):
         return step.unit if step is not None else ""
 
 
-class TextComparison:
+class TextComparison(Tabular):
     """The passes of two recordings, aligned by name and unit."""
 
     def __init__(self, left: TextRecording, right: TextRecording) -> None:
@@ -108,10 +106,6 @@ class TextComparison:
         numbers = [step.number if step is not None else None for step in sides]
         verdicts = [step.verdict if step is not None else "" for step in sides]
         return (*numbers, pair.name, pair.unit, *verdicts, pair.same)
-
-    def frame(self) -> pd.DataFrame:
-        """Return one row per pass of either as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the passes that differ: in their verdicts, in what they left, or in that they ran at all."""

@@ -30,12 +30,11 @@ from passlab.dumps.stand_ins import unknown_type
 from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.lazy import late
-from passlab.table import Table
+from passlab.table import Table, Tabular
 
 if TYPE_CHECKING:
     import os
 
-    import pandas as pd
 
 MACHINE = " (machine code)"  # behind the names of functions of machine code
 LARGE = 3000  # lines of a program above which a step shows only the units that it wrote
@@ -43,7 +42,7 @@ MOST_HISTORIES = 64  # units whose versions and origins are kept
 StepLike = "Step | int | str"
 
 
-class TextRecording:
+class TextRecording(Tabular):
     """The passes of one dump. `steps` are the passes in order of the dump; `rec[n]` is step n, from 1 on."""
 
     def __init__(self, assembly: Assembly, format_name: str, name: str, size: int) -> None:
@@ -455,10 +454,6 @@ class TextRecording:
                 for s in self.steps
             ],
         )
-
-    def frame(self) -> pd.DataFrame:
-        """Return one row per step as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the recording as plain text."""

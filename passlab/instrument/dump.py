@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
 from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.pass_info import PassInfo
 
 _OURS = re.compile(r"\d{3,}_[A-Za-z0-9_.-]*\.(relay|failed\.txt)")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 
 
-class DumpIR(PassInstrument):
+class DumpIR(PassInstrument, Tabular):
     """Write the module after each pass to `DIR/NNN_PASS.relay`; numbers start at 000 when the context is entered.
 
     With `refresh` the files of an earlier run are removed first; no other file is touched. With `only_changed` a pass
@@ -80,10 +79,6 @@ class DumpIR(PassInstrument):
     def table(self) -> Table:
         """Return the files written: number, pass, file name."""
         return Table(("number", "pass", "file"), self._written)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return `table()` as text."""

@@ -8,13 +8,13 @@ from typing import Any
 from passlab.errors import Diagnostic, PassTypeError
 from passlab.instrument.base import PassInstrument
 from passlab.ir.module import IRModule
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.pass_info import PassInfo, as_names
 from passlab.transform.sequential import Sequential
 
 
-class PassLimit(PassInstrument):
+class PassLimit(PassInstrument, Tabular):
     """Number the runs of passes from 1 and skip those above `limit` (None: only number them).
 
     Pipelines are not numbered, and neither are the passes in `always` (`InferType`, unless given), which every program
@@ -78,10 +78,6 @@ class PassLimit(PassInstrument):
     def rewrite_table(self) -> Table:
         """Return the numbered rewrites: the pass, the rule, and whether it was made."""
         return Table(("number", "pass", "rule", "made"), self._asked)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return `table()` as text."""

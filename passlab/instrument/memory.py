@@ -12,7 +12,7 @@ from typing import Any
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.pass_info import PassInfo
 
 
@@ -59,7 +59,7 @@ class MemoryMeter:
             self._started = False
 
 
-class MemoryInstrument(PassInstrument):
+class MemoryInstrument(PassInstrument, Tabular):
     """Measure the memory of every pass: `frame()` gives the peak above its start and what it kept, in bytes."""
 
     def __init__(self) -> None:
@@ -97,10 +97,6 @@ class MemoryInstrument(PassInstrument):
     def table(self) -> Table:
         """Return the passes in order of starting, with their bytes."""
         return Table(("depth", "pass", "peak_bytes", "kept_bytes", "failed"), self._rows)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the passes without figures: the same for every run."""

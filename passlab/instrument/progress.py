@@ -10,7 +10,7 @@ from typing import Any
 from passlab.errors import visible
 from passlab.instrument.base import PassInstrument
 from passlab.ir.module import IRModule
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
@@ -18,7 +18,7 @@ from passlab.transform.sequential import Sequential
 _CELLS = 24
 
 
-class ProgressInstrument(PassInstrument):
+class ProgressInstrument(PassInstrument, Tabular):
     """Show how far a pipeline is: a bar in a terminal or a notebook, a line per pass in any other output.
 
     Nothing is shown before `after` seconds have passed since the context was entered, so that short pipelines stay
@@ -109,10 +109,6 @@ class ProgressInstrument(PassInstrument):
     def table(self) -> Table:
         """Return the passes that began: number, of how many, name."""
         return Table(("number", "of", "pass"), self._lines)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the lines written, or held back, since the context was entered."""

@@ -12,7 +12,7 @@ from passlab.errors import Diagnostic, PassError
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.pass_info import PassInfo
 
 _log = logging.getLogger("passlab.instrument")
@@ -54,7 +54,7 @@ class _OnClassOrInstance:
         return lambda: self.method(target if target is not None else owner())
 
 
-class PassTimingInstrument(PassInstrument):
+class PassTimingInstrument(PassInstrument, Tabular):
     """Measure every pass. `render()` gives the tree as text, `frame()` as a table, `passes` as data.
 
     The times stay available after the context is left, and are dropped when it is entered again. A pass that raises
@@ -134,10 +134,6 @@ class PassTimingInstrument(PassInstrument):
         """Return the passes in order of starting, with times in microseconds."""
         names = ("depth", "pass", "total_us", "self_us", "percent_of_all", "percent_of_parent", "failed")
         return Table(names, self._rows())
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the tree without times: the same for every run."""

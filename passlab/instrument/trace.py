@@ -12,12 +12,12 @@ from typing import Any
 from passlab.instrument.base import PassInstrument
 from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.base import current_run
 from passlab.transform.pass_info import PassInfo
 
 
-class TraceInstrument(PassInstrument):
+class TraceInstrument(PassInstrument, Tabular):
     """Record when each pass started and ended, thread by thread. `save(path)` writes the trace, `json()` returns it.
 
     Times are microseconds from the moment the context was entered.
@@ -75,10 +75,6 @@ class TraceInstrument(PassInstrument):
         """Return the passes in order of starting, with start and duration in microseconds."""
         rows = [(e["name"], e["args"]["path"], e["ts"], e["dur"], e["args"].get("error", "")) for e in self._events]
         return Table(("pass", "path", "start_us", "duration_us", "error"), rows)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the paths of the passes, one a line: the same for every run."""

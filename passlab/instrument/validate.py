@@ -9,7 +9,6 @@ How programs are run and compared is in `validation`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from passlab.errors import Diagnostic, PassTypeError, ValidationError
 from passlab.instrument.base import PassInstrument
@@ -19,14 +18,14 @@ from passlab.instrument.trial import Inputs, Trial
 from passlab.instrument.validation import UNDECLARED, Check, examine, promise_of
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.numeric_contract import Promise
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 
 
-class Validate(PassInstrument):
+class Validate(PassInstrument, Tabular):
     """Run the function `entry` before and after every pass that changes the program, and compare the results.
 
     `inputs` is a list, or a table by name of the parameter; without it they are random, from `seed`. A standard pass is
@@ -94,10 +93,6 @@ class Validate(PassInstrument):
         """Return the passes that ran, in order of ending: what each promised and whether it kept it."""
         rows = [(c.name, "" if c.promise is None else str(c.promise), c.outcome, c.why) for c in self.checks]
         return Table(("pass", "promise", "outcome", "why"), rows)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return `table()` as text."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from passlab.analysis.reshape_marks import false_marks
 from passlab.analysis.well_formed import findings
 from passlab.errors import Diagnostic, PasslabError, VerifyError
@@ -12,14 +10,14 @@ from passlab.instrument.base import PassInstrument
 from passlab.instrument.change import is_changed
 from passlab.instrument.per_run import PerRun
 from passlab.ir.module import IRModule
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.base import PassRun, current_run
 from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 
 
-class VerifyInstrument(PassInstrument):
+class VerifyInstrument(PassInstrument, Tabular):
     """Check every pass that changes the program, and that no pass changes the module it was given.
 
     A pass that fails the check raises `VerifyError` with its name and all findings, or, with `stop=False`, is only
@@ -97,10 +95,6 @@ class VerifyInstrument(PassInstrument):
     def table(self) -> Table:
         """Return the passes that ran, in order of ending, and whether each was verified."""
         return Table(("pass", "outcome", "why"), self._rows)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return `table()` as text."""

@@ -1,4 +1,4 @@
-"""The heart: recordings of pipelines, what changed between programs, where nodes came from. Plain data, no markup."""
+"""Recordings of pipelines and what is computed from them: differences, origins, faults. Plain data, no markup."""
 
 from passlab.lazy import lazy_module
 

@@ -1,10 +1,10 @@
-"""`prospects`: which passes would change a program now, and what each would do. What a person asks before a pipeline.
+"""`prospects`: which passes would change a program now, and what each would do.
 
     prospects(mod)                          # every pass that needs no options
     prospects(mod, "FoldConstant, FuseOps(fuse_opt_level=1)")
 
-Every pass is tried on the same program, by itself: programs never change, so that trying costs what running costs. It
-knows nothing of orders of passes: after one of them has run, the answers may be others.
+Each pass runs alone on the same program, which no pass changes. The answers hold for that program only: after one of
+the passes has run, the others may do something else (`orders` follows sequences of passes).
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from passlab.transform.sequential import Sequential
 
 HIGHEST = 4  # the level at which every pass inside another one runs
 _log = logging.getLogger("passlab")
-# They print the program, or read again what they have printed, and take longer than all others together.
+# They print the program or parse what was printed, and take longer than all other passes together.
 _PRINTERS = frozenset(("AnnotateSpans", "PrintIR"))
 
 
 def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Table:
     """Return a row for each pass that would change a module, then for each that fails on it: name, level, effect.
 
-    Without `passes` all are tried that can be made by name and need no options. Raises `PasslabError` for a module that
+    Without `passes`, every registered pass that needs no options is tried. Raises `PasslabError` for a module that
     has no types, or passes that do not exist.
     """
     typed = infer_module(mod)
     rows, failures = [], []
-    for name, tried in _name(passes):
+    for name, tried in _candidates(passes):
         try:
             with PassContext(opt_level=HIGHEST), _quiet():
                 after = tried(typed)
@@ -54,7 +54,7 @@ def prospects(mod: IRModule, passes: str | Iterable[Pass] | None = None) -> Tabl
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep the warnings of a pass that is only tried to itself."""
+    """Silence warnings: a pass that is only tried should not warn."""
     level = _log.level
     _log.setLevel(logging.ERROR)
     try:
@@ -63,11 +63,11 @@ def _quiet() -> Iterator[None]:
         _log.setLevel(level)
 
 
-def _name(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass]]:
-    """Yield passes with the name a pipeline has for them."""
+def _candidates(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass]]:
+    """Yield the passes to try, each with its name in a pipeline."""
     if passes is None:
         for name in pass_names():
-            candidate = None if name in _PRINTERS else _made(name)
+            candidate = None if name in _PRINTERS else _pass_without_options(name)
             if candidate is not None:
                 yield name, candidate
         return
@@ -78,11 +78,11 @@ def _name(passes: str | Iterable[Pass] | None) -> Iterator[tuple[str, Pass]]:
         yield one.info.name, one
 
 
-def _made(name: str) -> Pass | None:
-    """The pass of a name as it is without options, None where it needs some: then it fails on any program."""
+def _pass_without_options(name: str) -> Pass | None:
+    """Return a registered pass without options; None where it needs some, since it then fails on every program."""
     try:
-        candidate, anything = get_pass(name), Var("x", TensorType((1,)))
-        candidate(infer_module(IRModule.from_expr(Function([anything], anything))))
+        candidate, param = get_pass(name), Var("x", TensorType((1,)))
+        candidate(infer_module(IRModule.from_expr(Function([param], param))))
     except PasslabError:
         return None
     return candidate

@@ -4,9 +4,9 @@
     found = lab.bisect(mod, passes, lambda mod: compiles(mod))                 # asks a predicate
     found.event, found.why, found.event.diff(), found.rewrite, found.reduce()
 
-The pipeline is recorded once; after that only the programs it left are looked at. A predicate is asked about few of
-them: between one that is good and one that is bad stands a pass that made it so. What programs compute is compared
-around every pass, under the promise of that pass, as `lab.validate` does.
+The pipeline is recorded once; the search reads the recorded programs. A predicate is asked by binary search: between a
+good program and a bad one stands the pass that broke it. Without a predicate, the programs around every pass are run
+and compared under the promise of that pass, as `lab.validate` does.
 """
 
 from __future__ import annotations
@@ -37,26 +37,30 @@ from passlab.lab.predicate_search import PredicateSearch, StepVerdict
 from passlab.lab.recording import Recording, record, record_alone
 from passlab.lab.signature import same_failure
 from passlab.lab.validation import examine_part, is_checked, program_error, responsible
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import Promise
 from passlab.transform.pipeline import as_pass
 
 if TYPE_CHECKING:
     from passlab.lab.reduction import Reduction
 
-SHORT = 1.0  # seconds after which a pass that did not end is asked about again
-Again = Callable[..., Recording]
-Limiter = Callable[[Again, Event, IRModule, "int | None"], "tuple[Recording, list[str]]"]
+SHORT = 1.0  # seconds that a pass which once ran out of time gets when it runs again
+RunPass = Callable[..., Recording]
+LimitedRun = Callable[[RunPass, Event, IRModule, "int | None"], "tuple[Recording, list[str]]"]
 
 
-def run_with_named(again: Again, event: Event, mod: IRModule, most: int | None) -> tuple[Recording, list[str]]:
-    """Run a pass with its first rewrites by named rules only; return what it did, and the rules of all it asked for."""
+def run_with_named_rewrites(
+    again: RunPass, event: Event, mod: IRModule, most: int | None
+) -> tuple[Recording, list[str]]:
+    """Run a pass with only its first rewrites by named rules; return the recording and all rules it asked for."""
     limit = PassLimit(rewrites=most)
     return again(event, mod, limit), [rule for _, _, rule, _ in limit.rewrite_table().rows]
 
 
-def run_with_unnamed(again: Again, event: Event, mod: IRModule, most: int | None) -> tuple[Recording, list[str]]:
-    """Run a pass with its first rewrites by rules without a name only."""
+def run_with_unnamed_rewrites(
+    again: RunPass, event: Event, mod: IRModule, most: int | None
+) -> tuple[Recording, list[str]]:
+    """Run a pass with only its first rewrites by unnamed rules; return the recording and all rules it asked for."""
     asked: list[str] = []
 
     def permit(rule: str) -> bool:
@@ -67,13 +71,12 @@ def run_with_unnamed(again: Again, event: Event, mod: IRModule, most: int | None
         return again(event, mod), asked
 
 
-class Bisection:
+class Bisection(Tabular):
     """The pass that broke a program.
 
-    `event` is its event in the `recording`, None when no pass did; `why` says what is wrong, `error` is what it raised,
-    if it did, `check` how its promise was broken, where programs were compared, and `cause` why the program that it
-    left has no types, if that is so. `verdicts` are all programs that were looked at; `coverage` says on which inputs,
-    and what was not looked at.
+    `event` is the guilty pass in the `recording`, None when there is none; `why` says what is wrong. `error` is what it
+    raised, `check` how it broke its promise, and `cause` why its result has no types; each is None where it does not
+    apply. `verdicts` are the programs that were examined; `coverage` says on which inputs, and what was left out.
     """
 
     def __init__(
@@ -109,7 +112,7 @@ class Bisection:
 
     @property
     def error(self) -> BaseException | None:
-        """What the pass raised, None when it came to its end."""
+        """What the pass raised; None when it returned."""
         return self.event.error if self.event is not None else None
 
     @property
@@ -126,7 +129,7 @@ class Bisection:
 
     @property
     def looked_at(self) -> str:
-        """What was looked at, on which inputs, and what was not, and why."""
+        """Which programs were examined on which inputs, which were not, and why."""
         if self.coverage is not None:
             steps = self.coverage.text()
         else:
@@ -136,13 +139,13 @@ class Bisection:
         return f"{steps}; not step {', '.join(later)}, which came after" if later else steps
 
     def _later_steps(self) -> list[Event]:
-        """Return the steps of the pipeline after the one that broke the program, or that it is inside of."""
+        """Return the steps of the pipeline after the one that is, or contains, the guilty pass."""
         steps = self.recording.steps
         at = next((i for i, step in enumerate(steps) if any(event is self.event for event in step.walk())), len(steps))
         return steps[at + 1 :]
 
     def table(self) -> Table:
-        """Return one row for each program that was looked at, in the order of the pipeline."""
+        """Return one row for each examined program, in the order of the pipeline."""
         order = {id(event): number for number, event in enumerate(self.recording.events)}
         rows = [
             (a.event.id, a.event.text or a.event.name, "good" if a.good else "bad", a.why)
@@ -150,73 +153,70 @@ class Bisection:
         ]
         return Table(("step", "pass", "program", "why"), rows)
 
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
-
     @cached_property
     def rewrite(self) -> GuiltyRewrite | None:
-        """The first rewrite that breaks the program, when only those before it are made with it.
+        """The first rewrite that breaks the program: without it, the rewrites before it keep the program right.
 
-        Rewrites by named rules are looked at, and those of a pass of your own that are made by `rewrite`. None for a
-        pass that changes programs as a whole. Runs the pass log(n) times for n rewrites.
+        Covers rewrites by named rules, and those that a pass of your own makes by `rewrite`. None for a pass that
+        changes programs as a whole. Runs the pass log(n) times for n rewrites.
         """
         event = self.event
         if event is None:
             return None
         return (
-            self._rewrite_by(run_with_named)
-            or (None if event.pass_ and event.pass_.trusted else self._rewrite_by(run_with_unnamed))
+            self._first_wrong_rewrite(run_with_named_rewrites)
+            or (None if event.pass_ and event.pass_.trusted else self._first_wrong_rewrite(run_with_unnamed_rewrites))
             or rewrite_that_raised(event)
         )
 
-    def _rewrite_by(self, limited: Limiter) -> GuiltyRewrite | None:
-        """Find the first wrong one of the rewrites that can be limited in number."""
+    def _first_wrong_rewrite(self, limited: LimitedRun) -> GuiltyRewrite | None:
+        """Search for the first wrong rewrite among those whose number `limited` can restrict."""
         assert self.event is not None
         start = self.event.before
-        _, rules = limited(self._again, self.event, start, None)
+        _, rules = limited(self._run_pass, self.event, start, None)
         if not rules:
             return None
-        likely = self._likely(len(rules))
-        if likely and self._broken_by(limited, likely) and not self._broken_by(limited, likely - 1):
+        likely = self._suspected_rewrite(len(rules))
+        if likely and self._breaks_program(limited, likely) and not self._breaks_program(limited, likely - 1):
             good, bad = likely - 1, likely
-        elif self._broken_by(limited, 0) or not self._broken_by(limited, len(rules)):
+        elif self._breaks_program(limited, 0) or not self._breaks_program(limited, len(rules)):
             return None
         else:
             good, bad = 0, len(rules)
         while bad - good > 1:
             middle = (good + bad) // 2
-            broken = self._broken_by(limited, middle)
+            broken = self._breaks_program(limited, middle)
             good, bad = (good, middle) if broken else (middle, bad)
-        before, after = (limited(self._again, self.event, start, count)[0].last for count in (good, bad))
+        before, after = (limited(self._run_pass, self.event, start, count)[0].last for count in (good, bad))
         return GuiltyRewrite(bad, len(rules), rules[bad - 1], before, after)
 
-    def _broken_by(self, limited: Limiter, count: int) -> bool:
-        """Whether the first rewrites of the guilty pass, so many of them, break its program."""
+    def _breaks_program(self, limited: LimitedRun, count: int) -> bool:
+        """Whether the first `count` rewrites of the guilty pass break its program."""
         assert self.event is not None
-        return self._is_broken(self.event.before, limited(self._again, self.event, self.event.before, count)[0])
+        return self._is_broken(self.event.before, limited(self._run_pass, self.event, self.event.before, count)[0])
 
-    def _likely(self, count: int) -> int:
-        """Return the number of the rewrite that made the first wrong node, 0 where that is not known."""
+    def _suspected_rewrite(self, count: int) -> int:
+        """Return the number of the rewrite that made the first wrong node, 0 where it is unknown."""
         node = self.check.node if self.check is not None else None
         if node is None or self.event is None:
             return 0
-        noted = [pair for n, pair in enumerate(self.event.rewrites) if self.event.rewrites.rule(n) or node.rule == ""]
-        noted = [(old, new) for old, new in noted if old is not new]
-        matches = [n for n, (old, new) in enumerate(noted, 1) if new is node.node or old is node.old]
-        return matches[0] if matches and len(noted) == count else 0
+        rewrites = self.event.rewrites
+        pairs = [(old, new) for n, (old, new) in enumerate(rewrites) if rewrites.rule(n) or node.rule == ""]
+        pairs = [(old, new) for old, new in pairs if old is not new]
+        matches = [n for n, (old, new) in enumerate(pairs, 1) if new is node.node or old is node.old]
+        return matches[0] if matches and len(pairs) == count else 0
 
     @cached_property
     def needed(self) -> tuple[Event, ...]:
-        """The passes without which it does not happen, the guilty one last: that one alone, a pair, seldom more.
+        """The passes that the fault needs, the guilty one last: that one alone, a pair, seldom more.
 
-        A pass may be wrong only about what an earlier one leaves behind. Parts of the pipeline are run again on its
-        input, ever smaller ones, until no pass can be left out (delta debugging). Empty when no pass broke the program,
-        or when it does not happen again.
+        A pass may be wrong only about the result of an earlier one. Ever smaller parts of the pipeline run again on its
+        input until no pass can be left out (delta debugging). Empty when no pass broke the program, or when the fault
+        does not recur.
         """
         if self.event is None:
             return ()
-        earlier = [e for e in self._earlier() if e.status == "ran" and e.changed]
+        earlier = [e for e in self._earlier_passes() if e.status == "ran" and e.changed]
         if self._happens_after([]):
             return (self.event,)
         if not self._happens_after(earlier):
@@ -233,8 +233,8 @@ class Bisection:
             size //= 2
         return (*earlier, self.event)
 
-    def _earlier(self) -> list[Event]:
-        """The passes that ran before the guilty one: before it, and before each of those that it stands in."""
+    def _earlier_passes(self) -> list[Event]:
+        """Return the passes that ran before the guilty one, and before each pass that contains it, in order."""
         result: list[Event] = []
         inner, steps = self.event, self.recording.steps
         while inner is not None:
@@ -244,17 +244,19 @@ class Bisection:
         return result
 
     def _happens_after(self, earlier: Sequence[Event]) -> bool:
-        """Whether the guilty pass does what it did when only some passes have run before it."""
+        """Whether the guilty pass still breaks the program when only some passes have run before it."""
         mod = self.recording.events[0].after
         for event in earlier:
-            again = self._again(event, mod)
+            again = self._run_pass(event, mod)
             if again.error is not None:
                 return False
             mod = again.last
-        return self._is_broken(mod, self._alone(mod))
+        return self._is_broken(mod, self._run_guilty_pass(mod))
 
     def reduce(self, **options: Any) -> Reduction:
-        """Return the smallest program found that the same pass breaks in the same way; `options` as for `lab.reduce`.
+        """Return the smallest program that the search finds broken by the same pass in the same way.
+
+        `options` are those of `lab.reduce`.
 
         Raises `PassError` when no pass broke the program.
         """
@@ -263,12 +265,12 @@ class Bisection:
         if self.event is None:
             raise PassError("there is nothing to reduce: no pass broke the program")
         for part in self._neighbourhoods():
-            if self._still(part):
-                return replace(reduce(part, self._still, of=self, **options), original=self.event.before)
-        return reduce(self.event.before, self._still, of=self, **options)
+            if self._shows_fault(part):
+                return replace(reduce(part, self._shows_fault, of=self, **options), original=self.event.before)
+        return reduce(self.event.before, self._shows_fault, of=self, **options)
 
     def _neighbourhoods(self) -> Iterator[IRModule]:
-        """Small programs around the first operator that went wrong: it alone, and with more of what it uses."""
+        """Yield small programs around the first wrong operator: it alone, then with more of its operands."""
         node = self.check.node if self.check is not None else None
         if node is None or self.event is None:
             return
@@ -287,10 +289,10 @@ class Bisection:
         return write_bisection(self, path)
 
     def check_of(self, mod: IRModule) -> Check | None:
-        """Return how the guilty pass breaks the promise on another program, None where programs are not compared."""
+        """Return how the guilty pass breaks its promise on another program; None where programs are not compared."""
         if self.event is None or self.cause is not None or self.error is not None or self.criterion.good is not None:
             return None
-        again = self._alone(mod)
+        again = self._run_guilty_pass(mod)
         contract = contract_of(self.event, self.criterion.undeclared)
         try:
             return examine(self.event.name, mod, again.last, contract, self.criterion.small_trial(self.check, mod))
@@ -298,12 +300,12 @@ class Bisection:
             return None
 
     def after(self, mod: IRModule) -> IRModule | None:
-        """Return what the guilty pass makes of a program, None where it fails."""
-        again = self._alone(mod)
+        """Return the result of the guilty pass on a program, None where it fails."""
+        again = self._run_guilty_pass(mod)
         return None if again.error is not None else again.last
 
     def _trial_of(self, mod: IRModule) -> Trial:
-        """Return a trial for a program: the one of the last question, if that was about the same program."""
+        """Return a trial for a program; the last one is reused where it is of the same program."""
         if self._last_trial is None or self._last_trial[0] is not mod:
             names = self.coverage.trial if self.coverage is not None else None
             kind = self.check.inputs if self.check is not None and self.criterion.inputs is None else ""
@@ -311,17 +313,17 @@ class Bisection:
             self._last_trial = (mod, trial or self.criterion.small_trial(self.check, mod))
         return self._last_trial[1]
 
-    def _still(self, mod: IRModule) -> bool:
-        """Whether the pass does to a program what it did to this one."""
-        return self._is_broken(mod, self._alone(mod), same=True)
+    def _shows_fault(self, mod: IRModule) -> bool:
+        """Whether the guilty pass breaks a program at the same operator as here."""
+        return self._is_broken(mod, self._run_guilty_pass(mod), same=True)
 
-    def _alone(self, mod: IRModule, *instruments: Any) -> Recording:
+    def _run_guilty_pass(self, mod: IRModule, *instruments: Any) -> Recording:
         """Run the guilty pass on a program as it was run here."""
         assert self.event is not None
-        return self._again(self.event, mod, *instruments)
+        return self._run_pass(self.event, mod, *instruments)
 
-    def _again(self, event: Event, mod: IRModule, *instruments: Any) -> Recording:
-        """Run a pass on a program as it was run here, and no longer than is patient."""
+    def _run_pass(self, event: Event, mod: IRModule, *instruments: Any) -> Recording:
+        """Run a pass on a program under its recorded options, for at most `PATIENCE` or 20 times its recorded time."""
         options = replace(event.context, disabled_pass=())
         patience = max(PATIENCE, 20 * event.seconds) if not isinstance(event.error, TimeUpError) else SHORT
         pass_ = event.pass_ if event.pass_ is not None else event.text
@@ -340,7 +342,7 @@ class Bisection:
         )
 
     def text(self) -> str:
-        """Return what was found and what was asked as text."""
+        """Return the summary and the table of verdicts as text."""
         lines = [self.summary(), *([f"looked at: {self.looked_at}"] if self.found else [])]
         return "\n".join([*lines, str(self.table())] if self.verdicts else lines)
 
@@ -367,13 +369,13 @@ def bisect(
 ) -> Bisection:
     """Return which pass of a pipeline broke a program, or raised.
 
-    `passes` and `options` are those of `record`; for a recording there are none. `good` is a predicate over modules,
-    and one that raises says that the program is bad; without it programs are run on `inputs` (a list, a table by name
-    of the parameter, or None: random ones, from `seed`), and each pass is held to its promise, one that declares none
-    to `undeclared`. A predicate is asked log(n) times for n programs; with `every` after each pass in order, which
-    finds the first even where a later pass mends what it broke. An `executor` (of `concurrent.futures`: threads,
-    processes, or a cluster with that face) asks it about all of them at once. Raises `PassError` when the program is
-    bad before any pass or cannot be asked about elsewhere, and `RunError` when it does not run then.
+    `passes` and `options` are those of `record`; a recording has its own. `good` is a predicate over modules; a program
+    for which it raises is bad. Without it, programs are run on `inputs` (a list, a table by name of the parameter, or
+    None: random ones from `seed`), and each pass is held to its promise, one that declares none to `undeclared`.
+    A predicate is asked log(n) times for n programs; with `every` it is asked after each pass in order, which finds the
+    first guilty pass even where a later one repairs the program. An `executor` (of `concurrent.futures`, or a cluster
+    with the same interface) asks about all programs at once. Raises `PassError` when the program is bad before any pass
+    or the predicate cannot be sent to the executor, and `RunError` when the program does not run before any pass.
     """
     if isinstance(program, Recording) and (passes is not None or options):
         raise PassError(
@@ -383,7 +385,7 @@ def bisect(
     check_contract(undeclared)
     recording = program if isinstance(program, Recording) else record(program, passes, seconds=seconds, **options)
     if good is None:
-        return _compare(recording, criterion, Coverage() if coverage is None else coverage, looking)
+        return _bisect_by_values(recording, criterion, Coverage() if coverage is None else coverage, looking)
     search = PredicateSearch(recording, good, executor)
     start = recording.steps[0]
     if not search.ask(start):
@@ -395,20 +397,20 @@ def bisect(
         ) from search.error
     event = search.first(recording.steps, every)
     if event is None and recording.failed is not None:
-        return _failure(recording, criterion, search.all_verdicts(), None)
+        return _bisect_failure(recording, criterion, search.all_verdicts(), None)
     if event is None:
         return Bisection(recording, criterion, search.all_verdicts(), None)
     return Bisection(recording, criterion, search.all_verdicts(), event, search.verdicts[event.id].why)
 
 
-def _compare(
+def _bisect_by_values(
     recording: Recording, criterion: Criterion, coverage: Coverage, looking: Callable[[Event], Any] | None
 ) -> Bisection:
-    """Hold each pass to its promise until one breaks it. `looking` is called with each event before it is compared."""
+    """Hold each pass to its promise until one breaks it. `looking` is called with each event before its comparison."""
     trial, verdicts = criterion.trial(), list[StepVerdict]()
     coverage.trial = trial
     trial.check_inputs(recording.input)
-    with contextlib.suppress(PasslabError):  # what does not run is told where programs are compared
+    with contextlib.suppress(PasslabError):  # the comparison below reports a program that does not run
         trial.explore(recording.input)
     suspect: tuple[Event, Check] | None = None
     for event in recording.events[1:]:
@@ -418,8 +420,8 @@ def _compare(
         if looking is not None:
             looking(event)
         if event.changed and (cause := program_error(event.after)) is not None and program_error(event.before) is None:
-            verdicts.append(StepVerdict(event, False, _ill_typed(cause)))
-            return Bisection(recording, criterion, verdicts, event, _ill_typed(cause), None, cause, coverage)
+            verdicts.append(StepVerdict(event, False, _ill_typed_text(cause)))
+            return Bisection(recording, criterion, verdicts, event, _ill_typed_text(cause), None, cause, coverage)
         check = examine_part(event, trial, criterion.undeclared)
         coverage.add(event, check)
         verdicts.append(StepVerdict(event, check.outcome != "broken", check.why))
@@ -428,31 +430,33 @@ def _compare(
         if check.outcome == "not promised" and check.finding is not None:
             suspect = suspect or (event, check)
     if recording.failed is not None:
-        return _failure(recording, criterion, verdicts, coverage)
+        return _bisect_failure(recording, criterion, verdicts, coverage)
     if suspect is not None:
         why = f"it promises nothing about values, and they differ: {suspect[1].why}"
         return Bisection(recording, criterion, verdicts, suspect[0], why, suspect[1], None, coverage)
     return Bisection(recording, criterion, verdicts, None, coverage=coverage)
 
 
-def _failure(
+def _bisect_failure(
     recording: Recording, criterion: Criterion, verdicts: Sequence[StepVerdict], coverage: Coverage | None
 ) -> Bisection:
-    """Say which pass is responsible for what ended a recording."""
+    """Return the bisection of a recording that ended with an error: the pass that is responsible for it."""
     failed = recording.failed
     assert failed is not None
     for event in recording.events[1:]:
         if is_checked(event) and event.changed and event is not failed:
             cause = program_error(event.after)
             if cause is not None and program_error(event.before) is None:
-                return Bisection(recording, criterion, verdicts, event, _ill_typed(cause), None, cause, coverage)
+                return Bisection(recording, criterion, verdicts, event, _ill_typed_text(cause), None, cause, coverage)
     event = responsible(failed)
     if event is not failed and isinstance(failed.error, PasslabError):
-        return Bisection(recording, criterion, verdicts, event, _ill_typed(failed.error), None, failed.error, coverage)
+        return Bisection(
+            recording, criterion, verdicts, event, _ill_typed_text(failed.error), None, failed.error, coverage
+        )
     return Bisection(recording, criterion, verdicts, event, raised_error(event.error), None, None, coverage)
 
 
-def _ill_typed(cause: PasslabError) -> str:
+def _ill_typed_text(cause: PasslabError) -> str:
     wrong = "is not well-formed" if isinstance(cause, WellFormedError) else "has no types"
     return f"the program that it left {wrong}: {cause.diagnostics[0].message}"
 

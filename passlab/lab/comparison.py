@@ -1,10 +1,10 @@
-"""`compare`: two recordings side by side: which passes correspond, where the programs part, and what each took.
+"""`compare`: two recordings side by side: which passes correspond, where the programs diverge, and the time of each.
 
     found = lab.compare(rec_a, rec_b)
     found.rows, found.first_divergence, found.table()
 
-Passes are aligned by name and options, in order, as lines are in a text diff. A row has a pass of either side, or of
-both; programs are compared by structure, so that renaming is no divergence.
+Passes are aligned by name and options, in order, as lines are in a text diff. A row has a pass of either side or of
+both. Programs are compared by structure, so renaming variables is no divergence.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from passlab.ir.equal import structural_equal
 from passlab.lab.event_rows import outcome
 from passlab.lab.recording import Recording
 from passlab.lab.validation import checked_recording
-from passlab.table import Table
+from passlab.table import Table, Tabular
+
+_COLUMNS = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedStep:
     """A step of one recording, the one of the other that corresponds to it, or both; None where a side has none.
 
-    `same` says whether the programs after it are equal; for a step of one side, the program of the other side is the
-    one that it had come to.
+    `same` says whether the programs after it are equal. For a step of one side, the other side keeps the program of its
+    latest step.
     """
 
     a: Event | None
@@ -57,13 +59,13 @@ class ComparedStep:
 
     @property
     def seconds(self) -> tuple[float | None, float | None]:
-        """The time that the pass took on either side."""
-        return _of(self.a, "seconds"), _of(self.b, "seconds")
+        """The seconds of the pass on either side."""
+        return self.a.seconds if self.a else None, self.b.seconds if self.b else None
 
     @property
     def peak_bytes(self) -> tuple[int | None, int | None]:
-        """The memory that the pass took on either side, where it was recorded."""
-        return _of(self.a, "peak_bytes"), _of(self.b, "peak_bytes")
+        """The peak memory of the pass on either side in bytes, where it was recorded."""
+        return self.a.peak_bytes if self.a else None, self.b.peak_bytes if self.b else None
 
     @property
     def operators(self) -> dict[str, int]:
@@ -74,7 +76,7 @@ class ComparedStep:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Tabular):
     """Two recordings, step by step."""
 
     a: Recording
@@ -92,7 +94,7 @@ class Comparison:
         return not self.rows or self.rows[-1].same
 
     def summary(self) -> str:
-        """Return in sentences where they part and what differs in the end."""
+        """Return in a sentence where the programs diverge and what differs in the end."""
         first = self.first_divergence
         only_a = sum(row.b is None for row in self.rows)
         only_b = sum(row.a is None for row in self.rows)
@@ -107,17 +109,12 @@ class Comparison:
 
     def table(self) -> Table:
         """Return a row for each step: both numbers and outcomes, nodes and time of either side, operators."""
-        columns = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
-        return Table((*columns, "ms a", "ms b"), [(*_row(row), *map(_milliseconds, row.seconds)) for row in self.rows])
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
+        rows = [(*_step_row(row), *map(_milliseconds, row.seconds)) for row in self.rows]
+        return Table((*_COLUMNS, "ms a", "ms b"), rows)
 
     def text(self) -> str:
         """Return the summary and the steps, without times: the same for every run."""
-        columns = ("step a", "step b", "pass", "outcome a", "outcome b", "program", "nodes a", "nodes b", "operators")
-        return f"{self.summary()}\n{Table(columns, map(_row, self.rows))}"
+        return f"{self.summary()}\n{Table(_COLUMNS, map(_step_row, self.rows))}"
 
     def __repr__(self) -> str:
         return self.text()
@@ -132,16 +129,16 @@ def compare(a: Any, b: Any) -> Any: ...
 
 
 def compare(a: Any, b: Any) -> Any:
-    """Align the steps of two recordings: a `Comparison`. Raises `PassTypeError` for what is no recording.
+    """Align the steps of two recordings and return a `Comparison`. Raises `PassTypeError` for other objects.
 
-    Recordings of text (`passlab.dumps`) align themselves: two of them make a `TextComparison`.
+    Recordings of text (`passlab.dumps`) align themselves and return a `TextComparison`.
     """
     if not isinstance(a, Recording) and hasattr(a, "compare"):
         return a.compare(b)
     first, second = checked_recording(a), checked_recording(b)
     texts = [[step.text or step.name for step in rec.steps] for rec in (first, second)]
     rows: list[ComparedStep] = []
-    at = [first.input, second.input]
+    latest = [first.input, second.input]
     for tag, i, j, k, end in SequenceMatcher(None, texts[0], texts[1], autojunk=False).get_opcodes():
         if tag == "equal":
             pairs: list[tuple[Event | None, Event | None]] = list(
@@ -151,21 +148,17 @@ def compare(a: Any, b: Any) -> Any:
             pairs = [(step, None) for step in first.steps[i:j]]
             pairs += [(None, step) for step in second.steps[k:end]]
         for one, other in pairs:
-            at = [one.after if one else at[0], other.after if other else at[1]]
-            same = at[0] is at[1] or structural_equal(at[0], at[1])
-            rows.append(ComparedStep(one, other, same, at[0], at[1]))
+            latest = [one.after if one else latest[0], other.after if other else latest[1]]
+            same = latest[0] is latest[1] or structural_equal(latest[0], latest[1])
+            rows.append(ComparedStep(one, other, same, latest[0], latest[1]))
     return Comparison(first, second, tuple(rows))
-
-
-def _of(event: Event | None, name: str) -> Any:
-    return None if event is None else getattr(event, name)
 
 
 def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1000
 
 
-def _row(row: ComparedStep) -> tuple[Any, ...]:
+def _step_row(row: ComparedStep) -> tuple[Any, ...]:
     operators = " ".join(f"{count:+} {name}" for name, count in row.operators.items())
     return (
         "" if row.a is None else row.a.id,

@@ -1,9 +1,10 @@
-"""`record_compilation`: what the compiler of an executor does, as a recording that can be validated and bisected.
+"""`record_compilation`: the passes of the compiler of an executor, as a recording to validate and bisect.
 
     rec = lab.record_compilation(mod, "vm")              # or "graph", as `relay.build` does, or "aot"
     lab.validate(rec), lab.bisect(rec), rec.steps
 
-Each step is a pass of that compiler, down to the manifest memory of the virtual machine, in the order in which it ran.
+The steps are the passes of that compiler in order, down to those that make allocations explicit for the virtual
+machine.
 """
 
 from __future__ import annotations

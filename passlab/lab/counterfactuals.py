@@ -1,9 +1,9 @@
-"""`what_if`: what a pipeline would do without each pass, with it twice, or exchanged with the next.
+"""`what_if`: the results of a pipeline with each pass skipped, repeated, or exchanged with the next.
 
     table = lab.what_if(mod, "InferType, FoldConstant, SimplifyExpr, FuseOps")
     table.table(), table.laws()           # each pass skipped, repeated, moved: nodes, kernels, bytes, time, correctness
 
-Programs never change, so each variant costs what its passes cost; programs that are structurally equal are one.
+Programs are immutable, so a variant costs only the time of its passes. Structurally equal results count as the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CHANGES = ("skipped", "repeated", "moved")  # moved behind the next one
 
 @dataclass(frozen=True)
 class Cost:
-    """What a program is made of: nodes, kernels (fused functions), bytes of constants, elements of all values."""
+    """The size of a program: nodes, kernels (fused functions), bytes of constants, elements of all values."""
 
     nodes: int
     kernels: int
@@ -54,24 +54,24 @@ class Cost:
         order = [n for f in mod.functions.values() for n in post_order(f)]
         kernels = sum(isinstance(n, Function) and n.is_primitive for n in order)
         constants = sum(n.data.nbytes for n in order if isinstance(n, Constant))
-        types = [t for n in order if n.checked_type_ is not None for t in _tensors(n.checked_type_)]
-        return cls(count_module(mod)[0], kernels, constants, sum(_size(t) for t in types))
+        types = [t for n in order if n.checked_type_ is not None for t in _tensor_types_within_limit(n.checked_type_)]
+        return cls(count_module(mod)[0], kernels, constants, sum(_element_count(t) for t in types))
 
 
-def _tensors(ty: Any) -> Sequence[Any]:
+def _tensor_types_within_limit(ty: Any) -> Sequence[Any]:
     try:
         return tensor_types(ty)
     except PasslabError:
         return ()
 
 
-def _size(ty: Any) -> int:
+def _element_count(ty: Any) -> int:
     return prod(dim for dim in ty.shape if isinstance(dim, int))
 
 
 @dataclass(frozen=True)
 class Variant:
-    """One other pipeline: what was done to which pass, the program it leaves (None where it fails), and its cost."""
+    """A changed pipeline: which pass was changed how, the resulting program (None where it fails), and its cost."""
 
     change: str
     name: str
@@ -84,7 +84,7 @@ class Variant:
 
 
 class WhatIfTable:
-    """The variants of a pipeline, and the laws that they show."""
+    """The variants of a pipeline, and the laws of its passes that they show."""
 
     def __init__(
         self,
@@ -104,12 +104,12 @@ class WhatIfTable:
         self.stopped = stopped
 
     def variant(self, change: str, number: int) -> Variant | None:
-        """Return what became of the pipeline when something was done to a pass; passes count from 1."""
+        """Return the variant with one change to one pass; None where there is none. Passes count from 1."""
         return next((v for v in self.variants if (v.change, v.number) == (change, number)), None)
 
     @cached_property
     def recording(self) -> Recording:
-        """The recording of the pipeline as it is."""
+        """The recording of the unchanged pipeline."""
         return record(self.program, Sequential(list(self.passes)), self.opt_level)
 
     def question(self, change: str, number: int) -> WhatIf:
@@ -125,7 +125,7 @@ class WhatIfTable:
         return question.without(number) if change == "skipped" else question.repeat(number)
 
     def laws(self) -> list[str]:
-        """Return what holds of the passes on this program: never fires, idempotent, commutes, needed, breaks it."""
+        """Return the laws of the passes on this program as sentences: no effect, idempotent, commutes, fails, wrong."""
         laws = []
         for number, one in enumerate(self.passes, 1):
             name = f"{number} {one.info.name}"
@@ -144,15 +144,15 @@ class WhatIfTable:
         return laws
 
     def table(self) -> Table:
-        """Return one row for each variant: the differences to the pipeline as it is, and whether values are kept."""
+        """Return one row for each variant: its cost, and whether the values stay those of the unchanged pipeline."""
         columns = ("pass", "change", "nodes", "kernels", "constant bytes", "elements", "result", "values")
-        return Table(columns, [_row(v, self.base) for v in (self.base, *self.variants)])
+        return Table(columns, [_variant_row(v, self.base) for v in (self.base, *self.variants)])
 
     def heat_map(self) -> Table:
-        """Return the passes by rows and the changes by columns: how many nodes more or less the result has."""
+        """Return a row for each pass and a column for each change: the difference in nodes of the result."""
         rows = []
         for number, one in enumerate(self.passes, 1):
-            cells = [_difference(self.variant(change, number), self.base) for change in CHANGES]
+            cells = [_heat_cell(self.variant(change, number), self.base) for change in CHANGES]
             rows.append((f"{number} {one.info.name}", *cells))
         return Table(("pass", *CHANGES), rows)
 
@@ -171,7 +171,7 @@ class WhatIfTable:
         return self.text()
 
 
-def _difference(variant: Variant | None, base: Variant) -> str:
+def _heat_cell(variant: Variant | None, base: Variant) -> str:
     if variant is None:
         return ""
     if variant.cost is None or base.cost is None:
@@ -185,7 +185,7 @@ def _is_wrong(variant: Variant) -> bool:
     return variant.correct not in ("kept", "same") and not variant.correct.startswith("not compared")
 
 
-def _row(variant: Variant, base: Variant) -> tuple[Any, ...]:
+def _variant_row(variant: Variant, base: Variant) -> tuple[Any, ...]:
     name = f"{variant.number} {variant.name}" if variant.number else "all"
     cost = variant.cost
     numbers = ("", "", "", "") if cost is None else (cost.nodes, cost.kernels, cost.constant_bytes, cost.elements)
@@ -204,11 +204,11 @@ def what_if(
     executor: Executor | None = None,
     tell: Callable[[str], Any] = lambda text: None,
 ) -> WhatIfTable:
-    """Run a pipeline with each pass skipped, repeated, and exchanged with the next, and compare what comes out.
+    """Run a pipeline with each pass skipped, repeated, and exchanged with the next, and compare the results.
 
-    With `check` the results of each variant are held to those of the program before any pass. Variants run on an
-    `executor` (of `concurrent.futures`: threads, processes, a cluster) at once. What there is no time for after
-    `seconds` is left out. Raises `PassError` for passes that do not exist.
+    With `check` the values of each variant are compared with those of the input program. An `executor` (of
+    `concurrent.futures`: threads, processes, a cluster) runs variants in parallel. Variants that have not begun after
+    `seconds` are left out. Raises `PassError` for passes that do not exist.
     """
     check_seconds(seconds)
     passes = passes_of(pipeline)
@@ -232,7 +232,7 @@ def what_if(
     if executor is None or isinstance(executor, ThreadPoolExecutor):
         results = map(run, jobs) if executor is None else executor.map(run, jobs)
     else:
-        results = _elsewhere(mod, passes, jobs, opt_level, seed if check else None, base, executor)
+        results = _run_in_processes(mod, passes, jobs, opt_level, seed if check else None, base, executor)
     for result in results:
         if result is None:
             stopped = f"after {seconds:g} s"
@@ -241,7 +241,7 @@ def what_if(
     return WhatIfTable(mod, passes, base, variants, opt_level=opt_level, stopped=stopped)
 
 
-def _elsewhere(
+def _run_in_processes(
     mod: IRModule,
     passes: Sequence[Pass],
     jobs: Sequence[tuple[str, int, list[Pass]]],
@@ -250,7 +250,7 @@ def _elsewhere(
     base: Variant,
     executor: Executor,
 ) -> Iterator[Variant | None]:
-    """Run variants in other processes: programs and pipelines travel as text, and so do the programs that come back."""
+    """Run variants in other processes: programs, pipelines and results are sent as text."""
     text = infer_module(mod).astext()
     waiting = [
         executor.submit(_variant_text, text, [p.as_text() for p in order], opt_level, seed) for _, _, order in jobs
@@ -267,7 +267,7 @@ def _elsewhere(
 
 
 def _variant_text(text: str, passes: Sequence[str], opt_level: int, seed: int | None) -> tuple[str | None, float, str]:
-    """Run one pipeline given as text; return the text of what it leaves, the seconds, and whether values are kept."""
+    """Run one pipeline given as text; return the text of its result, the seconds, and whether values are kept."""
     trial = None if seed is None else Trial(seed=seed, unpromised=True)
     several = [one for part in passes for one in passes_of(part)]
     variant = _variant(infer_module(parse(text)), several, "", "", 0, opt_level, None, trial)
@@ -301,7 +301,7 @@ def _variant(
     base: Variant | None,
     trial: Trial | None,
 ) -> Variant:
-    """Run one pipeline and measure what it leaves."""
+    """Run one pipeline and measure its result."""
     started = monotonic()
     recording = record(mod, Sequential(list(passes)), opt_level)
     seconds = monotonic() - started
@@ -318,16 +318,16 @@ def _variant(
     if base is not None and same:
         correct = base.correct
     elif trial is not None:
-        correct = _correct(mod, last, _promise(passes), trial)
+        correct = _compare_values(mod, last, _combined_promise(passes), trial)
     return Variant(change, name, number, last, Cost.of(last), seconds, correct, same)
 
 
-def _promise(passes: Sequence[Pass]) -> Promise:
-    """Return what passes promise together; one that promises nothing is held to what is undeclared."""
+def _combined_promise(passes: Sequence[Pass]) -> Promise:
+    """Return the combined promise of passes; one that promises nothing counts as `UNDECLARED`."""
     return combine(promise_of(one) or UNDECLARED for one in passes) or UNDECLARED
 
 
-def _correct(before: IRModule, after: IRModule, promise: Promise, trial: Trial) -> str:
+def _compare_values(before: IRModule, after: IRModule, promise: Promise, trial: Trial) -> str:
     """Say whether a program computes what it did before any pass: "kept", or how it differs."""
     try:
         check = examine("the pipeline", infer_module(before), after, promise, trial, locate=False)

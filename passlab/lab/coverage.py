@@ -1,4 +1,4 @@
-"""`Coverage`: what a search looked at, and what it did not: no answer without it."""
+"""`Coverage`: which steps a search compared, on which inputs, and which it did not, with the reasons."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ class Coverage:
         self.checks: list[tuple[Event, Check]] = []
         self.skipped: list[tuple[Event, str]] = []
         self.trial: Trial | None = None
-        self.notes: list[str] = []  # what else was left out
+        self.notes: list[str] = []  # further omissions, as text
 
     def add(self, event: Event, check: Check) -> None:
         """Note the check of a step."""
         self.checks.append((event, check))
 
     def skip(self, event: Event) -> None:
-        """Note a step that was not looked at; one inside another is looked at with it."""
+        """Note a step that was not compared; a pipeline inside another is compared by its passes."""
         if event.status in ("skipped", "failed") and not isinstance(event.pass_, Sequential):
             why = f"skipped: {event.reason}" if event.status == "skipped" else "it failed"
             self.skipped.append((event, why))
 
     @property
     def comparisons(self) -> list[tuple[Event, Check]]:
-        """The steps before and after which the programs were run."""
+        """The steps whose programs were run, with their checks."""
         return [(event, check) for event, check in self.checks if check.compared or check.outcome == "broken"]
 
     @property
@@ -42,7 +42,7 @@ class Coverage:
         return list(kinds)
 
     def left_out(self) -> list[str]:
-        """Return what was not looked at, and why, a line for each thing."""
+        """Return what was not examined and why, one line for each omission."""
         lines = [f"step {event.id}, {event.name}, did not run ({why})" for event, why in self.skipped]
         reasons: dict[str, list[str]] = {}
         for event, check in self.checks:
@@ -63,7 +63,7 @@ class Coverage:
         return [*lines, *self.notes]
 
     def text(self, full: bool = True) -> str:
-        """Return what was looked at and, with `full`, what was not, in a sentence."""
+        """Return what was compared and, with `full`, what was not, in a sentence."""
         changed = [check for _, check in self.checks if check.outcome != "unchanged"]
         if not changed and not self.skipped:
             return "none changed it"
@@ -81,7 +81,7 @@ class Coverage:
         return "; ".join(parts)
 
     def table(self) -> Table:
-        """Return one row for each step: on what it was compared, and what was left out."""
+        """Return one row for each step: the inputs it was compared on, and what was left out."""
         rows = [
             (event.id, event.name, check.outcome, ", ".join(check.compared), "; ".join(check.left_out))
             for event, check in self.checks

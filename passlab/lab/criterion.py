@@ -1,4 +1,4 @@
-"""`Criterion`: how to tell a good program from a bad one: a predicate, or what it computes on some inputs."""
+"""`Criterion`: how a search tells good programs from bad ones: by a predicate, or by their values on some inputs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from passlab.lab.oracle import Predicate, judge
 from passlab.lab.signature import same_failure
 from passlab.transform.numeric_contract import Promise
 
-PATIENCE = 5.0  # seconds that a pass or program of a search may take at least; more where the good one took longer
-SMALL = 60  # nodes up to which a program of a reduction is tried on inputs of all kinds,
-QUICK = 0.05  # for so many seconds,
-SHORT_RUN = 0.06  # none of whose runs takes longer where functions are called, which may go on for ever
+PATIENCE = 5.0  # seconds that a pass or program may always take; the limit grows where the good one took longer
+SMALL = 60  # nodes up to which a candidate of a reduction is run on inputs of all kinds
+QUICK = 0.05  # seconds for all of these runs together
+SHORT_RUN = 0.06  # seconds for one of them where functions are called: such a program may not terminate
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """How to tell a good program from a bad one: a predicate, or what it computes on some inputs."""
+    """Tells good programs from bad ones: by the predicate `good`, or by their values on inputs where it is None."""
 
     good: Predicate | None
     inputs: Inputs
@@ -38,14 +38,14 @@ class Criterion:
     unpromised: bool = False
 
     def trial(self) -> Trial:
-        """Return what runs programs for it."""
+        """Return the trial that runs programs for this criterion."""
         return Trial(self.inputs, self.entry, self.seed, unpromised=self.unpromised, patience=PATIENCE)
 
     def small_trial(self, check: Check | None, mod: IRModule) -> Trial:
-        """Return a trial for smaller programs: on the kind of inputs that showed the fault, and then on all others.
+        """Return a trial for a candidate of a reduction: the kind of inputs that showed the fault first, then others.
 
-        Where a program is not small yet, it is tried on that kind alone. Inputs that were given fit programs with the
-        same parameters only; other programs are tried on all kinds.
+        A program that is not small yet runs on that kind alone. The user's own inputs serve only programs with as many
+        parameters; other programs run on inputs of all kinds.
         """
         options: dict[str, Any] = {"unpromised": self.unpromised, "patience": PATIENCE}
         if self.inputs is not None and self.entry in mod and len(self.inputs) == len(mod[self.entry].params):
@@ -64,7 +64,7 @@ class Criterion:
         seen: Check | None = None,
         trial: Trial | None = None,
     ) -> bool:
-        """Whether a step is as wrong as that of an event; with `check`, in the same way. `seen` has its inputs."""
+        """Whether a step breaks the program as an event did, on inputs as in `seen`; with `check`, at its operator."""
         if self.good is not None:
             return bool(self.good(before)) and not judge(self.good, after).holds
         contract = contract_of(event, self.undeclared)
@@ -85,6 +85,6 @@ class Criterion:
 
 
 def run_limit(mod: IRModule) -> float | None:
-    """Return the seconds that one run of a small program may take; None where nothing can go on for ever."""
+    """Return the seconds that one run of a small program may take; None where it is certain to terminate."""
     nodes = (n for function in mod.functions.values() for n in post_order(function))
     return SHORT_RUN if any(type(n) is Call and not isinstance(n.op, (Op, Constructor)) for n in nodes) else None

@@ -4,10 +4,10 @@
     found.sentences, found.event, found.rewrite, found.node, found.module
     found.script("bug.py"), found.notebook("bug.ipynb")
 
-It records the pipeline, holds every step to what it promises on inputs of many kinds, goes on to the rewrite and to the
-passes that are needed for it, shrinks the program, and says what it did not look at. Where every pass is right, it
-compares executors, and names the kernel that is wrong. The steps are those of `bisect`, `reduce` and `executors`, which
-can be called one by one. It ends in time (`seconds`), or when it is interrupted, with the best answer so far.
+The search records the pipeline, holds every step to its promise on inputs of many kinds, looks for the guilty rewrite
+and the passes that the fault needs, shrinks the program, and lists what it did not examine. Where every pass is right,
+it compares executors and names the wrong kernel. Its stages are `bisect`, `reduce` and `compare_executors`, which can
+be called one by one. It ends after `seconds`, or when it is interrupted, with the best answer so far.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ from passlab.lab.recording import Recording, record
 from passlab.lab.reduction import Reduction
 from passlab.lab.script import bisection_script
 from passlab.lab.signature import raising_line
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import Promise
 
 Progress = Callable[[str, str, float], Any]
 CLEAR_SECONDS = 1.0
-FEW = 3  # operators of the smallest program that are named where the wrong one is not known
-SHARE = 0.5  # of the time that is left is spent on recording and comparing; the rest on rewrites and on reduction
+FEW = 3  # the smallest program names its operators, up to so many, where the wrong one is unknown
+SHARE = 0.5  # of the remaining time that one stage may take, so that later stages have time, too
 
 
-class Culprit:
+class Culprit(Tabular):
     """What broke a program. `sentences` say it; `found` is False when nothing was.
 
     `compiler` is the executor whose compiler the guilty pass belongs to, "" for a pass of the pipeline itself.
-    `bisection` has the guilty pass, `reduction` the smallest program, `fault` the executor and kernel that are wrong
-    where no pass is. `stopped` says why the search ended early, "" when it came to its end.
+    `bisection` has the guilty pass, `reduction` the smallest program, `fault` the wrong executor and kernel where every
+    pass is right. `stopped` says why the search ended early, "" when it was complete.
     """
 
     def __init__(self, program: IRModule, coverage: Coverage) -> None:
@@ -76,7 +76,7 @@ class Culprit:
         self.stopped = ""
         self.seconds = 0.0
 
-    # ------------------------------------------------------------ what was result
+    # ------------------------------------------------------------ the answer
     @property
     def found(self) -> bool:
         """Whether something is wrong."""
@@ -103,48 +103,50 @@ class Culprit:
         if self.rewrite is not None and self.rewrite.node is not None:
             parts.append(node_name(self.rewrite.node))
         if self.node is not None:
-            parts.append(_name(self.node))
+            parts.append(_wrong_operator_name(self.node))
         elif self.event is not None and self.event.error is None:
             names = list(count_operators(self.module))
             parts += names if len(names) <= FEW else []
-        return "; ".join(parts) or self._as_a_whole()
+        return "; ".join(parts) or self._wrong_part()
 
-    def _as_a_whole(self) -> str:
-        """Say which part of a pass, or of the program, is wrong where no rewrite and no operator is known."""
+    def _wrong_part(self) -> str:
+        """Name the wrong part of the pass or of the program where neither rewrite nor operator is known."""
         if self.event is None:
             return ""
         if self.event.error is not None and (line := raising_line(self.event.error)):
             return line
         changed = ", ".join(f"@{name}" for name in changed_functions(self.event.before, self.event.after))
-        return self._parameters() or self._functions() or (f"the whole of {changed}" if changed else "")
+        return self._changed_parameters() or self._removed_functions() or (f"the whole of {changed}" if changed else "")
 
-    def _functions(self) -> str:
-        """Name the functions that the guilty pass took out of the module, "" where there are none."""
+    def _removed_functions(self) -> str:
+        """Name the functions that the guilty pass removed from the module, "" where there are none."""
         assert self.event is not None
         names = [f"@{name}" for name, _ in self.event.before.items() if name not in self.event.after]
         return f"the function{'s'[: len(names) > 1]} that it took away: {', '.join(names)}" if names else ""
 
-    def _parameters(self) -> str:
-        """Name the functions whose parameters the guilty pass changed or moved, "" where there are none."""
+    def _changed_parameters(self) -> str:
+        """Name the functions whose parameters the guilty pass changed or reordered, "" where there are none."""
         if self.event is None:
             return ""
         before, after = self.event.before, self.event.after
-        names = [name for name, function in before.items() if name in after and _move(function, after[name])]
+        names = [
+            name for name, function in before.items() if name in after and _has_other_parameters(function, after[name])
+        ]
         return f"the parameters of {', '.join(f'@{name}' for name in names)}" if names else ""
 
     @property
     def check(self) -> Check | None:
-        """How the guilty pass broke its promise, where programs were compared."""
+        """How the guilty pass broke its promise; None where programs were not compared."""
         return None if self.bisection is None else self.bisection.check
 
     @property
     def node(self) -> WrongNode | None:
-        """The first operator whose value went wrong, where that is known."""
+        """The first operator with a wrong value; None where it is unknown."""
         return None if self.check is None else self.check.node
 
     @property
     def module(self) -> IRModule:
-        """The smallest program that shows the fault, as far as it was reduced; the whole one without a fault."""
+        """The smallest known program that shows the fault; the whole program without a fault."""
         if self.fault is not None:
             return self.fault.module
         if self.reduction is not None:
@@ -152,25 +154,26 @@ class Culprit:
         return self.program if self.event is None else self.event.before
 
     @property
-    def covered(self) -> Coverage:
-        """What was looked at, and what was not."""
-        return self.coverage
-
-    @property
     def sentences(self) -> tuple[str, ...]:
-        """What is wrong, since when, by which rule, where and by how much, and what was not looked at."""
+        """What is wrong, since which step, by which rule, where and by how much, and what was not examined."""
         if self.fault is not None:
-            return (*self.fault.sentences(), self._not_looked_at())
+            return (*self.fault.sentences(), self._omission_sentence())
         if self.bisection is None or self.event is None:
-            return (f"No fault was found: {self.coverage.text(full=False)}.", self._not_looked_at())
-        return (self._what(), self._since(), self._rule(), self._where(), self._not_looked_at())
+            return (f"No fault was found: {self.coverage.text(full=False)}.", self._omission_sentence())
+        return (
+            self._guilty_sentence(),
+            self._since_sentence(),
+            self._rule_sentence(),
+            self._where_sentence(),
+            self._omission_sentence(),
+        )
 
-    def _what(self) -> str:
+    def _guilty_sentence(self) -> str:
         assert self.bisection is not None
         compiler = f"The compiler of the executor `{self.compiler}` is wrong: " if self.compiler else ""
         return f"{compiler}{_capital(self.bisection.summary())}."
 
-    def _since(self) -> str:
+    def _since_sentence(self) -> str:
         assert self.bisection is not None
         assert self.event is not None
         good = [v for v in self.bisection.verdicts if v.good and v.event is not self.event]
@@ -183,19 +186,19 @@ class Culprit:
         alone = ", and it happens without the others" if self.needed and good else ""
         return f"Until then {before}{alone}."
 
-    def _rule(self) -> str:
+    def _rule_sentence(self) -> str:
         if self.rewrite is not None:
             return f"It is {self.rewrite}."
         assert self.event is not None
         what = f"{self.event.name} reports no rewrite that can be left out by itself: the pass as a whole is wrong"
         if self.event.error is not None and (line := raising_line(self.event.error)):
             return f"{what}; it {'was' if isinstance(self.event.error, TimeUpError) else 'raised'} {line}."
-        if where := self._parameters():
+        if where := self._changed_parameters():
             return f"{what}, and it changed {where}."
-        where = self._functions()
+        where = self._removed_functions()
         return f"{what}; wrong is {where}." if where else f"{what}."
 
-    def _where(self) -> str:
+    def _where_sentence(self) -> str:
         check = self.check
         if check is None or check.finding is None:
             return f"The program has {counted(count_module(self.module)[0], 'node')} now."
@@ -205,7 +208,7 @@ class Culprit:
         name = node_name(self.node.old if self.node.removed else self.node.node)
         return f"The first operator that is wrong is `{name}`, {on}: {self.node.finding}."
 
-    def _not_looked_at(self) -> str:
+    def _omission_sentence(self) -> str:
         lines = self.coverage.left_out()
         if self.stopped:
             lines.append(f"the search was {self.stopped}")
@@ -216,12 +219,8 @@ class Culprit:
         return " ".join(self.sentences)
 
     def table(self) -> Table:
-        """Return one row for each step that was looked at: what it promised, on what it was compared, the outcome."""
+        """Return one row for each examined step: the inputs it was compared on, and the outcome."""
         return self.coverage.table()
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the sentences, one a line, and the smallest program."""
@@ -268,14 +267,13 @@ def culprit(
     progress: Progress | None = None,
     **options: Any,
 ) -> Culprit:
-    """Find what broke a program, as far as `seconds` allow.
+    """Search for what broke a program, for at most `seconds`.
 
     `pipeline` and `options` are those of `record`; a recording has its own. `inputs`, `entry`, `seed` and `undeclared`
-    are those of `bisect`. Where no pass is at fault, each of the `executors` is compared with the reference evaluator:
-    "definition" holds kernels to what operators mean, "vm", "aot" and "graph" their compilers, kernels, instructions.
-    `progress(stage, text, seconds_left)` is called as the search goes on. An `executor` (of
-    `concurrent.futures`) helps to reduce. Raises `PassError` for passes that do not exist and `RunError` where the
-    program does not run before any pass.
+    are those of `bisect`. Where no pass is at fault, each of the `executors` is compared with the reference evaluator;
+    "definition" compares kernels with the definitions of their operators. `progress(stage, text, seconds_left)` is
+    called during the search. An `executor` (of `concurrent.futures`) reduces in parallel. Raises `PassError` for passes
+    that do not exist and `RunError` where the program does not run before any pass.
     """
     check_seconds(seconds)
     check_kinds(executors)
@@ -283,15 +281,15 @@ def culprit(
         raise PassError(Diagnostic("a recording has its pipeline already", hint="culprit(mod, passes) runs another"))
     start = program.input if isinstance(program, Recording) else program
     result = Culprit(start, Coverage())
-    search = _Search(result, seconds, progress)
+    search = _CulpritSearch(result, seconds, progress)
     bisecting = {"inputs": inputs, "entry": entry, "seed": seed, "undeclared": undeclared, "unpromised": True}
     search.run(program, pipeline, bisecting, options, executors, executor)
-    result.seconds = search.passed()
+    result.seconds = search.seconds_spent()
     return result
 
 
-class _Search:
-    """The stages of one search, and the time that is left."""
+class _CulpritSearch:
+    """The stages of one search for a culprit, and its remaining time."""
 
     def __init__(self, result: Culprit, seconds: float | None, progress: Progress | None) -> None:
         self.culprit = result
@@ -299,15 +297,17 @@ class _Search:
         self.progress = progress
         self.started = monotonic()
 
-    def passed(self) -> float:
+    def seconds_spent(self) -> float:
         return monotonic() - self.started
 
     def left(self, share: float = 1.0) -> float | None:
-        return None if self.seconds is None else max(0.05, (self.seconds - self.passed()) * share)
+        return None if self.seconds is None else max(0.05, (self.seconds - self.seconds_spent()) * share)
 
     def tell(self, stage: str, text: str) -> None:
         if self.progress is not None:
-            self.progress(stage, text, float("inf") if self.seconds is None else max(0.0, self.seconds - self.passed()))
+            self.progress(
+                stage, text, float("inf") if self.seconds is None else max(0.0, self.seconds - self.seconds_spent())
+            )
 
     def run(
         self,
@@ -348,14 +348,14 @@ class _Search:
         result = self.culprit
         try:
             result.bisection = bisect(recording, coverage=result.coverage, looking=looking, **bisecting)
-        except RunError:  # before any pass: is it the program, or the evaluator?
+        except RunError:  # the input program does not run: the fault is in it or in the evaluator
             options = {name: bisecting[name] for name in ("inputs", "entry", "seed")}
             result.fault = reference_fault(recording.input, Trial(**options))
             if result.fault is None:
                 raise
 
     def _compare(self, executors: Sequence[str], bisecting: dict[str, Any]) -> None:
-        """Compare executors; where a pass of a compiler is wrong, it is the culprit, and its recording the one."""
+        """Compare executors. A wrong pass of a compiler becomes the culprit, with the recording of that compiler."""
         result = self.culprit
 
         def tell(kind: str) -> None:
@@ -372,7 +372,7 @@ class _Search:
         result.bisection, result.recording = fault.stage, fault.stage.recording
 
     def _clear_kernels(self) -> None:
-        """Take the blame from a pass that put a right operator in the place of one whose kernel is wrong."""
+        """Acquit a pass that is right but calls an operator whose kernel is wrong: that kernel becomes the fault."""
         result = self.culprit
         check = result.check
         if result.bisection is None or check is None or result.bisection.criterion.good is not None:
@@ -391,7 +391,7 @@ class _Search:
                 return
 
     def _narrow(self, executor: Executor | None) -> None:
-        """Go on from the guilty pass to its rewrite, to the passes that are needed, and to a smaller program."""
+        """Reduce the program of the guilty pass; search for its wrong rewrite and the passes that the fault needs."""
         result, bisection = self.culprit, self.culprit.bisection
         assert bisection is not None
         self.tell("reduce", "shrinking the program")
@@ -412,14 +412,14 @@ class _Search:
                 result.coverage.notes.append(f"{text[12:]} ({error.diagnostics[0].message})")
 
 
-def _move(before: Function, after: Function) -> bool:
-    """Whether a function has other parameters than before, or in another order."""
+def _has_other_parameters(before: Function, after: Function) -> bool:
+    """Whether the names, types or order of the parameters differ between two versions of a function."""
     old, new = ([(p.name_hint, p.checked_type_) for p in function.params] for function in (before, after))
     return old != new
 
 
-def _name(node: WrongNode) -> str:
-    """Name the operator that is wrong, and the one in whose place it stands."""
+def _wrong_operator_name(node: WrongNode) -> str:
+    """Name the wrong operator and, where it differs, the operator that it replaced."""
     old, new = node_name(node.old), node_name(node.node)
     return old if node.removed else new if old == new else f"{new}, which was {old}"
 

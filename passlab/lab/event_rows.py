@@ -1,4 +1,4 @@
-"""The rows of a recording's table: what became of each pass, what it changed, and what ended it."""
+"""The rows of the table of a recording: the outcome of each pass, what it changed, and its error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from passlab.instrument.statistics import count_module, shown_change
 
 
 def outcome(event: Event) -> str:
-    """Return in a few words what became of a pass."""
+    """Return the outcome of a pass in a few words."""
     if event.status == "ran":
         return "changed" if event.changed else "unchanged"
     if event.status == "skipped":
@@ -21,7 +21,7 @@ def outcome(event: Event) -> str:
 
 
 def change(event: Event) -> str:
-    """Return how a pass changed the calls of operators: `-2 nn.bias_add +2 add`."""
+    """Return how a pass changed the number of calls of each operator: `-2 nn.bias_add +2 add`."""
     return shown_change(count_module(event.before)[1], count_module(event.after)[1]) if event.changed else ""
 
 
@@ -43,7 +43,7 @@ def row_of(event: Event) -> tuple[Any, ...]:
 
 
 class RecordedError(PassError):
-    """The error that ended a recording, read back from a file: `kind` is the name of its class."""
+    """The error that ended a recording, read from a file: `kind` is the name of its class."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(Diagnostic(text))
@@ -51,5 +51,5 @@ class RecordedError(PassError):
 
 
 def kind_of(error: BaseException | None) -> str:
-    """Return the name of an error's class, also of one read back."""
+    """Return the name of the class of an error, also of an error that was read from a file."""
     return error.kind if isinstance(error, RecordedError) else type(error).__name__

@@ -1,10 +1,10 @@
-"""Which executor computes something else than the reference evaluator: by which stage, kernel or instruction?
+"""`compare_executors`: which executor disagrees with the reference evaluator, by which stage, kernel or instruction.
 
     fault = compare_executors(mod, ("definition", "vm", "graph", "aot"))
 
-"definition" stands for the kernels: each operator is held to its documented meaning. Each other executor runs the
-program on draws of many kinds. Where one is wrong, the passes of its compiler are bisected; where they are right the
-program is reduced to what that executor gets wrong, and the answer names the operator, construct or instruction.
+"definition" stands for the kernels: each operator is compared with its definition. Each other executor runs the
+program on draws of many kinds. Where one is wrong, the passes of its compiler are bisected; where these are right, the
+program is reduced, and the answer names the operator, construct or instruction.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 from passlab.diffing.diff import node_name
 from passlab.errors import Diagnostic, PassError, PasslabError, RunError, VerifyError, counted, did_you_mean
 from passlab.evaluate.agreement import Disagreement, disagreement
+from passlab.evaluate.values import Value
 from passlab.executor.building import build_graph
 from passlab.executor.create import create_executor
 from passlab.executor.graph_module import GraphModule
@@ -52,15 +53,15 @@ from passlab.vm.kernels.scalars import as_array
 KINDS = ("definition", "vm", "aot", "graph")
 KERNEL_SECONDS = 2.0
 REDUCE_SECONDS = 15.0
-COMPILE_SECONDS = 30.0  # that a compiler may take at least
-PATIENCE, SHORT = 5.0, 0.5  # seconds that one run may take at least: of the program, and of smaller ones
-MOST_COPIED = 16 << 20  # bytes of arguments that are compared before and after a run
-STEPPING = "vm, step by step"  # the engine that debuggers use; results are those of the running one
+COMPILE_SECONDS = 30.0  # limit of one compilation
+PATIENCE, SHORT = 5.0, 0.5  # seconds that one run may always take: of the program, and of candidates of its reduction
+MOST_COPIED = 16 << 20  # bytes of arguments up to which they are checked for writes
+STEPPING = "vm, step by step"  # the engine of the debuggers; "vm" is the compiled engine
 
 
 @dataclass(frozen=True)
 class ExecutorFault:
-    """An executor (or "kernel") that is wrong: the smallest program, on which kind of inputs, how, and where.
+    """A wrong executor (or "kernel"): the smallest program, the inputs, the disagreement, and its location.
 
     `stage` is the bisection of its compiler where one of its passes is to blame.
     """
@@ -74,7 +75,7 @@ class ExecutorFault:
     stage: Bisection | None = None
 
     def sentences(self) -> tuple[str, ...]:
-        """What is wrong, and where."""
+        """Return the sentences that say what is wrong, and where."""
         nodes = counted(count_module(self.module)[0], "node")
         if self.executor == "kernel":
             what = f"No pass is at fault; the kernel of `{self.where}` does not compute what the operator means"
@@ -85,7 +86,7 @@ class ExecutorFault:
         return (what, f"It is {self.where}, in a program of {nodes}.")
 
     def script(self) -> str:
-        """Return a script that compares the program on this executor, and fails once it is mended."""
+        """Return a Python script that compares the program on this executor, and fails once the fault is fixed."""
         kind = {"kernel": "definition", STEPPING: "vm", "debug": "vm"}.get(self.executor, self.executor)
         return executor_script(self.module, kind, self.draw, " ".join(self.sentences()))
 
@@ -107,11 +108,11 @@ def compare_executors(
     tell: Callable[[str], Any] = lambda text: None,
     keep: Callable[[ExecutorFault], Any] = lambda fault: None,
 ) -> ExecutorFault | None:
-    """Return the first executor that disagrees with the evaluator, None when all agree. `notes` gets what was left out.
+    """Return the first executor that disagrees with the reference evaluator, None when all agree.
 
-    `keep` gets the disagreement before it is known where it comes from, which may take longer than there is time.
-
-    `options` are `inputs`, `entry` and `seed` as for `bisect`. Raises `RunError` for an executor that does not exist.
+    `options` are `inputs`, `entry` and `seed` as for `bisect`; omissions are appended to `notes`. `tell(kind)` is
+    called before each comparison, and `keep(fault)` with a disagreement before the search for its location, for which
+    the time may not suffice. Raises `RunError` for an executor that does not exist.
     """
     kinds, options = check_kinds(executors), options or {}
     left_out: list[str] = [] if notes is None else notes
@@ -130,24 +131,24 @@ def compare_executors(
         if trial.entry != "main":
             left_out.append(f"the executor `{kind}` (it runs @main, not @{trial.entry})")
             continue
-        fault = _fault(typed, kind, trial, left_out)
+        fault = _first_disagreement(typed, kind, trial, left_out)
         if fault is None and kind == "vm":
-            fault = _fault(typed, STEPPING, trial)
+            fault = _first_disagreement(typed, STEPPING, trial)
         if fault is not None:
             keep(replace(fault, where="a part of it for which there was no time"))
-            return _locate(fault, options)
+            return _with_location(fault, options)
     return None
 
 
 def _first_error(mod: IRModule, trial: Trial) -> PasslabError | None:
-    """Return how a program fails in the evaluator on the first inputs; None where it runs on some."""
+    """Return the error of the evaluator on the first inputs; None where the program runs on some inputs."""
     runs = (trial.run(mod, number) for number, _ in enumerate(trial.draws(mod)))
     first = next(runs).error
     return first if first is None or all(run.error is not None for run in runs) else None
 
 
 def reference_fault(mod: IRModule, trial: Trial) -> ExecutorFault | None:
-    """Return how the evaluator fails on a program that other executors run; None where they fail, too."""
+    """Return the fault of an evaluator that fails on a program which other executors run; None where they fail, too."""
     if trial.entry != "main":
         return None
     typed = infer_module(mod)
@@ -155,7 +156,7 @@ def reference_fault(mod: IRModule, trial: Trial) -> ExecutorFault | None:
     if fault is None:
         return None
 
-    def still(smaller: IRModule) -> bool:
+    def shows_fault(smaller: IRModule) -> bool:
         try:
             again = _reference_failure(infer_module(smaller), Trial(seed=trial.seed, limit=run_limit(smaller)))
         except PasslabError:
@@ -164,9 +165,9 @@ def reference_fault(mod: IRModule, trial: Trial) -> ExecutorFault | None:
 
     small = typed
     with contextlib.suppress(PassError):
-        small = reduce(typed, still, seconds=REDUCE_SECONDS).module
+        small = reduce(typed, shows_fault, seconds=REDUCE_SECONDS).module
     again = _reference_failure(infer_module(small), Trial(seed=trial.seed)) or fault
-    return replace(again, where=f"what the evaluator makes of {_constructs(again.module)}")
+    return replace(again, where=f"what the evaluator makes of {_construct_names(again.module)}")
 
 
 def _reference_failure(mod: IRModule, trial: Trial) -> ExecutorFault | None:
@@ -182,15 +183,15 @@ def _reference_failure(mod: IRModule, trial: Trial) -> ExecutorFault | None:
 
 
 def kernel_fault(wrong: WrongKernel) -> ExecutorFault:
-    """Return what is said of an operator whose kernel is wrong."""
+    """Return the fault for an operator with a wrong kernel."""
     draw = Draw(wrong.kind, wrong.arguments)
     return ExecutorFault("kernel", wrong.module, draw, str(wrong.finding), wrong.finding, wrong.operator)
 
 
-def _fault(
+def _first_disagreement(
     mod: IRModule, kind: str, trial: Trial, notes: list[str] | None = None, patience: float = PATIENCE
 ) -> ExecutorFault | None:
-    """Return how one executor disagrees with the evaluator, None where it agrees on all draws."""
+    """Return the first disagreement of one executor with the evaluator, None where they agree on all draws."""
     function: Callable[..., Any] | None = None
     value: Any = None
     for number, draw in enumerate(trial.draws(mod)):
@@ -202,11 +203,11 @@ def _fault(
             continue
         seconds, error = max(patience, 20 * (monotonic() - started)), None
         if function is None:
-            function, error = _run_within(partial(_runner, kind, mod), COMPILE_SECONDS)
+            function, error = _attempt_within(partial(_runner, kind, mod), COMPILE_SECONDS)
         if function is not None:
-            kept = _Kept(draw.arguments)
-            value, error = _run_within(partial(function, *draw.arguments), seconds)
-            if kept.restore():
+            guard = _ArgumentGuard(draw.arguments)
+            value, error = _attempt_within(partial(function, *draw.arguments), seconds)
+            if guard.restore():
                 return ExecutorFault(kind, mod, draw, "it writes into its arguments", None)
         if isinstance(error, TimeUpError):
             return ExecutorFault(kind, mod, draw, str(error), None)
@@ -232,8 +233,8 @@ def _beyond_rounding(mod: IRModule, entry: str, draw: Draw, expected: Any, value
     return beyond(difference, expected, value, noisy_runs(mod, entry, draw.arguments, LEAST_NOISE), FINITE)
 
 
-class _Kept:
-    """Copies of the arrays of arguments, which a run may read and nothing else."""
+class _ArgumentGuard:
+    """Copies of the arrays in arguments, to detect and undo writes of an executor."""
 
     def __init__(self, arguments: Sequence[Any]) -> None:
         waiting, arrays = list(arguments), list[Any]()
@@ -247,15 +248,15 @@ class _Kept:
         self.pairs = [(array, array.copy()) for array in arrays] if small else []
 
     def restore(self) -> bool:
-        """Put back what was written over, and return whether anything was."""
+        """Restore arrays that were overwritten, and return whether there were any."""
         changed = [pair for pair in self.pairs if pair[0].tobytes() != pair[1].tobytes()]
         for array, copy in changed:
             np.copyto(array, copy)
         return bool(changed)
 
 
-def _run_within(work: Callable[[], Any], seconds: float) -> tuple[Any, PasslabError | TimeUpError | None]:
-    """Return what some work gives, or its error."""
+def _attempt_within(work: Callable[[], Any], seconds: float) -> tuple[Any, PasslabError | TimeUpError | None]:
+    """Return the result of a function or its error, a `TimeUpError` after `seconds`."""
     outcome, late = run_within(seconds, lambda: attempt(work))
     return (None, late) if outcome is None else outcome
 
@@ -268,18 +269,18 @@ _REFUSALS = (
 )
 
 
-def _runner(kind: str, mod: IRModule) -> Callable[..., Any]:
-    """Return what runs a program on an executor."""
-    return _stepping(mod) if kind == STEPPING else create_executor(kind, mod).evaluate()
+def _runner(kind: str, mod: IRModule) -> Callable[..., Value]:
+    """Return a function that runs a program on an executor."""
+    return _stepping_runner(mod) if kind == STEPPING else create_executor(kind, mod).evaluate()
 
 
-def _stepping(mod: IRModule) -> Callable[..., Any]:
-    """Return what runs a program by the stepping engine of the virtual machine."""
+def _stepping_runner(mod: IRModule) -> Callable[..., Value]:
+    """Return a function that runs a program on the stepping engine of the virtual machine."""
     exe = compile_module(mod)
 
-    def run(*arguments: Any) -> Any:
+    def run(*arguments: Value) -> Value:
         machine = Machine(exe)
-        machine.start(next(n for n, f in enumerate(exe.functions) if f.name == "main"), list(arguments))
+        machine.start(exe.global_map["main"], list(arguments))
         while machine.step():
             pass
         return as_array(machine.result)
@@ -288,48 +289,50 @@ def _stepping(mod: IRModule) -> Callable[..., Any]:
 
 
 def _is_refusal(error: PasslabError) -> bool:
-    """Whether an executor only says that it does not run such programs."""
+    """Whether an error says that the executor does not support such programs, so that nothing is wrong."""
     message = error.diagnostics[0].message if error.diagnostics else ""
     written = isinstance(error, VerifyError) and ("in Python" in message or "the kernel" in message)
     return message.startswith(_REFUSALS) or written
 
 
-def _locate(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
-    """Find the stage of the compiler that is wrong; where none is, the smallest program and what of it is wrong."""
+def _with_location(fault: ExecutorFault, options: dict[str, Any]) -> ExecutorFault:
+    """Return a fault with the guilty pass of the compiler or, where no pass is guilty, with the smallest program."""
     kind, mod = fault.executor, fault.module
     stage = _wrong_stage(fault, options)
     if stage is not None:
         return replace(fault, stage=stage, where=stage.event.name if stage.event else "")
-    has_inputs = options.get("inputs") is not None
     inputs = options.get("inputs")
 
     def trial(smaller: IRModule) -> Trial:
-        if has_inputs and len(smaller["main"].params) == len(fault.draw.arguments):
+        if inputs is not None and len(smaller["main"].params) == len(fault.draw.arguments):
             return Trial(inputs)
         if count_module(smaller)[0] <= SMALL:
             return Trial(seed=options.get("seed", 0), first=fault.draw.kind, limit=run_limit(smaller))
         return Trial(seed=options.get("seed", 0), kinds=() if fault.draw.kind == GIVEN else (fault.draw.kind,))
 
-    def still(smaller: IRModule) -> bool:
+    def shows_fault(smaller: IRModule) -> bool:
         try:
-            return _fault(smaller, kind, trial(smaller), patience=SHORT) is not None
+            return _first_disagreement(smaller, kind, trial(smaller), patience=SHORT) is not None
         except RunError:
             return False
 
     small = mod
     try:
-        small = reduce(mod, still, seconds=REDUCE_SECONDS).module
+        small = reduce(mod, shows_fault, seconds=REDUCE_SECONDS).module
     except PassError:
-        return replace(fault, where=_name(fault))
+        return replace(fault, where=_wrong_part_name(fault))
     typed = infer_module(small)
-    again = _fault(typed, kind, trial(typed), patience=SHORT) or fault
+    again = _first_disagreement(typed, kind, trial(typed), patience=SHORT) or fault
     if again.finding is not None and _reference_is_alone(again):
-        return replace(again, executor="debug", where=f"what the evaluator makes of {_constructs(again.module)}")
-    return replace(again, where=_name(again))
+        return replace(again, executor="debug", where=f"what the evaluator makes of {_construct_names(again.module)}")
+    return replace(again, where=_wrong_part_name(again))
 
 
 def _reference_is_alone(fault: ExecutorFault) -> bool:
-    """Whether executors agree against the evaluator about a program without kernels, which they do not share."""
+    """Whether the executors agree with each other against the evaluator, on a program without calls of kernels.
+
+    Only the evaluator can then be wrong: without kernels the executors share no code.
+    """
     if any(is_op_call(n) for f in fault.module.functions.values() for n in post_order(f.body)):
         return False
     reference, *values = [attempt(partial(_run_on, kind, fault))[0] for kind in ("debug", "vm", "aot")]
@@ -338,15 +341,15 @@ def _reference_is_alone(fault: ExecutorFault) -> bool:
     return disagreement(values[0], values[1]) is None and disagreement(reference, values[0]) is not None
 
 
-def _run_on(kind: str, fault: ExecutorFault) -> Any:
+def _run_on(kind: str, fault: ExecutorFault) -> Value:
     return _runner(kind, fault.module)(*fault.draw.arguments)
 
 
 def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | None:
-    """Return which pass of a compiler is wrong: on inputs of all kinds, then on those that showed the fault."""
+    """Return the bisection of a compiler: on inputs of all kinds, then on those that showed the fault."""
     if fault.executor not in COMPILERS:
         return None
-    criterion = _criterion(options)
+    criterion = _bisect_options(options)
     with contextlib.suppress(PasslabError):
         recording = record_compilation(fault.module, fault.executor)
         for inputs in (criterion.get("inputs"), list(fault.draw.arguments)):
@@ -356,13 +359,13 @@ def _wrong_stage(fault: ExecutorFault, options: dict[str, Any]) -> Bisection | N
     return None
 
 
-def _criterion(options: dict[str, Any]) -> dict[str, Any]:
+def _bisect_options(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("inputs", "entry", "seed", "undeclared") if name in options}
 
 
-def _name(fault: ExecutorFault) -> str:
-    """Name what of a small program an executor gets wrong."""
-    parts = _constructs(fault.module)
+def _wrong_part_name(fault: ExecutorFault) -> str:
+    """Name the part of a small program that an executor gets wrong."""
+    parts = _construct_names(fault.module)
     if fault.executor in ("vm", STEPPING):
         manifest = infer_module(record_compilation(fault.module, "vm").last)
         instruction = wrong_instruction(manifest, fault.draw.arguments, not _is_of_one_kernel(fault.module))
@@ -374,7 +377,7 @@ def _name(fault: ExecutorFault) -> str:
 
 
 def _right_without_sharing(fault: ExecutorFault) -> bool:
-    """Whether the graph is right when each result has memory of its own."""
+    """Whether the graph is right when each result has memory of its own, and wrong when they share it."""
     try:
         factory = build_graph(infer_module(fault.module))
         values = []
@@ -389,31 +392,31 @@ def _right_without_sharing(fault: ExecutorFault) -> bool:
 
 
 def _is_of_one_kernel(mod: IRModule) -> bool:
-    """Whether a program is one call of an operator, or several that may be one kernel, and nothing else."""
+    """Whether a program is one call of an operator that has a kernel, and nothing else."""
     nodes = [n for f in mod.functions.values() for n in post_order(f.body)]
     others = [
         n for n in nodes if isinstance(n, (If, Match, Function, GlobalVar, Constructor, RefCreate, RefRead, RefWrite))
     ]
-    return not others and sum(isinstance(n, Call) for n in nodes) == 1 and not _is_reshape(nodes)
+    return not others and sum(isinstance(n, Call) for n in nodes) == 1 and not _is_one_reshape(nodes)
 
 
-def _is_reshape(nodes: Sequence[Expr]) -> bool:
+def _is_one_reshape(nodes: Sequence[Expr]) -> bool:
     names = [n.op.name for n in nodes if is_op_call(n)]
     return names in (["reshape"], ["expand_dims"], ["squeeze"], ["nn.batch_flatten"], ["dyn.reshape"])
 
 
-def _constructs(mod: IRModule) -> str:
-    """Return what a program is made of: its operators, branches, matches, calls, projections."""
+def _construct_names(mod: IRModule) -> str:
+    """Name the operators, branches, matches, calls and projections of a program, each once."""
     names: dict[str, None] = {}
     for function in mod.functions.values():
         for node in post_order(function.body):
-            name = _construct(node)
+            name = _construct_name(node)
             if name:
                 names[name] = None
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _construct(node: Expr) -> str:
+def _construct_name(node: Expr) -> str:
     if isinstance(node, Call):
         if isinstance(node.op, GlobalVar):
             return f"call of @{node.op.name_hint}"

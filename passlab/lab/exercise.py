@@ -1,4 +1,4 @@
-"""`Exercise`: a task that checks its own answer, and says in a sentence what is still missing.
+"""`Exercise`: a task that checks an answer and says in a sentence which requirement is not met.
 
     product = (
         Exercise("One multiplication", expects=IRModule)
@@ -8,8 +8,8 @@
     product.check(answer)
 
 An answer is any Python value: a number, a text, a program, a pass, an instrument. `...` stands for one not given yet.
-Nothing an answer does ends the lesson: what a question about it raises becomes part of the verdict. Hints grow: the
-first wrong answer gets none, and each further one that fails in the same way gets one more.
+An error that an answer raises becomes part of the verdict, so that no answer ends the lesson. The first wrong answer
+gets no hint; each further one that fails the same requirement gets one hint more.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ TIMES = 20  # how many random questions `asks` puts to an answer
 
 @dataclass(frozen=True)
 class Requirement:
-    """One thing that must hold of an answer: in words, as a question, and the hints for who fails it.
+    """A condition on an answer: in words, as a function, and the hints for those who fail it.
 
-    `question` makes the arguments of one random question, which `holds` gets behind the answer; `first` are questions
+    `question` makes the arguments of one random question, which `holds` gets after the answer; `first` are questions
     that are always asked, before the random ones.
     """
 
@@ -78,8 +78,8 @@ class Exercise:
     """A task with the requirements its answer must meet, asked in order; each `requires` returns a longer exercise.
 
     `expects` is the kind of an answer: a Python type, a tuple of kinds (a pair, a triple), a list of one kind, or a
-    function that tells, with `expected_kind` in words. For an answer of another kind the verdict says so, and no
-    requirement is asked. `hint` is for a wrong answer where the requirement that failed has no hint of its own; of a
+    predicate, with `expected_kind` in words. For an answer of another kind the verdict says so, and no
+    requirement is checked. `hint` is for a wrong answer where the requirement that failed has no hint of its own; of a
     sequence of hints, each try shows one more.
     """
 
@@ -92,7 +92,7 @@ class Exercise:
 
     def requires(self, what: str, holds: Callable[[Any], Any], hint: Hints = "") -> Exercise:
         """Return the exercise with one more requirement: `holds(answer)` must be true."""
-        return self._and(Requirement(what, holds, _as_hints(hint)))
+        return self._with_requirement(Requirement(what, holds, _as_hints(hint)))
 
     def asks(
         self,
@@ -109,7 +109,7 @@ class Exercise:
         `question(rng)` makes the arguments of one question: a tuple of several, anything else is one. `holds(answer,
         *arguments)` must be true for those of `first` and for `times` random ones. Each check asks other questions.
         """
-        return self._and(Requirement(what, holds, _as_hints(hint), question, tuple(first), times))
+        return self._with_requirement(Requirement(what, holds, _as_hints(hint), question, tuple(first), times))
 
     def agrees(
         self,
@@ -132,9 +132,9 @@ class Exercise:
         return self.asks(what, holds, question, hint, first=first, times=times)
 
     def equals(self, expected: Any, hint: Hints = "") -> Exercise:
-        """Return the exercise with the requirement that the answer is `same` as a value, which is not given away.
+        """Return the exercise with the requirement that the answer is `same` as a value, which no verdict reveals.
 
-        Where the exercise has no kind of answer yet, it is the kind of the value.
+        An exercise without a kind of answer takes the kind of the value.
         """
         exercise = self if self.expects is not None else replace(self, expects=_kind_of(expected))
         return exercise.requires("it is the expected answer", lambda answer: same(answer, expected), hint)
@@ -146,13 +146,13 @@ class Exercise:
         """
         if answer is ...:
             return Verdict(self.title, None)
-        wrong = _wrong_kind(answer, self.expects, self.expected_kind)
+        wrong = _kind_mismatch(answer, self.expects, self.expected_kind)
         if wrong is not None:
             return Verdict(self.title, False, (), f"the answer is {wrong[0]}", wrong[1])
         rng = np.random.default_rng(seed)
         met: list[str] = []
         for requirement in self.requirements:
-            why = _objection(requirement, answer, rng)
+            why = _reason_not_met(requirement, answer, rng)
             if why is not None:
                 hint = self._next_hint(requirement.what, requirement.hints or _as_hints(self.hint))
                 return Verdict(self.title, False, tuple(met), requirement.what, why, hint)
@@ -160,15 +160,15 @@ class Exercise:
         return Verdict(self.title, True, tuple(met))
 
     def solution(self, answer: Any) -> Verdict:
-        """Return the verdict on the teacher's own answer, under a title that says so; it counts as no try."""
+        """Return the verdict on the teacher's own answer, under a title that says so; it does not count as a try."""
         titled = replace(self, title=f"{self.title} (the solution)", _tries=Counter())
         return titled.check(answer)
 
-    def _and(self, requirement: Requirement) -> Exercise:
+    def _with_requirement(self, requirement: Requirement) -> Exercise:
         return replace(self, requirements=(*self.requirements, requirement), _tries=Counter())
 
     def _next_hint(self, what: str, hints: tuple[str, ...]) -> str:
-        """Return the line of hints for one more try that failed in this way."""
+        """Return the line of hints after one more failure of a requirement."""
         tries = self._tries[what]
         self._tries[what] += 1
         shown = "; ".join(hints[:tries])
@@ -188,8 +188,8 @@ def _as_hints(hint: Hints) -> tuple[str, ...]:
     return tuple(hint)
 
 
-def _objection(requirement: Requirement, answer: Any, rng: np.random.Generator) -> str | None:
-    """Return None when a requirement holds, else why it does not, as far as that is known."""
+def _reason_not_met(requirement: Requirement, answer: Any, rng: np.random.Generator) -> str | None:
+    """Return None when a requirement holds, else the reason, "" where none is known."""
     if requirement.question is None:
         return _failure(requirement.holds, (answer,))
     questions = [_as_arguments(question) for question in requirement.first]
@@ -208,7 +208,7 @@ def _as_arguments(question: Any) -> tuple[Any, ...]:
 
 
 def _failure(holds: Callable[..., Any], arguments: tuple[Any, ...]) -> str | None:
-    """Return None where `holds(*arguments)`, else what is known of why it does not."""
+    """Return None where `holds(*arguments)`, else the reason, "" where none is known."""
     try:
         return None if holds(*arguments) else ""
     except PasslabError as error:
@@ -220,7 +220,7 @@ def _failure(holds: Callable[..., Any], arguments: tuple[Any, ...]) -> str | Non
 
 
 # ---------------------------------------------------------------------------------------------- kinds of answers
-_WORDS: dict[Any, tuple[str, str]] = {
+_KIND_NAMES: dict[Any, tuple[str, str]] = {
     int: ("a whole number", "whole numbers"),
     float: ("a number", "numbers"),
     str: ("a text", "texts"),
@@ -236,7 +236,7 @@ _WORDS: dict[Any, tuple[str, str]] = {
 _COUNTS = {2: "a pair", 3: "a triple"}
 
 
-def _wrong_kind(answer: Any, expects: Any, words: str) -> tuple[str, str] | None:
+def _kind_mismatch(answer: Any, expects: Any, words: str) -> tuple[str, str] | None:
     """Return what kind of answer is expected and what it is instead; None where the kind is right."""
     if expects is None or _is_kind(answer, expects):
         return None
@@ -265,14 +265,16 @@ def _is_kind(answer: Any, expects: Any) -> bool:
 def _kind_words(expects: Any) -> str:
     if isinstance(expects, tuple):
         count = _COUNTS.get(len(expects), f"a list of {len(expects)}")
-        plural = {_WORDS[kind][1] for kind in expects if not isinstance(kind, (tuple, list)) and kind in _WORDS}
+        plural = {
+            _KIND_NAMES[kind][1] for kind in expects if not isinstance(kind, (tuple, list)) and kind in _KIND_NAMES
+        }
         return f"{count} of {plural.pop()}" if len(plural) == 1 else f"{count}: {', '.join(map(_kind_words, expects))}"
     if isinstance(expects, list):
         kind = expects[0]
-        plural_words = "lists" if isinstance(kind, (tuple, list)) else _WORDS.get(kind, ("", "values"))[1]
+        plural_words = "lists" if isinstance(kind, (tuple, list)) else _KIND_NAMES.get(kind, ("", "values"))[1]
         return f"a list of {plural_words}"
     name = getattr(expects, "__name__", "value")
-    return _WORDS[expects][0] if expects in _WORDS else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    return _KIND_NAMES[expects][0] if expects in _KIND_NAMES else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 # recurses: values are written by a teacher, a few levels deep
@@ -297,7 +299,7 @@ def _kind_of(expected: Any) -> Any:
 
 
 def _in_words(value: Any, most: int = 100) -> str:
-    """Return a value as a short text: its class and what it holds."""
+    """Return a value as a short text: its class and its contents."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -316,7 +318,7 @@ def _in_words(value: Any, most: int = 100) -> str:
 
 # recurses: sequences and tables that a person wrote as an answer
 def same(answer: Any, expected: Any) -> bool:
-    """Whether two values are the same to a teacher.
+    """Whether two values count as the same answer.
 
     Programs are compared by structure, types by identity, arrays by dtype, shape and every element (NaN is NaN), lists
     and tuples alike element by element, anything else with `==`.

@@ -1,9 +1,9 @@
-"""Programs that make a pass do something: small ones of the operators that it speaks of, and random ones.
+"""Programs that make a pass do something: small ones of the operators that its code mentions, and random ones.
 
-Five sources take turns, the more often the more of their programs the pass has changed: a call of one of these
-operators; a call inside another; a call of any operator, since a pass may speak only of those that it makes; random
-programs of these operators; random programs of all. Numbers of the pass are put into attributes and constants, and
-operands are made equal, because that is what guards and patterns ask for.
+Five sources are drawn from, each the more often the more of its programs the pass has changed: a call of a mentioned
+operator; a call inside another; a call of any operator, since a pass may mention only those that it builds; random
+programs of the mentioned operators; random programs of all. Numbers in the code of the pass become attributes and
+constants, and operands are made equal, because guards and patterns test for them.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ Source = Callable[["ProgramSource", random.Random, int], "IRModule | None"]
 
 
 class ProgramSource:
-    """Draws programs for one pass. `fired(name)` says that the pass changed a program of a source."""
+    """Draws programs for one pass, from several sources. `reward(name)` makes a source more likely."""
 
-    def __init__(self, spoken_of: Mentions, seed: int) -> None:
-        self.operators = [name for name in spoken_of.operators if name in operator_names(False)]
-        self.dtypes = tuple(dict.fromkeys([*spoken_of.dtypes, *DTYPES]))
-        self.own_dtypes = tuple(spoken_of.dtypes)
-        self.numbers = list(dict.fromkeys([*spoken_of.numbers, 0.0, 1.0, -1.0, 2.0]))
+    def __init__(self, mentioned: Mentions, seed: int) -> None:
+        self.operators = [name for name in mentioned.operators if name in operator_names(False)]
+        self.dtypes = tuple(dict.fromkeys([*mentioned.dtypes, *DTYPES]))
+        self.own_dtypes = tuple(mentioned.dtypes)
+        self.numbers = list(dict.fromkeys([*mentioned.numbers, 0.0, 1.0, -1.0, 2.0]))
         self.seed = seed
         self.weights = dict.fromkeys(SOURCES, 1.0)
 
-    def fired(self, name: str) -> None:
-        """Note that a program of a source was changed."""
+    def reward(self, name: str) -> None:
+        """Make a source more likely: the pass changed one of its programs."""
         self.weights[name] = min(8.0, self.weights[name] * 1.25)
 
-    def go_on(self, weights: dict[str, float], operators: Sequence[str]) -> None:
-        """Go on with what an earlier run of the same campaign has learned."""
+    def resume(self, weights: dict[str, float], operators: Sequence[str]) -> None:
+        """Take over what an earlier run of the same campaign has learned."""
         self.weights.update(weights)
         self.learn(list(operators))
 
     def learn(self, operators: list[str]) -> None:
-        """Note operators that the pass took away: it looks for them."""
+        """Add operators that the pass removed from a program: it matches them."""
         self.operators += [n for n in operators if n not in self.operators and n in operator_names(False)]
 
     def programs(self, start: int = 0) -> Iterator[tuple[int, str, IRModule]]:
@@ -71,18 +71,18 @@ class ProgramSource:
 
     # ------------------------------------------------------------ pieces
     def template(self, choice: random.Random, of_any: bool = False) -> Template | None:
-        """Return a call of an operator that the pass speaks of, of any where it speaks of none."""
+        """Return a call of an operator that the pass mentions, of any where it mentions none."""
         names = (not of_any and self.operators) or list(operator_names(False))
         ranked = (self.own_dtypes or DTYPES[:1]) if choice.random() < 0.4 else self.dtypes
         cases = templates(choice.choice(names), choice.choice(ranked))
         return choice.choice(cases) if cases else None
 
-    def mutated(self, body: Expr, choice: random.Random) -> Expr:
+    def mutate(self, body: Expr, choice: random.Random) -> Expr:
         """Put numbers of the pass into attributes and constants, and make operands equal."""
 
         def change(before: Expr, node: Expr) -> Expr:
             if isinstance(node, Constant) and not node.data.ndim and choice.random() < 0.5:
-                return _constant(choice.choice(self.numbers), node)
+                return _constant_like(choice.choice(self.numbers), node)
             if not isinstance(node, Call) or not isinstance(node.op, Op):
                 return node
             if len(node.args) == 2 and choice.random() < 0.35:
@@ -105,41 +105,41 @@ class ProgramSource:
         return attrs.with_fields(**values) if values else attrs
 
     def _operands(self, before: Expr, node: Call, choice: random.Random) -> Call:
-        """Make the operands of a call, which had types before, equal, or one of them a number of the pass."""
+        """Make the operands of a call equal, or one of them a number of the pass; `before` is the call with types."""
         assert isinstance(before, Call)
         at = choice.randrange(2)
         other, ty = node.args[1 - at], before.args[1 - at].checked_type_
         operand: Expr = other
         if choice.random() < 0.6 and isinstance(ty, TensorType):
-            operand = _constant(choice.choice(self.numbers), Constant(np.zeros((), _plain(ty.dtype))))
+            operand = _constant_like(choice.choice(self.numbers), Constant(np.zeros((), _plain_dtype(ty.dtype))))
         args = (operand, other) if at == 0 else (other, operand)
         changed: Call = node.with_fields(args=args)
         return changed
 
 
-def _plain(dtype: str) -> str:
+def _plain_dtype(dtype: str) -> str:
     return dtype if dtype in DTYPES else "float32"
 
 
-def _constant(number: float, like: Constant) -> Constant:
-    """A number in the dtype of a constant."""
+def _constant_like(number: float, like: Constant) -> Constant:
+    """Return a number in the dtype of a constant."""
     with np.errstate(all="ignore"):
         return Constant(np.asarray(number).astype(like.data.dtype))
 
 
-def _module(source: ProgramSource, choice: random.Random, params: list[Var], body: Expr) -> IRModule:
-    """A program of a body, mutated more often than not."""
-    mod = _infer(params, body)
-    return _infer(params, source.mutated(mod["main"].body, choice)) if choice.random() < 0.7 else mod
+def _mutated_program(source: ProgramSource, choice: random.Random, params: list[Var], body: Expr) -> IRModule:
+    """Return a program with a body, mutated in 7 of 10 cases."""
+    mod = _program_of(params, body)
+    return _program_of(params, source.mutate(mod["main"].body, choice)) if choice.random() < 0.7 else mod
 
 
-def _infer(params: list[Var], body: Expr) -> IRModule:
+def _program_of(params: list[Var], body: Expr) -> IRModule:
     used = [param for param in params if param in set(free_vars(body))]
     return infer_module(IRModule.from_expr(Function(tuple(used), body)))
 
 
-def _fill(template: Template, choice: random.Random, params: list[Var]) -> Expr:
-    """A template with new parameters; those with a value are constants half of the time."""
+def _fill_template(template: Template, choice: random.Random, params: list[Var]) -> Expr:
+    """Return the call of a template with new parameters; most of those with a value become constants."""
     if choice.random() < 0.15:
         template = _of_lower_rank(template, choice)
     mapping: dict[Expr, Expr] = {}
@@ -153,7 +153,7 @@ def _fill(template: Template, choice: random.Random, params: list[Var]) -> Expr:
 
 
 def _of_lower_rank(template: Template, choice: random.Random) -> Template:
-    """A template without one axis: of its largest parameters, and of attributes with an entry for each axis."""
+    """Return a template with one axis less, in parameters of the highest rank and attributes with entries per axis."""
     call = template.call
     types = [p.type_annotation for p in template.params if isinstance(p.type_annotation, TensorType)]
     rank = max((len(ty.shape) for ty in types), default=0)
@@ -175,40 +175,40 @@ def _of_lower_rank(template: Template, choice: random.Random) -> Template:
 
 
 def one_call(source: ProgramSource, choice: random.Random, number: int, of_any: bool = False) -> IRModule | None:
-    """A call of one operator that the pass speaks of."""
+    """Return a call of one operator that the pass mentions."""
     template = source.template(choice, of_any)
     if template is None:
         return None
     params: list[Var] = []
-    body = _fill(template, choice, params)
-    return _module(source, choice, params, body)
+    body = _fill_template(template, choice, params)
+    return _mutated_program(source, choice, params, body)
 
 
 def call_of_any(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
-    """A call of any operator."""
+    """Return a call of any operator."""
     return one_call(source, choice, number, of_any=True)
 
 
 def call_in_call(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
-    """Calls of operators whose operands are calls of operators."""
+    """Return a call of an operator whose operands are calls of operators."""
     template = source.template(choice)
     if template is None:
         return None
     params: list[Var] = []
-    body = _fill(template, choice, params)
+    body = _fill_template(template, choice, params)
     for _ in range(choice.randrange(1, 4)):
         open_params = [p for p in params if isinstance(p.type_annotation, TensorType)]
         if not open_params:
             break
         param = choice.choice(open_params)
-        inner = _giving(source, choice, param.type_annotation, params)
+        inner = _call_of_type(source, choice, param.type_annotation, params)
         if inner is not None:
             body = substitute(body, {param: inner})
-    return _module(source, choice, params, body)
+    return _mutated_program(source, choice, params, body)
 
 
-def _giving(source: ProgramSource, choice: random.Random, ty: object, params: list[Var]) -> Expr | None:
-    """A call that gives a value of a type; an element-wise operator takes parameters of that shape."""
+def _call_of_type(source: ProgramSource, choice: random.Random, ty: object, params: list[Var]) -> Expr | None:
+    """Return a call of a type, whose operands are parameters of its shape; None where the call has another type."""
     name = choice.choice(source.operators or list(operator_names(False)))
     arity = len(Op.get(name).spec.inputs)
     assert isinstance(ty, TensorType)
@@ -233,14 +233,14 @@ def _giving(source: ProgramSource, choice: random.Random, ty: object, params: li
 
 
 def random_program(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
-    """A random program of the operators that the pass speaks of."""
+    """Return a random program of the operators that the pass mentions."""
     operators = source.operators or None
     effects, size = choice.random() < 0.3, choice.randrange(1, 5)
     return generate(choice.randrange(10**6), operators=operators, effects=effects, size=size)
 
 
 def any_program(source: ProgramSource, choice: random.Random, number: int) -> IRModule | None:
-    """A random program of everything."""
+    """Return a random program of all operators."""
     return generate(choice.randrange(10**6), effects=choice.random() < 0.5)
 
 

@@ -1,10 +1,10 @@
-"""`fuzz`: programs that a pass breaks, looked for at random.
+"""`fuzz`: a random search for programs that a pass breaks.
 
     campaign = lab.fuzz(my_pass, seconds=60)
     campaign.failures[0].module, campaign.failures[0].why, campaign.save("tests/fuzzed")
 
-Programs are drawn that make the pass do something (`fuzz_programs`), run before and after it on inputs of all kinds,
-and what is wrong is reduced. Failures of one kind are kept once. What is saved are files that plain pytest runs.
+Programs that make the pass do something (`fuzz_programs`) are run before and after it on inputs of all kinds, and
+counterexamples are reduced. Failures with equal signatures count once. Saved failures are tests for plain pytest.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from passlab.lab.mentions import mentions
 from passlab.lab.recording import record
 from passlab.lab.script import bisection_script
 from passlab.lab.signature import signature_of
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import Promise
 from passlab.transform.pipeline import as_pass
 from passlab.transform.sequential import Sequential
 
 Progress = Callable[[str, str, float], Any]
-PASS_SECONDS = 5.0  # that the pass may take on one program: one that takes longer does not end
-PROGRAM_SECONDS = 15.0  # that one program may take, the comparison included
+PASS_SECONDS = 5.0  # after which a pass on one program counts as not terminating
+PROGRAM_SECONDS = 15.0  # limit of one program, the comparison included
 REDUCE_SECONDS = 10.0
 STATE = "campaign.json"
 
 
 @dataclass
 class Failure:
-    """One program that the pass breaks: the smallest found, why, and what makes it the same failure as another."""
+    """A program that the pass breaks, reduced; why it is wrong; and the signature that equal failures share."""
 
     number: int
     source: str
@@ -57,12 +57,12 @@ class Failure:
     signature: str
 
     def script(self) -> str:
-        """Return a Python script that shows it."""
+        """Return a Python script that shows the failure."""
         check = self.bisection.check_of(self.module)
         return bisection_script(self.bisection, self.module, () if check is None else check.arguments)
 
     def test(self) -> str:
-        """Return the same as a test that fails until the pass is mended."""
+        """Return a test that fails until the pass is fixed."""
         lines = self.script().rstrip("\n").split("\n")
         head, asked = lines[:-3], lines[-3]
         name = re.sub(r"\W+", "_", f"{self.bisection.event.name if self.bisection.event else 'pass'}_{self.number}")
@@ -70,7 +70,7 @@ class Failure:
         return "\n".join([*head, "", "", f"def test_{name.lower()}():", *body]) + "\n"
 
     def record(self) -> Record:
-        """Return what is kept of it."""
+        """Return the part of the failure that is saved."""
         return Record(self.number, self.source, self.why, self.module.astext(annotate=lambda expr: ""), self.test())
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Record:
-    """What is kept of a failure between two runs of a campaign, all as text."""
+    """The part of a failure that is saved between two runs of a campaign, all as text."""
 
     number: int
     source: str
@@ -89,11 +89,11 @@ class Record:
 
 
 @dataclass
-class Campaign:
+class Campaign(Tabular):
     """The outcome of a search: `tried` programs were drawn, the pass changed `fired`, `left_out` were not compared.
 
-    `earlier` are the failures of the runs that a campaign in a directory goes on from, of `all_seconds` in all;
-    `by_source` counts their programs, too.
+    `earlier` are the failures of the earlier runs of a campaign in a directory, which took `earlier_seconds`;
+    `by_source` counts the programs of all runs.
     """
 
     pass_: Pass
@@ -115,11 +115,11 @@ class Campaign:
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """All failures of a campaign, those of earlier runs first."""
+        """The failures of all runs of the campaign, the earlier ones first."""
         return (*self.earlier, *(f.record() for f in self.failures))
 
     def totals(self) -> str:
-        """Return in a sentence what all runs of a campaign came to."""
+        """Return the outcome of all runs of the campaign in a sentence."""
         tried, fired = (sum(counts[n] for counts in self.by_source.values()) for n in (0, 1))
         ways = counted(len(self.records), "way")
         seconds = self.seconds + self.earlier_seconds
@@ -132,7 +132,7 @@ class Campaign:
         return bool(self.failures)
 
     def summary(self) -> str:
-        """Return what came of it in sentences."""
+        """Return the outcome of this run in sentences."""
         name = self.pass_.as_text()
         ways = counted(len(self.failures), "way")
         none = f"{name} broke programs in no new way" if self.earlier else f"{name} broke no program"
@@ -147,17 +147,13 @@ class Campaign:
         return f"{text} Stopped: {self.stopped}." if self.stopped else text
 
     def table(self) -> Table:
-        """Return one row for each failure: program, source, nodes and why."""
+        """Return one row for each failure: program, source, operators and why."""
         rows = [(f.number, f.source, sum(count_operators(f.module).values()), f.why) for f in self.failures]
         return Table(("program", "source", "operators", "why"), rows)
 
     def sources(self) -> Table:
         """Return how many programs of each source were tried, and how many of them the pass changed."""
         return Table(("source", "tried", "changed"), [(name, *counts) for name, counts in self.by_source.items()])
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the summary, and each failure with its program."""
@@ -168,7 +164,7 @@ class Campaign:
         return self.text()
 
     def save(self, directory: str | PathLike[str]) -> list[Path]:
-        """Write each failure as a test that plain pytest runs, and where the campaign stands, to go on from there.
+        """Write each failure as a test for plain pytest, and the state of the campaign, from which a later run resumes.
 
         Returns the paths of the tests. Raises `FileAccessError`.
         """
@@ -210,11 +206,11 @@ def fuzz(
 ) -> Campaign:
     """Look for programs that a pass (or pipeline) breaks, until `most` kinds of failures are found or time is up.
 
-    With `programs` it ends after so many, which are the same for the same seed; with `seconds=None` nothing is cut
-    short on a slow machine: neither the search nor a program nor a reduction ends by time. A pass that promises nothing
-    is held to `undeclared`. `progress(stage, text, seconds_left)` is called for each program. With a `directory` the
-    campaign goes on where the last one there stopped, and what is found is saved at the end. Raises `PassError` for
-    passes that do not exist.
+    With `programs` it ends after so many, which are the same for the same seed; with `seconds=None` neither the search
+    nor a program nor a reduction has a time limit, so that results do not depend on the speed of the machine. A pass
+    that promises nothing is held to `undeclared`. `progress(stage, text, seconds_left)` is called for each program.
+    With a `directory` the campaign there is resumed and saved at the end. Raises `PassError` for passes that do not
+    exist.
     """
     check_seconds(seconds)
     _check_programs(programs)
@@ -225,15 +221,15 @@ def fuzz(
     if directory is not None:
         _resume(campaign, Path(directory))
     end = None if seconds is None else monotonic() + seconds
-    hunt = _Hunt(campaign, ProgramSource(mentions(subject), seed), end, programs, undeclared, executor)
-    hunt.source.go_on(campaign.weights, campaign.learned)
+    run = _CampaignRun(campaign, ProgramSource(mentions(subject), seed), end, programs, undeclared, executor)
+    run.source.resume(campaign.weights, campaign.learned)
     started = monotonic()
     try:
-        hunt.run(most, progress)
+        run.run(most, progress)
     except KeyboardInterrupt:
         campaign.stopped = "interrupted"
     campaign.seconds = monotonic() - started
-    campaign.weights, campaign.learned = dict(hunt.source.weights), tuple(hunt.source.operators)
+    campaign.weights, campaign.learned = dict(run.source.weights), tuple(run.source.operators)
     if directory is not None:
         campaign.save(directory)
     return campaign
@@ -245,7 +241,7 @@ def _check_programs(programs: Any) -> None:
 
 
 def _resume(campaign: Campaign, directory: Path) -> None:
-    """Go on from a saved campaign of the same pass and seed. Raises `PassError` for a file that is none."""
+    """Load the saved state of a campaign of the same pass and seed. Raises `PassError` for an invalid file."""
     path = directory / STATE
     if not path.is_file():
         return
@@ -265,8 +261,8 @@ def _resume(campaign: Campaign, directory: Path) -> None:
         campaign.weights, campaign.learned = weights, learned
 
 
-class _Hunt:
-    """One campaign while it runs."""
+class _CampaignRun:
+    """One run of a campaign."""
 
     def __init__(
         self,
@@ -288,11 +284,11 @@ class _Hunt:
         return inf if self.end is None else self.end - monotonic()
 
     def within(self, least: float, most: float = inf) -> float | None:
-        """Return the time that a step may take; None where the search has no limit in time."""
+        """Return the seconds that a step may take; None where the search has no time limit."""
         return None if self.end is None else min(most, max(least, self.left()))
 
     def is_over(self, most: int) -> bool:
-        """Whether there is no time, no program, or no kind of failure left to look for."""
+        """Whether the time, the programs, or the kinds of failures to search for are used up."""
         campaign = self.campaign
         return self.left() <= 0 or campaign.tried == self.programs or len(campaign.failures) >= most
 
@@ -307,8 +303,8 @@ class _Hunt:
                     if progress is not None:
                         progress("fuzz", f"program {campaign.tried + 1:,}, {campaign.fired:,} changed", self.left())
                     fired = campaign.fired
-                    self.try_one(number, source, mod)
-                    campaign.tried += 1  # one that is interrupted is not done: the campaign goes on with it
+                    self.try_program(number, source, mod)
+                    campaign.tried += 1  # counted after the run: an interrupted program is the first of the next run
                     campaign.by_source[source][0] += 1
                     campaign.by_source[source][1] += campaign.fired - fired
                     campaign.next = number + 1
@@ -316,7 +312,7 @@ class _Hunt:
             deadline.close()
             campaign.stopped = "time was up within one program"
 
-    def try_one(self, number: int, source: str, mod: IRModule) -> None:
+    def try_program(self, number: int, source: str, mod: IRModule) -> None:
         """Run the pass on one program and compare."""
         campaign = self.campaign
         patience = Deadline(self.within(0.1, PROGRAM_SECONDS))
@@ -326,31 +322,31 @@ class _Hunt:
                 if recording.error is None and not any(e.changed for e in recording.steps[1:]):
                     return
                 campaign.fired += 1
-                self.source.fired(source)
+                self.source.reward(source)
                 before, after = count_operators(recording.input), count_operators(recording.last)
                 self.source.learn([name for name in before if before[name] > after[name]])
                 bisection = bisect(recording, undeclared=self.undeclared, unpromised=True)
         except patience.error:
             patience.close()
-            self._leave_out("no time")
+            self._count_omission("no time")
             return
         except PasslabError as error:
-            self._leave_out("the program does not run before the pass" if "run" in str(error) else "it is refused")
+            self._count_omission("the program does not run before the pass" if "run" in str(error) else "it is refused")
             return
         if bisection.found and not self._is_refusal(bisection):
-            self._add(number, source, bisection)
+            self._add_failure(number, source, bisection)
 
     def _is_refusal(self, bisection: Bisection) -> bool:
-        """Whether a standard pass only refused a program by a diagnostic, as it may."""
+        """Whether the pass refused a program by a diagnostic, which is no fault."""
         if bisection.error is None or not isinstance(bisection.error, PasslabError) or bisection.cause is not None:
             return False
-        self._leave_out("refused by a diagnostic")
+        self._count_omission("refused by a diagnostic")
         return True
 
-    def _leave_out(self, why: str) -> None:
+    def _count_omission(self, why: str) -> None:
         self.campaign.left_out[why] = self.campaign.left_out.get(why, 0) + 1
 
-    def _add(self, number: int, source: str, bisection: Bisection) -> None:
+    def _add_failure(self, number: int, source: str, bisection: Bisection) -> None:
         campaign = self.campaign
         signature = failure_signature(bisection)
         if signature in campaign.signatures:
@@ -361,7 +357,7 @@ class _Hunt:
         try:
             module = bisection.reduce(seconds=self.within(1.0, REDUCE_SECONDS), executor=self.executor).module
         except PassError:
-            self._leave_out("not reduced")
+            self._count_omission("not reduced")
         campaign.failures.append(Failure(number, source, bisection, module, bisection.summary(), signature))
 
 
@@ -376,18 +372,18 @@ def failure_signature(bisection: Bisection) -> str:
         return f"{bisection.event.name}: result"
     if check.error is not None:
         return f"{bisection.event.name}: {signature_of(check.error)}"
-    change = _change_of(bisection) or f"{node_name(check.node.old)} to {node_name(check.node.node)}"
+    change = _wrong_change(bisection) or f"{node_name(check.node.old)} to {node_name(check.node.node)}"
     return f"{bisection.event.name}: {change}"
 
 
-def _change_of(bisection: Bisection) -> str:
+def _wrong_change(bisection: Bisection) -> str:
     """Return the rule of the wrong rewrite, or the operators it replaced and their replacements; "" where unknown."""
     rewrite = bisection.rewrite
     if rewrite is None or rewrite.rule:
         return "" if rewrite is None else rewrite.rule
     before, after = (Counter(count_operators(mod)) for mod in (rewrite.before, rewrite.after))
-    return f"{_names(before - after)} to {_names(after - before)}"
+    return f"{_operator_list(before - after)} to {_operator_list(after - before)}"
 
 
-def _names(counts: Counter[str]) -> str:
+def _operator_list(counts: Counter[str]) -> str:
     return ", ".join(sorted(counts.elements())) or "nothing"

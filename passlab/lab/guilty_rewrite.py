@@ -1,4 +1,4 @@
-"""`GuiltyRewrite`: the one application of a rule that broke a program, and how to find it where a rule raised."""
+"""`GuiltyRewrite`: the application of a rule that broke a program, or that raised, as its traceback shows."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from passlab.rewriting.let_removal import remove_lets
 class GuiltyRewrite:
     """The rewrite of a pass that broke a program: the `number`-th of `count`, by a rule ("" for one without a name).
 
-    `before` is the program with the rewrites before it made and no other, `after` the one with it. For a rule that
-    raised there is no number (0): `node` is what it was asked about, and the program stays what it was.
+    `before` is the program after the rewrites before it, `after` the program with it as well. Where the rule raised,
+    `number` is 0, `node` is the node it was called with, and `before` and `after` are the program before the pass.
     """
 
     number: int
@@ -41,13 +41,16 @@ class GuiltyRewrite:
     __repr__ = __str__
 
 
-_WALKS = {rewrite.__code__: ("pre", "name"), remove_lets.__code__: ("pre", "name")}  # where the node and rule stand
+_WALKS = {
+    rewrite.__code__: ("pre", "name"),
+    remove_lets.__code__: ("pre", "name"),
+}  # the local variables that hold node and rule
 
 
 def rewrite_that_raised(event: Event) -> GuiltyRewrite | None:
     """Return the rewrite in which a pass raised, None where it raised in none.
 
-    The walks over programs say which node they are at: their frames are in the traceback.
+    The traversals hold their current node in a local variable, which is read from their frames in the traceback.
     """
     trace = None if event.error is None else event.error.__traceback__
     result = None

@@ -1,8 +1,8 @@
-"""Which instruction of the virtual machine is wrong? Bytecode held to the meaning of each instruction, one by one.
+"""Which instruction of the virtual machine is wrong: bytecode compared with the semantics of each instruction.
 
-The stepping engine runs a program. After each instruction its registers are held to what the instruction table says
-it does, and to the value that the evaluator gives for the node that the instruction stands for. Where all are right and
-the running engine is wrong all the same, it is the text that engine writes.
+The stepping engine runs a program. After each instruction the registers are compared with its semantics and with the
+evaluator's value of the node that the instruction implements. Where all agree and the result of the compiled engine is
+still wrong, the fault is in the Python text that this engine generates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
 from passlab.evaluate.agreement import disagreement
-from passlab.evaluate.values import ADTValue
+from passlab.evaluate.values import ADTValue, Value
 from passlab.ir.expr import Expr, If, Match
 from passlab.ir.module import IRModule
 from passlab.vm.compiling.compiler import generate
@@ -24,19 +24,19 @@ from passlab.vm.interpreter import Machine
 from passlab.vm.isa import Instruction, Opcode
 from passlab.vm.objects import VMClosure
 
-MOST = 20_000  # instructions that are looked at
+MOST = 20_000  # instructions that are checked
 CLOSE = 64  # units in the last place: kernels round otherwise than the evaluator
-# What nearly all programs consist of: named only where a program has no other instruction.
-_EVERYWHERE = frozenset((
+# Nearly all programs have these: they are named only where a program has no other instruction.
+_COMMON = frozenset((
     Opcode.RET, Opcode.LOAD_CONST, Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.INVOKE_PACKED,
     Opcode.KILL_REGISTER, Opcode.MOVE, Opcode.LOAD_CONSTI, Opcode.GOTO,
 ))  # fmt: skip
 
 
-def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], running: bool = True) -> str:
-    """Return the instruction that is wrong in a program whose memory is manifest, as words; "" where none is known.
+def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], compiled: bool = True) -> str:
+    """Return the wrong instruction of a program with explicit allocations, in words; "" where none is known.
 
-    With `running` the engine that writes Python text is looked at where the stepping one is right.
+    With `compiled` the compiled engine is compared, too, where the stepping engine is right.
     """
     try:
         exe = generate(manifest)
@@ -44,36 +44,34 @@ def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], running: boo
     except PasslabError as error:
         return f"the code is refused: {error.diagnostics[0].message}"
     expected = values.get(manifest["main"].body)
-    stepped = _step_through(exe, arguments, values, one_kernel=not running)
-    if stepped or not running:
+    stepped = _step_through(exe, arguments, values, one_kernel=not compiled)
+    if stepped or not compiled:
         return stepped
-    main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
+    inputs = [a if isinstance(a, (tuple, ADTValue)) else np.asarray(a) for a in arguments]
     try:
-        result = Machine(exe).invoke(
-            main, [a if isinstance(a, (tuple, ADTValue)) else np.asarray(a) for a in arguments]
-        )
+        result = Machine(exe).invoke(exe.global_map["main"], inputs)
     except PasslabError as error:
-        rare = _rare(exe)
+        rare = _unusual_instructions(exe)
         return f"{rare}, as the running engine writes it ({error.diagnostics[0].message})" if rare else ""
-    rare = "" if expected is None or _same(expected, result) else _rare(exe)
+    rare = "" if expected is None or _same_machine_value(expected, result) else _unusual_instructions(exe)
     return f"{rare}, as the running engine writes it" if rare else ""
 
 
-def _rare(exe: Executable) -> str:
-    """Name the instructions of a small program that not all programs have; "" where a kernel is all that it has."""
+def _unusual_instructions(exe: Executable) -> str:
+    """Name the unusual instructions of a small program; "" where it only calls kernels."""
     opcodes = dict.fromkeys(i.opcode for f in exe.functions for i in f.instructions)
-    special = [o for o in opcodes if o not in _EVERYWHERE] or ([] if Opcode.INVOKE_PACKED in opcodes else [*opcodes])
+    special = [o for o in opcodes if o not in _COMMON] or ([] if Opcode.INVOKE_PACKED in opcodes else [*opcodes])
     return ", ".join(
         f"`{next(i for f in exe.functions for i in f.instructions if i.opcode is o).spec.mnemonic}`" for o in special
     )
 
 
 def _step_through(exe: Executable, arguments: Sequence[Any], values: dict[Expr, Any], one_kernel: bool) -> str:
-    """Run step by step and return the first instruction that does something else than it means.
+    """Run step by step and return the first instruction that violates its semantics; "" where none does.
 
-    Where there is `one_kernel`, an instruction that only holds its results as they should be held is not to blame.
+    With `one_kernel`, an instruction that only packs wrong results of a kernel is not blamed.
     """
-    main = next(n for n, f in enumerate(exe.functions) if f.name == "main")
+    main = exe.global_map["main"]
     machine = Machine(exe)
     machine.start(main, list(arguments))
     tensors: dict[int, Expr] = {}  # by register of `main`, the nodes whose memory they hold
@@ -86,37 +84,35 @@ def _step_through(exe: Executable, arguments: Sequence[Any], values: dict[Expr, 
         outer = frame.func_index == main and depth == 1
         name = f"`{instruction.spec.mnemonic}`"
         try:
-            going = machine.step()
+            is_running = machine.step()
         except PasslabError as error:
             return f"{name} (it fails: {error.diagnostics[0].message})"
-        if not going:
+        if not is_running:
             return ""
         now = machine.frames[-1]
-        if not _as_it_means(
+        if not _follows_semantics(
             exe, instruction, at, before, now, frame.registers if len(machine.frames) == depth else None
         ):
             return name
         if outer and instruction.opcode in _MEMORY and instruction.node is not None:
             tensors[instruction.writes()[0]] = instruction.node
-        if outer and instruction.opcode is Opcode.INVOKE_PACKED and _exchanges(instruction, before, tensors, values):
+        if (
+            outer
+            and instruction.opcode is Opcode.INVOKE_PACKED
+            and _permutes_results(instruction, before, tensors, values)
+        ):
             return name
-        if one_kernel and instruction.opcode is Opcode.ALLOC_ADT and _holds_others(instruction, before, values):
+        if one_kernel and instruction.opcode is Opcode.ALLOC_ADT and _packs_other_fields(instruction, before, values):
             return ""
-        if outer and len(machine.frames) == depth and _is_another(instruction, frame.registers, values):
-            return (
-                "`if`"
-                if isinstance(instruction.node, If)
-                else "`match`"
-                if isinstance(instruction.node, Match)
-                else name
-            )
+        if outer and len(machine.frames) == depth and _wrote_other_value(instruction, frame.registers, values):
+            return f"`{type(instruction.node).__name__.lower()}`" if isinstance(instruction.node, (If, Match)) else name
     return ""
 
 
-def _as_it_means(
+def _follows_semantics(
     exe: Executable, i: Instruction, at: int, before: list[Any], now: Any, after: list[Any] | None
 ) -> bool:
-    """Whether an instruction did what the instruction table says."""
+    """Whether an instruction did what its semantics say."""
     if i.opcode is Opcode.GOTO:
         return bool(now.pc == at + i.offset)
     if i.opcode is Opcode.IF:
@@ -129,28 +125,28 @@ def _as_it_means(
         return all(a is b for a, b in zip(args, now.registers, strict=False))
     if after is None:
         return True
-    meaning = _MEANING.get(i.opcode)
-    return meaning is None or _same(meaning(exe, i, before), after[i.writes()[0]])
+    semantics = _SEMANTICS.get(i.opcode)
+    return semantics is None or _same_machine_value(semantics(exe, i, before), after[i.writes()[0]])
 
 
-def _field(exe: Executable, i: Instruction, r: list[Any]) -> Any:
+def _field_value(exe: Executable, i: Instruction, r: list[Any]) -> Value:
     whole = r[i.object]
     return whole[i.field] if isinstance(whole, tuple) else whole.fields[i.field]
 
 
-def _data(exe: Executable, i: Instruction, r: list[Any]) -> Any:
+def _packed_value(exe: Executable, i: Instruction, r: list[Any]) -> Value:
     fields = tuple(np.asarray(v) if isinstance(v := r[f], (int, np.generic)) else v for f in i.fields)
     return fields if i.tag == 0 else ADTValue(exe.constructors[i.tag], fields) if i.tag in exe.constructors else None
 
 
 _MEMORY = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
-_MEANING: dict[Opcode, Any] = {
+_SEMANTICS: dict[Opcode, Any] = {
     Opcode.MOVE: lambda exe, i, r: r[i.operands[0]],
-    Opcode.GET_FIELD: _field,
+    Opcode.GET_FIELD: _field_value,
     Opcode.LOAD_CONST: lambda exe, i, r: exe.constants[i.operands[0]],
     Opcode.LOAD_CONSTI: lambda exe, i, r: i.operands[0],
     Opcode.GET_TAG: lambda exe, i, r: r[i.object].constructor.tag,
-    Opcode.ALLOC_ADT: _data,
+    Opcode.ALLOC_ADT: _packed_value,
     Opcode.SHAPE_OF: lambda exe, i, r: np.array(r[i.tensor].shape, np.int64),
     Opcode.RESHAPE_TENSOR: lambda exe, i, r: np.array(list(r[i.tensor].flat), r[i.tensor].dtype).reshape(
         tuple(int(n) for n in r[i.shape].reshape(-1))
@@ -158,8 +154,8 @@ _MEANING: dict[Opcode, Any] = {
 }
 
 
-def _is_another(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -> bool:
-    """Whether an instruction wrote something else than the value of the node that it stands for."""
+def _wrote_other_value(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -> bool:
+    """Whether an instruction wrote another value than the evaluator computes for its node."""
     if i.node is None or i.node not in values or i.opcode in (Opcode.LOAD_CONSTI, Opcode.GET_TAG, Opcode.KILL_REGISTER):
         return False
     if i.opcode in (Opcode.ALLOC_STORAGE, Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG, Opcode.ALLOC_CLOSURE):
@@ -169,38 +165,38 @@ def _is_another(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -
     written = i.writes()
     if not written or isinstance(i.node, Match):
         return False
-    return not _same(values[i.node], registers[written[0]])
+    return not _same_machine_value(values[i.node], registers[written[0]])
 
 
-def _exchanges(i: Instruction, registers: list[Any], tensors: dict[int, Expr], values: dict[Expr, Any]) -> bool:
-    """Whether a kernel wrote the right results to the wrong places."""
+def _permutes_results(i: Instruction, registers: list[Any], tensors: dict[int, Expr], values: dict[Expr, Any]) -> bool:
+    """Whether a kernel wrote the right results to the wrong registers."""
     outs = [at for at in i.args if at in tensors and tensors[at] in values]
-    right = [_same(values[tensors[at]], registers[at]) for at in outs]
+    right = [_same_machine_value(values[tensors[at]], registers[at]) for at in outs]
     if len(outs) < 2 or all(right):
         return False
     left = [values[tensors[at]] for at in outs]
-    for at in outs:  # each result is that of one other place
-        place = next((n for n, value in enumerate(left) if _same(value, registers[at])), None)
-        if place is None:
+    for at in outs:  # the results are a permutation of the right ones
+        index = next((n for n, value in enumerate(left) if _same_machine_value(value, registers[at])), None)
+        if index is None:
             return False
-        del left[place]
+        del left[index]
     return True
 
 
-def _holds_others(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -> bool:
-    """Whether the fields that an instruction puts together are others than it should, in whatever order."""
+def _packs_other_fields(i: Instruction, registers: list[Any], values: dict[Expr, Any]) -> bool:
+    """Whether the fields that an instruction packs are not a permutation of the right ones."""
     whole = None if i.node is None else values.get(i.node)
     fields = list(whole if isinstance(whole, tuple) else whole.fields if isinstance(whole, ADTValue) else ())
     for at in i.fields:
-        place = next((n for n, field in enumerate(fields) if _same(field, registers[at])), None)
-        if place is None:
+        index = next((n for n, field in enumerate(fields) if _same_machine_value(field, registers[at])), None)
+        if index is None:
             return True
-        del fields[place]
+        del fields[index]
     return False
 
 
-def _same(expected: Any, value: Any) -> bool:
-    """Whether two values of the machine agree, up to rounding; functions and memory are not looked into."""
+def _same_machine_value(expected: Any, value: Any) -> bool:
+    """Whether two values of the machine agree up to rounding; functions and storages always count as equal."""
     if value is expected:
         return True
     if isinstance(value, VMClosure) or isinstance(expected, VMClosure) or callable(expected):

@@ -1,4 +1,4 @@
-"""What a pass speaks of: the operators, dtypes and numbers in its code. Programs that hold them make it do something.
+"""The operators, dtypes and numbers that the code of a pass mentions: programs that contain them make it do something.
 
 Code objects are read, with the functions, closures and globals that they use; nothing is run.
 """
@@ -16,12 +16,12 @@ from passlab.transform.base import Pass
 from passlab.transform.sequential import Sequential
 
 DTYPES = ("float32", "int32", "uint8", "int8", "int64", "float16", "bool", "float64")
-DEEP = 200  # functions and values that are read at most
+MOST = 200  # functions and values that are read
 
 
 @dataclass
 class Mentions:
-    """Operators by name, dtypes and numbers, each once, in the order in which they were met."""
+    """Names of operators, dtypes and numbers, each once, in the order of their first mention."""
 
     operators: list[str] = field(default_factory=list)
     dtypes: list[str] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Mentions:
 
 
 def mentions(pass_: Pass) -> Mentions:
-    """Return what a pass, or the passes of a pipeline, speak of."""
+    """Return what the code of a pass, or of the passes of a pipeline, mentions."""
     result = Mentions()
     by_last: dict[str, list[str]] = {}
     for name in Op.list_op_names():
@@ -50,7 +50,7 @@ def _values(pass_: Pass) -> Iterator[Any]:
     """Yield names and constants in the code of a pass."""
     waiting: list[Any] = [pass_]
     seen: set[int] = set()
-    while waiting and len(seen) < DEEP:
+    while waiting and len(seen) < MOST:
         value = waiting.pop()
         if id(value) in seen:
             continue
@@ -66,7 +66,7 @@ def _values(pass_: Pass) -> Iterator[Any]:
             used = (value.__globals__.get(name) for name in _names_in(value.__code__))
             waiting += [v for v in used if isinstance(v, (FunctionType, str, int, float, tuple)) and _is_own(v, value)]
         elif isinstance(value, (tuple, list, frozenset, set)):
-            waiting += list(value)[:DEEP]
+            waiting += list(value)[:MOST]
         elif isinstance(value, Op):
             yield value.name
         elif isinstance(value, Sequential):
@@ -90,14 +90,14 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 def _is_filled(cell: Any) -> bool:
     try:
-        cell.cell_contents  # noqa: B018 - asking is the test
+        cell.cell_contents  # noqa: B018 - reading an empty cell raises
     except ValueError:
         return False
     return True
 
 
 def _is_own(value: Any, user: FunctionType) -> bool:
-    """Whether a global is of the code of the user: of the same package, or module, as the function that uses it."""
+    """Whether a global is data, or a function of the same package as the function that uses it."""
     return not isinstance(value, FunctionType) or _package(value) == _package(user)
 
 
@@ -106,5 +106,5 @@ def _package(function: FunctionType) -> str:
 
 
 def _is_users(function: Any) -> bool:
-    """Whether a method is not one that all passes have."""
+    """Whether a method is defined outside of the base class of all passes."""
     return bool(function.__module__ != Pass.__module__)

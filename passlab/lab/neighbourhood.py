@@ -1,4 +1,4 @@
-"""`neighbourhood`: a small program around one node of a large one: what `reduce` would come to, in one step."""
+"""`neighbourhood`: a small program around one node of a large one, which spares `reduce` many steps."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _DATAFLOW = (Call, Tuple, TupleGetItem)
 
 
 def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
-    """Return a program that computes a node from what stands `depth` operators above it; None where that is none.
+    """Return a program that computes a node from operands up to `depth` operators above it; None where there is none.
 
-    Operands from further away become parameters. Variables of lets give way to their values.
+    Operands that are further away become parameters. Variables of lets are replaced by their values.
     """
-    values = _bound(mod)
+    values = _let_values(mod)
     inside: dict[Expr, int] = {}
     waiting = [(node, depth)]
     while waiting:
         part, left = waiting.pop()
-        part = _value(part, values)
+        part = _let_value(part, values)
         if inside.get(part, 0) >= left or not isinstance(part, _DATAFLOW):
             continue
         inside[part] = left
@@ -34,21 +34,21 @@ def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
     params: list[Var] = []
     for part in inside:
         for child in children(part):
-            target = _value(child, values)
+            target = _let_value(child, values)
             if target in inside or (isinstance(target, Constant) and not target.data.ndim):
                 if target is not child:
                     replacements[child] = target
-            elif child not in replacements and _is_data(target.checked_type_):
+            elif child not in replacements and _is_tensor_or_tuple(target.checked_type_):
                 param = next((p for p in params if replacements.get(target) is p), None)
                 replacements[child] = replacements[target] = param or Var(f"p{len(params)}", target.checked_type_)
                 if param is None:
                     params.append(replacements[child])  # type: ignore[arg-type]
-    return _program(mod, _value(node, values), replacements, params)
+    return _program_of_node(mod, _let_value(node, values), replacements, params)
 
 
-def _program(mod: IRModule, node: Expr, replacements: dict[Expr, Expr], params: list[Var]) -> IRModule | None:
+def _program_of_node(mod: IRModule, node: Expr, replacements: dict[Expr, Expr], params: list[Var]) -> IRModule | None:
     body = node
-    for _ in range(len(replacements) + 1):  # values of lets may hold variables of others
+    for _ in range(len(replacements) + 1):  # values of lets may contain variables of other lets
         changed = rewrite(body, replace={a: b for a, b in replacements.items() if a is not node})
         if changed is body:
             break
@@ -64,7 +64,7 @@ def _program(mod: IRModule, node: Expr, replacements: dict[Expr, Expr], params: 
         return None
 
 
-def _bound(mod: IRModule) -> dict[Expr, Expr]:
+def _let_values(mod: IRModule) -> dict[Expr, Expr]:
     values: dict[Expr, Expr] = {}
     for function in mod.functions.values():
         lets, _ = let_chain(function.body)
@@ -72,13 +72,13 @@ def _bound(mod: IRModule) -> dict[Expr, Expr]:
     return values
 
 
-def _value(node: Expr, values: dict[Expr, Expr]) -> Expr:
+def _let_value(node: Expr, values: dict[Expr, Expr]) -> Expr:
     while node in values:
         node = values[node]
     return node
 
 
-def _is_data(ty: Type | None) -> bool:
+def _is_tensor_or_tuple(ty: Type | None) -> bool:
     if isinstance(ty, TupleType):
         return all(isinstance(field, TensorType) for field in ty.fields)
     return isinstance(ty, TensorType)

@@ -4,8 +4,8 @@
     run[node].maximum, run.first_odd, run.compare(lab.watch(other, x, w)).first
 
 Runs are compared node by node, also those of different programs: nodes correspond as they do in a diff. The reference
-evaluator runs the program, so a node inside a fused function has its own value; of a node that runs several times the
-facts are of all its values, and the value kept is the last.
+evaluator runs the program, so a node inside a fused function has its own value. The facts of a node that runs several
+times cover all its values; its last value is kept.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from passlab.lab.recording import Recording, history_of, module_of
 from passlab.op.dtypes import is_float
 from passlab.table import Table
 
-KEPT_BYTES = 1 << 30  # of the values that a run keeps for comparisons; what is beyond that has its facts only
+KEPT_BYTES = 1 << 30  # of the values that a run keeps for comparisons; later nodes have facts only
 _COLUMNS = ("node", "runs", "shape", "dtype", "minimum", "maximum", "nan", "inf", "microseconds", "bytes")
 
 
 @dataclass
 class ValueFacts:
-    """What the values of one node were. `minimum` and `maximum` are of the finite numbers, None without any."""
+    """Facts about the values of one node. `minimum` and `maximum` are those of the finite numbers, None without any."""
 
     runs: int = 0
     shape: tuple[int, ...] | None = None
@@ -52,11 +52,11 @@ class ValueFacts:
 
     @property
     def odd(self) -> int:
-        """How many elements were NaN or infinite."""
+        """The number of elements that were NaN or infinite."""
         return self.nans + self.infinities
 
     def add(self, value: Value, seconds: float) -> None:
-        """Take in one more value."""
+        """Add the facts of one more value, which took `seconds` to compute."""
         self.runs += 1
         self.seconds += seconds
         arrays = [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, np.ndarray)]
@@ -65,9 +65,9 @@ class ValueFacts:
         if arrays:
             self.shape, self.dtype = tuple(arrays[0].shape), arrays[0].dtype.name
         for array in arrays:
-            self._range(array)
+            self._add_numbers(array)
 
-    def _range(self, array: np.ndarray[Any, Any]) -> None:
+    def _add_numbers(self, array: np.ndarray[Any, Any]) -> None:
         if not array.size or (array.dtype.kind not in "biuf" and not is_float(array.dtype)):
             return
         numbers = array
@@ -86,7 +86,7 @@ class ValueFacts:
 
 
 class NodeValues:
-    """One run: the facts of each node that ran. `run[node]` are those of a node, `result` what the program gave."""
+    """One run: `run[node]` are the facts of a node that ran, `result` is the result of the program."""
 
     def __init__(self, mod: IRModule, entry: str) -> None:
         self.mod = mod
@@ -104,7 +104,7 @@ class NodeValues:
         return node in self.facts
 
     def note(self, node: Expr, value: Value, seconds: float = 0.0) -> None:
-        """Take in the value of a node."""
+        """Add a value of a node."""
         facts = self.facts.get(node)
         if facts is None:
             facts = self.facts[node] = ValueFacts()
@@ -129,20 +129,20 @@ class NodeValues:
         return sum(f.seconds for node, f in self.facts.items() if is_op_call(node))
 
     def compare(self, other: NodeValues) -> ValueComparison:
-        """Hold another run, of this program or of one that came out of it, against this one."""
+        """Compare another run, of this program or of one that passes made of it, with this one."""
         if not isinstance(other, NodeValues):
             raise RunError(Diagnostic("a run is compared with a run", hint="lab.watch(net, *args) makes one"))
         return ValueComparison(self, other)
 
     def summary(self) -> str:
-        """Return how many nodes ran, and where the first odd number arose."""
+        """Return how many nodes ran, and the first node whose value is not finite."""
         odd = self.first_odd
         first = "all numbers are finite" if odd is None else f"the first that is not finite: {node_name(odd)}"
         return f"{len(self.facts):,} nodes ran; {first}"
 
     def table(self) -> Table:
         """Return a row for each node that ran, in that order."""
-        return Table(_COLUMNS, [_row(node, self.facts[node]) for node in self.order])
+        return Table(_COLUMNS, [_facts_row(node, self.facts[node]) for node in self.order])
 
     def __repr__(self) -> str:
         rows = [row[:8] for row in self.table().rows]
@@ -150,11 +150,11 @@ class NodeValues:
 
 
 class ValueComparison:
-    """Two runs, node by node. `differences` has a finding for each node of the second whose value is another one."""
+    """Two runs, node by node. `differences` has a finding for each node of the second run whose value differs."""
 
     def __init__(self, a: NodeValues, b: NodeValues) -> None:
         self.a, self.b = a, b
-        self.source = dict(_partners(a, b))
+        self.source = dict(_corresponding_nodes(a, b))
         self.compared = [n for n in b.order if n in b.values and self.source.get(n) in a.values]
         self.differences: dict[Expr, Disagreement] = {}
         for node in self.compared:
@@ -184,11 +184,12 @@ class ValueComparison:
 def watch(program: IRModule | Recording, *args: Any, entry: str = "main") -> NodeValues:
     """Run a program on the reference evaluator and return what every node computed.
 
-    Raises `RunError` for arguments that do not fit; what goes wrong later is `error`, and what ran until then is kept.
+    Raises `RunError` for arguments that do not fit. A later error is the `error` of the run, which keeps the values so
+    far.
     """
     mod: IRModule = module_of(program)
     run = NodeValues(mod, entry)
-    evaluator = _Watching(mod, run)
+    evaluator = _WatchingEvaluator(mod, run)
     closure, values = evaluator._start_state(entry, args)
     for param, value in zip(closure.function.params, values, strict=True):
         run.note(param, value)
@@ -200,8 +201,8 @@ def watch(program: IRModule | Recording, *args: Any, entry: str = "main") -> Nod
     return run
 
 
-class _Watching(Evaluator):
-    """The evaluator, telling a run the value of every call."""
+class _WatchingEvaluator(Evaluator):
+    """An evaluator that adds the value of every call to a run."""
 
     def __init__(self, mod: IRModule, run: NodeValues) -> None:
         super().__init__(mod)
@@ -227,7 +228,7 @@ def _watched_projection(ev: Any, node: TupleGetItem, act: Activation) -> Waits:
     return waits
 
 
-def _watched_return(ev: Any, node: Any, act: Activation) -> Waits:
+def _watched_return(ev: Any, node: Return, act: Activation) -> Waits:
     waits = STEPS[Return](ev, node, act)
     call, caller = node.call, node.caller
     start = ev.entered.pop((call, id(caller)), None)
@@ -235,12 +236,12 @@ def _watched_return(ev: Any, node: Any, act: Activation) -> Waits:
     return waits
 
 
-def _partners(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
+def _corresponding_nodes(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
     """Yield (node of the second run, the node of the first whose value it should have), the surest pairs last.
 
-    Sure are nodes that are the same object or compute the same, parameters in the same place, and what a recorded pass
-    put in the place of a node. A node that was only changed is paired where the operator is called equally often in
-    both programs, so that it is clear which call is meant.
+    Sure pairs are nodes that are the same object or compute the same, parameters with the same index, and replacements
+    by recorded passes. A changed node is paired only where both programs call its operator equally often: otherwise it
+    is not clear which call corresponds.
     """
     named = {name.name_hint: function for name, function in a.mod.functions.items()}
     for name, function in b.mod.functions.items():
@@ -260,7 +261,7 @@ def _partners(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _replacements(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
-    """Yield the nodes of the second run that recorded passes put in the place of nodes of the first."""
+    """Yield the nodes of the second run that replaced nodes of the first in recorded passes."""
     recording = history_of(b.mod)
     if recording is None:
         return
@@ -275,19 +276,9 @@ def _replacements(a: NodeValues, b: NodeValues) -> Iterator[tuple[Expr, Expr]]:
             yield node, at
 
 
-def _row(node: Expr, facts: ValueFacts) -> tuple[Any, ...]:
+def _facts_row(node: Expr, facts: ValueFacts) -> tuple[Any, ...]:
     shape = "" if facts.shape is None else f"({', '.join(map(str, facts.shape))})"
     name = f"%{node.name_hint}" if isinstance(node, Var) else node_name(node)
     low, high = (None if number is None else float(f"{number:.6g}") for number in (facts.minimum, facts.maximum))
-    return (
-        name,
-        facts.runs,
-        shape,
-        facts.dtype,
-        low,
-        high,
-        facts.nans,
-        facts.infinities,
-        facts.seconds * 1e6,
-        facts.bytes,
-    )
+    counts = (facts.nans, facts.infinities, facts.seconds * 1e6, facts.bytes)
+    return (name, facts.runs, shape, facts.dtype, low, high, *counts)

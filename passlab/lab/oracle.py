@@ -1,7 +1,7 @@
-"""Asking a predicate about programs: here, or on any `concurrent.futures` executor, about several programs at once.
+"""`Oracle`: evaluates a predicate on programs, here or on a `concurrent.futures` executor for several at once.
 
-Threads are handed the programs themselves. Others (a pool of processes, a Dask or Ray cluster) get them as Relay text,
-which reads back to the same program, so that only the predicate has to be one that can be sent.
+Threads get the programs themselves. Other executors (a pool of processes, a Dask or Ray cluster) get them as Relay
+text, which parses to the same program; only the predicate must be picklable.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from passlab.ir.module import IRModule
 from passlab.text.parser import parse
 
 Predicate = Callable[[IRModule], Any]
-FALSE = "the predicate is false"  # why a program is bad about which nothing was raised
+FALSE = "the predicate is false"  # the reason for a bad program for which nothing was raised
 
 
 class Outcome(NamedTuple):
-    """Whether a predicate holds for a program; if not, why, and what it raised, where it raised here."""
+    """Whether a predicate holds for a program; if not, why, and its exception, where it was raised in this process."""
 
     holds: bool
     why: str = ""
@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 
 
 class Oracle:
-    """Asks one predicate; `ahead` is the number of programs that are worth asking about at once."""
+    """Evaluates one predicate; `ahead` is the number of programs that are worth evaluating at once."""
 
     def __init__(self, predicate: Predicate, executor: Executor | None = None) -> None:
         self.predicate = predicate
@@ -37,20 +37,20 @@ class Oracle:
         self.ahead = 1 if executor is None else int(getattr(executor, "_max_workers", 0)) or os.cpu_count() or 1
 
     def one(self, mod: IRModule) -> Outcome:
-        """Ask about one program, here or there."""
+        """Evaluate the predicate on one program."""
         return self.all([mod])[0]
 
     def all(self, mods: Sequence[IRModule]) -> list[Outcome]:
-        """Ask about several programs, at once where there is an executor.
+        """Evaluate the predicate on several programs, at once where there is an executor.
 
-        Raises `PassError` when the executor cannot ask, as when the predicate cannot be sent.
+        Raises `PassError` when the executor fails, as when the predicate cannot be pickled.
         """
         if self.executor is None:
             return [judge(self.predicate, mod) for mod in mods]
         waiting: list[Future[Outcome]] = []
         try:
             for mod in mods:
-                waiting.append(self._sent(self.executor, mod))
+                waiting.append(self._submit(self.executor, mod))
             return [future.result() for future in waiting]
         except (PasslabError, CancelledError):
             raise
@@ -62,27 +62,27 @@ class Oracle:
             for future in waiting:
                 future.cancel()
 
-    def _sent(self, executor: Executor, mod: IRModule) -> Future[Outcome]:
+    def _submit(self, executor: Executor, mod: IRModule) -> Future[Outcome]:
         if isinstance(executor, ThreadPoolExecutor):
             return executor.submit(judge, self.predicate, mod)
         return executor.submit(judge_text, self.predicate, mod.astext())
 
 
 def judge(predicate: Predicate, mod: IRModule) -> Outcome:
-    """Ask about a program. A predicate that raises counts as False."""
+    """Evaluate a predicate on a program. A predicate that raises counts as False."""
     try:
         holds = bool(predicate(mod))
-    except Exception as error:  # noqa: BLE001 - whatever it is, this is why
+    except Exception as error:  # noqa: BLE001 - a predicate may raise anything
         return Outcome(False, raised_error(error), error)
     return Outcome(holds, "" if holds else FALSE)
 
 
 def judge_text(predicate: Predicate, text: str) -> Outcome:
-    """Ask about a program given as text, in another process: of what was raised only the message comes back."""
+    """Evaluate a predicate on a program given as text, in another process: an exception may not be picklable."""
     return judge(predicate, infer_module(parse(text)))._replace(error=None)
 
 
 def raised_error(error: BaseException | None) -> str:
-    """Return in a line what was raised."""
+    """Return the class and message of an exception in a line."""
     message = error.diagnostics[0].message if isinstance(error, PasslabError) else str(error)
     return f"{type(error).__name__}: {message}"

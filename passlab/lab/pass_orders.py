@@ -1,9 +1,9 @@
-"""`orders`: the programs that orders of some passes lead to.
+"""`orders`: the programs that result from running some passes in all orders.
 
     ways = lab.orders(mod, "FoldConstant, SimplifyExpr, EliminateCommonSubexpr")
-    ways.table(), ways.best               # the programs that orders lead to, equal ones merged, and the cheapest way
+    ways.table(), ways.best               # the distinct programs, and the cheapest of them
 
-Programs never change, so each step costs what its pass costs; programs that are structurally equal are one.
+The programs are the nodes of a graph whose edges are passes; structurally equal programs are one node.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.module import IRModule
 from passlab.lab.counterfactuals import Cost, passes_of
 from passlab.lab.recording import record
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.text.parser import parse
 from passlab.transform.base import Pass
 from passlab.transform.pipeline import as_pass
 
-MOST_PROGRAMS = 200  # that `orders` goes through
+MOST_PROGRAMS = 200  # that `orders` visits by default
 FAILS = "fails: "
-Result = IRModule | str  # what a pass leaves, or why it fails
+Result = IRModule | str  # of a pass: a program, or why it fails
 
 
 @dataclass
-class Place:
-    """A program that some order of passes leads to: the shortest way there, and where each pass leads from here."""
+class ReachedProgram:
+    """A program that some order of passes results in: the shortest `way`, and the program that each pass leads to."""
 
     number: int
     module: IRModule
@@ -43,26 +43,31 @@ class Place:
     leads_to: dict[str, int | str] = field(default_factory=dict)
 
 
-class OrderMap:
-    """The programs that orders of some passes lead to. Equal programs are one place; `leads_to` are the edges."""
+class OrderMap(Tabular):
+    """The graph of programs that orders of some passes result in; `leads_to` of each program are its edges."""
 
-    def __init__(self, passes: Sequence[str], places: Sequence[Place], complete: bool) -> None:
+    def __init__(self, passes: Sequence[str], programs: Sequence[ReachedProgram], complete: bool) -> None:
         self.passes = tuple(passes)
-        self.places = tuple(places)
+        self.programs = tuple(programs)
         self.complete = complete
 
+    @property
+    def places(self) -> tuple[ReachedProgram, ...]:
+        """The former name of `programs`."""
+        return self.programs
+
     @cached_property
-    def best(self) -> Place:
-        """The place with the fewest kernels and nodes, by the shortest way."""
-        return min(self.places, key=lambda p: (p.cost.nodes, p.cost.kernels, len(p.way), p.number))
+    def best(self) -> ReachedProgram:
+        """The program with the fewest nodes, then kernels, then passes."""
+        return min(self.programs, key=lambda p: (p.cost.nodes, p.cost.kernels, len(p.way), p.number))
 
     @property
-    def ends(self) -> list[Place]:
-        """The places where no pass changes anything any more."""
-        return [p for p in self.places if all(to == p.number for to in p.leads_to.values())]
+    def ends(self) -> list[ReachedProgram]:
+        """The programs that no pass changes."""
+        return [p for p in self.programs if all(to == p.number for to in p.leads_to.values())]
 
     def meets(self) -> list[tuple[str, str]]:
-        """Return the pairs of passes that lead to one program in either order, wherever both orders were tried."""
+        """Return the pairs of passes that commute: both orders give one program, wherever both were tried."""
         pairs = []
         for n, first in enumerate(self.passes):
             for second in self.passes[n + 1 :]:
@@ -72,8 +77,8 @@ class OrderMap:
 
     def _commute(self, first: str, second: str) -> bool:
         tried = False
-        for place in self.places:
-            a, b = (self._then(place, one, other) for one, other in ((first, second), (second, first)))
+        for program in self.programs:
+            a, b = (self._after_two(program, one, other) for one, other in ((first, second), (second, first)))
             if a is None or b is None:
                 continue
             tried = True
@@ -81,30 +86,26 @@ class OrderMap:
                 return False
         return tried
 
-    def _then(self, place: Place, first: str, second: str) -> int | None:
-        middle = place.leads_to.get(first)
-        end = self.places[middle].leads_to.get(second) if isinstance(middle, int) else None
+    def _after_two(self, program: ReachedProgram, first: str, second: str) -> int | None:
+        middle = program.leads_to.get(first)
+        end = self.programs[middle].leads_to.get(second) if isinstance(middle, int) else None
         return end if isinstance(end, int) else None
 
     def table(self) -> Table:
         """Return one row for each program: the shortest way to it, its cost, and where each pass leads from it."""
         rows = []
-        for p in self.places:
+        for p in self.programs:
             leads = [p.leads_to.get(name, "") for name in self.passes]
             rows.append((p.number, ", ".join(p.way) or "as it is", p.cost.nodes, p.cost.kernels, *leads))
         return Table(("program", "shortest way", "nodes", "kernels", *self.passes), rows)
 
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
-
     def text(self) -> str:
-        """Return the table, the cheapest program and where orders meet."""
+        """Return the table, the cheapest program and the pairs that commute."""
         best = self.best
         lines = [str(self.table()), f"the cheapest is program {best.number}: {', '.join(best.way) or 'as it is'}"]
         lines += [f"{a} and {b} commute here" for a, b in self.meets()]
         if not self.complete:
-            lines.append(f"not all: {counted(len(self.places), 'program')} were looked at")
+            lines.append(f"not all: {counted(len(self.programs), 'program')} were looked at")
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -120,12 +121,11 @@ def orders(
     seconds: float | None = 60.0,
     executor: Executor | None = None,
 ) -> OrderMap:
-    """Run passes in all orders, as often as they change anything, and return the programs that they lead to.
+    """Run passes in all orders, as long as they change the program, and return the resulting programs.
 
-    Programs are compared by structure, so that orders with equal results count once. After `most` programs or `seconds`
-    the map is not complete. An `executor` (of `concurrent.futures`: threads, processes, a cluster) runs the passes on
-    all programs that are equally far from the first at once; the map is the same. Raises `PassError` where passes are
-    missing, or two have one text.
+    Structurally equal programs count once. After `most` programs or `seconds` the map is not complete. An `executor`
+    (of `concurrent.futures`: threads, processes, a cluster) runs the passes on all programs at the same distance from
+    the first in parallel; the map is the same. Raises `PassError` without passes, or where two have the same text.
     """
     check_seconds(seconds)
     several = passes_of(passes)
@@ -133,37 +133,37 @@ def orders(
     if not several or len(set(names)) < len(names):
         raise PassError(Diagnostic("orders are of several passes, each once", found=", ".join(names)))
     end = None if seconds is None else monotonic() + seconds
-    search = _Search(infer_module(mod), several, opt_level, executor)
+    search = _OrderSearch(infer_module(mod), several, opt_level, executor)
     done = 0
-    while done < (count := len(search.places)):
-        results = search.results(search.places[done:count])
-        for place in search.places[done:count]:
-            if len(search.places) > most or (end is not None and monotonic() > end):
+    while done < (count := len(search.programs)):
+        results = search.results(search.programs[done:count])
+        for program in search.programs[done:count]:
+            if len(search.programs) > most or (end is not None and monotonic() > end):
                 results.close()
-                return OrderMap(names, search.places, False)
+                return OrderMap(names, search.programs, False)
             for name in names:
-                place.leads_to[name] = search.number_of(next(results), place, name)
+                program.leads_to[name] = search.number_of(next(results), program, name)
         done = count
-    return OrderMap(names, search.places, True)
+    return OrderMap(names, search.programs, True)
 
 
-class _Search:
-    """The programs found so far."""
+class _OrderSearch:
+    """A breadth-first search, with the programs reached so far."""
 
     def __init__(self, start: IRModule, passes: Sequence[Pass], opt_level: int, executor: Executor | None) -> None:
         self.passes = passes
         self.opt_level = opt_level
         self.executor = executor
-        self.places = [Place(0, start, Cost.of(start), ())]
+        self.programs = [ReachedProgram(0, start, Cost.of(start), ())]
         self._by_hash: dict[int, list[int]] = {structural_hash(start): [0]}
 
-    def results(self, places: Sequence[Place]) -> Generator[Result, None, None]:
-        """Yield what each pass leaves of each program, or why it fails; with an executor, all at once."""
-        jobs = [(place.module, one) for place in places for one in self.passes]
+    def results(self, programs: Sequence[ReachedProgram]) -> Generator[Result, None, None]:
+        """Yield the result of each pass on each program, computed in parallel where there is an executor."""
+        jobs = [(program.module, one) for program in programs for one in self.passes]
         if self.executor is None:
             yield from (_run(mod, one, self.opt_level) for mod, one in jobs)
             return
-        waiting = [self._sent(self.executor, mod, one) for mod, one in jobs]
+        waiting = [self._submit(self.executor, mod, one) for mod, one in jobs]
         try:
             for future in waiting:
                 result = future.result()
@@ -174,22 +174,22 @@ class _Search:
             for future in waiting:
                 future.cancel()
 
-    def _sent(self, executor: Executor, mod: IRModule, one: Pass) -> Future[Any]:
+    def _submit(self, executor: Executor, mod: IRModule, one: Pass) -> Future[Any]:
         if isinstance(executor, ThreadPoolExecutor):
             return executor.submit(_run, mod, one, self.opt_level)
         return executor.submit(_run_text, mod.astext(), one.as_text(), self.opt_level)
 
-    def number_of(self, after: Result, place: Place, name: str) -> int | str:
-        """Return the number of the program that a pass leads to from a place, new or known, or why it fails."""
-        if isinstance(after, str) or after.same_contents(place.module):
-            return after if isinstance(after, str) else place.number
+    def number_of(self, after: Result, program: ReachedProgram, name: str) -> int | str:
+        """Return the number of the program that a pass made, which is added where it is new, or why the pass failed."""
+        if isinstance(after, str) or after.same_contents(program.module):
+            return after if isinstance(after, str) else program.number
         alike = self._by_hash.setdefault(structural_hash(after), [])
         for other in alike:
-            if structural_equal(self.places[other].module, after):
+            if structural_equal(self.programs[other].module, after):
                 return other
-        self.places.append(Place(len(self.places), after, Cost.of(after), (*place.way, name)))
-        alike.append(len(self.places) - 1)
-        return len(self.places) - 1
+        self.programs.append(ReachedProgram(len(self.programs), after, Cost.of(after), (*program.way, name)))
+        alike.append(len(self.programs) - 1)
+        return len(self.programs) - 1
 
 
 def _run(mod: IRModule, one: Pass, opt_level: int) -> Result:
@@ -204,6 +204,6 @@ def _run(mod: IRModule, one: Pass, opt_level: int) -> Result:
 
 
 def _run_text(text: str, one: str, opt_level: int) -> str:
-    """Run a pass on a program in another process: both are given as text, and what is left is text again."""
+    """Run a pass on a program in another process: pass, program and result are texts."""
     result = _run(infer_module(parse(text)), as_pass(one), opt_level)
     return result if isinstance(result, str) else result.astext()

@@ -3,8 +3,8 @@
     rec.what_if.without("FoldConstant").comparison.summary()
     rec.what_if.move("FuseOps", to=1).with_options("FuseOps", fuse_opt_level=0).recording
 
-Nothing runs until the recording is asked for; what is before the first difference is taken over from the old one and
-does not run again. Each method returns a new value, so that several questions can start from one.
+Nothing runs before `recording` is read; the steps before the first difference are those of the old recording and do not
+run again. Each method returns a new value, so that several variants can start from one.
 """
 
 from __future__ import annotations
@@ -30,66 +30,68 @@ class WhatIf:
 
     def __init__(self, base: Recording, passes: Sequence[Event | Pass] | None = None) -> None:
         self.base = base
-        self._own = [event for event in base.steps[1:] if event.role != "required"]
-        self.passes = tuple(self._own if passes is None else passes)
+        self._recorded_passes = [event for event in base.steps[1:] if event.role != "required"]
+        self.passes = tuple(self._recorded_passes if passes is None else passes)
 
     # ------------------------------------------------------------ questions
     def without(self, which: Which) -> WhatIf:
         """Return the pipeline without a pass. Raises `PassError` where there is no such pass, as all methods do."""
-        at = self._place(which)
+        at = self._index_of(which)
         return self._with((*self.passes[:at], *self.passes[at + 1 :]))
 
     def move(self, which: Which, to: int) -> WhatIf:
-        """Return the pipeline with a pass at another place, which is its new number."""
-        at = self._place(which)
+        """Return the pipeline with a pass moved to the number `to`."""
+        at = self._index_of(which)
         rest = [*self.passes[:at], *self.passes[at + 1 :]]
         rest.insert(max(0, to - 1), self.passes[at])
         return self._with(rest)
 
     def repeat(self, which: Which, times: int = 2) -> WhatIf:
         """Return the pipeline with a pass that runs several times in a row."""
-        at = self._place(which)
+        at = self._index_of(which)
         return self._with((*self.passes[:at], *[self.passes[at]] * times, *self.passes[at + 1 :]))
 
     def with_options(self, which: Which, **options: Any) -> WhatIf:
-        """Return the pipeline with other options of a pass in place of all that it had."""
-        at = self._place(which)
-        text = f"{_name(self.passes[at])}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
-        return self._with((*self.passes[:at], *_parse(text), *self.passes[at + 1 :]))
+        """Return the pipeline with a pass whose options are replaced by others."""
+        at = self._index_of(which)
+        text = f"{_pass_name(self.passes[at])}({', '.join(f'{key}={value!r}' for key, value in options.items())})"
+        return self._with((*self.passes[:at], *_parse_passes(text), *self.passes[at + 1 :]))
 
     def insert(self, added: Any, at: int) -> WhatIf:
         """Return the pipeline with one more pass, or those of a text, inserted at the number `at`."""
         rest = list(self.passes)
-        rest[max(0, at - 1) : max(0, at - 1)] = _parse(added)
+        rest[max(0, at - 1) : max(0, at - 1)] = _parse_passes(added)
         return self._with(rest)
 
     def rewrite(self, passes: Iterable[Which], scope: Mapping[str, Any] | None = None) -> WhatIf:
-        """Return a pipeline written anew: numbers are passes of this one, texts are new ones; `scope` may add names."""
+        """Return a pipeline of passes of this one, given by number, and new ones, as text; `scope` may add names."""
         passes_now: list[Event | Pass] = []
         for item in passes:
-            passes_now += [self.passes[self._place(item)]] if isinstance(item, int) else _parse(item, scope)
+            passes_now += [self.passes[self._index_of(item)]] if isinstance(item, int) else _parse_passes(item, scope)
         return self._with(passes_now)
 
     # ------------------------------------------------------------ answers
     @property
     def first_difference(self) -> int | None:
-        """The number of the first pass that is not as it was recorded; None where nothing differs."""
-        pairs = zip(self.passes, self._own, strict=False)
+        """The number of the first pass that differs from the recording; None where none does."""
+        pairs = zip(self.passes, self._recorded_passes, strict=False)
         same = next((at for at, (mine, old) in enumerate(pairs) if mine is not old), None)
-        shortest = min(len(self.passes), len(self._own))
-        return same + 1 if same is not None else None if len(self.passes) == len(self._own) else shortest + 1
+        shortest = min(len(self.passes), len(self._recorded_passes))
+        return (
+            same + 1 if same is not None else None if len(self.passes) == len(self._recorded_passes) else shortest + 1
+        )
 
     @cached_property
     def recording(self) -> Recording:
-        """What the pipeline does: steps of the old recording up to the first difference, then what ran anew."""
+        """The recording of the variant: old steps up to the first difference, then the passes that ran."""
         first = self.first_difference
         if first is None:
             return self.base
-        kept = self._kept(first)
+        kept = self._unchanged_steps(first)
         start = kept[-1].after if kept else self.base.input
         runs = [copy_of(event) for event in kept]
         if not any(event.status == "failed" for event in kept):
-            runs += _ran(start, [_runnable(item) for item in self.passes[first - 1 :]], self._options)
+            runs += _run_events(start, [_runnable(item) for item in self.passes[first - 1 :]], self._options)
         return Recording(runs, self.base.input, self.base.name, self.base.earlier)
 
     @cached_property
@@ -97,25 +99,25 @@ class WhatIf:
         """The old recording and the new one, step by step."""
         return compare(self.base, self.recording)
 
-    def _kept(self, first: int) -> list[Event]:
-        """The steps that need not run again: those before the first pass that differs, with the passes they require."""
+    def _unchanged_steps(self, first: int) -> list[Event]:
+        """Return the steps before the first pass that differs, with the passes they require."""
         if first == 1:
             return []
-        last = self._own[first - 2]
+        last = self._recorded_passes[first - 2]
         steps = self.base.steps[1:]
         return steps[: next(at for at, step in enumerate(steps) if step is last) + 1]
 
     @property
     def _options(self) -> ContextOptions:
-        """The options of the context that the recording was made in."""
-        return self._own[0].context if self._own else ContextOptions()
+        """The options of the pass context of the old recording."""
+        return self._recorded_passes[0].context if self._recorded_passes else ContextOptions()
 
     def _with(self, passes: Sequence[Event | Pass]) -> WhatIf:
         return WhatIf(self.base, passes)
 
-    def _place(self, which: Which) -> int:
-        """Where a pass stands in `passes`."""
-        names = [_name(item) for item in self.passes]
+    def _index_of(self, which: Which) -> int:
+        """Return the index of a pass in `passes`. Raises `PassError` where there is none."""
+        names = [_pass_name(item) for item in self.passes]
         if isinstance(which, int):
             if 1 <= which <= len(names):
                 return which - 1
@@ -126,16 +128,16 @@ class WhatIf:
         raise PassError(Diagnostic(f"the pipeline has no pass `{which}`", hint=hint))
 
     def __repr__(self) -> str:
-        return f"<what if: {', '.join(_text(item) for item in self.passes)}>"
+        return f"<what if: {', '.join(_pass_text(item) for item in self.passes)}>"
 
 
-def _ran(start: IRModule, passes: list[Pass], options: ContextOptions) -> list[Event]:
-    """Run passes, and return the events of what was called."""
+def _run_events(start: IRModule, passes: list[Pass], options: ContextOptions) -> list[Event]:
+    """Run passes, and return their events."""
     return record_alone(start, passes, options).runs if passes else []
 
 
-def _parse(value: Any, scope: Mapping[str, Any] | None = None) -> list[Pass]:
-    """Return the passes of a text; a pass, as a list of it alone."""
+def _parse_passes(value: Any, scope: Mapping[str, Any] | None = None) -> list[Pass]:
+    """Return the passes of a text; a list of one for a pass."""
     if isinstance(value, Pass):
         return [value]
     pipeline = as_pass(value if isinstance(value, str) else [value], scope)
@@ -145,12 +147,12 @@ def _parse(value: Any, scope: Mapping[str, Any] | None = None) -> list[Pass]:
 def _runnable(item: Event | Pass) -> Pass:
     if isinstance(item, Pass):
         return item
-    return item.pass_ if item.pass_ is not None else _parse(item.text)[0]
+    return item.pass_ if item.pass_ is not None else _parse_passes(item.text)[0]
 
 
-def _name(item: Event | Pass) -> str:
+def _pass_name(item: Event | Pass) -> str:
     return item.name if isinstance(item, Event) else item.info.name
 
 
-def _text(item: Event | Pass) -> str:
+def _pass_text(item: Event | Pass) -> str:
     return (item.text or item.name) if isinstance(item, Event) else item.as_text()

@@ -1,10 +1,9 @@
 """`Provenance`: which pass made each node of a recorded program, and from which node.
 
-A recorder notes the pairs (old, new) of every rewrite. This module turns them into one table: for each node its maker.
-A node that was only rebuilt, because something below it changed, or only moved, keeps the maker of the original, which
-is found by going back to the rewrite that changed the node itself. Nodes that a pass built without noting them are
-found by walking the module it left, each node once over the whole recording; those without a place in a source are
-compared with the nodes before the pass, as a diff compares them.
+A recorder notes the pairs (old, new) of every rewrite. This module turns them into one table: the origin of each node.
+A node that was only moved, or rebuilt because a child changed, keeps the maker of the original node. Nodes that a pass
+built without noting them are collected from the module after the pass, each once over the whole recording; those
+without a span are matched with the nodes before the pass, as in a diff.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _BLAMED: tuple[type, ...] = (Call, Constant, Function, If, Let, Match, Tuple)
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """How a node came to be: the pass, the node it took the place of (or None), only rebuilt or not, by which rule."""
+    """The origin of a node: the pass, the node it replaced (or None), whether it was only rebuilt, and the rule."""
 
     event: Event
     old: Expr | None
@@ -37,7 +36,7 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class Chapter:
-    """One stage in the life of a node: what it was, and since which pass (None: since the input)."""
+    """One stage in the history of a node: the node, and the pass that made it (None: the input)."""
 
     event: Event | None
     node: Expr
@@ -53,9 +52,9 @@ class Chapter:
 
 @dataclass(frozen=True, eq=False)
 class Biography:
-    """The life of a node: its chapters in order of time, `at` the one it was asked for in, and whether it lived on.
+    """The history of a node: its chapters in order of time; `at` is the index of the chapter of the node in question.
 
-    `alive` tells whether the node of the last chapter is in the last program of the recording.
+    `alive` says whether the node of the last chapter is in the last program of the recording.
     """
 
     chapters: tuple[Chapter, ...]
@@ -81,10 +80,10 @@ class Provenance:
     def __init__(self, events: Sequence[Event]) -> None:
         self.origins: dict[Expr, Origin] = {}
         self.became: dict[Expr, tuple[Event, Expr]] = {}
-        self._known: set[Expr] = set()
-        self._living: set[Expr] | None = None  # the nodes of the last program, when first asked for
-        self._moved: tuple[Event, dict[Expr, Expr]] | None = None  # of one event: equal nodes before and after it
-        self._by_place: dict[tuple[int, type], Expr] = {}  # the newest node of a class with a span (by identity)
+        self._seen: set[Expr] = set()
+        self._living: set[Expr] | None = None  # the nodes of the last program, computed on first use
+        self._matches: tuple[Event, dict[Expr, Expr]] | None = None  # of one event: equal nodes before and after it
+        self._by_span: dict[tuple[int, type], Expr] = {}  # the newest node of a class with a span (by identity)
         top = [event for event in events if event.depth == 0]
         self._last = top[-1].after if top else IRModule()
         if top:
@@ -102,49 +101,49 @@ class Provenance:
                 stack.append((event, "work"))
                 stack.extend((child, "begin") for child in reversed(required))
             elif stage == "work":
-                self._pairs(event)
+                self._add_rewrites(event)
             else:
                 self._sweep(event.after, event)
 
     # ------------------------------------------------------------ building
-    def _pairs(self, event: Event) -> None:
-        """Enter the rewrites of one pass: the new nodes, and those made along with them."""
+    def _add_rewrites(self, event: Event) -> None:
+        """Add the rewrites of one pass: the replacements, and the nodes built with them."""
         here: set[Expr] = set()
         for number, (old, new) in enumerate(event.rewrites):
             if new is old:
                 continue
             self.became[old] = (event, new)
-            if new in self._known:
-                continue  # an existing node took the place, or one this pass made before
-            new_nodes = post_order(new, seen=self._known)
+            if new in self._seen:
+                continue  # the replacement is a node that existed before
+            new_nodes = post_order(new, seen=self._seen)
             here.update(new_nodes)
             rebuilt = self._is_rebuilt(old, new, here)
             for node in new_nodes:
-                self.origins[node] = self._along(event, node, old)
-            self._place(new_nodes)
-            same = None if rebuilt else self._same_before(event).get(new)
-            if same is not None and same is not new and _like(same, new):
+                self.origins[node] = self._origin_of_built(event, node, old)
+            self._index_spans(new_nodes)
+            same = None if rebuilt else self._matches_before(event).get(new)
+            if same is not None and same is not new and _differs_only_below(same, new):
                 self.origins[new] = Origin(event, same, True)
             else:
                 self.origins[new] = Origin(event, old, rebuilt, event.rewrites.rule(number))
 
-    def _along(self, event: Event, node: Expr, old: Expr | None) -> Origin:
-        """Return the origin of a node that was made in the place of `old`, or along with what was.
+    def _origin_of_built(self, event: Event, node: Expr, old: Expr | None) -> Origin:
+        """Return the origin of a node that was built with the replacement of `old`.
 
-        A node with the place in the source of an older one, and alike but for its children, was rebuilt from that one;
-        without a place, one that computes what an older node does, or is like `old`.
+        A node that has the span of an older one and differs only by its children was rebuilt from that one; without a
+        span, so was a node that a diff matches with an older one, or that is like `old`.
         """
-        older = self._by_place.get((id(node.span), type(node))) if node.span is not None else None
-        if older is None or not _like(older, node):  # several nodes may come from one place
-            older = self._same_before(event).get(node) or (old if node.span is None else None)
-        if older is None or older is node or not _like(older, node):
+        older = self._by_span.get((id(node.span), type(node))) if node.span is not None else None
+        if older is None or not _differs_only_below(older, node):  # several nodes may have one span
+            older = self._matches_before(event).get(node) or (old if node.span is None else None)
+        if older is None or older is node or not _differs_only_below(older, node):
             return Origin(event, old)
         self.became.setdefault(older, (event, node))
         return Origin(event, older, True)
 
-    def _same_before(self, event: Event) -> dict[Expr, Expr]:
-        """For nodes after an event those before it that a diff takes for the same, kept or moved."""
-        if self._moved is None or self._moved[0] is not event:
+    def _matches_before(self, event: Event) -> dict[Expr, Expr]:
+        """Return for nodes after an event the nodes before it that a diff matches with them, kept or moved."""
+        if self._matches is None or self._matches[0] is not event:
             pairs: dict[Expr, Expr] = {}
             if event.changed:
                 difference = diff(event.before, event.after)
@@ -152,25 +151,25 @@ class Provenance:
                 pairs = {c.after: c.before for c in kept if c.after is not None and c.before is not None}
                 whole = [(f.before, f.after) for f in difference.changed]
                 pairs |= {new: old for old, new in whole if old is not None and new is not None}
-            self._moved = (event, pairs)
-        return self._moved[1]
+            self._matches = (event, pairs)
+        return self._matches[1]
 
     def _is_rebuilt(self, old: Expr, new: Expr, here: set[Expr]) -> bool:
-        """Whether a node differs from the old one only by children that were themselves replaced in the same pass.
+        """Whether a node differs from the old one only by children that the same pass replaced.
 
-        Nobody notes that a variable gave way to its value or a value to its variable, so these count as replaced too,
-        unless the operands only changed places.
+        Replacing a variable by its value, or a value by its variable, is not noted as a rewrite, so it counts as well,
+        unless the operands were only exchanged.
         """
         if not same_but_children(old, new):
             return False
         before = children(old)
         for a, b in zip(before, children(new), strict=True):
             bound = (type(a) is Var or type(b) is Var) and b not in before
-            if not (b is a or bound or (b in here and self._descends(b, a)) or self._replace(a, b)):
+            if not (b is a or bound or (b in here and self._descends(b, a)) or self._was_replaced_by(a, b)):
                 return False
         return True
 
-    def _replace(self, old: Expr, new: Expr) -> bool:
+    def _was_replaced_by(self, old: Expr, new: Expr) -> bool:
         successor = self.became.get(old)
         return successor is not None and successor[1] is new
 
@@ -185,24 +184,24 @@ class Provenance:
         return False
 
     def _sweep(self, mod: IRModule, event: Event | None) -> None:
-        """Attribute the nodes of a module that no rewrite produced to a pass (None: to the input)."""
+        """Attribute the nodes of a module that no rewrite made to a pass (None: to the input)."""
         for function in mod.functions.values():
-            if function not in self._known:
-                nodes = post_order(function, seen=self._known)
+            if function not in self._seen:
+                nodes = post_order(function, seen=self._seen)
                 if event is not None:
                     self.origins.update(
-                        (node, self._along(event, node, None)) for node in nodes if node not in self.origins
+                        (node, self._origin_of_built(event, node, None)) for node in nodes if node not in self.origins
                     )
-                self._place(nodes)
+                self._index_spans(nodes)
 
-    def _place(self, nodes: list[Expr]) -> None:
+    def _index_spans(self, nodes: list[Expr]) -> None:
         for node in nodes:
             if node.span is not None:
-                self._by_place[id(node.span), type(node)] = node
+                self._by_span[id(node.span), type(node)] = node
 
     # ------------------------------------------------------------ asking
     def origin(self, node: Expr) -> Origin | None:
-        """Return how a node was really made, looking through rebuilding; None for what stems from the input."""
+        """Return the origin of a node, looking through rebuilt nodes; None for a node of the input."""
         seen: set[Expr] = set()
         while node not in seen:
             seen.add(node)
@@ -213,12 +212,12 @@ class Provenance:
         return None
 
     def maker(self, node: Expr) -> Event | None:
-        """Return the pass that made a node; None for what stems from the input."""
+        """Return the pass that made a node; None for a node of the input."""
         origin = self.origin(node)
         return None if origin is None else origin.event
 
     def biography(self, node: Expr) -> Biography:
-        """Return the life of a node, from the input or the pass that made it from nothing, to its last form."""
+        """Return the history of a node, from the input or the pass that introduced it, to its last form."""
         back: list[Chapter] = []
         at: Expr | None = node
         seen: set[Expr] = set()
@@ -234,12 +233,12 @@ class Provenance:
             event, at = self.became[at]
             seen.add(at)
             chapter = self._chapter(at)
-            forth.append(chapter if chapter.event is event else Chapter(event, at))  # else an older node took the place
+            forth.append(chapter if chapter.event is event else Chapter(event, at))  # an older node was the replacement
         last = forth[-1].node if forth else node
         return Biography((*back, *forth), len(back) - 1, self._is_alive(last))
 
     def follow(self, node: Expr, steps: Sequence[Event]) -> list[tuple[Event, list[Expr]]]:
-        """Return for each step the nodes of its program that are a node, were it, or became of it."""
+        """Return for each step the nodes of its program that are a node, its ancestors, or its descendants."""
         older = set(self.ancestors(node))
         related: dict[Expr, bool] = {}
         followed: list[tuple[Event, list[Expr]]] = []
@@ -255,14 +254,14 @@ class Provenance:
         return followed
 
     def ancestors(self, node: Expr) -> list[Expr]:
-        """Return a node and all that it was before, the newest first."""
+        """Return a node and its ancestors, the newest first."""
         chain: list[Expr] = []
         at: Expr | None = node
         while at is not None and at not in chain:
             chain.append(at)
             origin = self.origins.get(at)
             part_of = at.tuple_value if isinstance(at, TupleGetItem) else None
-            at = origin.old if origin else part_of  # a part of a value was that value before
+            at = origin.old if origin else part_of  # a projection descends from its tuple
         return chain
 
     def _chapter(self, node: Expr) -> Chapter:
@@ -275,7 +274,7 @@ class Provenance:
         return node in self._living
 
     def blame(self, mod: IRModule, kinds: tuple[type, ...] = _BLAMED) -> Table:
-        """Return for the nodes of some classes in a module: function, node, the pass that made it, and from what."""
+        """Return a row for each node of some classes: function, node, its maker, and the node it replaced."""
         rows = []
         for name, function in mod.items():
             for node in post_order(function):
@@ -288,22 +287,22 @@ class Provenance:
 
 
 def same_but_children(old: Expr, new: Expr) -> bool:
-    """Whether two nodes are alike in everything but their children."""
-    return len(children(old)) == len(children(new)) and _like(old, new)
+    """Whether two nodes differ at most by their children."""
+    return len(children(old)) == len(children(new)) and _differs_only_below(old, new)
 
 
-def _like(old: Expr, new: Expr) -> bool:
-    test = _ALIKE.get(type(old))
+def _differs_only_below(old: Expr, new: Expr) -> bool:
+    test = _OWN_FIELDS_EQUAL.get(type(old))
     return type(old) is type(new) and (test is None or bool(test(old, new)))
 
 
-def _alike_calls(a: Call, b: Call) -> bool:
+def _same_call(a: Call, b: Call) -> bool:
     same_op = a.op is b.op or not (isinstance(a.op, Op) or isinstance(b.op, Op))
     return same_op and (a.attrs is b.attrs or a.attrs == b.attrs)
 
 
-_ALIKE: dict[type, Any] = {
-    Call: _alike_calls,
+_OWN_FIELDS_EQUAL: dict[type, Any] = {
+    Call: _same_call,
     TupleGetItem: lambda a, b: a.index == b.index,
     Constant: lambda a, b: a.data is b.data or structural_equal(a, b, exact=True),
     Var: lambda a, b: a.name_hint == b.name_hint,
@@ -313,5 +312,5 @@ _ALIKE: dict[type, Any] = {
 
 
 def makers(provenance: Provenance, nodes: Iterable[Expr]) -> dict[Expr, Event | None]:
-    """Return the maker of each node: what a gutter beside a printed program shows."""
+    """Return the maker of each node, for the gutter beside a printed program."""
     return {node: provenance.maker(node) for node in nodes}

@@ -1,8 +1,8 @@
-"""The Python source of what users gave: passes made from functions and classes, and predicates.
+"""The Python source of user code: passes made from functions and classes, and predicates.
 
-What a function uses goes along: imports, plain values, and the other functions of its file or notebook. A definition
-that cannot be told (typed at a prompt, made by other code, with variables of its own from outside) becomes a comment
-that says what is to be filled in. Nothing of it is run here.
+The source includes what a function uses: imports, plain values, and other functions of its file or notebook. A
+definition without source (typed at a prompt, generated, or a closure) becomes a comment that says what to fill in.
+Nothing is run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PySource:
 
 
 def pass_source(pass_: Pass | None, text: str) -> PySource:
-    """Return how a pass is made: its text in the pipeline language, where a new process would understand it."""
+    """Return the Python that makes a pass: its text in the pipeline language, where a new process understands that."""
     if pass_ is None or _is_known(pass_, text):
         return PySource(repr(text))
     function = getattr(pass_, "pass_func", None)
@@ -71,7 +71,7 @@ def _function_pass(pass_: Pass, function: Any) -> PySource:
 
 
 def function_source(function: Any, name: str) -> PySource:
-    """Return how a function, a predicate say, is defined; a lambda under the name given."""
+    """Return the definition of a function such as a predicate; a lambda gets the name `name`."""
     own = getattr(function, "__name__", "")
     definition = _with_uses(function, name if own == "<lambda>" else "")
     if definition is None or not (own.isidentifier() or own == "<lambda>"):
@@ -80,7 +80,7 @@ def function_source(function: Any, name: str) -> PySource:
 
 
 def _source(value: Any) -> str | None:
-    """The source of a function or class, None where it cannot be told or means nothing without what is around it."""
+    """Return the source of a function or class; None where there is none, and for a closure, which needs context."""
     if inspect.isfunction(value) and value.__closure__:
         return None
     try:
@@ -90,13 +90,13 @@ def _source(value: Any) -> str | None:
 
 
 def _with_uses(function: Any, name: str = "") -> str | None:
-    """The source of a function below all that it uses; a lambda is given a name. None where it cannot be told."""
+    """Return the source of a function below all that it uses; a lambda gets a name. None where there is no source."""
     imports, blocks = dict[str, None](), dict[int, str]()
     waiting: list[tuple[Any, str, str | None]] = [(function, name, None)]
     begun: set[int] = set()
     while waiting:
         value, called, done = waiting.pop()
-        if done is not None:  # what it uses stands before it
+        if done is not None:  # dependencies come first
             blocks[id(value)] = done
         elif id(value) not in begun:
             begun.add(id(value))
@@ -117,7 +117,7 @@ def _with_uses(function: Any, name: str = "") -> str | None:
 
 
 def _named_source(value: Any, name: str) -> str | None:
-    """The source of a function or class; of a lambda a statement that gives it the name."""
+    """Return the source of a function or class; for a lambda, an assignment to the name."""
     source = _source(value)
     if source is None or getattr(value, "__name__", "") != "<lambda>":
         return source
@@ -126,7 +126,7 @@ def _named_source(value: Any, name: str) -> str | None:
 
 
 def _globals_used(value: Any, source: str) -> Iterator[tuple[str, Any]]:
-    """Yield the names of its module that stand in the source of a function or class, with their values."""
+    """Yield the globals that the source of a function or class uses, with their values."""
     space = getattr(value, "__globals__", None) or vars(sys.modules.get(value.__module__, sys))
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Name) and space.get(node.id, value) is not value:
@@ -134,7 +134,7 @@ def _globals_used(value: Any, source: str) -> Iterator[tuple[str, Any]]:
 
 
 def _import(name: str, value: Any, home: str) -> str | None:
-    """The statement that imports a value under a name; None for what only the module `home` holds."""
+    """Return the statement that imports a value under a name; None for a value that belongs to the module `home`."""
     if isinstance(value, ModuleType):
         package, _, module = value.__name__.rpartition(".")
         if package and module == name:
@@ -148,7 +148,7 @@ def _import(name: str, value: Any, home: str) -> str | None:
 
 
 def _only_lambda(source: str) -> str | None:
-    """The one lambda in a piece of source: the longest part from its start that is a lambda and nothing else."""
+    """Return the only lambda in a source: the longest text that parses as one lambda. None where there is not one."""
     if source.count("lambda") != 1:
         return None
     start = source.index("lambda")

@@ -3,8 +3,8 @@
     rec = passlab.record(mod, "InferType, FoldConstant, FuseOps(fuse_opt_level=2)")
     rec[2].before, rec["FuseOps"].after, rec.where(op="nn.relu"), rec.first(lambda mod: len(mod) > 1)
 
-An `EventRecorder` writes the events, this module numbers and queries them. Files are in `recording_files`, provenance
-in `provenance`, drawing in `display`.
+An `EventRecorder` writes the events; this module numbers and queries them. `recording_files` saves and loads them,
+`provenance` has the origins of nodes, and `display` draws.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from passlab.diffing.diff import Diff, diff
 from passlab.errors import Diagnostic, InterruptedPassesError, PassError, PassTypeError, did_you_mean
@@ -27,7 +27,7 @@ from passlab.ir.node_errors import not_a_node_error
 from passlab.lab.event_rows import COLUMNS, change, outcome, row_of
 from passlab.lab.provenance import Biography, Provenance
 from passlab.lazy import late
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.base import Pass
 from passlab.transform.context import PassContext
 from passlab.transform.pipeline import as_pass
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
 Predicate = Callable[[IRModule], Any]
 DEFAULT_LEVEL = 3  # of a pipeline that is recorded outside of any PassContext
-_REPORT = ("passlab.display.report", "write_html")  # stands above the lab, so it is loaded when asked for
+_REPORT = ("passlab.display.report", "write_html")  # of a higher layer, so it is loaded on first use
 
 
-class Recording:
-    """The steps of one or more pipelines over one program. Step 0 is the input, step n the n-th pass.
+class Recording(Tabular):
+    """The steps of one or more pipelines over one program. RecordedPass 0 is the input, step n the n-th pass.
 
     `rec[3]` is a step, `rec["3.1"]` a pass inside it, `rec["FuseOps"]` the first pass of that name, steps before those
-    inside; a slice gives a list of steps. `runs` are the passes called from outside; a pipeline among them is not a
-    step itself, its passes are.
+    inside; a slice gives a list of steps. `runs` are the outermost passes; a pipeline among them is not a step itself,
+    its passes are.
     """
 
     def __init__(
@@ -65,10 +65,10 @@ class Recording:
         self.earlier = earlier  # the recording whose last program is the input of this one
         self.overlays: dict[str, dict[Expr, float]] = {}
         start = input if input is not None else self.runs[0].before if self.runs else IRModule()
-        self.steps: list[Event] = [Step("input", start, start, status="input", id="0")]
+        self.steps: list[Event] = [RecordedPass("input", start, start, status="input", id="0")]
         for run in self.runs:
             self.steps += run.children if run.kind == "sequential" else [run]
-        _number(self.steps)
+        _number_events(self.steps)
 
     # ------------------------------------------------------------ reading
     @property
@@ -78,12 +78,12 @@ class Recording:
 
     @property
     def last(self) -> IRModule:
-        """The program at the end; after a failure, as far as it had come."""
+        """The program at the end; after a failure, the last one before it."""
         return self.steps[-1].after
 
     @property
     def output(self) -> IRModule:
-        """The program at the end, a module of its own that remembers this recording.
+        """The program at the end, a new module whose `history` is this recording.
 
         Raises the error of the pass that failed, if one did.
         """
@@ -115,7 +115,7 @@ class Recording:
         return [event for step in self.steps for event in step.walk()]
 
     def whole(self) -> Recording:
-        """Return one recording of this and the earlier ones that its input came out of; this one if there are none."""
+        """Return one recording of this and the earlier ones that made its input; this one if there are none."""
         chain = [self]
         while chain[-1].earlier is not None:
             chain.append(chain[-1].earlier)
@@ -125,7 +125,7 @@ class Recording:
         return Recording(runs, chain[-1].input, self.name)
 
     def all(self, name: str) -> list[Event]:
-        """Return every event of the pass called `name`, inside others too."""
+        """Return every event of the pass called `name`, also inside other passes."""
         return [event for event in self.events if event.name == name]
 
     def __len__(self) -> int:
@@ -134,7 +134,13 @@ class Recording:
     def __iter__(self) -> Iterator[Event]:
         return iter(self.steps)
 
-    def __getitem__(self, key: Any) -> Any:
+    @overload
+    def __getitem__(self, key: slice) -> list[Event]: ...
+
+    @overload
+    def __getitem__(self, key: int | str) -> Event: ...
+
+    def __getitem__(self, key: int | str | slice) -> Event | list[Event]:
         if isinstance(key, (int, slice)):
             return self._step(key)
         if not isinstance(key, str):
@@ -146,7 +152,7 @@ class Recording:
             raise PassError(Diagnostic(f"no pass `{key}` was recorded", hint=hint))
         return min(matches, key=lambda event: event.depth)
 
-    def _step(self, key: int | slice) -> Any:
+    def _step(self, key: int | slice) -> Event | list[Event]:
         try:
             return self.steps[key]
         except IndexError:
@@ -162,7 +168,7 @@ class Recording:
         changed: bool | None = None,
         predicate: Callable[[Event], Any] | None = None,
     ) -> list[Event]:
-        """Return the events for which everything asked holds.
+        """Return the events that meet all given conditions.
 
         `op`: the pass changed how often that operator is called. `name`, `status`, `changed`: those of the event.
         `predicate`: a function of the event.
@@ -176,11 +182,11 @@ class Recording:
         return [e for e in events if predicate(e)] if predicate is not None else events
 
     def first(self, predicate: Predicate) -> Event | None:
-        """Return the first step after which a predicate over modules holds, or the pass inside it that made it hold.
+        """Return the first step after which a predicate over modules holds, or the pass inside it that made it true.
 
         The input counts as a step. None when it never holds.
         """
-        holds = _remember(predicate)
+        holds = _evaluate_once(predicate)
         event = next((step for step in self.steps if holds(step.after)), None)
         while event is not None and event.children and event.status != "input" and not holds(event.before):
             inner = next((e for e in event.children if holds(e.after) and not holds(e.before)), None)
@@ -191,7 +197,7 @@ class Recording:
 
     def when(self, predicate: Predicate) -> list[Event]:
         """Return the steps (the input included) after which a predicate over modules holds."""
-        holds = _remember(predicate)
+        holds = _evaluate_once(predicate)
         return [step for step in self.steps if holds(step.after)]
 
     @cached_property
@@ -200,12 +206,12 @@ class Recording:
         return Provenance(self.events)
 
     def blame(self, mod: IRModule | None = None) -> Table:
-        """Return for each node of a module (the last, unless given) the pass that made it, and from which node."""
+        """Return for each node of a module (by default the last) the pass that made it, and from which node."""
         _check_module(mod or self.last, "what is blamed is a module", "rec.blame(rec[3].after)")
         return self.provenance.blame(self.last if mod is None else mod)
 
     def biography(self, node: Expr) -> Biography:
-        """Return the life of a node: each node it was before, and the pass that replaced it, back to the input.
+        """Return the history of a node: its ancestors back to the input, and the pass that replaced each.
 
         Raises `NodeTypeError` for what is no node.
         """
@@ -214,7 +220,7 @@ class Recording:
         return self.provenance.biography(node)
 
     def follow(self, node: Expr) -> list[tuple[Event, list[Expr]]]:
-        """Return for each step the nodes of its program that are the node, were it, or became of it, in order.
+        """Return for each step the nodes of its program that are the node, its ancestors, or its descendants, in order.
 
         Raises `NodeTypeError` for what is no node. Linear in the programs of the recording.
         """
@@ -223,7 +229,7 @@ class Recording:
         return self.provenance.follow(node, self.steps)
 
     def overlay(self, name: str, numbers: Mapping[Expr, float]) -> None:
-        """Offer numbers of nodes as a colouring of the graphs of all steps: what became of a node has its number."""
+        """Add numbers by node as a colouring of the graphs of all steps; descendants of a node have its number."""
         self.overlays[name] = dict(numbers)
 
     def bisect(self, good: Predicate | None = None, **options: Any) -> Bisection:
@@ -245,12 +251,8 @@ class Recording:
 
     # ------------------------------------------------------------ showing
     def table(self) -> Table:
-        """Return one row per event: id, pass, what happened, and what it took."""
+        """Return one row per event: id, pass, outcome, time, memory and changes."""
         return Table(COLUMNS, map(row_of, self.events))
-
-    def frame(self) -> pd.DataFrame:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the recording as text without times: the same for every run."""
@@ -282,9 +284,9 @@ class Recording:
         save(self, directory)
 
     def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
-        """Write the recording as one HTML page that needs no kernel and no network: the explorer of a notebook.
+        """Write the recording as one HTML page, which needs neither kernel nor network: the explorer of a notebook.
 
-        With `static` it is a page without any script, to be read or printed. Raises `OSError`.
+        With `static` the page has no scripts, to be read or printed. Raises `OSError`.
         """
         late(*_REPORT)(self, path, static)
 
@@ -296,14 +298,14 @@ class Recording:
         return load(directory)
 
 
-class Step(Event):
+class RecordedPass(Event):
     """An event that can be run again."""
 
     def rerun(self, pass_: Any = None, **context: Any) -> Recording:
         """Run the pass again on the same input under the same options, and return the new recording.
 
-        `pass_` takes the place of the pass; `context` changes options of the context, as in `opt_level=2`. Raises
-        `PassError` for the input, which no pass made.
+        `pass_` replaces the pass; `context` changes options of the context, as in `opt_level=2`. Raises `PassError` for
+        the input, which no pass made.
         """
         if self.status == "input":
             raise PassError(Diagnostic("step 0 is the input of the recording: no pass to run again"))
@@ -320,7 +322,7 @@ class Step(Event):
 
 
 class Recorder(EventRecorder):
-    """The recorder of passes that are run in a context of one's own.
+    """Records passes that run in a context of your own.
 
     recorder = Recorder()
     with PassContext(opt_level=3, instruments=[recorder]):
@@ -328,16 +330,16 @@ class Recorder(EventRecorder):
     recorder.recording
     """
 
-    event_class = Step
+    event_class = RecordedPass
 
     @property
     def recording(self) -> Recording:
-        """What was recorded so far, with everything that can be asked of it."""
+        """The recording so far."""
         self.close_interrupted()
         return Recording(self.roots, self.input)
 
     def recording_of(self, program: Any) -> Recording:
-        """Return what was recorded while a program was built, after the recordings that the program came out of."""
+        """Return what was recorded while a program was built, after the recordings that made the program."""
         return Recording(self.roots, self.input, earlier=history_of(program)).whole()
 
     def frame(self) -> pd.DataFrame:
@@ -369,11 +371,10 @@ def record(
     any `with` the level is 3); `required_pass`, `disabled_pass`, `config` and `instruments` are added to its own.
 
     `passes` is a pass, a list of passes, or a text of the pipeline language, in which `scope` may add names. A pass
-    that raises ends the recording: `rec.error` is what it raised, `rec.last` how far it came, and `rec.output` raises.
-    With `memory` each event tells the bytes its pass allocated at most, at the price of time; `name` is for titles.
-    A pass that has not ended after `seconds` failed. Raises `PassError` for passes that do not exist, `PassTypeError`
-    for what is no module, pass or instrument, and `InterruptedPassesError`, which has the recording up to there, for an
-    interrupt from the keyboard.
+    that raises ends the recording: `rec.error` is what it raised, `rec.last` the program before it, and `rec.output`
+    raises. With `memory` each event has the peak memory of its pass in bytes, which costs time; `name` is for titles. A
+    pass that has not ended after `seconds` failed. Raises `PassError` for passes that do not exist, `PassTypeError` for
+    arguments of other types, and `InterruptedPassesError`, with the recording so far, for a keyboard interrupt.
     """
     if not isinstance(instruments, Iterable):
         raise PassTypeError(Diagnostic("instruments must be a list", hint="write `instruments=[...]`"))
@@ -399,7 +400,7 @@ def record_alone(
     name: str = "",
     seconds: float | None = None,
 ) -> Recording:
-    """Run passes under recorded options and nothing else: what is in force around has no part in it."""
+    """Run passes under recorded options alone: the `PassContext` in force has no influence."""
     recorder = Recorder()
     required, disabled = options.required_pass, options.disabled_pass
     inside = PassContext(options.opt_level, required, disabled, [*instruments, recorder], options.config)
@@ -426,7 +427,7 @@ def _record(
             raise PassError(Diagnostic(f"the pipeline did not end within {seconds:g} s")) from None
     except (Exception, SystemExit):
         if not any(run.error is not None for run in recorder.roots):
-            raise  # not of a pass: there would be no trace of it in the recording
+            raise  # raised outside of any pass, so the recording would not show it
     except KeyboardInterrupt as error:
         if not recorder.roots:
             raise
@@ -439,7 +440,7 @@ def _record(
 
 # ---------------------------------------------------------------- from module to recording
 def history_of(mod: Any) -> Recording | None:
-    """Return the recording at whose end a module came out, None when it did not or has been changed since."""
+    """Return the recording whose last program a module is; None without one, or when the module has changed since."""
     recording = getattr(mod, "history", None)
     if isinstance(recording, Recording) and mod.same_contents(recording.steps[-1].after):
         return recording
@@ -467,16 +468,16 @@ def copy_of(run: Event) -> Event:
 
 
 # ---------------------------------------------------------------- numbering
-def _number(steps: list[Event]) -> None:
+def _number_events(steps: list[Event]) -> None:
     stack = [(step, str(number)) for number, step in enumerate(steps)]
     while stack:
         event, number = stack.pop()
         event.id = number
-        stack.extend((child, f"{number}.{place}") for place, child in enumerate(event.children, 1))
+        stack.extend((child, f"{number}.{index}") for index, child in enumerate(event.children, 1))
 
 
-def _remember(predicate: Predicate) -> Callable[[IRModule], bool]:
-    """Ask a predicate once per module: unchanged steps share theirs."""
+def _evaluate_once(predicate: Predicate) -> Callable[[IRModule], bool]:
+    """Return a predicate that is evaluated once per module: unchanged steps share one."""
     if not callable(predicate):
         raise PassTypeError(
             Diagnostic("a predicate is a function of a module", hint="as in `lambda mod: len(mod) > 1`")

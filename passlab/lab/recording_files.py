@@ -5,10 +5,10 @@
     arrays.bin          the large arrays among them, as they are in memory, which a reader maps and does not copy
     modules/0000.relay  the programs, each once
 
-Nothing in the files is executed, and no file names another. What is read back are the modules, typed where they were
-typed, with unchanged functions shared again; passes are read from their text when they are run again. Which node was
-rewritten into which is kept by the nodes' places in the programs before and after; nodes that a pass made and put away
-again stand in neither, and come back as a variable called `LOST`.
+Nothing in the files is executed, and no file names another. Modules are typed again where they were typed, and share
+unchanged functions; passes are parsed from their text when they run again. Rewrites are stored as indices of nodes in
+the programs before and after; a node that is in neither, because its pass replaced it again, is read as a variable
+called `LOST`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.span import Source
 from passlab.ir.walk import post_order
 from passlab.lab.event_rows import RecordedError
-from passlab.lab.recording import Recording, Step
+from passlab.lab.recording import RecordedPass, Recording
 from passlab.text.meta_writer import MetaWriter
 from passlab.text.metadata import MetaTable
 from passlab.text.parser import parse
@@ -41,7 +41,7 @@ from passlab.text.tensor_bytes import decode_tensor, encode_tensor, tensor_of_re
 
 FORMAT, VERSION, READABLE = "passlab recording", 2, (1, 2)  # version 1 holds all arrays in its metadata
 _INDEX, _META, _ARRAYS, _MODULES = "recording.json", "metadata.json", "arrays.bin", "modules"
-_LARGE = 4096  # bytes of an array that is kept in the file of arrays
+_LARGE = 4096  # bytes from which an array is stored in the file of arrays
 _ALIGNMENT = 64
 _SECTION = "#[metadata]\n"
 LOST = "(not in the program)"
@@ -49,7 +49,7 @@ LOST = "(not in the program)"
 
 # ---------------------------------------------------------------- writing
 def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
-    """Write a recording. Raises `PassError` for a directory that holds something else, and `OSError`."""
+    """Write a recording. Raises `PassError` for a directory with other files, and `OSError`."""
     target = Path(directory)
     if target.exists() and not target.is_dir():
         raise PassError(Diagnostic(f"{target} is a file", hint="name a directory"))
@@ -57,30 +57,30 @@ def save(recording: Recording, directory: str | os.PathLike[str]) -> None:
         raise PassError(Diagnostic(f"{target} holds other files", hint="name a new directory, or one of a recording"))
     modules: dict[int, tuple[int, IRModule]] = {}
     events: list[dict[str, Any]] = []
-    places: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     for event in _all_events(recording):
-        places[id(event)] = len(events)
-        events.append({**_written(event, places, modules), **_rewrites_written(event)})
+        numbers[id(event)] = len(events)
+        events.append({**_event_data(event, numbers, modules), **_rewrite_data(event)})
     (target / _MODULES).mkdir(parents=True, exist_ok=True)
     arrays = _ArrayWriter(target / _ARRAYS)
     meta = MetaWriter(arrays.encode)
     typed = []
     for number, mod in modules.values():
-        _write(target / _MODULES / _file_name(number), HEADER + text_with(meta, mod))
+        _write_atomically(target / _MODULES / _file_name(number), HEADER + text_with(meta, mod))
         typed.append(all(f.checked_type_ is not None for f in mod.functions.values()))
     with arrays:
-        _write(target / _META, meta.section().removeprefix(_SECTION))
+        _write_atomically(target / _META, meta.section().removeprefix(_SECTION))
     start = modules[id(recording.input)][0] if id(recording.input) in modules else -1
     head = {"format": FORMAT, "version": VERSION, "name": recording.name, "input": start, "typed": typed}
-    _write(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
+    _write_atomically(target / _INDEX, json.dumps({**head, "events": events}, indent=1, default=repr))
 
 
 def _all_events(recording: Recording) -> list[Event]:
-    """Return the events of all runs, each before those inside it; a recording without runs has its input only."""
+    """Return the events of all runs, each before those inside it; only the input for a recording without runs."""
     return [event for run in recording.runs for event in run.walk()] or recording.steps[:1]
 
 
-def _written(event: Event, places: dict[int, int], modules: dict[int, tuple[int, IRModule]]) -> dict[str, Any]:
+def _event_data(event: Event, numbers: dict[int, int], modules: dict[int, tuple[int, IRModule]]) -> dict[str, Any]:
     def module(mod: IRModule) -> int:
         return modules.setdefault(id(mod), (len(modules), mod))[0]
 
@@ -95,7 +95,7 @@ def _written(event: Event, places: dict[int, int], modules: dict[int, tuple[int,
         "reason": event.reason,
         "seconds": event.seconds,
         "peak_bytes": event.peak_bytes,
-        "parent": places.get(id(event.parent)) if event.parent is not None else None,
+        "parent": numbers.get(id(event.parent)) if event.parent is not None else None,
         "before": module(event.before),
         "after": module(event.after),
         "log": event.log,
@@ -110,25 +110,25 @@ def _written(event: Event, places: dict[int, int], modules: dict[int, tuple[int,
     }
 
 
-def _nodes(mod: IRModule) -> list[Expr]:
-    """Return all nodes of a program in an order that its text keeps."""
+def _nodes_in_order(mod: IRModule) -> list[Expr]:
+    """Return all nodes of a program in an order that printing and parsing preserve."""
     seen: set[Expr] = set()
     return [node for _, function in sorted(mod.items()) for node in post_order(function, seen=seen)]
 
 
-def _rewrites_written(event: Event) -> dict[str, Any]:
-    """Return the rewrites of a pass: the places of old and new nodes (-1 for those that are in no program), the rules.
+def _rewrite_data(event: Event) -> dict[str, Any]:
+    """Return the JSON of the rewrites of a pass: the indices of old and new nodes (-1 for lost ones), and the rules.
 
-    How many nodes the programs have comes along: places mean nothing in a program that came back with another number.
+    The numbers of nodes are stored, too: indices are invalid in a program that is read with another number of nodes.
     """
     if not len(event.rewrites):
         return {}
     records: dict[str, Any] = {}
     for side, (end, mod) in enumerate((("old", event.before), ("new", event.after))):
-        nodes = _nodes(mod)
-        place = {id(node): at for at, node in enumerate(nodes)}
-        records[end] = " ".join(str(place.get(id(pair[side]), -1)) for pair in event.rewrites)
-        records[f"{end}_nodes"] = len(nodes)
+        nodes = _nodes_in_order(mod)
+        indices = {id(node): index for index, node in enumerate(nodes)}
+        records[end] = " ".join(str(indices.get(id(pair[side]), -1)) for pair in event.rewrites)
+        records[f"{end}_nodes_in_order"] = len(nodes)
     named = {at: event.rewrites.rule(at) for at in range(len(event.rewrites))}
     return {"rewrites": {**records, "rules": {at: rule for at, rule in named.items() if rule}}}
 
@@ -137,8 +137,8 @@ def _file_name(number: int) -> str:
     return f"{number:04d}.relay"
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a file so that it is either complete or as it was before."""
+def _write_atomically(path: Path, text: str) -> None:
+    """Write a file atomically."""
     partial = _partial(path)
     partial.write_text(text, encoding="utf-8")
     partial.replace(path)
@@ -149,9 +149,9 @@ def _partial(path: Path) -> Path:
 
 
 class _ArrayWriter:
-    """The file of large arrays while it is written: a record of TVM's binary NDArray each, at a multiple of 64 bytes.
+    """Writes the file of large arrays: one record of TVM's binary NDArray each, aligned to 64 bytes.
 
-    As a context it leaves the file complete where arrays were written, and removes one of before where none was.
+    Leaving it as a context completes the file, or removes an older file where no array was written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -159,7 +159,7 @@ class _ArrayWriter:
         self.file: IO[bytes] | None = None
 
     def encode(self, array: np.ndarray[Any, Any]) -> Any:
-        """Return the JSON of an array: where its record begins and how long it is, or all of a small one."""
+        """Return the JSON of an array: offset and length of its record, or the contents of a small array."""
         if array.nbytes < _LARGE:
             return encode_tensor(array)
         if self.file is None:
@@ -184,13 +184,13 @@ class _ArrayWriter:
 
 # ---------------------------------------------------------------- reading
 def load(directory: str | os.PathLike[str]) -> Recording:
-    """Read a recording. Raises `OSError`, `PassError` for what is not one, and what parsing its programs raises."""
+    """Read a recording. Raises `OSError`, `PassError` for invalid files, and the errors of parsing its programs."""
     target = Path(directory)
     try:
-        index = json.loads(_read(target / _INDEX))
+        index = json.loads(_read_text(target / _INDEX))
         if index["format"] != FORMAT or index["version"] not in READABLE:
             raise ValueError(f"its format is {index['format']!r}, version {index['version']!r}")
-        modules = _modules(target, [bool(flag) for flag in index["typed"]])
+        modules = _read_modules(target, [bool(flag) for flag in index["typed"]])
         events: list[Event] = []
         for data in index["events"]:
             events.append(_read_event(data, events, modules))
@@ -205,13 +205,13 @@ def load(directory: str | os.PathLike[str]) -> Recording:
     return Recording([e for e in events if e.parent is None and e.status != "input"], start, name)
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     limits.check("text_bytes", path.stat().st_size, f"the file {path.name}")
     return path.read_text(encoding="utf-8")
 
 
 def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
-    """Return what reads the JSON of an array; large ones are views of the file, which is mapped into memory."""
+    """Return a function that decodes the JSON of an array; large arrays are views of the memory-mapped file."""
     held: list[memoryview] = []
 
     def decode(value: Any) -> np.ndarray[Any, Any]:
@@ -220,7 +220,7 @@ def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
         if not held:
             with path.open("rb") as file:
                 held.append(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
-        start, length = _index(value["at"]), _index(value["bytes"])
+        start, length = _valid_index(value["at"]), _valid_index(value["bytes"])
         if start + length > len(held[0]):
             raise ValueError(f"{path.name} is cut off")
         return tensor_of_record(held[0][start : start + length])
@@ -228,21 +228,21 @@ def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
     return decode
 
 
-def _modules(target: Path, typed: list[bool]) -> list[IRModule]:
+def _read_modules(target: Path, typed: list[bool]) -> list[IRModule]:
     """Read all modules; a function equal to that of the module before is the same object again."""
-    meta = _read(target / _META)
+    meta = _read_text(target / _META)
     objects = MetaTable(Source(_META, meta), 0, None, _decoder(target / _ARRAYS)).objects if meta else {}
     modules: list[IRModule] = []
     for number, is_typed in enumerate(typed):
         name = _file_name(number)
-        mod = parse(_read(target / _MODULES / name), source_name=name, init_meta_table=objects)
+        mod = parse(_read_text(target / _MODULES / name), source_name=name, init_meta_table=objects)
         if modules:
-            mod = mod.with_functions(_share(modules[-1], mod, typed[number - 1] == is_typed))
+            mod = mod.with_functions(_shared_functions(modules[-1], mod, typed[number - 1] == is_typed))
         modules.append(infer_module(mod) if is_typed else mod)
     return modules
 
 
-def _share(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
+def _shared_functions(before: IRModule, after: IRModule, alike: bool) -> dict[str, Any]:
     if not alike:
         return {}
     old = dict(before.items())
@@ -257,10 +257,10 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
         tuple(map(str, context["disabled_pass"])),
         dict(context["config"]),
     )
-    event = Step(
+    event = RecordedPass(
         str(data["name"]),
-        modules[_index(data["before"])],
-        modules[_index(data["after"])],
+        modules[_valid_index(data["before"])],
+        modules[_valid_index(data["after"])],
         context=options,
         written=str(data["text"]),
         kind=str(data["kind"]),
@@ -282,7 +282,7 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
         kind, text = data["error"]
         event.error = RecordedError(str(kind), str(text))
     if data["parent"] is not None:
-        event.parent = events[_index(data["parent"])]
+        event.parent = events[_valid_index(data["parent"])]
         event.parent.children.append(event)
     return event
 
@@ -290,19 +290,19 @@ def _read_event(data: dict[str, Any], events: list[Event], modules: list[IRModul
 def _read_rewrites(data: dict[str, Any], event: Event) -> Rewrites:
     ends: list[list[Expr]] = []
     for end, mod in (("old", event.before), ("new", event.after)):
-        nodes, places = _nodes(mod), [int(place) for place in data[end].split()]
-        if any(not -1 <= place < data[f"{end}_nodes"] for place in places):
-            raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes']} of its program")
-        kept = len(nodes) == data[f"{end}_nodes"]
-        ends.append([nodes[place] if kept and place >= 0 else Var(LOST, None) for place in places])
+        nodes, indices = _nodes_in_order(mod), [int(text) for text in data[end].split()]
+        if any(not -1 <= index < data[f"{end}_nodes_in_order"] for index in indices):
+            raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes_in_order']} of its program")
+        complete = len(nodes) == data[f"{end}_nodes_in_order"]
+        ends.append([nodes[index] if complete and index >= 0 else Var(LOST, None) for index in indices])
     rewrites, rules = Rewrites(), data["rules"]
     for number, (old, new) in enumerate(zip(*ends, strict=True)):
         rewrites.note(old, new, str(rules.get(str(number), "")))
     return rewrites
 
 
-def _index(value: Any) -> int:
-    """Return a place in a list that a file names; a negative one would silently mean another."""
+def _valid_index(value: Any) -> int:
+    """Return an index from a file. Raises `ValueError` for a negative one, which would silently select another item."""
     if not isinstance(value, int) or value < 0:
         raise ValueError(f"{value!r} is not an index of the list")
     return value

@@ -4,9 +4,9 @@
     small.module, small.text()
 
 Delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002) over functions and
-nodes: large parts are cut off first, then ever smaller ones, then nodes one by one; shapes shrink last. Every program
-that the predicate is asked about has types, has no free variables, and is smaller than the one before. What may be cut
-is in `reduction_stages`; this module keeps the best so far and counts the tries.
+nodes: large parts are cut off first, then ever smaller ones, then nodes one by one; shapes shrink last. Every candidate
+that the predicate is asked about has types, has no free variables, and is smaller than the best one so far.
+`reduction_stages` proposes the cuts; this module keeps the best candidate and counts the tries.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from passlab.ir.walk import LEAVES, post_order, rewrite
 from passlab.lab.oracle import FALSE, Oracle, Predicate
 from passlab.lab.reduction_stages import STAGES
 from passlab.lab.shared_effects import effects_in_several_scopes
-from passlab.table import Table
+from passlab.table import Table, Tabular
 
 if TYPE_CHECKING:
     from passlab.lab.bisection import Bisection
 
-SMALL = 60  # nodes of a program that may lose what its types were
+SMALL = 60  # nodes up to which the annotated types of a candidate may change
 Size = tuple[int, int, int]
 Changes = dict[str, Function | None]
 
 
 @dataclass(frozen=True)
 class Shrinking:
-    """One part that could be cut: what was done, and how many functions and nodes were left."""
+    """One cut that was kept: what was cut, and how many functions and nodes were left."""
 
     what: str
     functions: int
@@ -54,8 +54,8 @@ class Shrinking:
 
 
 @dataclass(frozen=True)
-class Reduction:
-    """The smallest program that was found. `stopped` says why no smaller one was looked for, "" when there was none."""
+class Reduction(Tabular):
+    """The smallest program of a search. `stopped` says why the search ended early, "" when no cut was left."""
 
     original: IRModule
     module: IRModule
@@ -63,22 +63,18 @@ class Reduction:
     tries: int
     stopped: str = ""
     predicate: Predicate | None = field(default=None, repr=False)
-    of: Bisection | None = field(default=None, repr=False)  # whose guilty pass breaks it
+    of: Bisection | None = field(default=None, repr=False)  # has the guilty pass, for the notebook
 
     def summary(self) -> str:
-        """Return how much smaller it is, in a sentence."""
+        """Return the sizes before and after in a sentence."""
         tries = f"{self.tries:,} {'try' if self.tries == 1 else 'tries'}"
         end = f"; stopped: {self.stopped}" if self.stopped else ""
-        return f"from {_told(self.original)} to {_told(self.module)} in {tries}{end}"
+        return f"from {_size_text(self.original)} to {_size_text(self.module)} in {tries}{end}"
 
     def table(self) -> Table:
-        """Return one row for each part that was cut."""
+        """Return one row for each cut."""
         rows = [(number, s.what, s.functions, s.nodes) for number, s in enumerate(self.steps, 1)]
         return Table(("step", "what was cut", "functions", "nodes"), rows)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def text(self) -> str:
         """Return the summary and the program as Relay text."""
@@ -87,8 +83,8 @@ class Reduction:
     def notebook(self, path: str | PathLike[str]) -> Path:
         """Write a reproducer notebook of the smallest program, and return its path.
 
-        It says what holds for the program, or which pass breaks it, in a cell that fails once that is mended. Raises
-        `PasslabError` where nbformat is not installed.
+        Its last cell asserts that the fault is there, so it fails once the fault is fixed. Raises `PasslabError` where
+        nbformat is not installed.
         """
         from passlab.lab.reproducer import write_bisection, write_reduction
 
@@ -109,17 +105,17 @@ def reduce(
     of: Bisection | None = None,
     executor: Executor | None = None,
 ) -> Reduction:
-    """Return the smallest program found for which a predicate over modules holds, as it does for `mod`.
+    """Search for the smallest program for which a predicate over modules holds, as it does for `mod`.
 
-    No single cut makes the result smaller. A predicate that raises does not hold. After `tries` questions, or
-    `seconds`, and after an interrupt from the keyboard, the smallest program so far is returned; `of` is the bisection
-    that it is about, for its notebook. An `executor` (of `concurrent.futures`) is asked about several cuts at once, of
-    which the first that holds is made: the result is the same, after more tries in less time. Raises `PassError`
-    when the predicate does not hold for `mod`, and `DiagnosticError` when that has no types. Each try costs, besides
-    the predicate, time linear in the functions it changes.
+    No single cut makes the result smaller. A predicate that raises does not hold. After `tries` evaluations of the
+    predicate, after `seconds`, or after a keyboard interrupt, the smallest program so far is returned; `of` is the
+    bisection whose notebook the result writes. An `executor` (of `concurrent.futures`) evaluates several cuts at once
+    and the first that holds is made: the result is the same, after more tries in less time. Raises `PassError` when the
+    predicate does not hold for `mod`, and `DiagnosticError` when `mod` has no types. Each try costs, besides the
+    predicate, time linear in the functions it changes.
     """
     _check_options(mod, predicate, tries, seconds)
-    search = Search(infer_module(mod.snapshot()), Oracle(predicate, executor), tries, seconds)
+    search = ReductionSearch(infer_module(mod.snapshot()), Oracle(predicate, executor), tries, seconds)
     search.check_start()
     stopped, deadline = "", Deadline(seconds)
     try:
@@ -130,7 +126,7 @@ def reduce(
                     size = search.size
                     for stage in STAGES:
                         stage(search)
-    except _EnoughError as enough:
+    except _EndOfSearchError as enough:
         stopped = str(enough)
     except deadline.error:
         deadline.close()
@@ -152,19 +148,21 @@ def _check_options(mod: Any, predicate: Any, tries: Any, seconds: Any) -> None:
     check_seconds(seconds)
 
 
-class _EnoughError(Exception):
-    """No more tries are left."""
+class _EndOfSearchError(Exception):
+    """Ends a reduction: no tries or no time are left."""
 
 
-class Search:
-    """The smallest program so far, and the questions that are left."""
+class ReductionSearch:
+    """The smallest program so far, and the remaining tries."""
 
     def __init__(self, mod: IRModule, oracle: Oracle, tries: int, seconds: float | None) -> None:
         self.best = mod
         self.size = size_of(mod)
         self.steps: list[Shrinking] = []
         self.tries = 0
-        self.sharing = False  # whether one value may replace others of its type: tried last, since it hides differences
+        self.sharing = (
+            False  # whether a value may replace others of its type: last, since the equal operands may hide the cause
+        )
         self._oracle = oracle
         self._most = tries
         self._end = None if seconds is None else monotonic() + seconds
@@ -183,18 +181,18 @@ class Search:
             ) from outcome.error
 
     def attempt(self, changes: Changes, what: str) -> bool:
-        """Replace some functions, or take them away (None); keep that if the predicate still holds."""
+        """Replace functions, or remove them (None), if the predicate still holds; return whether it does."""
         return self.first([(changes, what)])
 
     def first(self, cuts: Iterable[tuple[Changes, str]]) -> bool:
         """Make the first of some cuts for which the predicate still holds; return whether there is one.
 
-        What is not smaller, has no types, has free variables, or shares effects across scopes is not asked about.
-        Raises when no tries are left.
+        Candidates that are not smaller, have no types, have free variables, or share effects across scopes are skipped.
+        Raises `_EndOfSearchError` when no tries are left.
         """
-        possible = ((typed, what) for changes, what in cuts if (typed := self._cut(changes)) is not None)
+        possible = ((typed, what) for changes, what in cuts if (typed := self._candidate(changes)) is not None)
         while some := list(islice(possible, self._oracle.ahead)):
-            some = some[: self._room()]
+            some = some[: self._remaining_tries()]
             self.tries += len(some)
             for (typed, what), outcome in zip(some, self._oracle.all([typed for typed, _ in some]), strict=True):
                 if outcome.holds:
@@ -203,14 +201,14 @@ class Search:
                     return True
         return False
 
-    def _cut(self, changes: Changes) -> IRModule | None:
-        """Return the program with some functions replaced; None where that is no smaller program with types."""
+    def _candidate(self, changes: Changes) -> IRModule | None:
+        """Return the candidate with some functions replaced, typed; None where it is not smaller or has no types."""
         if any(function is not None and free_vars(function) for function in changes.values()):
             return None
         candidate = self.best.with_functions(changes)
         if not len(candidate) or size_of(candidate) >= self.size:
             return None
-        typed = _infer_types(candidate)
+        typed = _infer_candidate(candidate)
         if typed is None:
             return None
         if size_of(typed) >= self.size or self._moves_effects(typed, changes):
@@ -218,20 +216,20 @@ class Search:
         return typed
 
     def _moves_effects(self, typed: IRModule, changes: Changes) -> bool:
-        """Whether a cut left a node with effects in two scopes, the first of which computes it."""
+        """Whether a cut made two scopes share a node with effects, whose order is then hard to read."""
         return bool(effects_in_several_scopes(typed, changes)) and not effects_in_several_scopes(self.best, changes)
 
-    def _room(self) -> int:
-        """How many programs may still be asked about. Raises when there is no more time."""
+    def _remaining_tries(self) -> int:
+        """Return the number of remaining tries. Raises `_EndOfSearchError` when there are none, or no time."""
         if self.tries >= self._most:
-            raise _EnoughError(f"after {self.tries:,} tries")
+            raise _EndOfSearchError(f"after {self.tries:,} tries")
         if self._end is not None and monotonic() > self._end:
-            raise _EnoughError(f"after {self._seconds:g} seconds")
+            raise _EndOfSearchError(f"after {self._seconds:g} seconds")
         return self._most - self.tries
 
 
-def _infer_types(mod: IRModule) -> IRModule | None:
-    """Return a program with types: those that were written down, else those that follow; None where it has none."""
+def _infer_candidate(mod: IRModule) -> IRModule | None:
+    """Return a typed program, without its annotations where they do not fit any more; None where it has no types."""
     for candidate in (mod, _without_annotations(mod)):
         with contextlib.suppress(PasslabError):
             return infer_module(candidate)
@@ -239,7 +237,7 @@ def _infer_types(mod: IRModule) -> IRModule | None:
 
 
 def _without_annotations(mod: IRModule) -> IRModule:
-    """Return a small program without the types that lets and functions were given, which may have become others."""
+    """Return a small program without annotations of lets and results, which a cut may have made wrong."""
     if count_module(mod)[0] > SMALL:
         return mod
     changes: Changes = {}
@@ -251,7 +249,7 @@ def _without_annotations(mod: IRModule) -> IRModule:
 
 
 def size_of(mod: IRModule) -> Size:
-    """Return what a smaller program has less of: nodes made of others, then leaves, then elements of its tensors."""
+    """Return the size by which candidates are ordered: inner nodes, then leaves, then elements of tensors."""
     inner = leaves = elements = 0
     for function in mod.functions.values():
         types = [param.type_annotation for param in function.params]
@@ -265,6 +263,6 @@ def size_of(mod: IRModule) -> Size:
     return inner, leaves, elements
 
 
-def _told(mod: IRModule) -> str:
+def _size_text(mod: IRModule) -> str:
     nodes, functions = count_module(mod)[0], len(mod)
     return f"{nodes:,} nodes in {counted(functions, 'function')}"

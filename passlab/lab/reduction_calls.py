@@ -1,4 +1,4 @@
-"""What `reduce` may cut from functions that call each other: calls, parameters that nothing needs, and clauses."""
+"""Stages of `reduce` for functions that call each other: they cut calls, unused parameters, and clauses."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from passlab.ir.walk import children, let_chain, post_order, rewrite
 from passlab.rewriting.fresh_copy import apply
 
 if TYPE_CHECKING:
-    from passlab.lab.reduction import Changes, Search
+    from passlab.lab.reduction import Changes, ReductionSearch
 
-LARGE = 400  # nodes of a function, up to which its body is put in the place of its calls
+LARGE = 400  # nodes up to which a function is inlined
 
 
-def inline_calls(search: Search) -> None:
-    """Put the body of a function in the place of its calls, where it does not call itself, and drop it."""
+def inline_calls(search: ReductionSearch) -> None:
+    """Inline the calls of functions that are not recursive, and drop these functions."""
     for name in [name for name, _ in search.best.items()]:
         if name not in search.best:
             continue
         function = search.best[name]
-        if function.is_primitive or _calls(function, name) or function.type_params:
+        if function.is_primitive or _refers_to(function, name) or function.type_params:
             continue
-        callers = {n: f for n, f in search.best.items() if n != name and _calls(f, name)}
+        callers = {n: f for n, f in search.best.items() if n != name and _refers_to(f, name)}
         if not callers or sum(1 for _ in post_order(function)) > LARGE:
             continue
         changes: Changes = {caller: _inline(f, name, function) for caller, f in callers.items()}
@@ -36,63 +36,63 @@ def inline_calls(search: Search) -> None:
         search.attempt(changes, f"the calls of @{name}")
 
 
-def drop_called_parameters(search: Search) -> None:
-    """Take parameters away that a function does not use, with the arguments of its calls, one at a time."""
+def drop_called_parameters(search: ReductionSearch) -> None:
+    """Drop unused parameters of called functions, with the arguments of their calls, one at a time."""
     for name in [name for name, _ in search.best.items()]:
-        place = 0
-        while name in search.best and place < len(search.best[name].params):
-            changes = _without_parameter(search.best, name, place)
+        index = 0
+        while name in search.best and index < len(search.best[name].params):
+            changes = _without_parameter(search.best, name, index)
             if changes is None or not search.attempt(changes, f"a parameter of @{name}"):
-                place += 1
+                index += 1
 
 
-def merge_called_parameters(search: Search) -> None:
-    """Let one parameter of a function stand for another of its type, and drop that from all its calls."""
+def merge_called_parameters(search: ReductionSearch) -> None:
+    """Replace a parameter of a called function by another of its type, and drop its arguments."""
     for name in [name for name, _ in search.best.items()]:
-        place = 0
-        while search.sharing and name in search.best and place < len(search.best[name].params):
-            changes = _without_parameter(search.best, name, place, merged=True)
+        index = 0
+        while search.sharing and name in search.best and index < len(search.best[name].params):
+            changes = _without_parameter(search.best, name, index, merged=True)
             if changes is None or not search.attempt(changes, f"a parameter of @{name}"):
-                place += 1
+                index += 1
 
 
-def stand_for_caller(search: Search) -> None:
-    """Let a function that another one does nothing but call stand in its place, under its name."""
+def replace_caller(search: ReductionSearch) -> None:
+    """Replace a function that only calls another one by that other function, under its own name."""
     for name in [name for name, _ in search.best.items()]:
         body = search.best[name].body if name in search.best else None
         if not isinstance(body, Call) or not isinstance(body.op, GlobalVar) or body.op.name_hint == name:
             continue
         inner = body.op.name_hint
         function = search.best[inner]
-        others = [n for n, f in search.best.items() if n not in (name, inner) and _calls(f, inner)]
-        if others or _calls(search.best[inner], name) or function.is_primitive or function.type_params:
+        others = [n for n, f in search.best.items() if n not in (name, inner) and _refers_to(f, inner)]
+        if others or _refers_to(search.best[inner], name) or function.is_primitive or function.type_params:
             continue
         here = search.best.get_global_var(name)
         renamed = rewrite(function, replace={search.best.get_global_var(inner): here})
         search.attempt({name: renamed, inner: None}, f"@{name} around @{inner}")
 
 
-def condition_as_parameter(search: Search) -> None:
-    """Let a parameter of which only a condition is computed be that condition, in a function that only calls itself.
+def condition_as_parameter(search: ReductionSearch) -> None:
+    """Replace a parameter that only serves a condition by that condition, in a function that only calls itself.
 
-    Its own calls get a constant then.
+    Its recursive calls get a constant.
     """
     for name in [name for name, _ in search.best.items()]:
         function = search.best[name]
-        if any(n != name and _calls(f, name) for n, f in search.best.items()):
+        if any(n != name and _refers_to(f, name) for n, f in search.best.items()):
             continue
         cuts: list[tuple[Changes, str]] = [
             ({name: shorter}, f"a condition in @{name}")
             for same in (function, *_other_results(function))
-            for place in range(len(function.params))
+            for index in range(len(function.params))
             for value in (True, False)
-            if (shorter := _with_condition(same, name, place, value)) is not None
+            if (shorter := _with_condition_parameter(same, name, index, value)) is not None
         ]
         search.first(cuts)
 
 
 def _other_results(function: Function) -> Iterator[Function]:
-    """Return a function whose branches end in another parameter of the type of the one that they end in."""
+    """Yield variants of a function in which a branch that returns a parameter returns another one of its type."""
     choice = function.body
     if not isinstance(choice, If):
         return
@@ -103,9 +103,9 @@ def _other_results(function: Function) -> Iterator[Function]:
                 yield function.with_fields(body=If(choice.cond, yes, no))
 
 
-def _with_condition(function: Function, name: str, place: int, value: bool) -> Function | None:
-    """Return a function that takes a condition in the place of the number that it was computed of."""
-    number = function.params[place]
+def _with_condition_parameter(function: Function, name: str, index: int, value: bool) -> Function | None:
+    """Return a function that takes a condition instead of the number it is computed from; None where it cannot."""
+    number = function.params[index]
     condition = next((n.cond for n in post_order(function.body) if isinstance(n, If)), None)
     if condition is None or isinstance(condition, Var) or set(free_vars(condition)) != {number}:
         return None
@@ -115,16 +115,16 @@ def _with_condition(function: Function, name: str, place: int, value: bool) -> F
         if not isinstance(post, Call) or not isinstance(post.op, GlobalVar) or post.op.name_hint != name:
             return post
         own = Constant(np.asarray(value))
-        return post.with_fields(args=(*post.args[:place], own, *post.args[place + 1 :]))
+        return post.with_fields(args=(*post.args[:index], own, *post.args[index + 1 :]))
 
-    params = (*function.params[:place], condition_var, *function.params[place + 1 :])
+    params = (*function.params[:index], condition_var, *function.params[index + 1 :])
     body = rewrite(function.body, rule, replace={condition: condition_var}, only=(Call,))
     changed: Function = function.with_fields(params=params, body=body)
     return changed
 
 
-def alike_branches(node: If) -> Iterator[Expr]:
-    """Return an `if` whose branches are one, or only what its branches write."""
+def simpler_branches(node: If) -> Iterator[Expr]:
+    """Yield variants of an `if`: with equal branches, or with only a write of one branch."""
     for branch in (node.true_branch, node.false_branch):
         if isinstance(branch, Function):
             yield If(node.cond, branch, branch)
@@ -135,8 +135,8 @@ def alike_branches(node: If) -> Iterator[Expr]:
         yield If(node.cond, nothing, write)
 
 
-def drop_closure_parameters(search: Search) -> None:
-    """Take a parameter away from all function literals of one type, with the arguments of the calls of such values."""
+def drop_closure_parameters(search: ReductionSearch) -> None:
+    """Drop a parameter of all function literals of one type, with the arguments of the calls of such values."""
     for name in [name for name, _ in search.best.items()]:
         again = True
         while again and name in search.best:
@@ -144,15 +144,15 @@ def drop_closure_parameters(search: Search) -> None:
             literals = [n for n in post_order(function.body) if type(n) is Function and not n.is_primitive]
             types = {n.checked_type_: len(n.params) for n in literals if n.checked_type_ is not None}
             again = search.first(
-                ({name: _without_closure_parameter(function, ty, place)}, f"a parameter of functions in @{name}")
+                ({name: _without_closure_parameter(function, ty, index)}, f"a parameter of functions in @{name}")
                 for ty, count in types.items()
-                for place in range(count)
+                for index in range(count)
             )
 
 
-def _without_closure_parameter(function: Function, ty: Type, place: int) -> Function:
+def _without_closure_parameter(function: Function, ty: Type, index: int) -> Function:
     def shorter(values: Sequence[Any]) -> tuple[Any, ...]:
-        return (*values[:place], *values[place + 1 :])
+        return (*values[:index], *values[index + 1 :])
 
     def rule(pre: Expr, post: Expr) -> Expr:
         if isinstance(pre, Call) and isinstance(post, Call):
@@ -169,8 +169,8 @@ def _without_closure_parameter(function: Function, ty: Type, place: int) -> Func
     return result
 
 
-def retype_arguments(search: Search) -> None:
-    """Put a part of an argument in its place, where a function is called once, whose parameter gets its type."""
+def retype_arguments(search: ReductionSearch) -> None:
+    """Replace the argument of a function that is called once by a child of it; the parameter gets its type."""
     for name in [name for name, _ in search.best.items()]:
         if name not in search.best:
             continue
@@ -184,18 +184,18 @@ def retype_arguments(search: Search) -> None:
             continue
         (caller, call), function = calls[0], search.best[name]
         search.first(
-            (_with_argument(search.best, caller, call, name, place, part), f"an argument of @{name}")
-            for place in range(len(function.params))
-            for part in children(call.args[place])
+            (_with_argument(search.best, caller, call, name, index, part), f"an argument of @{name}")
+            for index in range(len(function.params))
+            for part in children(call.args[index])
         )
 
 
-def _with_argument(mod: IRModule, caller: str, call: Call, name: str, place: int, part: Expr) -> Changes:
-    function, old = mod[name], mod[name].params[place]
+def _with_argument(mod: IRModule, caller: str, call: Call, name: str, index: int, part: Expr) -> Changes:
+    function, old = mod[name], mod[name].params[index]
     new = Var(old.name_hint, part.checked_type_)
-    params = (*function.params[:place], new, *function.params[place + 1 :])
+    params = (*function.params[:index], new, *function.params[index + 1 :])
     body = rewrite(function.body, replace={old: new})
-    now = call.with_fields(args=(*call.args[:place], part, *call.args[place + 1 :]))
+    now = call.with_fields(args=(*call.args[:index], part, *call.args[index + 1 :]))
     return {
         name: function.with_fields(params=params, body=body, ret_type=None),
         caller: mod[caller].with_fields(body=rewrite(mod[caller].body, replace={call: now}), ret_type=None),
@@ -203,13 +203,13 @@ def _with_argument(mod: IRModule, caller: str, call: Call, name: str, place: int
 
 
 def fewer_clauses(match: Match) -> Iterator[Expr]:
-    """Return a match without each of its clauses."""
-    for place in range(len(match.clauses) if len(match.clauses) > 1 else 0):
-        rest = [c for n, c in enumerate(match.clauses) if n != place]
+    """Yield a match without each one of its clauses."""
+    for index in range(len(match.clauses) if len(match.clauses) > 1 else 0):
+        rest = [c for n, c in enumerate(match.clauses) if n != index]
         yield Match(match.data, rest, False, match.span)
 
 
-def _calls(function: Function, name: str) -> bool:
+def _refers_to(function: Function, name: str) -> bool:
     return any(isinstance(n, GlobalVar) and n.name_hint == name for n in post_order(function))
 
 
@@ -223,32 +223,32 @@ def _inline(caller: Function, name: str, function: Function) -> Function:
     return result
 
 
-def _without_parameter(mod: IRModule, name: str, place: int, merged: bool = False) -> Changes | None:
-    """Return the functions without one parameter of a called one; None where it is used, or named as a value.
+def _without_parameter(mod: IRModule, name: str, index: int, merged: bool = False) -> Changes | None:
+    """Return the changes that drop one parameter of a called function; None where its body uses the parameter.
 
-    With `merged` another parameter of its type takes its place in the body.
+    With `merged` another parameter of its type replaces it in the body.
     """
     function = mod[name]
-    callers = [(n, f) for n, f in mod.items() if _calls(f, name)]
-    gone = function.params[place]
+    callers = [(n, f) for n, f in mod.items() if _refers_to(f, name)]
+    gone = function.params[index]
     if merged:
         alike = [p for p in function.params if p is not gone and p.checked_type_ is gone.checked_type_]
         if not alike:
             return None
         function = function.with_fields(body=rewrite(function.body, replace={gone: alike[0]}))
-    inner = _shorter_calls(function, name, place)
+    inner = _shorter_calls(function, name, index)
     if not callers or gone in free_vars(inner.body):
         return None
-    changes: Changes = {n: _shorter_calls(f, name, place) for n, f in callers}
-    changes[name] = inner.with_fields(params=(*function.params[:place], *function.params[place + 1 :]))
+    changes: Changes = {n: _shorter_calls(f, name, index) for n, f in callers}
+    changes[name] = inner.with_fields(params=(*function.params[:index], *function.params[index + 1 :]))
     return changes
 
 
-def _shorter_calls(caller: Function, name: str, place: int) -> Function:
+def _shorter_calls(caller: Function, name: str, index: int) -> Function:
     def rule(pre: Expr, post: Expr) -> Expr:
         if not isinstance(post, Call) or not isinstance(post.op, GlobalVar) or post.op.name_hint != name:
             return post
-        return post.with_fields(args=(*post.args[:place], *post.args[place + 1 :]))
+        return post.with_fields(args=(*post.args[:index], *post.args[index + 1 :]))
 
     result: Function = rewrite(caller, rule, only=(Call,))
     return result

@@ -1,8 +1,8 @@
-"""What `reduce` may cut from a program, the largest parts first.
+"""The stages of `reduce`, the largest cuts first.
 
-Each stage goes over the smallest program so far and proposes functions that are smaller; the search says which of them
-it keeps. A part whose value is still needed is replaced by a new parameter where nobody calls the function, else by
-zeros or ones. Stages go through nodes by number, from lists made anew after each cut, and recurse over nothing.
+Each stage proposes smaller functions of the best candidate so far, and the search keeps those for which the predicate
+holds. A part whose value is still needed is replaced by a new parameter where nobody calls the function, else by zeros
+or ones. Stages visit nodes by index in lists that are computed again after each cut.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ from passlab.ir.types import TensorType, TupleType, Type, map_type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import LEAVES, children, let_chain, make_lets, post_order, rewrite
 from passlab.lab.reduction_calls import (
-    alike_branches,
     condition_as_parameter,
     drop_called_parameters,
     drop_closure_parameters,
     fewer_clauses,
     inline_calls,
     merge_called_parameters,
+    replace_caller,
     retype_arguments,
-    stand_for_caller,
+    simpler_branches,
 )
 from passlab.op.declare import call
 from passlab.rewriting.let_removal import LetAction, remove_lets
 
 if TYPE_CHECKING:
-    from passlab.lab.reduction import Changes, Search
+    from passlab.lab.reduction import Changes, ReductionSearch
 
-LIKE = 2  # parameters of the type of a node that are tried in its place
-ARGUMENTS = 6  # operands of a call that are tried in its place
+LIKE = 2  # parameters of the type of a node that may replace it
+ARGUMENTS = 6  # operands of a call that may replace it
 
 
 # ---------------------------------------------------------------- functions
-def drop_functions(search: Search) -> None:
-    """Take functions away, half of them at once at first."""
+def drop_functions(search: ReductionSearch) -> None:
+    """Drop functions, at first half of them at once."""
     count = len(search.best)
     while count:
         names = [name for name, _ in search.best.items()]
@@ -67,8 +67,8 @@ def drop_functions(search: Search) -> None:
         count = count // 2 if kept else min(count, len(search.best))
 
 
-def remove_all_lets(search: Search) -> None:
-    """Put values where the variables of lets stand, so that parts can be cut anywhere."""
+def remove_all_lets(search: ReductionSearch) -> None:
+    """Replace the variables of lets by their values, so that parts can be cut anywhere."""
     for name, function in _functions(search):
         plain = remove_lets(function, lambda let, value: LetAction.INLINE)
         if plain is function or search.attempt({name: plain}, f"the lets of @{name}"):
@@ -78,28 +78,28 @@ def remove_all_lets(search: Search) -> None:
             search.attempt({name: some}, f"the lets without effects of @{name}")
 
 
-def _without_pure_lets(search: Search, function: Function) -> Function:
+def _without_pure_lets(search: ReductionSearch, function: Function) -> Function:
     """Return a function that keeps the lets whose values have effects."""
     purity = module_purity(search.best)
     return remove_lets(function, lambda let, value: LetAction.INLINE if purity.pure(let.value) else LetAction.KEEP)
 
 
 # ---------------------------------------------------------------- large parts
-def cut_ends(search: Search) -> None:
-    """End a function at an earlier node: what came after it is gone."""
+def cut_ends(search: ReductionSearch) -> None:
+    """End a function at an earlier node, without the nodes after it."""
     for name, _ in _functions(search):
         step = None
         while step != 0:
             function = search.best[name]
             bodies = _bodies(function)
             step = len(bodies) // 2 if step is None else min(step, len(bodies) // 2)
-            place = len(bodies) - 1 - step
-            if not step or not search.attempt({name: _with_body(function, bodies[place]())}, f"the end of @{name}"):
+            index = len(bodies) - 1 - step
+            if not step or not search.attempt({name: _with_body(function, bodies[index]())}, f"the end of @{name}"):
                 step //= 2
 
 
-def cut_starts(search: Search) -> None:
-    """Let a function begin at a later node: what came before it is given from outside."""
+def cut_starts(search: ReductionSearch) -> None:
+    """Begin a function at a later node: new parameters or constants replace the nodes before it."""
     for name, _ in _functions(search):
         step = None
         while step != 0:
@@ -118,7 +118,7 @@ def cut_starts(search: Search) -> None:
 
 
 def _bodies(function: Function) -> list[Callable[[], Expr]]:
-    """What a function may end with, the smallest first, its body last."""
+    """Return functions that make the possible bodies of a function, the smallest first, its own body last."""
     lets, body = let_chain(function.body)
     if lets:
         bound = [(let.var, let.value) for let in lets]
@@ -127,30 +127,30 @@ def _bodies(function: Function) -> list[Callable[[], Expr]]:
 
 
 def _dataflow(body: Expr) -> list[Expr]:
-    """The nodes of a body that stand in no branch and no function inside it, and the body."""
+    """Return the nodes of a body that are in no branch and no inner function, and the body."""
     closed = (Function, If, Match, Let)
     return [n for n in post_order(body, enter=lambda n: not isinstance(n, closed)) if not isinstance(n, Function)]
 
 
 def _without_lets(function: Function, count: int, called: bool) -> Function | None:
-    """A function without its first lets."""
+    """Return a function without its first lets."""
     lets, body = let_chain(function.body)
     rest = make_lets([(let.var, let.value) for let in lets[count:]], body)
     gone = {let.var: let.value for let in lets[:count]}
-    return _given(function, rest, {var: gone[var] for var in free_vars(rest) if var in gone}, called)
+    return _with_inputs_for(function, rest, {var: gone[var] for var in free_vars(rest) if var in gone}, called)
 
 
 def _without_nodes(function: Function, order: list[Expr], count: int, called: bool) -> Function | None:
-    """A function whose first nodes are given from outside, as far as others use them."""
+    """Return a function whose first nodes are replaced by parameters or constants, as far as later nodes use them."""
     first = {node for node in order[:count] if not isinstance(node, LEAVES)}
     border: dict[Expr, Expr] = {}
     for node in order[count:]:
         border.update((child, child) for child in children(node) if child in first)
-    return _given(function, function.body, border, called) if border else None
+    return _with_inputs_for(function, function.body, border, called) if border else None
 
 
-def _given(function: Function, body: Expr, parts: dict[Expr, Expr], called: bool) -> Function | None:
-    """Return a function in which stand-ins take the place of parts, by the nodes whose types they have."""
+def _with_inputs_for(function: Function, body: Expr, parts: dict[Expr, Expr], called: bool) -> Function | None:
+    """Return a function in which parameters or constants replace parts; `parts` maps each to a node of its type."""
     stands, params = dict[Expr, Expr](), list[Var]()
     for number, (part, typed) in enumerate(parts.items()):
         stand = (
@@ -165,16 +165,16 @@ def _given(function: Function, body: Expr, parts: dict[Expr, Expr], called: bool
     return function.with_fields(params=(*function.params, *params), body=rewrite(body, replace=stands))
 
 
-def bypass_operators(search: Search) -> None:
-    """Put an operand in the place of all calls of an operator at once, in all branches that have to stay alike."""
+def bypass_operators(search: ReductionSearch) -> None:
+    """Replace all calls of an operator by an operand at once, also in branches whose types must stay equal."""
     for name, _ in _functions(search):
         calls = [node for node in post_order(search.best[name].body) if is_op_call(node)]
         for op, count in Counter(node.op for node in calls).items():
             if count > 1:
-                search.attempt({name: _bypassed(search.best[name], op)}, f"all `{op.name}` in @{name}")
+                search.attempt({name: _bypass(search.best[name], op)}, f"all `{op.name}` in @{name}")
 
 
-def _bypassed(function: Function, op: Op) -> Function:
+def _bypass(function: Function, op: Op) -> Function:
     def rule(pre: Expr, post: Expr) -> Expr:
         if not is_op_call(post) or post.op is not op:
             return post
@@ -186,46 +186,52 @@ def _bypassed(function: Function, op: Op) -> Function:
 
 
 # ---------------------------------------------------------------- nodes
-def simplify_nodes(search: Search) -> None:
-    """Go through the nodes from the result to the inputs and put something smaller in the place of each."""
+def simplify_nodes(search: ReductionSearch) -> None:
+    """Replace nodes by smaller expressions, from the result to the inputs."""
     for name, _ in _functions(search):
         order = post_order(search.best[name].body)
-        place = len(order) - 1
-        while place >= 0:
+        index = len(order) - 1
+        while index >= 0:
             function = search.best[name]
-            if search.first(({name: result}, what) for result, what in _smaller(search, name, function, order[place])):
+            if search.first(
+                ({name: result}, what) for result, what in _smaller_functions(search, name, function, order[index])
+            ):
                 order = post_order(search.best[name].body)
-                place = min(place, len(order) - 1)
+                index = min(index, len(order) - 1)
             else:
-                place -= 1
+                index -= 1
 
 
-def _smaller(search: Search, name: str, function: Function, node: Expr) -> Iterator[tuple[Function, str]]:
-    """Functions in which something smaller takes the place of a node."""
+def _smaller_functions(
+    search: ReductionSearch, name: str, function: Function, node: Expr
+) -> Iterator[tuple[Function, str]]:
+    """Yield functions in which a smaller expression replaces a node, each with the name of the cut."""
     if isinstance(node, (*LEAVES, Function)):
         return
     what = f"a {type(node).__name__.lower()} in @{name}"
     if is_op_call(node):
         what = f"`{node.op.name}` in @{name}"
     called = _is_called(search, name)
-    for part in _parts(node):
-        yield _replace(function, node, part, called), what
+    for part in _replacements(node):
+        yield _replace_node(function, node, part, called), what
     if search.sharing:
-        yield from ((_replace(function, node, param, called), what) for param in _like(function, node))
+        yield from (
+            (_replace_node(function, node, param, called), what) for param in _parameters_of_type(function, node)
+        )
     if not called:
-        result = _given(function, function.body, {node: node}, called=False)
+        result = _with_inputs_for(function, function.body, {node: node}, called=False)
         if result is not None:
             yield result, what
     filler = _filler(node.checked_type_)
     if filler is not None and not _is_filler(node):
-        yield _replace(function, node, filler, called), what
+        yield _replace_node(function, node, filler, called), what
 
 
-def _parts(node: Expr) -> Iterator[Expr]:
-    """What may stand for a node: one of its parts, those of its type first."""
+def _replacements(node: Expr) -> Iterator[Expr]:
+    """Yield the expressions that may replace a node: its parts, those of its type first."""
     if isinstance(node, If):
         yield from (node.true_branch, node.false_branch, node.cond)
-        yield from alike_branches(node)
+        yield from simpler_branches(node)
     elif isinstance(node, Let):
         yield from _let_parts(node)
     elif isinstance(node, Match):
@@ -251,25 +257,25 @@ def _let_parts(let: Let) -> Iterator[Expr]:
     yield rewrite(let.body, replace={let.var: let.value})
     yield let.value
     if let.var not in free_vars(let.body):
-        yield Tuple((let.value, let.body))  # computed in this order, too
+        yield Tuple((let.value, let.body))  # keeps the order of evaluation
     if let.body is not let.var:
         yield Let(let.var, let.value, let.var)
 
 
-def _like(function: Function, node: Expr) -> list[Var]:
-    """A few parameters of the type of a node."""
+def _parameters_of_type(function: Function, node: Expr) -> list[Var]:
+    """Return up to `LIKE` parameters of the type of a node."""
     return [param for param in function.params if param.checked_type_ is node.checked_type_][:LIKE]
 
 
 # ---------------------------------------------------------------- parameters
-def merge_parameters(search: Search) -> None:
-    """Put other parameters, or values, in the place of parameters of their type, where nobody calls the function."""
+def merge_parameters(search: ReductionSearch) -> None:
+    """Replace parameters by other parameters or values of their type, where nobody calls the function."""
     for name, _ in _functions(search):
-        place = 0
-        while search.sharing and not _is_called(search, name) and place < len(search.best[name].params):
+        index = 0
+        while search.sharing and not _is_called(search, name) and index < len(search.best[name].params):
             function = search.best[name]
-            gone = function.params[place]
-            rest = (*function.params[:place], *function.params[place + 1 :])
+            gone = function.params[index]
+            rest = (*function.params[:index], *function.params[index + 1 :])
             others = [n for n in (*rest, *_dataflow(function.body)) if n.checked_type_ is gone.checked_type_]
             merged = (
                 function.with_fields(params=rest, body=rewrite(function.body, replace={gone: other}))
@@ -277,17 +283,19 @@ def merge_parameters(search: Search) -> None:
                 if other is not gone and gone not in free_vars(other)
             )
             if not search.first(({name: fewer}, f"a parameter of @{name}") for fewer in merged):
-                place += 1
+                index += 1
 
 
-def merge_types(search: Search) -> None:
-    """Give parameters the type of another one, all of one type at once, and put that in the place of one of them."""
+def merge_types(search: ReductionSearch) -> None:
+    """Give all parameters of one type the type of another parameter, and replace one of them by that parameter."""
     for name, _ in _functions(search):
         if not search.sharing or _is_called(search, name):
             continue
         params = search.best[name].params
         types = list(dict.fromkeys(p.checked_type_ for p in params))[: 2 * LIKE]
-        pairs = [(old, new) for old in types for new in types if old is not new and _is_data(old) and _is_data(new)]
+        pairs = [
+            (old, new) for old in types for new in types if old is not new and _is_tensors(old) and _is_tensors(new)
+        ]
         merged: Iterator[tuple[Changes, str]] = (
             ({name: _with_type(search.best[name], old, new, gone)}, f"a type in @{name}")
             for old, new in pairs
@@ -297,7 +305,7 @@ def merge_types(search: Search) -> None:
 
 
 def _with_type(function: Function, old: Type | None, new: Type | None, gone: Var) -> Function:
-    """Return a function in which one type is another one, and a parameter of that stands for one of the first."""
+    """Return a function with one type replaced by another, and the parameter `gone` by one of the new type."""
 
     def now(ty: Type | None) -> Type | None:
         return None if ty is None else map_type(ty, lambda part: new if part is old else None)
@@ -316,24 +324,24 @@ def _with_type(function: Function, old: Type | None, new: Type | None, gone: Var
     return result
 
 
-def share_constants(search: Search) -> None:
-    """Put one constant in the place of others of its type."""
+def share_constants(search: ReductionSearch) -> None:
+    """Replace constants by others of their type."""
     for name, _ in _functions(search):
-        place = 0
+        index = 0
         while search.sharing and name in search.best:
             function = search.best[name]
             constants = [n for n in post_order(function.body) if isinstance(n, Constant)]
-            if place >= len(constants):
+            if index >= len(constants):
                 break
-            gone = constants[place]
+            gone = constants[index]
             others = [n for n in constants if n is not gone and n.tensor_type is gone.tensor_type]
-            shared = (_replace(function, gone, other) for other in others[:LIKE])
+            shared = (_replace_node(function, gone, other) for other in others[:LIKE])
             if not search.first(({name: fewer}, f"a constant of @{name}") for fewer in shared):
-                place += 1
+                index += 1
 
 
-def drop_parameters(search: Search) -> None:
-    """Take parameters away that are not used, where nobody calls the function."""
+def drop_parameters(search: ReductionSearch) -> None:
+    """Drop unused parameters, where nobody calls the function."""
     for name, function in _functions(search):
         used = set(free_vars(function.body))
         params = tuple(param for param in function.params if param in used)
@@ -341,8 +349,8 @@ def drop_parameters(search: Search) -> None:
             search.attempt({name: function.with_fields(params=params)}, f"parameters of @{name}")
 
 
-def shrink_shapes(search: Search) -> None:
-    """Make dimensions of parameters smaller, the same one everywhere at once, where nobody calls the function."""
+def shrink_shapes(search: ReductionSearch) -> None:
+    """Make dimensions of parameters smaller, all equal ones at once, where nobody calls the function."""
     for name, _ in _functions(search):
         if _is_called(search, name):
             continue
@@ -360,7 +368,7 @@ def _dims(param: Var) -> list[int]:
 
 
 def _resize(function: Function, dim: int, small: int) -> Function:
-    """Return a function whose parameters have a smaller dimension in the place of one."""
+    """Return a function with one dimension replaced by a smaller one in all parameters."""
     params: dict[Expr, Expr] = {}
     for param in function.params:
         ty = param.type_annotation
@@ -375,15 +383,15 @@ def _resize(function: Function, dim: int, small: int) -> Function:
     return result
 
 
-# ---------------------------------------------------------------- pieces
-def _functions(search: Search) -> Iterator[tuple[str, Function]]:
-    """The functions there are, as they are when their turn comes."""
+# ---------------------------------------------------------------- shared by the stages
+def _functions(search: ReductionSearch) -> Iterator[tuple[str, Function]]:
+    """Yield the functions of the best candidate by name, each as it is when its turn comes."""
     for name in [name for name, _ in search.best.items()]:
         if name in search.best:
             yield name, search.best[name]
 
 
-def _is_called(search: Search, name: str) -> bool:
+def _is_called(search: ReductionSearch, name: str) -> bool:
     return any(
         isinstance(node, GlobalVar) and node.name_hint == name
         for function in search.best.functions.values()
@@ -392,15 +400,15 @@ def _is_called(search: Search, name: str) -> bool:
 
 
 def _with_body(function: Function, body: Expr) -> Function:
-    """Return a function with another body, whose type becomes that of its result."""
+    """Return a function with another body, without its result type."""
     result: Function = function.with_fields(body=body, ret_type=None)
     return result
 
 
-def _replace(function: Function, node: Expr, part: Expr, called: bool = True) -> Function:
-    """Return a function with a part in the place of a node. What had the type that it has keeps that of the result.
+def _replace_node(function: Function, node: Expr, part: Expr, called: bool = True) -> Function:
+    """Return a function with a node replaced by a part; the result type stays where the part has the type of the node.
 
-    Parameters that are not used any more go where the function is not `called`.
+    Unused parameters are dropped where the function is not `called`.
     """
     body = rewrite(function.body, replace={node: part})
     ret_type = function.ret_type if part.checked_type_ is node.checked_type_ else None
@@ -411,10 +419,10 @@ def _replace(function: Function, node: Expr, part: Expr, called: bool = True) ->
 
 
 def _parameter(ty: Type | None, name: str) -> Var | None:
-    return Var(name, ty) if _is_data(ty) else None
+    return Var(name, ty) if _is_tensors(ty) else None
 
 
-def _is_data(ty: Type | None) -> bool:
+def _is_tensors(ty: Type | None) -> bool:
     stack = [ty]
     while stack:
         at = stack.pop()
@@ -426,7 +434,7 @@ def _is_data(ty: Type | None) -> bool:
 
 
 def _filler(ty: Type | None) -> Expr | None:
-    """Zeros or ones of a type with a known shape: ones where zeros might lead to NaN."""
+    """Return ones (of floats: zeros might lead to NaN) or zeros of a type with known shapes; None for other types."""
     if isinstance(ty, TupleType):
         fields = [field for part in ty.fields if (field := _fill(part)) is not None]
         return Tuple(fields) if len(fields) == len(ty.fields) else None
@@ -446,7 +454,7 @@ def _is_filler(node: Expr) -> bool:
     )
 
 
-STAGES: tuple[Callable[[Search], None], ...] = (
+STAGES: tuple[Callable[[ReductionSearch], None], ...] = (
     drop_functions,
     cut_ends,
     cut_starts,
@@ -465,7 +473,7 @@ STAGES: tuple[Callable[[Search], None], ...] = (
     merge_called_parameters,
     merge_types,
     share_constants,
-    stand_for_caller,
+    replace_caller,
     condition_as_parameter,
     shrink_shapes,
 )

@@ -1,7 +1,7 @@
 """Reproducer notebooks: what `bisect` and `reduce` found, as a notebook whose last cell fails until the pass is fixed.
 
-A notebook holds the program as Relay text, the pass by name or by its Python source, the question that was asked and
-an assertion. What is written are texts; no output and nothing of this process. Notebooks are nbformat's.
+A notebook has the program as Relay text, the pass by name or by its Python source, the call of `bisect` or the
+predicate, and an assertion. It has no outputs. nbformat writes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ARRAYS = "import base64\n\nimport numpy as np\n\n"
 
 
 def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModule | None = None) -> Path:
-    """Write a notebook in which the guilty pass breaks a program: `mod`, or else the one that it found.
+    """Write a notebook in which the guilty pass breaks a program: `mod`, or else the program of the bisection.
 
     Raises `PassError` when no pass broke the program, `MissingPackageError` without nbformat, and `OSError`.
     """
@@ -38,7 +38,7 @@ def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModu
     criterion = bisection.criterion
     guilty = pass_source(event.pass_, event.text)
     good = function_source(criterion.good, "good") if criterion.good is not None else PySource("")
-    inputs = _inputs(criterion.inputs)
+    inputs = _inputs_source(criterion.inputs)
     options: dict[str, str] = {"opt_level": str(event.context.opt_level)}
     if good.expression:
         options["good"] = good.expression
@@ -55,12 +55,12 @@ def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModu
         ("markdown", f"# {_heading(event.name)} {verb}\n\n{_quote(bisection.summary())}"),
         ("code", IMPORTS),
         *_definitions(guilty, good, inputs),
-        _program(mod or event.before),
+        _program_cell(mod or event.before),
         ("code", f"found = lab.bisect(net, [{guilty.expression}], {asked})\nfound"),
         ("markdown", "This stands until the pass is mended; then the next cell fails."),
         ("code", "assert found.found, 'no pass breaks the program any more'"),
     ]
-    return _write(cells, path)
+    return _write_notebook(cells, path)
 
 
 def write_reduction(reduction: Reduction, predicate: Any, path: str | PathLike[str]) -> Path:
@@ -70,31 +70,33 @@ def write_reduction(reduction: Reduction, predicate: Any, path: str | PathLike[s
         ("markdown", f"# The smallest program\n\n{_quote(reduction.summary())}"),
         ("code", IMPORTS),
         *_definitions(shows),
-        _program(reduction.module),
+        _program_cell(reduction.module),
         ("code", f"assert {shows.expression}(net), 'the program no longer shows it'"),
     ]
-    return _write(cells, path)
+    return _write_notebook(cells, path)
 
 
 def _definitions(*values: PySource) -> list[tuple[str, str]]:
     return [("code", value.definition) for value in values if value.definition]
 
 
-def _program(mod: IRModule) -> tuple[str, str]:
+def _program_cell(mod: IRModule) -> tuple[str, str]:
     return "code", f"%%relay net\n{mod.astext(annotate=lambda expr: '')}"
 
 
-def _inputs(inputs: Any) -> PySource:
-    """Return given inputs as Python: arrays bit for bit."""
+def _inputs_source(inputs: Any) -> PySource:
+    """Return inputs as Python source, which keeps arrays bit for bit."""
     if inputs is None:
         return PySource("")
     if isinstance(inputs, Mapping):
-        parts = [f"    {name!r}: {_array(value)},\n" for name, value in inputs.items()]
+        parts = [f"    {name!r}: {_array_source(value)},\n" for name, value in inputs.items()]
         return PySource("inputs", f"{ARRAYS}inputs = {{\n{''.join(parts)}}}\n")
-    return PySource("inputs", f"{ARRAYS}inputs = [\n{''.join(f'    {_array(value)},{chr(10)}' for value in inputs)}]\n")
+    return PySource(
+        "inputs", f"{ARRAYS}inputs = [\n{''.join(f'    {_array_source(value)},{chr(10)}' for value in inputs)}]\n"
+    )
 
 
-def _array(value: Any) -> str:
+def _array_source(value: Any) -> str:
     array = np.asarray(value)
     if array.dtype.hasobject or not array.dtype.isnative or array.dtype.name not in np.sctypeDict:
         raise PassError(
@@ -105,16 +107,16 @@ def _array(value: Any) -> str:
 
 
 def _heading(name: str) -> str:
-    """A name in a heading: only what Markdown cannot take for its own stays as it is."""
+    """Return a name for a heading: characters that Markdown may interpret become spaces."""
     return "".join(char if char.isalnum() or char in " ._-" else " " for char in visible(name))
 
 
 def _quote(text: str) -> str:
-    """Text as a block of code, in which Markdown finds nothing."""
+    """Return text as a block of code, in which Markdown interprets nothing."""
     return "\n".join(f"    {line}" for line in visible(text).splitlines())
 
 
-def _write(cells: Iterable[tuple[str, str]], path: str | PathLike[str]) -> Path:
+def _write_notebook(cells: Iterable[tuple[str, str]], path: str | PathLike[str]) -> Path:
     try:
         nbformat: Any = import_module("nbformat")
     except ImportError:

@@ -1,11 +1,11 @@
-"""`rewrites_of`: what happened inside a pass, rewrite by rewrite; `why_not`: why a rule left a node as it was.
+"""`rewrites_of`: the rewrites of a pass one by one; `why_not`: why no rule of a pass changed a node.
 
     for step in lab.rewrites_of(rec["SimplifyExpr"]):
         print(step.rule, step.before, step.after, step.why)
 
-A step shows the matched part of the program and what took its place, cut out of the program at the values that both
-take. Rewrites that only carry on what was rewritten below are left out. Data is computed when asked, from the pairs
-that the recorder noted: a pass that is not inspected costs nothing.
+A step shows the matched part of the program and its replacement, as functions of the values that they share. Rewrites
+that only rebuild a node whose children changed are left out. Everything is computed on demand, from the pairs that the
+recorder noted: a pass that is not inspected costs nothing.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from passlab.lab.provenance import same_but_children
 from passlab.rewriting.node_types import NodeTypes
 from passlab.rewriting.rules import NearMiss, Rule
 
-DEPTH = 12  # calls below its root up to which a matched part is shown
-MOST = 60  # nodes of it
+DEPTH = 12  # levels below its root up to which a matched part is shown
+MOST = 60  # nodes of a matched part that are shown
 
 
 @dataclass(frozen=True, eq=False)
 class RewriteStep:
-    """One rewrite of a pass. `removed` are the nodes of the matched part that went, `added` those in their place.
+    """One rewrite of a pass. `removed` are the nodes that only the matched part has, `added` those of its replacement.
 
-    `before` and `after` are the parts as functions of the values that they take.
+    `before` and `after` are the two parts as functions of their inputs.
     """
 
     event: Event
@@ -46,17 +46,17 @@ class RewriteStep:
 
     @cached_property
     def before(self) -> Function:
-        """The matched part, as a function of the values that it takes."""
+        """The matched part, as a function of `inputs`."""
         return Function(self.inputs, self._cut[0])
 
     @cached_property
     def after(self) -> Function:
-        """What took its place, as a function of the same values."""
+        """The replacement, as a function of `inputs`."""
         return Function(self.inputs, self._cut[1])
 
     @cached_property
     def inputs(self) -> tuple[Var, ...]:
-        """The values that either part takes."""
+        """The values that the parts use."""
         return tuple(dict.fromkeys([*free_vars(self._cut[0]), *free_vars(self._cut[1])]))
 
     @cached_property
@@ -70,12 +70,11 @@ class RewriteStep:
 
     @property
     def why(self) -> str:
-        """Why the rewrite was made: the rule as it is declared, else its name, else the pass."""
+        """The reason for the rewrite: the rule as declared, else its name, else the pass."""
         rule = self.declared
         if rule is not None:
-            return (
-                f"{rule.pattern} is what the rule looks for; it puts {_result(rule)} there and promises: {rule.promise}"
-            )
+            result = rule.result if isinstance(rule.result, str) else "what it computes"
+            return f"{rule.pattern} is what the rule looks for; it puts {result} there and promises: {rule.promise}"
         if self.rule:
             return f"the rule `{self.rule}` of {self.event.name}"
         return f"{self.event.name} built it anew; the pass names no rule"
@@ -86,7 +85,7 @@ class RewriteStep:
 
 
 def rewrites_of(event: Event) -> list[RewriteStep]:
-    """Return the rewrites of a pass, with those of passes inside it, in order. Linear in them."""
+    """Return the rewrites of a pass and of the passes inside it, in order. Linear in their number."""
     steps: list[RewriteStep] = []
     for inner in event.walk():
         became: dict[Expr, Expr] = {}
@@ -95,13 +94,13 @@ def rewrites_of(event: Event) -> list[RewriteStep]:
             rule = inner.rewrites.rule(number)
             if old is new or isinstance(old, (Function, Let)) or (not rule and same_but_children(old, new)):
                 continue
-            removed, added, names = _parts(old, new, became)
+            removed, added, names = _changed_parts(old, new, became)
             steps.append(RewriteStep(inner, len(steps) + 1, rule, old, new, removed, added, names))
     return steps
 
 
 def why_not(event: Event, node: Expr) -> list[NearMiss]:
-    """Return why each rule of a pass left a call as it was, the nearest first; empty for passes without such rules."""
+    """Return why each rule of a pass did not match a call, the nearest miss first; empty for passes without rules."""
     if not isinstance(node, Call):
         return []
     types, purity = NodeTypes(), LocalPurity()
@@ -115,21 +114,21 @@ def rules_of(event: Event) -> Sequence[Rule]:
 
 
 def rewritten_at(steps: Sequence[RewriteStep], node: Expr) -> RewriteStep | None:
-    """Return the rewrite that took a node away or put it there."""
+    """Return the rewrite that removed or added a node, None without one."""
     return next((step for step in steps if node in step.removed or node in step.added), None)
 
 
-def _parts(
+def _changed_parts(
     old: Expr, new: Expr, became: dict[Expr, Expr]
 ) -> tuple[tuple[Expr, ...], tuple[Expr, ...], dict[Expr, Var]]:
-    """Return the nodes that went, those that came, and names for the values that both sides take."""
-    left, right = _near(old), _near(new)
+    """Return the removed nodes, the added nodes, and variables for the values that both sides use."""
+    left, right = _nodes_to_depth(old), _nodes_to_depth(new)
     there = set(right)
     shared = {node: became.get(node, node) for node in left if node is not old}
     shared = {node: other for node, other in shared.items() if other in there and other is not new}
     names: dict[Expr, Var] = {}
-    removed = _inside(old, set(shared), names)
-    added = _inside(new, set(shared.values()), names)
+    removed = _nodes_to_border(old, set(shared), names)
+    added = _nodes_to_border(new, set(shared.values()), names)
     for node, other in shared.items():
         if node in names or other in names:
             name = names.get(node) or names[other]
@@ -137,8 +136,8 @@ def _parts(
     return removed, added, names
 
 
-def _near(root: Expr) -> list[Expr]:
-    """The nodes of an expression down to some depth, in breadth."""
+def _nodes_to_depth(root: Expr) -> list[Expr]:
+    """Return the nodes of an expression down to `DEPTH`, in breadth-first order."""
     parents, level = {root: None}, [root]
     for _ in range(DEPTH):
         level = [kid for node in level for kid in children(node) if not isinstance(node, Function)]
@@ -147,34 +146,34 @@ def _near(root: Expr) -> list[Expr]:
     return list(parents)
 
 
-def _inside(root: Expr, border: set[Expr], names: dict[Expr, Var]) -> tuple[Expr, ...]:
-    """The nodes from a root to a border, which get names; what lies too deep is border as well."""
+def _nodes_to_border(root: Expr, border: set[Expr], names: dict[Expr, Var]) -> tuple[Expr, ...]:
+    """Return the nodes from a root to a border; nodes of the border, or too deep, get variables in `names`."""
     inside, stack = {root: None}, [(root, 0)]
     while stack:
         node, depth = stack.pop()
         for kid in children(node):
-            if kid in inside or _stays(kid):
+            if kid in inside or _is_shown_whole(kid):
                 continue
             if kid in border or depth >= DEPTH or len(inside) >= MOST:
-                names.setdefault(kid, Var(_name(kid, len(names)), kid.checked_type_))
+                names.setdefault(kid, Var(_input_name(kid, len(names)), kid.checked_type_))
             else:
                 inside[kid] = None
                 stack.append((kid, depth + 1))
     return tuple(inside)
 
 
-def _stays(node: Expr) -> bool:
-    """Whether a node is shown as it is: operators, variables, constants, functions."""
+def _is_shown_whole(node: Expr) -> bool:
+    """Whether a node is shown as it is: an operator, variable, constant or function."""
     return isinstance(node, (Var, Constant, Function)) or not children(node)
 
 
-def _name(node: Expr, number: int) -> str:
+def _input_name(node: Expr, number: int) -> str:
     word = node_name(node).rpartition(".")[2]
     return f"{word if word.isidentifier() else 'value'}_{number}"
 
 
 def _cut_out(root: Expr, inside: Sequence[Expr], names: dict[Expr, Var]) -> Expr:
-    """Return an expression in which names stand for what is outside of a part."""
+    """Return an expression in which variables replace the nodes outside of a part."""
     final: dict[Expr, Expr] = {node: name for node, name in names.items() if node is not root}
     members = set(inside)
     stack = [(root, False)]
@@ -188,7 +187,3 @@ def _cut_out(root: Expr, inside: Sequence[Expr], names: dict[Expr, Var]) -> Expr
         else:
             stack += [(node, True), *((kid, False) for kid in kids)]
     return final[root]
-
-
-def _result(rule: Rule) -> str:
-    return rule.result if isinstance(rule.result, str) else "what it computes"

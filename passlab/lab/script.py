@@ -1,7 +1,7 @@
-"""Reproducers as plain Python: a program, a pass and a question in a file that anybody can run.
+"""Reproducers as plain Python scripts: a program, a pass and an assertion.
 
-Constants are written as NumPy literals, in place of bytes: those of the function that is asked about become parameters
-that the script binds. What cannot be written as a short literal stays in the metadata of the text.
+Constants are readable NumPy literals: those of the entry function become parameters, which the script binds. Constants
+without a short literal stay in the metadata of the text.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 LITERAL = 64  # elements up to which an array is written as a list
 ENDLESS = 5.0  # seconds for which a script runs a pass that does not end
-EXPLICIT = 32  # elements of inputs up to which they are written, and not drawn again from the seed
+EXPLICIT = 32  # elements up to which inputs are written as literals; others are drawn again from the seed
 
 
 def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[Any] = ()) -> str:
-    """Return a script in which the guilty pass breaks a program, and which fails once the pass is mended.
+    """Return a script in which the guilty pass breaks a program, and which fails once the pass is fixed.
 
     Raises `PassError` when no pass broke the program.
     """
@@ -48,9 +48,9 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
         definitions.append(good.definition)
         options["good"] = good.expression
     else:
-        options |= _inputs(arguments, criterion.entry, criterion.seed)
+        options |= _input_options(arguments, criterion.entry, criterion.seed)
         options |= {"unpromised": "True"} if criterion.unpromised else {}
-    if isinstance(event.error, TimeUpError):  # it would never end by itself
+    if isinstance(event.error, TimeUpError):  # the pass may not terminate
         options["seconds"] = f"{ENDLESS:g}"
     if event.context.config:
         options["config"] = repr(event.context.config)
@@ -58,11 +58,11 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
     imports = {"import numpy as np", "import passlab", "from passlab import lab, relay, transform"}
     imports |= {f"from passlab import {name}" for name in ("lab", "relay", "transform")}
     lines = [
-        f'"""{_comment(bisection.summary())}"""',
+        f'"""{_docstring_text(bisection.summary())}"""',
         "import numpy as np",
         "import passlab",
         "from passlab import lab, relay, transform",
-        *(_compact(text, imports) for text in definitions if text),
+        *(_compact_definition(text, imports) for text in definitions if text),
         program,
         *bindings,
         f"found = lab.bisect(net, [{guilty.expression}], {asked})",
@@ -73,12 +73,12 @@ def bisection_script(bisection: Bisection, mod: IRModule, arguments: Sequence[An
 
 
 def executor_script(mod: IRModule, kind: str, draw: Draw, summary: str) -> str:
-    """Return a script in which an executor is wrong about a program, and which fails once it is mended."""
+    """Return a script in which an executor is wrong about a program, and which fails once it is fixed."""
     program, bindings = program_source(mod)
-    options = {"executors": f'["{kind}"]', **_inputs(draw.arguments, "main", 0)}
+    options = {"executors": f'["{kind}"]', **_input_options(draw.arguments, "main", 0)}
     asked = ", ".join(f"{name}={value}" for name, value in options.items())
     lines = [
-        f'"""{_comment(summary)}"""',
+        f'"""{_docstring_text(summary)}"""',
         "import numpy as np",
         "import passlab",
         "from passlab import lab, relay",
@@ -92,10 +92,10 @@ def executor_script(mod: IRModule, kind: str, draw: Draw, summary: str) -> str:
 
 
 def program_source(mod: IRModule, entry: str = "main") -> tuple[str, list[str]]:
-    """Return statements that make a program, `net`: its text, and what binds its constants."""
+    """Return the statement that parses a program, `net`, and the statements that bind its constants."""
     plain, arrays = _constants_as_parameters(mod, entry)
     text = (
-        _short(plain.astext(annotate=lambda expr: ""))
+        _compact_text(plain.astext(annotate=lambda expr: ""))
         .removeprefix('#[version = "0.0.5"]')
         .strip()
         .replace("\\", "\\\\")
@@ -115,30 +115,30 @@ _TYPE = re.compile(r"^type [^\n]*\{\n(?:  [^\n]*,\n)+\}", re.MULTILINE)
 WIDTH = 110
 
 
-def _short(text: str) -> str:
-    """Return Relay text with blocks of one line written on the line where they begin, and without empty lines.
+def _compact_text(text: str) -> str:
+    """Return Relay text with each block of one statement on one line, and without empty lines.
 
-    What stands in strings has no line breaks, so that no string is changed.
+    String literals have no line breaks, so they stay unchanged.
     """
     text = _TYPE.sub(lambda m: " ".join(part.strip() for part in m[0].split("\n")), text)
     before = ""
     while before != text:
         before = text
-        text = _BLOCK.sub(lambda m: _line(m, f"{{ {m[1] or m[2]} }}"), text)
-        text = _BRANCH.sub(lambda m: _line(m, f"{{ {m[1]} {m[2]}"), text)
+        text = _BLOCK.sub(lambda m: _block_on_line(m, f"{{ {m[1] or m[2]} }}"), text)
+        text = _BRANCH.sub(lambda m: _block_on_line(m, f"{{ {m[1]} {m[2]}"), text)
     head, mark, rest = text.partition("#[metadata]")
     rest = f"\n{json.dumps(json.loads(rest))}\n" if mark else ""
     return re.sub(r"\n\n+", "\n", head) + mark + rest
 
 
-def _line(match: re.Match[str], line: str) -> str:
-    """Return a block on one line, where that is not too long."""
+def _block_on_line(match: re.Match[str], line: str) -> str:
+    """Return a block on one line, or unchanged where that line would be too long."""
     start = match.string.rfind("\n", 0, match.start()) + 1
     return line if match.start() - start + len(line) <= WIDTH else match[0]
 
 
-def _compact(definition: str, imports: set[str]) -> str:
-    """Return a definition without empty lines and without imports that the script has, if it means the same."""
+def _compact_definition(definition: str, imports: set[str]) -> str:
+    """Return a definition without empty lines and imports that the script has, where its meaning stays the same."""
     kept = [line for line in definition.splitlines() if line.strip()]
     short = "\n".join(kept)
     if ast.dump(ast.parse(short)) != ast.dump(ast.parse(definition)):
@@ -147,7 +147,7 @@ def _compact(definition: str, imports: set[str]) -> str:
 
 
 def _constants_as_parameters(mod: IRModule, entry: str) -> tuple[IRModule, dict[str, np.ndarray[Any, Any]]]:
-    """Return a program whose tensors that can be written are parameters of one of its functions, and the tensors."""
+    """Return a program in which constants with short literals are parameters of a function, and these constants."""
     if entry not in mod:
         return mod, {}
     main = mod[entry]
@@ -156,7 +156,7 @@ def _constants_as_parameters(mod: IRModule, entry: str) -> tuple[IRModule, dict[
     replace: dict[Expr, Expr] = {}
     params: list[Var] = []
     for node in post_order(main):
-        if isinstance(node, Constant) and node.data.ndim and _is_short(node.data):
+        if isinstance(node, Constant) and node.data.ndim and _has_short_literal(node.data):
             name = next(f"c{k}" for k in range(len(names) + 1) if f"c{k}" not in names)
             names.add(name)
             arrays[name] = node.data
@@ -168,26 +168,26 @@ def _constants_as_parameters(mod: IRModule, entry: str) -> tuple[IRModule, dict[
     return mod.with_functions({entry: changed}), arrays
 
 
-def _is_short(array: np.ndarray[Any, Any]) -> bool:
+def _has_short_literal(array: np.ndarray[Any, Any]) -> bool:
     return array.size <= LITERAL or bool((array == array.flat[0]).all())
 
 
 def array_literal(value: Any) -> str:
-    """Return an array as NumPy would be told to make it, bit for bit but for the payload of NaNs."""
+    """Return the NumPy expression of an array, exact but for the payload of NaNs."""
     array = np.asarray(value)
     dtype = f'"{array.dtype.name}"'
     if array.size and array.ndim and bool((array == array.flat[0]).all()):
-        return f"np.full({array.shape}, {_number(array.flat[0])}, {dtype})"
+        return f"np.full({array.shape}, {_number_literal(array.flat[0])}, {dtype})"
     if not array.size:
         return f"np.zeros({array.shape}, {dtype})"
-    flat = f"[{', '.join(_number(v) for v in array.ravel())}]"
+    flat = f"[{', '.join(_number_literal(v) for v in array.ravel())}]"
     if array.ndim == 0:
-        return f"np.array({_number(array[()])}, {dtype})"
+        return f"np.array({_number_literal(array[()])}, {dtype})"
     shape = "" if array.ndim == 1 else f".reshape({array.shape})"
     return f"np.array({flat}, {dtype}){shape}"
 
 
-def _number(value: Any) -> str:
+def _number_literal(value: Any) -> str:
     if isinstance(value, (bool, np.bool_)):
         return str(bool(value))
     if np.asarray(value).dtype.kind in "iu":
@@ -200,8 +200,8 @@ def _number(value: Any) -> str:
     return repr(wide)
 
 
-def _inputs(arguments: Sequence[Any], entry: str, seed: int) -> dict[str, str]:
-    """Return what a script says of inputs: the arrays themselves where they are small, else how to draw them again."""
+def _input_options(arguments: Sequence[Any], entry: str, seed: int) -> dict[str, str]:
+    """Return the options of `bisect` for inputs: the arrays where they are small, else the seed to draw them from."""
     options = {} if entry == "main" else {"entry": repr(entry)}
     plain = all(isinstance(value, np.ndarray) and value.dtype.kind in "fiub" for value in arguments)
     if arguments and plain and sum(value.size for value in arguments) <= EXPLICIT:
@@ -209,7 +209,7 @@ def _inputs(arguments: Sequence[Any], entry: str, seed: int) -> dict[str, str]:
     return {**options, "seed": str(seed)} if seed else options
 
 
-def _comment(text: str) -> str:
-    """Text in a docstring: one line, in which nothing ends the string."""
+def _docstring_text(text: str) -> str:
+    """Return text for a docstring: one line without quotes and backslashes."""
     line = visible(text).replace("\n", " ").replace("\\", "/").replace('"', "'")
     return line if len(line) <= 300 else f"{line[:297]}..."

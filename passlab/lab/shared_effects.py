@@ -1,8 +1,7 @@
-"""Which programs have effects whose place is not told: nodes with effects that stand in more than one scope.
+"""Nodes with effects that are used in more than one scope, so that the text does not show when they run.
 
-A node is computed once, before the first of these scopes is entered. `let %u = if (%c) { ref_write(%r, %x) } else
-{ %y }; %r` with `%r` one `ref(%q)` in the branch and after it means something only by that rule, so nobody should have
-to read it.
+Such a node is computed once, before the first of these scopes is entered. In `let %u = if (%c) { ref_write(%r, %x) }
+else { %y }; %r`, where `%r` is one `ref(%q)`, only this rule gives a meaning; no result of a reduction should need it.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from passlab.ir.walk import LEAVES, Scope, Scopes, post_order, scoped_children
 
 
 def effects_in_several_scopes(mod: IRModule, names: Iterable[str]) -> set[Expr]:
-    """Return the nodes with effects of some functions of a typed module that are used in more than one scope."""
+    """Return the nodes with effects that functions of a typed module use in more than one scope."""
     functions = [mod[name] for name in names if name in mod]
-    shared = {node for function in functions for node in _in_several_scopes(function)}
+    shared = {node for function in functions for node in _used_in_several_scopes(function)}
     if not shared:
         return shared
     purity = module_purity(mod)
@@ -27,12 +26,12 @@ def effects_in_several_scopes(mod: IRModule, names: Iterable[str]) -> set[Expr]:
 
 
 def _makes_references(node: Expr) -> bool:
-    """Whether computing a node twice would give two references where there was one."""
+    """Whether computing a node twice would make two references instead of one."""
     inside = post_order(node, enter=lambda n: not isinstance(n, Function))
     return isinstance(node.checked_type_, RefType) or any(isinstance(n, RefCreate) for n in inside)
 
 
-def _in_several_scopes(function: Function) -> set[Expr]:
+def _used_in_several_scopes(function: Function) -> set[Expr]:
     scopes = Scopes(function)
     first: dict[Expr, Scope] = {}
     several: set[Expr] = set()

@@ -1,6 +1,6 @@
-"""`Signature`: what makes two failures the same one, so that a smaller program shows the fault that was asked about.
+"""`Signature`: identifies a kind of failure, so that a reduction keeps the fault it started from.
 
-The class of the error, its words without numbers and names of the program, and the function that raised it.
+It has the class of the error, its message without numbers and names of the program, and the function that raised it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,13 @@ class Signature:
 
 
 def signature_of(error: BaseException) -> Signature:
-    """Return the signature of an error: shapes, numbers and the names of variables in its words do not count."""
+    """Return the signature of an error: shapes, numbers and names of variables in its message do not count."""
     message = error.diagnostics[0].message if isinstance(error, PasslabError) and error.diagnostics else str(error)
     plain = _LISTS.sub("#", _NAMES.sub("#", message.split("\n", 1)[0]))
-    frame, trace = "", None if isinstance(error, TimeUpError) else error.__traceback__  # which ends anywhere
+    frame, trace = (
+        "",
+        None if isinstance(error, TimeUpError) else error.__traceback__,
+    )  # a timeout interrupts any function
     while trace is not None:
         code = trace.tb_frame.f_code
         frame, trace = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_name}", trace.tb_next
@@ -39,7 +42,7 @@ def signature_of(error: BaseException) -> Signature:
 
 
 def raising_line(error: BaseException) -> str:
-    """Return where an error was raised as words, "" where it has no traceback."""
+    """Return the function, file and line that raised an error, "" without a traceback."""
     trace, last = error.__traceback__, None
     while trace is not None:
         last = trace if trace.tb_frame.f_globals.get("__name__") != Deadline.__module__ else last
@@ -51,7 +54,7 @@ def raising_line(error: BaseException) -> str:
 
 
 def same_failure(a: BaseException | None, b: BaseException | None) -> bool:
-    """Whether two errors have one signature; the frame counts where both have one."""
+    """Whether two errors have equal signatures; the frames count where both have one."""
     if a is None or b is None:
         return a is b
     one, other = signature_of(a), signature_of(b)

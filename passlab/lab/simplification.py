@@ -4,8 +4,8 @@
     print(small.text())             # what each pass removed, counts of nodes, and whether the values agree
     onnx.save(small.model(), "small.onnx")
 
-The pipeline is an ordinary one: a removal is undone by switching its pass off (`disabled_pass=["FoldConstant"]`). What
-reading the model computes already (shapes, constants) has a row of its own.
+The pipeline is an ordinary one: `disabled_pass=["FoldConstant"]` undoes the removals of that pass. The import of the
+model, which computes shapes and constants already, has a row of its own.
 """
 
 from __future__ import annotations
@@ -33,16 +33,9 @@ from passlab.table import Table
 
 READING = "from_onnx"
 NORMALIZATIONS = ("nn.layer_norm", "nn.group_norm", "nn.instance_norm", "nn.l2_normalize")
-FIRST = ("InferType", "DynamicToStatic", "FoldConstant")
-BATCH_NORM = ("SimplifyInference", "FoldConstant", "FoldScaleAxis", "FoldConstant")
-LAST = (
-    "FoldExplicitPadding",
-    "SimplifyExpr",
-    "FoldConstant",
-    "EliminateCommonSubexpr",
-    "DeadCodeElimination",
-    "InferType",
-)
+FIRST = "InferType, DynamicToStatic, FoldConstant, "
+BATCH_NORM = "SimplifyInference, FoldConstant, FoldScaleAxis, FoldConstant, "
+LAST = "FoldExplicitPadding, SimplifyExpr, FoldConstant, EliminateCommonSubexpr, DeadCodeElimination, InferType"
 
 
 @dataclass(frozen=True)
@@ -55,18 +48,16 @@ class Simplification:
     agreement: str
     left_out: tuple[str, ...] = ()
     combined: Mapping[str, int] = field(default_factory=dict)
-    by_reading: tuple[str, str] = ("", "")  # what the reading of an ONNX model removed, and what it added
-    not_written: str = (
-        ""  # why ONNX cannot say the program that is left; nodes are then those of Relay, before and after
-    )
+    by_reading: tuple[str, str] = ("", "")  # operators that importing an ONNX model removed, and added
+    not_written: str = ""  # why ONNX cannot express the result; the counts of nodes are then those of Relay
 
     @property
     def module(self) -> IRModule:
-        """The program that is left."""
+        """The simplified program."""
         return self.recording.output
 
     def model(self) -> Any:
-        """Return the program that is left as an `onnx.ModelProto`. Raises `ModelError` for what ONNX cannot say."""
+        """Return the simplified program as an `onnx.ModelProto`. Raises `ModelError` where ONNX cannot express it."""
         return write_model(self.module, left_out=self.left_out)[0]
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -76,9 +67,9 @@ class Simplification:
     def table(self) -> Table:
         """Return a row for each pass that changed something: its step and name, operators fewer and more.
 
-        The first row is that of reading the model, in operators of ONNX: shapes and constants are computed there.
+        The first row is the import of the model, in operators of ONNX: it computes shapes and constants.
         """
-        rows = ((event.id, event.name, *_difference(event)) for event in self.recording)
+        rows = ((event.id, event.name, *_operator_changes(event)) for event in self.recording)
         changed = [row for row in rows if row[2] or row[3]]
         written = [("", name, f"{count} times", "") for name, count in self.combined.items()]
         read = [("", READING, *self.by_reading)] if any(self.by_reading) else []
@@ -105,10 +96,10 @@ def simplify(
     disabled_pass: Sequence[str] = (),
     seed: int = 0,
 ) -> Simplification:
-    """Return a model made smaller: constants folded, shapes inferred, batch norms, pads and duplicates removed.
+    """Return a simplified model: constants folded, shapes inferred, batch norms, pads and duplicates removed.
 
-    `model` is what `from_onnx` takes, or a module; `shape` fixes shapes of inputs by name. Before and after are run on
-    the same random inputs, made from `seed`. Raises what `from_onnx` raises, and what a pass does.
+    `model` is what `from_onnx` takes, or a module; `shape` fixes shapes of inputs by name. Both programs
+    run on the same random inputs, drawn from `seed`. Raises the errors of `from_onnx` and of passes.
     """
     is_model = not isinstance(model, IRModule)
     mod = from_onnx(model, shape, convert_config={"use_nt_batch_matmul": False})[0] if is_model else model
@@ -117,53 +108,53 @@ def simplify(
     recording = record(mod, _pipeline(mod), opt_level=4, disabled_pass=disabled)
     if recording.error is not None:
         raise recording.error
-    small, after, combined, not_written = _export(recording.output, left_out)
-    operators = _operators(_graph_of(model)) if is_model else Counter[str]()
-    before = operators.total() if is_model and not not_written else _count(mod)
+    small, after, combined, not_written = _round_trip(recording.output, left_out)
+    operators = _operator_counts(_graph_of(model)) if is_model else Counter[str]()
+    before = operators.total() if is_model and not not_written else _call_count(mod)
     agreement = _agreement(mod, small, seed)
-    by_reading = _by_reading(operators, mod) if is_model else ("", "")
+    by_reading = _changes_by_import(operators, mod) if is_model else ("", "")
     return Simplification(recording, before, after, agreement, left_out, combined, by_reading, not_written)
 
 
 def _pipeline(mod: IRModule) -> str:
     """Return the pipeline for a program.
 
-    Batch norms go into the convolutions before them as arithmetic. The pass that writes them so takes other
-    normalizations apart, too, which ONNX has operators for; a program that has those keeps its batch norms.
+    Batch norms are folded into the convolutions before them as arithmetic. The pass that makes them arithmetic also
+    expands other normalizations, for which ONNX has operators; a program with such normalizations keeps its batch
+    norms.
     """
     counts = count_module(mod)[1]
-    middle = () if any(counts[name] for name in NORMALIZATIONS) else BATCH_NORM
-    return ", ".join((*FIRST, *middle, *LAST))
+    return FIRST + ("" if any(counts[name] for name in NORMALIZATIONS) else BATCH_NORM) + LAST
 
 
-def _difference(event: Event) -> tuple[str, str]:
+def _operator_changes(event: Event) -> tuple[str, str]:
     """Return which operators a pass removed and added, with how many of each."""
     before, after = (count_module(mod)[1] for mod in (event.before, event.after))
-    return _as_list(before - after), _as_list(after - before)
+    return _counts_text(before - after), _counts_text(after - before)
 
 
-def _as_list(counts: Counter[str]) -> str:
+def _counts_text(counts: Counter[str]) -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
-def _count(mod: IRModule) -> int:
+def _call_count(mod: IRModule) -> int:
     return sum(count_module(mod)[1].values())
 
 
-def _export(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapping[str, int], str]:
-    """Return the program that the model of a program is read as, its nodes, the rules that combined some, and "".
+def _round_trip(mod: IRModule, left_out: Sequence[str]) -> tuple[IRModule, int, Mapping[str, int], str]:
+    """Return a program after export to ONNX and import, the nodes of the model, the rules that combined nodes, and "".
 
-    Of a program that ONNX cannot say, they are itself, its calls of operators, none, and the reason.
+    For a program that ONNX cannot express: the program, its calls of operators, no rules, and the reason.
     """
     try:
         model, combined = write_model(mod, left_out=left_out)
         return from_onnx(model)[0], nodes_of(model.graph), combined, ""
     except PasslabError as error:
-        return mod, _count(mod), {}, error.diagnostics[0].message
+        return mod, _call_count(mod), {}, error.diagnostics[0].message
 
 
 def _graph_of(model: Any) -> int:
-    """Return the graph of a model: a file's, that of bytes, or its own."""
+    """Return the graph of a model, which is a path, bytes, or an `onnx.ModelProto`."""
     import onnx
 
     if isinstance(model, (str, os.PathLike)):
@@ -171,18 +162,18 @@ def _graph_of(model: Any) -> int:
     return (onnx.load_from_string(bytes(model)) if isinstance(model, (bytes, bytearray)) else model).graph
 
 
-def _by_reading(before: Counter[str], mod: IRModule) -> tuple[str, str]:
-    """Return which operators a model has lost by being read, and which it has got; nothing for what is not written."""
+def _changes_by_import(before: Counter[str], mod: IRModule) -> tuple[str, str]:
+    """Return the operators that importing a model removed and added; nothing where the program cannot be exported."""
     try:
         written, _ = write_model(mod, left_out=tuple(RULES))
     except PasslabError:
         return "", ""
-    after = _operators(written.graph)
-    return _as_list(before - after), _as_list(after - before)
+    after = _operator_counts(written.graph)
+    return _counts_text(before - after), _counts_text(after - before)
 
 
-def _operators(graph: Any) -> Counter[str]:
-    """Return how often each operator is in a graph and in the graphs inside it; constants are none."""
+def _operator_counts(graph: Any) -> Counter[str]:
+    """Return how often each operator is in a graph and in the graphs inside it; constants do not count."""
     counts, stack = Counter[str](), [graph]
     while stack:
         for node in stack.pop().node:
@@ -192,23 +183,23 @@ def _operators(graph: Any) -> Counter[str]:
 
 
 def nodes_of(graph: Any) -> int:
-    """Return the number of nodes of a graph and of the graphs inside it; constants are no nodes."""
-    return _operators(graph).total()
+    """Return the number of nodes of a graph and of the graphs inside it; constants do not count."""
+    return _operator_counts(graph).total()
 
 
 def _agreement(before: IRModule, after: IRModule, seed: int) -> str:
-    """Return a sentence on how two programs compare on the same random inputs."""
+    """Return a sentence on how the values of two programs compare on the same random inputs."""
     try:
         arguments = random_arguments(before["main"], seed, "give the shapes of inputs")
         results = [Evaluator(mod).run(mod.get_global_var("main"), arguments) for mod in (before, after)]
     except PasslabError as error:
         return f"values not compared: {error.diagnostics[0].message}"
-    worst = max((_distance(a, b) for a, b in zip(*map(_leaves, results), strict=True)), default=0.0)
+    worst = max((_relative_distance(a, b) for a, b in zip(*map(_arrays_of, results), strict=True)), default=0.0)
     return f"values agree: the largest difference is {worst:.1e}" if worst < 1e-2 else f"values DIFFER by {worst:.1e}"
 
 
-def _leaves(value: Any) -> list[Any]:
-    """Return the arrays of a result, a tuple at any depth."""
+def _arrays_of(value: Any) -> list[Any]:
+    """Return the arrays in a result, which may be nested tuples."""
     leaves, stack = [], [value]
     while stack:
         part = stack.pop()
@@ -219,7 +210,7 @@ def _leaves(value: Any) -> list[Any]:
     return leaves
 
 
-def _distance(a: Any, b: Any) -> float:
+def _relative_distance(a: Any, b: Any) -> float:
     """Return the largest difference of two arrays, relative to the largest number in them."""
     if a.shape != b.shape or a.dtype != b.dtype:
         return float("inf")

@@ -1,10 +1,10 @@
-"""`watch_solver`: an analysis at work, decision by decision, forward and back.
+"""`watch_solver`: the decisions of an analysis, to step through forward and back.
 
     run = lab.watch_solver(net, "fusion")
     run.steps[3].said, run.state(3)[node], run.table()
 
-Each analysis tells its decisions only here: compiling a program costs nothing for it. A step holds what it changed, so
-any state is computed from the steps before it.
+An analysis reports its decisions only when it is watched, so compiling a program does not pay for it. A step has the
+states that it changed; the state at any step follows from the steps before it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from passlab.ir.op import Op
 from passlab.ir.walk import post_order, rebuild, result_of
 from passlab.lab.recording import Recorder, module_of
 from passlab.passes.program.infer_type import InferType
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.context import PassContext
 
 
 @dataclass(frozen=True, eq=False)
 class SolvingStep:
-    """One decision about `node`: `phase` in which it fell, what is `said` of it, and the states that it `changed`."""
+    """One decision about `node`: its `phase`, the sentence `said` of it, and the states that it `changed`."""
 
     number: int
     phase: str
@@ -44,10 +44,10 @@ class SolvingStep:
 
 
 @dataclass(frozen=True, eq=False)
-class Solving:
+class Solving(Tabular):
     """An analysis of a program, step by step. `start` is the state of each node before the first step.
 
-    Where an analysis looks at a program that was made of the one it was given, `originals` has what its nodes were.
+    Where an analysis works on a transformed program, `originals` maps its nodes to those of the given program.
     """
 
     algorithm: str
@@ -57,11 +57,11 @@ class Solving:
     originals: Mapping[Expr, Expr] = field(default_factory=dict)
 
     def original(self, node: Expr) -> Expr:
-        """Return what a node was in the program that was given, itself where it was there or nothing is known."""
+        """Return the node of the given program that a node stems from, the node itself where it was there or is new."""
         return self.originals.get(node, node)
 
     def state(self, number: int) -> dict[Expr, str]:
-        """Return what is known of each node after so many steps; 0 is the start."""
+        """Return the state of each node after so many steps; 0 is the start."""
         states = dict(self.start)
         for step in self.steps[:number]:
             states.update(step.changed)
@@ -80,10 +80,6 @@ class Solving:
         ]
         return Table(("step", "phase", "node", "effect", "decision"), rows)
 
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
-
     def __repr__(self) -> str:
         return f"{self.summary()}\n{self.table()}"
 
@@ -101,8 +97,8 @@ def watch_solver(program: Any, algorithm: str = "fusion") -> Solving:
 
 
 # ---------------------------------------------------------------- fusion
-def _fusion(mod: IRModule) -> Solving:
-    """Groups growing over the post-dominator tree, as `FuseOps` does it under the pass context in force."""
+def _watch_fusion(mod: IRModule) -> Solving:
+    """Fusion groups growing over the post-dominator tree, as in `FuseOps` under the pass context in force."""
     recorder = Recorder()
     with PassContext.current().derived(instruments=[recorder]):
         typed = InferType()(mod)
@@ -110,12 +106,12 @@ def _fusion(mod: IRModule) -> Solving:
     start: dict[Expr, str] = {}
     steps: list[SolvingStep] = []
     for function in [function for _, function in typed.items() if not function.is_primitive]:
-        _Groups(function, limit, start, steps)
+        _GroupWatcher(function, limit, start, steps)
     return Solving("fusion", typed, start, tuple(steps), _originals(mod, typed, recorder))
 
 
 def _originals(program: IRModule, watched: IRModule, recorder: Recorder) -> dict[Expr, Expr]:
-    """For the nodes of a program that was made of another, while a recorder watched, what they were there."""
+    """Return for the nodes of a transformed program the nodes of the given one that they stem from."""
     there = {node for _, function in program.items() for node in post_order(function)}
     provenance = recorder.recording.provenance
     originals = {}
@@ -126,7 +122,7 @@ def _originals(program: IRModule, watched: IRModule, recorder: Recorder) -> dict
     return originals
 
 
-class _Groups:
+class _GroupWatcher:
     """The groups of one function, as text for each node, kept up to date while fusion decides."""
 
     def __init__(self, function: Function, limit: int, start: dict[Expr, str], steps: list[SolvingStep]) -> None:
@@ -136,10 +132,10 @@ class _Groups:
         shown = [n for n, node in enumerate(self.nodes) if type(node) in (Call, Tuple, TupleGetItem)]
         self.names = {number: f"group {place}" for place, number in enumerate(shown, len(start) + 1)}
         start.update({self.nodes[n]: f"alone, {kind_name(graph.pattern[n])}" for n in shown})
-        WatchedFusion(graph, limit, self.hear)
+        WatchedFusion(graph, limit, self.add_step)
 
-    def hear(self, step: FusionStep) -> None:
-        """Note a decision, and the groups after it. Scalar constants go along with their users and are not told of."""
+    def add_step(self, step: FusionStep) -> None:
+        """Add a decision and the groups after it. Scalar constants always join their users, so they get no step."""
         grown: set[int] = set()
         for child, parent in step.joined:
             self.members[parent] += self.members.pop(child)
@@ -161,36 +157,39 @@ class _Groups:
 
 
 # ---------------------------------------------------------------- memory
-def _memory(mod: IRModule) -> Solving:
-    """Results placed in storages, as building a graph does it: of the program that the graph is made of."""
+def _watch_memory(mod: IRModule) -> Solving:
+    """Results assigned to storages, as in building a graph, for the program that the graph is made of."""
     recorder = Recorder()
     with PassContext.current().derived(instruments=[recorder]):
         code = graph_code(mod)
     rows = [0]
     for node in code.nodes:
         rows.append(rows[-1] + node.num_outputs)
-    made_by: dict[int, Expr] = {}
-    for expr, entries in code.entries.items():  # what makes a result comes before tuples and lets that hold it
+    computed_by: dict[int, Expr] = {}
+    for (
+        expr,
+        entries,
+    ) in code.entries.items():  # the node that computes a result comes before tuples and lets that contain it
         for number, index in entries:
-            made_by.setdefault(rows[number] + index, expr)
+            computed_by.setdefault(rows[number] + index, expr)
     names = [node.name for node in code.nodes for _ in range(node.num_outputs)]
     owned = {rows[number] + index for number, index in code.heads}
-    placed = code.placements()
-    later = {decision.result for decision in placed}
+    placements = code.placements()
+    later = {decision.result for decision in placements}
     start: dict[Expr, str] = {}
-    for result, expr in sorted(made_by.items()):
+    for result, expr in sorted(computed_by.items()):
         kind = "the output's own" if result in owned else "shared with what it reshapes"
         if not code.nodes[bisect_right(rows, result) - 1].func_name:
             kind = "an input's own"
         start[expr] = f"{kind} memory" if result not in later else "not placed"
     steps = []
-    for number, decision in enumerate(placed, 1):
+    for number, decision in enumerate(placements, 1):
         how = "gets a new" if decision.is_new else "shares"
         sentence = (
             f"{names[decision.result]} {how} storage {decision.storage}: {decision.size:,} bytes, in use from node"
             f" {decision.first} to node {decision.last}{_gap_text(decision)}"
         )
-        value = made_by[decision.result]
+        value = computed_by[decision.result]
         state = f"storage {decision.storage}, {decision.size:,} bytes"
         steps.append(SolvingStep(number, "largest first", value, sentence, {value: state}))
     return Solving("memory", code.mod, start, tuple(steps), _originals(mod, code.mod, recorder))
@@ -205,55 +204,56 @@ def _gap_text(decision: Placement) -> str:
 
 
 # ---------------------------------------------------------------- types
-def _types(mod: IRModule) -> Solving:
-    """Types being found, as if nothing had been inferred before: only what stands in the text of parameters is known.
+def _watch_types(mod: IRModule) -> Solving:
+    """Type inference from the annotations of parameters alone, as if nothing had been inferred before.
 
-    Where that is not enough, what is annotated elsewhere is kept. A program with errors is watched up to them.
+    Where they do not suffice, the other annotations are kept. A program with errors is watched up to them.
     """
-    bare, copies = _bare(mod, annotated=False)
-    steps, errors = _inference(bare)
+    untyped, copies = _without_types(mod, annotated=False)
+    steps, errors = _inference(untyped)
     if errors:
-        bare, copies = _bare(mod, annotated=True)
-        steps, errors = _inference(bare)
+        untyped, copies = _without_types(mod, annotated=True)
+        steps, errors = _inference(untyped)
     last = steps[-1].node if steps else None
     for error in errors:
         if last is not None:
             steps.append(SolvingStep(len(steps) + 1, "ends with an error", last, error.message, {}))
     start = {node: "" for step in steps for node in step.changed}
     return Solving(
-        "types", bare, start, tuple(steps), {copy: node for node, copy in copies.items() if copy is not node}
+        "types", untyped, start, tuple(steps), {copy: node for node, copy in copies.items() if copy is not node}
     )
 
 
 def _inference(mod: IRModule) -> tuple[list[SolvingStep], list[Diagnostic]]:
-    """The steps that infer the types of a program, and its errors. What a `let` binds has the type of its variable."""
+    """Return the steps that infer the types of a program, and its errors. The value of a `let` shares the state of its
+    variable.
+    """
     lets = [node for _, function in mod.items() for node in post_order(function) if type(node) is Let]
     bound: dict[Expr, Expr] = {let.var: let.value for let in lets if type(let.value) is not Var}
     steps: list[SolvingStep] = []
 
-    def hear(step: InferenceStep) -> None:
+    def add_step(step: InferenceStep) -> None:
         changed = {bound.get(node, node): text for node, text in step.changed.items()}
         node = bound.get(step.node, step.node)
         steps.append(
-            SolvingStep(len(steps) + 1, step.phase, node, f"{_enter_call(step.node)}: {step.sentence}", changed)
+            SolvingStep(len(steps) + 1, step.phase, node, f"{_sentence_name(step.node)}: {step.sentence}", changed)
         )
 
-    return steps, watch_inference(mod, hear)
+    return steps, watch_inference(mod, add_step)
 
 
-def _enter_call(node: Expr) -> str:
-    """What a node is called in a sentence: variables as in the text."""
+def _sentence_name(node: Expr) -> str:
+    """Return the name of a node in a sentence; variables as in Relay text."""
     if isinstance(node, Var):
         return f"%{node.name_hint}"
     return f"@{node.name_hint}" if isinstance(node, GlobalVar) else node_name(node)
 
 
-def _bare(mod: IRModule, annotated: bool) -> tuple[IRModule, dict[Expr, Expr]]:
-    """A copy of a program none of whose nodes has a type, and the copy of each of its nodes.
+def _without_types(mod: IRModule, annotated: bool) -> tuple[IRModule, dict[Expr, Expr]]:
+    """Return a copy of a program whose nodes have no types, and the copy of each of its nodes.
 
-    Unless `annotated`, it is without what inference writes into a program.
-
-    That is what is said of variables and of parameters of functions inside, result types, and type arguments of calls.
+    Unless `annotated`, the copy also lacks what inference writes into a program: annotations of bound variables and of
+    parameters of inner functions, result types, and type arguments of calls.
     """
     roots = [function for _, function in mod.items()]
     order = post_order(*roots)
@@ -277,4 +277,8 @@ def _bare(mod: IRModule, annotated: bool) -> tuple[IRModule, dict[Expr, Expr]]:
     return mod.with_functions({name: result_of(function, copies) for name, function in mod.items()}), copies
 
 
-ALGORITHMS: dict[str, Callable[[IRModule], Solving]] = {"fusion": _fusion, "memory": _memory, "types": _types}
+ALGORITHMS: dict[str, Callable[[IRModule], Solving]] = {
+    "fusion": _watch_fusion,
+    "memory": _watch_memory,
+    "types": _watch_types,
+}

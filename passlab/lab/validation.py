@@ -1,9 +1,9 @@
-"""`validate`: a recording checked afterwards: which of its passes changed what the program computes?
+"""`validate`: which passes of a recording broke their promises about the values of the program.
 
     found = validate(rec)                   # or validate(rec, inputs={"x": x})
     found.first, found.table()
 
-The same questions as `instrument.Validate` asks while passes run, asked of the programs that were kept.
+The checks are those that `instrument.Validate` makes while passes run, on the recorded programs.
 """
 
 from __future__ import annotations
@@ -19,36 +19,32 @@ from passlab.instrument.trial import Inputs, Trial, attempt
 from passlab.instrument.validation import UNDECLARED, Check, contract_of, examine
 from passlab.ir.module import IRModule
 from passlab.lab.recording import Recording
-from passlab.table import Table
+from passlab.table import Table, Tabular
 from passlab.transform.numeric_contract import Promise
 from passlab.transform.sequential import Sequential
 
 
 @dataclass(frozen=True)
-class Validation:
-    """What became of the promises of the passes of a recording: events with their checks, in order. Truthy if kept."""
+class Validation(Tabular):
+    """The checks of the passes of a recording, in order, each with its event. True when every promise was kept."""
 
     checks: tuple[tuple[Event, Check], ...]
 
     @property
     def first(self) -> tuple[Event, Check] | None:
-        """The first pass that broke its promise, with what is wrong; None when there is none."""
+        """The first pass that broke its promise, with its check; None when there is none."""
         return next(((event, check) for event, check in self.checks if check.outcome == "broken"), None)
 
     def __bool__(self) -> bool:
         return self.first is None
 
     def table(self) -> Table:
-        """Return one row for each pass: what it promised and whether it kept it."""
+        """Return one row for each pass: its promise and whether it kept it."""
         rows = [
             (event.id, check.name, "" if check.promise is None else str(check.promise), check.outcome, check.why)
             for event, check in self.checks
         ]
         return Table(("step", "pass", "promise", "outcome", "why"), rows)
-
-    def frame(self) -> Any:
-        """Return `table()` as a pandas data frame."""
-        return self.table().frame()
 
     def __str__(self) -> str:
         return str(self.table())
@@ -66,8 +62,8 @@ def validate(
 ) -> Validation:
     """Run the programs around each recorded pass and hold it to its promise, as `instrument.Validate` does.
 
-    A pass after the one that broke its promise is compared with what it was given, so it is not blamed for it. Raises
-    `RunError` when the program does not run on these inputs to begin with.
+    Each pass is compared with its own input program, so a pass is not blamed for an earlier one. Raises `RunError` when
+    the input of the recording does not run on these inputs.
     """
     checked_recording(recording)
     trial = Trial(inputs, entry, seed)
@@ -92,9 +88,9 @@ def checked_recording(value: Any) -> Recording:
 
 
 def is_checked(event: Event) -> bool:
-    """Whether an event is a pass that came to its end; the passes of a pipeline are checked one by one.
+    """Whether an event is checked: a pass that ran, but not a pipeline, whose passes are checked one by one.
 
-    The type inference that belongs to a function pass is checked with it.
+    Type inference inside a function pass is checked with that pass.
     """
     if event.status != "ran" or isinstance(event.pass_, Sequential):
         return False
@@ -102,18 +98,18 @@ def is_checked(event: Event) -> bool:
 
 
 def responsible(event: Event) -> Event:
-    """Return the pass that a failure is the fault of: a function pass for the type inference that belongs to it."""
+    """Return the pass that is responsible for a failure: the function pass for a failure of its type inference."""
     while event.name == "InferType" and event.role == "nested" and event.parent is not None:
         event = event.parent
     return event
 
 
 def program_error(mod: IRModule) -> PasslabError | None:
-    """Return why a program is wrong before it runs: it has no types, or false marks; None where it is right."""
+    """Return the static error of a program: it has no types, or false marks of reshapes; None where it has none."""
     return attempt(lambda: infer_module(mod.snapshot()))[1] or false_mark_error(mod)
 
 
 def examine_part(event: Event, trial: Trial, undeclared: Promise | None = UNDECLARED) -> Check:
-    """Hold one recorded pass to its promise. Raises `RunError` when the program did not run before it."""
-    noted = ((old, new, event.rewrites.rule(i)) for i, (old, new) in enumerate(event.rewrites))
-    return examine(event.name, event.before, event.after, contract_of(event, undeclared), trial, noted)
+    """Check one recorded pass against its promise. Raises `RunError` when the program did not run before it."""
+    rewrites = ((old, new, event.rewrites.rule(i)) for i, (old, new) in enumerate(event.rewrites))
+    return examine(event.name, event.before, event.after, contract_of(event, undeclared), trial, rewrites)
