@@ -69,7 +69,7 @@ class Table:
 
 
 class Tabular:
-    """An object that `table()` gives as rows, and `frame()` as a pandas data frame."""
+    """An object with a table of its contents: `table()` as plain data, `text()`, and `frame()` for pandas."""
 
     def table(self) -> Table:
         """Return the object as rows under named columns."""
@@ -78,6 +78,10 @@ class Tabular:
     def frame(self) -> pd.DataFrame:
         """Return `table()` as a pandas data frame."""
         return self.table().frame()
+
+    def text(self) -> str:
+        """Return `table()` as text."""
+        return str(self.table())
 
 
 def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from passlab.lazy import lazy_module, names_in_stub
 
-# The recorder whose recording can be asked questions belongs to the lab, which stands above instruments.
+# `Recorder` gives a `lab.Recording`, and the lab is a higher layer than the instruments.
 _NAMES = {**names_in_stub(__file__), "Recorder": "passlab.lab.recording:Recorder"}
 __all__ = sorted(_NAMES)
 

@@ -1,4 +1,4 @@
-"""`PassInstrument`: code that runs around passes, and `pass_instrument`, which makes one of any class.
+"""`PassInstrument`: code that runs around passes; `pass_instrument` turns any class into one.
 
     @pass_instrument
     class Counter:
@@ -7,8 +7,7 @@
         def run_after_pass(self, mod, info):
             self.count += 1
 
-When each method is called, and what happens when one raises, is decided by `transform.context`. This module knows
-neither passes nor programs.
+`transform.context` decides when each method is called and what happens when one raises.
 """
 
 from __future__ import annotations
@@ -60,20 +59,20 @@ class PassInstrument:
         """Called with the result right after a pass has run."""
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        """Called with the input, in place of `run_after_pass`, when the pass or an instrument around it raised."""
+        """Called with the input instead of `run_after_pass`, when the pass or an instrument around it raised."""
 
     def pass_skipped(self, run: PassRun, reason: str) -> None:
-        """Called when a pass does not run, with the reason: `disabled`, a level that is too low, an instrument."""
+        """Called when a pass is skipped, with the reason: `disabled`, a level that is too low, an instrument."""
 
     def rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
-        """Return what to call as `observer(old, new, rule)` for each node that this run of a pass replaces, or None.
+        """Return a function that is called as `observer(old, new, rule)` for each node this run replaces, or None.
 
         `rule` is the name of the rewrite, or "" for a node that changes only because its parts did.
         """
         return None
 
     def rewrite_permit(self, run: PassRun) -> Callable[[str], bool] | None:
-        """Return what to call as `permit(rule)` before each named rewrite of this run, which False refuses, or None."""
+        """Return a function that is called as `permit(rule)` before each named rewrite; False prevents it. Or None."""
         return None
 
     def __str__(self) -> str:
@@ -88,19 +87,19 @@ _HOOKS = tuple(
 
 
 def _check_hooks(cls: type) -> None:
-    """Refuse a method that is nearly called as a hook: it would never run."""
+    """Raise `PassTypeError` for a method whose name is nearly that of a hook: it would never run."""
     for name in vars(cls):
-        meant = difflib.get_close_matches(name, _HOOKS, n=1, cutoff=0.85)
-        if meant and name not in _HOOKS and callable(getattr(cls, name)):
+        hooks = difflib.get_close_matches(name, _HOOKS, n=1, cutoff=0.85)
+        if hooks and name not in _HOOKS and callable(getattr(cls, name)):
             message = f"{cls.__name__}.{name} would never be called: there is no such hook"
-            raise PassTypeError(Diagnostic(message, hint=f"did you mean `{meant[0]}`?"))
+            raise PassTypeError(Diagnostic(message, hint=f"did you mean `{hooks[0]}`?"))
 
 
 def pass_instrument(pi_cls: Any = None) -> Any:
-    """Make an instrument of a class that defines some of the methods of `PassInstrument`.
+    """Turn a class that defines some methods of `PassInstrument` into an instrument.
 
-    A class that is one already is returned as it is; without an argument a decorator is returned. Raises
-    `PassTypeError` for what is not a class, and for a method whose name is nearly that of a hook.
+    An instrument class is returned unchanged; without an argument a decorator is returned. Raises `PassTypeError` for
+    other objects than classes, and for a method whose name is nearly that of a hook.
     """
 
     def decorate(cls: Any) -> Any:
@@ -115,7 +114,7 @@ def pass_instrument(pi_cls: Any = None) -> Any:
             cls.__init__(self, *args, **kwargs)
             PassInstrument.__init__(self)
 
-        kept = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
-        return type(cls.__name__, (cls, PassInstrument), {"__init__": init, **kept})
+        class_names = {name: getattr(cls, name) for name in ("__doc__", "__module__", "__qualname__")}
+        return type(cls.__name__, (cls, PassInstrument), {"__init__": init, **class_names})
 
     return decorate(pi_cls) if pi_cls is not None else decorate

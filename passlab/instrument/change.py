@@ -1,4 +1,4 @@
-"""What changed between two modules, by identity first: the question every "only when changed" option asks."""
+"""Which functions differ between two modules, by identity first: for every option "only when changed"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_changed(before: IRModule, after: IRModule) -> bool:
 
 
 def only_functions(mod: IRModule, names: list[str] | None) -> IRModule:
-    """Return a module with the functions of some names only; the same module for None."""
+    """Return a module with only the functions of some names; the same module for None."""
     if names is None:
         return mod
     return mod.with_functions({name: None for name, _ in list(mod.items()) if name not in names})

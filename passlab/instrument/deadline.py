@@ -1,4 +1,4 @@
-"""`Deadline`: a block of code that ends after so many seconds, even where it would never end by itself.
+"""`Deadline`: a time limit for a block of code, also where the block would not terminate.
 
     deadline = Deadline(2.0)
     try:
@@ -7,11 +7,10 @@
     except deadline.error:
         deadline.close()
 
-A thread of its own raises an exception in the one that runs the block, again and again until it is heard (one may be
-lost in a callback). Python code stops at once. A call that waits (`time.sleep`, a lock, a socket) is woken by a signal
-where it waits in the main thread; a call that computes in C is waited for. Deadlines may stand inside one another: each
-raises a class of its own. What is raised is no `Exception`, so that a pass which catches all of those
-does not keep it.
+A watching thread raises an exception in the thread that runs the block, repeatedly until it is delivered (one may be
+lost in a callback). Python code stops at once. A blocking call (`time.sleep`, a lock, a socket) in the main thread is
+interrupted by a signal; a computation in C runs to its end. Deadlines may be nested: each raises a class of its own.
+The class does not derive from `Exception`, so that a pass which catches every `Exception` does not swallow it.
 """
 
 from __future__ import annotations
@@ -28,24 +27,23 @@ from typing import Any, TypeVar
 from passlab.errors import Diagnostic, PassTypeError
 
 T = TypeVar("T")
-_BUSY = 0.8  # of the time that is up, from which on the process itself was busy with the work
-_AGAIN = 0.1  # seconds until it is raised once more
-_SOON = 0.001  # seconds until a thread that starts another one is looked at again
-# Before CPython 3.12, a new thread carries the number of its creator until it runs. An exception raised in the creator
-# then ends the new thread, before it says that it has started, and the creator waits for that for ever. So nothing is
-# raised while a deadline starts its thread (the lock), nor while other code is seen to start one or to hold a lock of
-# the process, unless it does nothing else for `_PATIENCE` seconds. A start that takes longer has been hit: its wait is
-# ended.
+_BUSY = 0.8  # of the time limit: with more processor time than this, the work itself was slow and not the machine
+_AGAIN = 0.1  # seconds between two attempts to raise
+_SOON = 0.001  # seconds between two looks at a thread in which nothing may be raised now
+# Before CPython 3.12, a new thread has the number of its creator until it runs. An exception raised in the creator then
+# ends the new thread before it signals its start, for which the creator waits for ever. So nothing is raised while a
+# deadline starts its thread (the lock), nor while other code starts a thread or may hold a lock of the process, unless
+# that lasts for `_PATIENCE` seconds. A start that takes longer was hit by an exception: its wait is ended.
 _PATIENCE = 1.0
 _starting = threading.Lock()
-_WAKING = getattr(signal, "SIGURG", None)  # a signal that nobody minds; there is none on Windows
+_WAKING = getattr(signal, "SIGURG", None)  # a signal that is ignored by default; Windows has none
 _START = threading.Thread.start.__code__
-# Modules that hold locks of the whole process, which a function that is ended between two lines never gives back.
+# Modules with locks of the whole process: a function that an exception ends between two lines never releases them.
 _LOCKING = frozenset({"threading", "logging", "queue", "weakref", "_weakrefset", "importlib._bootstrap"})
 
 
 class TimeUpError(BaseException):
-    """The time of a deadline is up."""
+    """The time limit of a deadline has passed."""
 
     seconds: float = 0.0
 
@@ -54,7 +52,7 @@ class TimeUpError(BaseException):
 
 
 class Deadline:
-    """Raises `error`, a class of its own, in the thread that runs the block; never for None seconds."""
+    """Raises `error`, a class of its own, in the thread that runs the block after `seconds`; never for None."""
 
     def __init__(self, seconds: float | None) -> None:
         check_seconds(seconds)
@@ -86,7 +84,7 @@ class Deadline:
                 self._frame = None
                 if self._raised and not cleared:
                     cleared = True
-                    _raise_in(self._thread, self.error)  # in place of one that was raised and not yet heard
+                    _raise_in(self._thread, self.error)  # replaces an exception that is raised and not delivered
                     _wait_for_exception()
                 break
             except self.error:
@@ -97,13 +95,13 @@ class Deadline:
             raise pending
 
     def close(self) -> None:
-        """Raise nothing any more: to be called where `error` is caught, which may have been raised in `__exit__`."""
+        """Stop raising. Call it where `error` is caught: the exception may have been raised inside `__exit__`."""
         self._over.set()
 
     def _watch(self) -> None:
         self._over.wait(self.seconds)
-        last: FrameType | None = None  # the start of a thread that was seen the last time
-        since = seen = time.monotonic()  # when a start was first seen, of any thread and of this one
+        last: FrameType | None = None  # the start of a thread at the last look
+        since = seen = time.monotonic()  # when a start was first seen: of any thread, and of `last`
         while not self._over.is_set():
             with self._lock, _starting:
                 frames = self._frames()
@@ -118,15 +116,15 @@ class Deadline:
                     self._raised = True
                     _raise_in(self._thread, self.error)
                     if self._wakes and _WAKING is not None:
-                        signal.pthread_kill(self._thread, _WAKING)  # the call that waits looks up, and hears it
+                        signal.pthread_kill(self._thread, _WAKING)  # interrupts a blocking call
                     if start is not None and now - seen > _PATIENCE:
                         start.f_locals["self"]._started.set()
             self._over.wait(_AGAIN if raising else _SOON)
 
     def _frames(self) -> list[FrameType]:
-        """Return the frames below the one that entered the block, and that one.
+        """Return the frames from the innermost one to the one that entered the block.
 
-        There are none where it runs no more: an interrupt may have kept `__exit__` from being called.
+        Empty where that one has ended: an interrupt may have prevented the call of `__exit__`.
         """
         frames: list[FrameType] = []
         frame = sys._current_frames().get(self._thread)
@@ -139,7 +137,7 @@ class Deadline:
 
 
 def _may_wake() -> bool:
-    """Whether the main thread is asked, and can be woken: by a signal that does nothing but end what waits."""
+    """Whether this is the main thread and its blocking calls can be interrupted by a signal without effects."""
     if _WAKING is None or threading.current_thread() is not threading.main_thread():
         return False
     if signal.getsignal(_WAKING) is signal.SIG_DFL:
@@ -148,13 +146,13 @@ def _may_wake() -> bool:
 
 
 def _wake(number: int, frame: FrameType | None) -> None:
-    """What was raised before the signal is heard as soon as this function begins."""
+    """Do nothing: calling any Python function delivers the exception that was raised before the signal."""
 
 
 def run_within(seconds: float | None, work: Callable[[], T]) -> tuple[T | None, TimeUpError | None]:
-    """Return what some work gives, or the error where it does not end within so many seconds.
+    """Return the result of a function, or the error where it does not end within so many seconds.
 
-    Where the machine did other things meanwhile, as a busy one does, it is tried once more, for longer.
+    Where a busy machine gave it little processor time, it is called once more with a longer limit.
     """
     late: TimeUpError | None = None
     for patience in (None,) if seconds is None else (seconds, 4 * seconds):
@@ -176,21 +174,21 @@ def _holds_locks(frames: list[FrameType]) -> bool:
 
 
 def check_seconds(seconds: Any) -> None:
-    """Raise `PassTypeError` for what is no number of seconds, and not None."""
+    """Raise `PassTypeError` for values other than a number of seconds or None."""
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not seconds >= 0):
         raise PassTypeError(Diagnostic("`seconds` is a number from 0 on, or None", found=repr(seconds)))
 
 
 def _raise_in(thread: int, error: type[BaseException]) -> None:
-    """Raise `error` in a thread at its next bytecode that looks for it.
+    """Raise `error` in a thread at its next bytecode that checks for exceptions.
 
-    It is never taken back by raising None: CPython 3.11 then looks for it at every bytecode of the process, and a
-    function that is traced (`sys.settrace`) never starts. What must not be heard later is heard at once instead.
+    It is never cancelled by raising None: CPython 3.11 then checks at every bytecode of the process, and a function
+    that is traced (`sys.settrace`) never starts. An exception that must not come later is delivered at once instead.
     """
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def _wait_for_exception() -> None:
-    """Run bytecodes until the exception that is raised in this thread is heard, which the first loop does."""
+    """Run bytecodes until the exception that is raised in this thread is delivered; the first loop does it."""
     for _ in range(1_000_000):
         pass

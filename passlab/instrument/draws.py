@@ -1,8 +1,8 @@
-"""Draws: the arguments that programs are compared on. The same for the same seed.
+"""Draws: the random arguments on which programs are compared, reproducible by a seed.
 
-One draw of typical numbers hides most faults: nothing ties, nothing overflows, nothing is negative, zero or NaN. A
-`Draw` has a kind, which says what its values are good for; `DRAWS` lists the kinds in the order in which they are
-worth trying. Dynamic dimensions get a size of the draw's own, data types values of a few constructors.
+One draw of typical numbers hides most faults: it has no ties, no overflow, no zero and no NaN. So each `Draw` has a
+kind, and `DRAWS` lists the kinds, the most productive first. A draw chooses the size of dynamic dimensions; values of
+data types have a few constructors.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from passlab.errors import Diagnostic, RunError
 from passlab.evaluate.samples import random_arguments
-from passlab.evaluate.values import ADTValue
+from passlab.evaluate.values import ADTValue, Value
 from passlab.ir.expr import Call, Constant, Function, Var
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar, IncompleteType, TensorType, TupleType, Type, TypeCall, map_type
@@ -25,15 +25,15 @@ from passlab.op.dtypes import array_dtype, float_info, integer_info, is_float
 
 Array = np.ndarray[Any, Any]
 Maker = Callable[[np.random.Generator, Any, tuple[int, ...], "Sizes"], Array]
-CONSTANTS = 64  # numbers of a program that are tried as inputs
-SPECIAL = 0.25  # of the elements of a tensor are NaN, infinite or -0 where such values are tried
+CONSTANTS = 64  # numbers of a program that are used as inputs, at most
+SPECIAL = 0.25  # share of the elements that are NaN, infinite or -0 in draws of such values
 
 
 class Draw:
-    """Arguments of one function. `kind` says what they are, `special` whether NaN and infinities are among them.
+    """Arguments of one function. `kind` describes them; `special` says whether they contain NaN and infinities.
 
-    `extreme` draws hold the largest and smallest numbers of their dtypes, on which only exact programs agree; `typical`
-    ones are drawn so that values keep their size through a network. Arguments are drawn when they are first asked for.
+    `extreme` draws contain the largest and smallest numbers of their dtypes, on which only exact programs agree;
+    `typical` ones are drawn so that values keep their size through a network. Arguments are drawn on first use.
     """
 
     def __init__(
@@ -63,14 +63,14 @@ class Draw:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the values of one draw depend on: the size of dynamic dimensions, and the numbers that the program holds."""
+    """Parameters of one draw: the size of dynamic dimensions, and the numbers that the program contains."""
 
     size: int
     numbers: tuple[float, ...] = ()
 
 
 # ---------------------------------------------------------------- values by kind
-def _chosen(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], values: Sequence[float]) -> Array:
+def _choose(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], values: Sequence[float]) -> Array:
     with np.errstate(all="ignore"):
         return np.asarray(rng.choice(np.asarray(values).astype(dtype), shape), dtype)
 
@@ -80,15 +80,15 @@ def _integer_range(dtype: Any) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def _whole(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
-    """Small whole numbers, negative ones and zero among them, so that many are equal."""
+def _whole_numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """Small whole numbers, also negative ones and zero, so that there are ties."""
     if is_float(dtype):
-        return _chosen(rng, dtype, shape, (-2, -1, 0, 1, 2, 3))
+        return _choose(rng, dtype, shape, (-2, -1, 0, 1, 2, 3))
     low = _integer_range(dtype)[0]
-    return _chosen(rng, dtype, shape, (0, 1, 2, 3) if low == 0 else (-3, -2, -1, 0, 1, 2, 3))
+    return _choose(rng, dtype, shape, (0, 1, 2, 3) if low == 0 else (-3, -2, -1, 0, 1, 2, 3))
 
 
-def _wide(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+def _all_magnitudes(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
     """Floats from a thousandth to a thousand of both signs; integers over the whole range of their dtype."""
     if is_float(dtype):
         signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
@@ -100,15 +100,15 @@ def _wide(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: S
     return np.asarray(rng.choice(inside, shape), object).astype(dtype)
 
 
-def _numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
-    """The numbers that stand in the program, their neighbours, and what lies between two: all sides of comparisons."""
+def _program_numbers(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+    """The numbers in the program, their neighbours and the middles between two: they reach all sides of comparisons."""
     ordered = sorted(sizes.numbers)
     values = [v + d for v in sizes.numbers for d in (-1, -0.5, 0, 0.5, 1)] or [0.0]
     values += [(a + b) / 2 for a, b in itertools.pairwise(ordered)]
     if not is_float(dtype):
         low, high = _integer_range(dtype)
         values = [v for v in map(int, values) if low <= v <= high] or [0]
-    return _chosen(rng, dtype, shape, values)
+    return _choose(rng, dtype, shape, values)
 
 
 def _positive(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
@@ -118,34 +118,34 @@ def _positive(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], size
 
 
 def _indices(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
-    """Integers of 0 and 1, which index most tensors, beside typical floats."""
+    """Integers 0 and 1, which are valid indices of most tensors, and typical floats."""
     if is_float(dtype):
         return np.asarray(rng.uniform(-1.7, 1.7, shape)).astype(dtype)
     return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
 
 
 def _overflowing(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
-    """Numbers so large that their products are beyond their dtype, and small ones."""
+    """Numbers so large that their products overflow, and small ones."""
     if not is_float(dtype):
         high = _integer_range(dtype)[1]
-        return _chosen(rng, dtype, shape, (0, 1, 2, high // 2, high // 2 + 1, high))
+        return _choose(rng, dtype, shape, (0, 1, 2, high // 2, high // 2 + 1, high))
     digits = float(np.log10(float(float_info(dtype).max)))
     signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
     large = 10.0 ** rng.uniform(0.5 * digits, 0.8 * digits, shape)
     return np.asarray(signs * np.where(rng.random(shape) < 0.5, large, 1.0)).astype(dtype)
 
 
-def _equal(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+def _ones(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
     return np.ones(shape, dtype)
 
 
-def _zero(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
+def _zeros(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
     return np.zeros(shape, dtype)
 
 
 def _special(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes: Sizes) -> Array:
     """NaN, infinities and -0 among whole numbers."""
-    values = _whole(rng, dtype, shape, sizes)
+    values = _whole_numbers(rng, dtype, shape, sizes)
     if not is_float(dtype):
         return values
     flat = values.ravel()
@@ -159,24 +159,24 @@ def _extreme(rng: np.random.Generator, dtype: Any, shape: tuple[int, ...], sizes
     """The largest, smallest and least normal numbers of a dtype."""
     if not is_float(dtype):
         low, high = _integer_range(dtype)
-        return _chosen(rng, dtype, shape, (low, high, low // 2, high // 2, 0, 1))
+        return _choose(rng, dtype, shape, (low, high, low // 2, high // 2, 0, 1))
     info = float_info(dtype)
     edges = [float(v) for v in (info.max, info.smallest_subnormal, info.smallest_normal, info.eps)]
-    return _chosen(rng, dtype, shape, [*edges, *(-v for v in edges), 1.0, -1.0])
+    return _choose(rng, dtype, shape, [*edges, *(-v for v in edges), 1.0, -1.0])
 
 
 def _is_dynamic(function: Function) -> bool:
     """Whether a parameter has no typical value: a dynamic shape, or a data type."""
-    parts = _parts(function)
+    parts = _parameter_types(function)
     return any((isinstance(ty, TensorType) and ty.dynamic) or isinstance(ty, TypeCall) for ty in parts)
 
 
 def _takes_integers(function: Function) -> bool:
-    return any(isinstance(ty, TensorType) and "int" in ty.dtype for ty in _parts(function))
+    return any(isinstance(ty, TensorType) and "int" in ty.dtype for ty in _parameter_types(function))
 
 
-def _parts(function: Function) -> list[Type | None]:
-    """The types of parameters, and of the fields of those that are tuples."""
+def _parameter_types(function: Function) -> list[Type | None]:
+    """Return the types of parameters, and of the fields of tuples among them."""
     waiting: list[Type | None] = [p.checked_type_ or p.type_annotation for p in function.params]
     parts: list[Type | None] = []
     while waiting:
@@ -187,44 +187,44 @@ def _parts(function: Function) -> list[Type | None]:
     return parts
 
 
-_SHORT = ("int8", "uint8", "int16", "uint16")  # what a program makes of wider numbers, which may lie beyond
+_SHORT = ("int8", "uint8", "int16", "uint16")  # casts to these may overflow
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _DrawKind:
     name: str
     make: Maker | None  # None: typical numbers
     size: int  # of dynamic dimensions
     special: bool = False
     extreme: bool = False
     typical: bool = False
-    only: Callable[[Function], bool] | None = None  # programs that it is worth trying on
+    only: Callable[[Function], bool] | None = None  # restricts the kind to some programs
 
 
 DRAWS = (
-    _Kind("typical numbers", None, 3, typical=True),
-    _Kind("small whole numbers with ties", _whole, 2),
-    _Kind("positive numbers", _positive, 3),
-    _Kind("numbers of all magnitudes", _wide, 4),
-    _Kind("the numbers of the program and their neighbours", _numbers, 3),
-    _Kind("more typical numbers", None, 1, typical=True),
-    _Kind("ones", _equal, 2),
-    _Kind("zeros", _zero, 5),
-    _Kind("NaN, infinities and negative zeros", _special, 3, special=True),
-    _Kind("the extremes of each dtype", _extreme, 2, extreme=True),
-    _Kind("more small whole numbers with ties", _whole, 3),
-    _Kind("more of the numbers of the program", _numbers, 2),
-    _Kind("more numbers of all magnitudes", _wide, 1),
-    _Kind("more NaN, infinities and negative zeros", _special, 2, special=True),
-    _Kind("typical numbers and integers of 0 and 1", _indices, 3, typical=True, only=_takes_integers),
-    _Kind("magnitudes whose products overflow", _overflowing, 2, extreme=True),
-    _Kind("tensors without elements", _positive, 0, only=_is_dynamic),
+    _DrawKind("typical numbers", None, 3, typical=True),
+    _DrawKind("small whole numbers with ties", _whole_numbers, 2),
+    _DrawKind("positive numbers", _positive, 3),
+    _DrawKind("numbers of all magnitudes", _all_magnitudes, 4),
+    _DrawKind("the numbers of the program and their neighbours", _program_numbers, 3),
+    _DrawKind("more typical numbers", None, 1, typical=True),
+    _DrawKind("ones", _ones, 2),
+    _DrawKind("zeros", _zeros, 5),
+    _DrawKind("NaN, infinities and negative zeros", _special, 3, special=True),
+    _DrawKind("the extremes of each dtype", _extreme, 2, extreme=True),
+    _DrawKind("more small whole numbers with ties", _whole_numbers, 3),
+    _DrawKind("more of the numbers of the program", _program_numbers, 2),
+    _DrawKind("more numbers of all magnitudes", _all_magnitudes, 1),
+    _DrawKind("more NaN, infinities and negative zeros", _special, 2, special=True),
+    _DrawKind("typical numbers and integers of 0 and 1", _indices, 3, typical=True, only=_takes_integers),
+    _DrawKind("magnitudes whose products overflow", _overflowing, 2, extreme=True),
+    _DrawKind("tensors without elements", _positive, 0, only=_is_dynamic),
 )
 
 
 # ---------------------------------------------------------------- arguments
 def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
-    """Yield arguments for a function, of every kind. Raises `RunError` for parameters without values (functions)."""
+    """Yield a draw of every kind for a function. Raises `RunError` for parameters without random values (functions)."""
     function = mod[entry]
     numbers = tuple(numbers_of(function))
     plain = not _is_dynamic(function)
@@ -232,12 +232,13 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
         if kind.only is not None and not kind.only(function):
             continue
 
-        def arguments(position: int = position, kind: _Kind = kind) -> tuple[Any, ...]:
+        def arguments(position: int = position, kind: _DrawKind = kind) -> tuple[Any, ...]:
             if kind.make is None and plain:
                 return tuple(random_arguments(function, seed + position, "give it: inputs=[...]"))
             sizes = Sizes(kind.size, numbers)
-            sources = [np.random.default_rng((seed, position, number)) for number, _ in enumerate(function.params)]
-            return tuple([_value(p, mod, rng, kind, sizes) for p, rng in zip(function.params, sources, strict=True)])
+            generators = [np.random.default_rng((seed, position, number)) for number in range(len(function.params))]
+            pairs = zip(function.params, generators, strict=True)
+            return tuple([_random_value(param, mod, rng, kind, sizes) for param, rng in pairs])
 
         draw = Draw(kind.name, arguments, kind.special, kind.extreme, kind.typical)
         if not position:
@@ -246,9 +247,9 @@ def draws(mod: IRModule, entry: str = "main", seed: int = 0) -> Iterator[Draw]:
 
 
 def numbers_of(function: Function) -> list[float]:
-    """Return the numbers that stand in a function: small constants, bounds in attributes, and ends of short integers.
+    """Return the numbers in a function: small constants, numeric attributes, and bounds of short integer dtypes.
 
-    Both sides of the guards of rewrites are met so: clips that cut and do not, casts that wrap and do not.
+    They reach both sides of the guards of rewrites: clips that cut or not, casts that wrap or not.
     """
     numbers: dict[float, None] = {}
     for node in post_order(function):
@@ -263,7 +264,7 @@ def numbers_of(function: Function) -> list[float]:
     return [value for value in numbers if abs(value) < 2.0**31]
 
 
-def _value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _Kind, sizes: Sizes) -> Any:
+def _random_value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _DrawKind, sizes: Sizes) -> Value:
     """Return a value of a parameter's type, built from the inside out."""
     positive = param.name_hint.endswith(("var", "gamma"))
     ty = param.checked_type_ or param.type_annotation or IncompleteType()
@@ -279,13 +280,13 @@ def _value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _Kind, siz
             del values[len(values) - count :]
             values.append(ADTValue(what, fields))
         elif isinstance(what, TensorType):
-            tensor = _tensor(what, rng, kind, sizes)
+            tensor = _random_tensor(what, rng, kind, sizes)
             values.append(np.abs(tensor) if positive and is_float(tensor.dtype) else tensor)
         elif isinstance(what, TupleType):
             build.append(("tuple", None, len(what.fields)))
             build.extend(("type", field, depth) for field in reversed(what.fields))
         elif isinstance(what, TypeCall):
-            constructor, fields = _constructor(mod, what, rng, depth)
+            constructor, fields = _choose_constructor(mod, what, rng, depth)
             build.append(("data", constructor, depth))
             build.extend(("type", field, depth + 1) for field in reversed(fields))
         else:
@@ -294,11 +295,14 @@ def _value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _Kind, siz
     return values[0]
 
 
-def _constructor(mod: IRModule, ty: TypeCall, rng: np.random.Generator, depth: int) -> tuple[Any, list[Type]]:
-    """Choose a constructor of a data type and return it with the types of its fields; deep down one that ends."""
+def _choose_constructor(mod: IRModule, ty: TypeCall, rng: np.random.Generator, depth: int) -> tuple[Any, list[Type]]:
+    """Choose a constructor of a data type and return it with the types of its fields.
+
+    Below a depth of 3 it is one with the fewest fields of the same data type, so that the value is finite.
+    """
     assert isinstance(ty.func, GlobalTypeVar)
     data = mod.type_definitions[ty.func]
-    own = [sum(_mentions(field, ty.func) for field in c.inputs) for c in data.constructors]
+    own = [sum(_is_data_type(field, ty.func) for field in c.inputs) for c in data.constructors]
     possible = [c for c, count in zip(data.constructors, own, strict=True) if depth < 3 or count == min(own)]
     if depth >= 8:
         raise RunError(Diagnostic(f"the data type {ty.func} has no small value", hint="give it: inputs=[...]"))
@@ -307,11 +311,11 @@ def _constructor(mod: IRModule, ty: TypeCall, rng: np.random.Generator, depth: i
     return constructor, [map_type(field, mapping.get) for field in constructor.inputs]
 
 
-def _mentions(ty: Type, name: Any) -> bool:
+def _is_data_type(ty: Type, name: Any) -> bool:
     return isinstance(ty, TypeCall) and ty.func is name
 
 
-def _tensor(ty: TensorType, rng: np.random.Generator, kind: _Kind, sizes: Sizes) -> Array:
+def _random_tensor(ty: TensorType, rng: np.random.Generator, kind: _DrawKind, sizes: Sizes) -> Array:
     shape = tuple(dim if isinstance(dim, int) else sizes.size for dim in ty.shape)
     dtype = array_dtype(ty.dtype)
     if ty.dtype == "bool":

@@ -79,7 +79,3 @@ class DumpIR(PassInstrument, Tabular):
     def table(self) -> Table:
         """Return the files written: number, pass, file name."""
         return Table(("number", "pass", "file"), self._written)
-
-    def text(self) -> str:
-        """Return `table()` as text."""
-        return str(self.table())

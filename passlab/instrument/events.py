@@ -1,7 +1,6 @@
-"""What a recorder writes down: one `Event` per pass that ran, failed or was skipped. Plain data about live programs.
+"""The data of a recorder: one `Event` per pass that ran, failed or was skipped.
 
-The modules are snapshots, which share all their contents with the modules the passes saw. This module computes
-nothing; `lab.recording` does.
+The modules are snapshots, which share all their contents with the modules that the passes saw.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from passlab.diffing.diff import diff
+from passlab.diffing.diff import Diff, diff
 from passlab.errors import Diagnostic
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -23,7 +22,7 @@ Role = Literal["step", "required", "nested"]
 
 @dataclass(frozen=True)
 class ContextOptions:
-    """The options of the context a pass ran under: what is needed to run it again."""
+    """The options of the pass context of a pass, for running it again."""
 
     opt_level: int = 2
     required_pass: tuple[str, ...] = ()
@@ -32,7 +31,7 @@ class ContextOptions:
 
 
 class Rewrites:
-    """The nodes a pass put in place of others, in order: pairs (old, new), and the names of rules."""
+    """The rewrites of a pass in order: pairs (old, new) of nodes, and the names of rules."""
 
     __slots__ = ("_flat", "_rules")
 
@@ -74,10 +73,10 @@ class Rewrites:
 class Event:
     """One pass in a recording.
 
-    `id` is its number ("3"); that of a pass inside another one goes on from there ("3.1"). `status` says whether it
-    ran, failed, was skipped (`reason` says why) or is still running; `role` whether it is a step of a pipeline, was run
-    because the pass around it requires it, or was run by that pass. `before` and `after` are modules; after a failure
-    `after` is the partial state. `seconds` is wall time, `peak_bytes` memory above the start, if it was asked for.
+    `id` is its number ("3", or "3.1" for a pass inside pass 3). `status` says whether it ran, failed, was skipped (for
+    the `reason`) or is still running; `role` whether it is a step of a pipeline, required by the pass around it, or
+    called by that pass. `before` and `after` are modules; after a failure `after` is the partial result. `seconds` is
+    wall time, `peak_bytes` the peak memory above that at the start, where it was measured.
     """
 
     name: str
@@ -108,12 +107,12 @@ class Event:
 
     @property
     def changed(self) -> bool:
-        """Whether the module after is another one than before."""
+        """Whether the pass changed the module."""
         return self.after is not self.before
 
     @property
     def depth(self) -> int:
-        """How many passes are around this one."""
+        """The number of passes around this one."""
         return self.id.count(".")
 
     def walk(self) -> Iterator[Event]:
@@ -124,7 +123,7 @@ class Event:
             yield event
             stack.extend(reversed(event.children))
 
-    def diff(self) -> Any:
+    def diff(self) -> Diff:
         """Return the difference between the modules before and after (`lab.Diff`)."""
         return diff(self.before, self.after)
 

@@ -1,8 +1,8 @@
-"""`first_wrong`: the first operator whose value went wrong between two programs, operands first.
+"""`first_wrong`: the first operator, operands first, whose value differs between two programs.
 
-Both programs run on the same arguments, and each new node is held to the node that it came from: by the rewrites
-noted, else by the differences of the programs. A `let`, a tuple or a branch only hands a value on, so the answer
-is an operator; where the wrong value comes from an operator that is gone, that one is named.
+Both programs run on the same arguments, and each new node is compared with the node it came from: by the noted
+rewrites, else by a diff. A `let`, a tuple or a branch only passes a value on, so the answer is an operator; where an
+operator that was removed explains the wrong value, it is that one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from passlab.ir.op import Op
 from passlab.ir.walk import children, post_order
 from passlab.transform.numeric_contract import Promise
 
-GROSS = 0.01  # of the largest element
+GROSS = 0.01  # of the largest element: no rounding explains such an error
 Values = dict[Expr, Any]
 Sources = dict[Expr, tuple[Expr, str]]
 _CARRIERS = (Var, Let, Tuple, TupleGetItem, If, Match, Function, Op, GlobalVar, Constructor)
@@ -35,10 +35,10 @@ _CARRIERS = (Var, Let, Tuple, TupleGetItem, If, Match, Function, Op, GlobalVar, 
 
 @dataclass(frozen=True)
 class WrongNode:
-    """The first node whose value went wrong: it, the node it came from, by which rule, and how the values differ.
+    """The first node with a wrong value, the node `old` it came from, by which rule, and how the values differ.
 
-    `added` are operands that the pass put in and that have no older node to be compared with; `removed` says that the
-    node is of the program before, and is gone.
+    `added` are operands that the pass added, so that no older node corresponds to them; `removed` says that the pass
+    removed `old`.
     """
 
     node: Expr
@@ -50,11 +50,9 @@ class WrongNode:
 
     @property
     def changed(self) -> bool:
-        """Whether the pass put the node there, or took it away: another one only got a wrong value handed on."""
-        alike = node_name(self.old) == node_name(self.node) and getattr(self.old, "attrs", None) == getattr(
-            self.node, "attrs", None
-        )
-        return self.removed or bool(self.rule) or bool(self.added) or not alike
+        """Whether the pass made or removed the node; if not, the node only uses a wrong value."""
+        old, new = ((node_name(node), getattr(node, "attrs", None)) for node in (self.old, self.node))
+        return self.removed or bool(self.rule) or bool(self.added) or old != new
 
     def __str__(self) -> str:
         rule = f", by the rule `{self.rule}`" if self.rule else ""
@@ -76,7 +74,7 @@ def first_wrong(
 ) -> WrongNode | None:
     """Return the first operator, operands first, whose value differs from that of the node it came from.
 
-    None when the difference arises where no node can be led back to an older one of the same function.
+    None when the difference arises in nodes that correspond to no older node of the same function.
     """
     try:
         old_values = Watched(before).values(entry, arguments)
@@ -85,17 +83,17 @@ def first_wrong(
         return None
     changes = diff(before, after)
     sources = _sources(changes, rewrites)
-    search = _Search(before, entry, arguments, promise, noise, old_values, new_values, sources)
+    comparison = _NodeComparison(before, entry, arguments, promise, noise, old_values, new_values, sources)
     order = post_order(after[entry])
-    for kinds in (False, True):  # operators first; what only hands values on where no operator is wrong
+    for carriers in (False, True):  # nodes that only pass a value on count where no operator is wrong
         for node in order:
-            if isinstance(node, _CARRIERS) is kinds and (wrong := search.wrong(node)) is not None:
-                return search.gone(changes, wrong) if kinds or wrong.node is wrong.old else wrong
+            if isinstance(node, _CARRIERS) is carriers and (wrong := comparison.wrong(node)) is not None:
+                return comparison.removed_operator(changes, wrong) if carriers or wrong.node is wrong.old else wrong
     return None
 
 
-class _Search:
-    """What is needed to compare the nodes of two programs."""
+class _NodeComparison:
+    """Compares the nodes of two programs by their values."""
 
     def __init__(
         self,
@@ -114,18 +112,16 @@ class _Search:
         self._noisy: list[Values] = []
 
     def wrong(self, node: Expr) -> WrongNode | None:
-        """Return what is wrong with a new node; None where nothing is, or where no older node has a value to compare
-        with.
-        """
+        """Return how a new node is wrong; None where it is right or corresponds to no older node with a value."""
         if isinstance(node, (Var, Op, GlobalVar, Constructor, Function)) or node not in self.new:
             return None
-        old, rule = (node, "") if node in self.old else _led_back(node, self.sources, self.old)
-        if old is None or isinstance(self.old[old], Closure):  # a function may become data: what it gives is compared
+        old, rule = (node, "") if node in self.old else _trace_back(node, self.sources, self.old)
+        if old is None or isinstance(self.old[old], Closure):  # closures are compared by the results of their calls
             return None
         difference = self._disagreement(old, node)
         if difference is None:
             return None
-        added = tuple(n for n in _operands(node) if n not in self.sources and n not in self.old)
+        added = tuple(n for n in _computed_operands(node) if n not in self.sources and n not in self.old)
         return WrongNode(node, old, difference, rule, added)
 
     def _disagreement(self, old: Expr, node: Expr) -> Disagreement | None:
@@ -150,11 +146,11 @@ class _Search:
         return rest
 
     def _is_gross(self, old: Expr, node: Expr, before: Any, after: Any) -> bool:
-        """Whether an operator is far off on the very operands that the old one had: no noise explains that."""
+        """Whether an operator is far off on the operands of the old one: no rounding explains that."""
         if not isinstance(before, np.ndarray) or not isinstance(after, np.ndarray) or before.shape != after.shape:
             return False
-        new_operands, old_operands = _values_of(node, self.new), _values_of(old, self.old)
-        if len(new_operands) != len(old_operands) or not all(map(_identical, new_operands, old_operands)):
+        new_operands, old_operands = _operand_values(node, self.new), _operand_values(old, self.old)
+        if len(new_operands) != len(old_operands) or not all(map(_is_identical, new_operands, old_operands)):
             return False
         with np.errstate(all="ignore"):
             a, b = before.astype(np.float64), after.astype(np.float64)
@@ -167,30 +163,30 @@ class _Search:
             self._noisy += noisy_values(mod, entry, arguments, noise, count, len(self._noisy))
         return self._noisy[:count]
 
-    def gone(self, changes: Diff, wrong: WrongNode) -> WrongNode:
-        """Say which operator is gone whose value a node had, or was given, before, if there is one."""
+    def removed_operator(self, changes: Diff, wrong: WrongNode) -> WrongNode:
+        """Return the removed operator whose value the old node had or used; `wrong` itself where there is none."""
         removed = [c.before for c in changes.nodes(Change.REMOVED) if isinstance(c.before, Call)]
         inputs = [self.old[child] for child in children(wrong.old) if child in self.old]
-        parts = _parts((self.old[wrong.old], *inputs))
+        parts = _parts_of_value((self.old[wrong.old], *inputs))
         for node in removed:
             if node in self.old and any(part is self.old[node] for part in parts):
                 return WrongNode(wrong.node, node, wrong.finding, wrong.rule, removed=True)
         return wrong
 
 
-def _parts(value: Any) -> list[Any]:
-    """A value, and the fields of a tuple, which are the very objects that nodes gave."""
-    difference, stack = [], [value]
+def _parts_of_value(value: Any) -> list[Any]:
+    """Return a value and the fields of tuples in it: the same objects as the values of nodes."""
+    parts, stack = [], [value]
     while stack:
         part = stack.pop()
-        difference.append(part)
+        parts.append(part)
         if isinstance(part, tuple):
             stack.extend(part)
-    return difference
+    return parts
 
 
 def _sources(changes: Diff, rewrites: Iterable[tuple[Expr, Expr, str]]) -> Sources:
-    """For each new node the node it came from, and the rule."""
+    """Return for each new node the node it came from, and the rule."""
     rewritten = {new: (old, rule) for old, new, rule in rewrites if new is not old}
     replaced = {old for old, _ in rewritten.values()}
     sources: Sources = {}
@@ -201,20 +197,20 @@ def _sources(changes: Diff, rewrites: Iterable[tuple[Expr, Expr, str]]) -> Sourc
     return sources
 
 
-def _values_of(node: Expr, values: Values) -> list[Any]:
+def _operand_values(node: Expr, values: Values) -> list[Any]:
     return [values[child] for child in children(node) if child in values and not isinstance(child, Op)]
 
 
-def _identical(a: Any, b: Any) -> bool:
+def _is_identical(a: Any, b: Any) -> bool:
     return a is b or (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and np.array_equal(a, b, equal_nan=True))
 
 
-def _operands(node: Expr) -> list[Expr]:
+def _computed_operands(node: Expr) -> list[Expr]:
     return [child for child in children(node) if not isinstance(child, (Op, GlobalVar, Constructor, Var, Constant))]
 
 
-def _led_back(node: Expr, sources: Sources, values: Values) -> tuple[Expr | None, str]:
-    """Follow rewrites from a node to one of the old program; the rule is that of the last one."""
+def _trace_back(node: Expr, sources: Sources, values: Values) -> tuple[Expr | None, str]:
+    """Follow rewrites back from a node to one of the old program; return it with the rule of the latest rewrite."""
     rule = sources[node][1] if node in sources else ""
     seen: set[Expr] = set()
     while node in sources and node not in seen:

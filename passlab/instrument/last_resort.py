@@ -1,7 +1,7 @@
-"""`LastResort`: a process that ends although some C code in it never comes back.
+"""`LastResort`: ends the process where C code in it does not return.
 
-A `Deadline` stops Python code, and calls that wait. Code that computes in C hears nothing, and nothing in Python can
-end it; a command must end all the same. So some time after its seconds are up, the process says where it is, and ends.
+A `Deadline` stops Python code and blocking calls. A computation in C cannot be interrupted from Python, but a command
+must end all the same: some time after its limit, the process reports where it is, and exits.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import sys
 import threading
 from pathlib import Path
 
-SPARE = 10.0  # seconds, at least, that a search may take beyond its time to put its answer together
-STATUS = 1  # of the process: something is at fault
+SPARE = 10.0  # seconds, at least, that a search may take beyond its limit to finish its answer
+STATUS = 1  # the exit status of the process
 
 
 class LastResort:
-    """Ends the process where a block takes `seconds` and half as long again; never for None.
+    """Ends the process where a block takes half as long again as `seconds`; never for None.
 
-    Where the C code lets other threads run, the process says what is at fault; where not, `faulthandler` ends it.
+    Where the C code releases the interpreter lock, a message says where it is; else `faulthandler` ends the process.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -30,7 +30,8 @@ class LastResort:
         if self.seconds is None:
             return self
         spare = max(SPARE, self.seconds / 2)
-        self._timer = threading.Timer(self.seconds + spare, _end, (threading.get_ident(), self.seconds + spare))
+        limit = self.seconds + spare
+        self._timer = threading.Timer(limit, _exit_process, (threading.get_ident(), limit))
         self._timer.daemon = True
         self._timer.start()
         if sys.stderr is sys.__stderr__:
@@ -44,14 +45,14 @@ class LastResort:
                 faulthandler.cancel_dump_traceback_later()
 
 
-def _end(thread: int, seconds: float) -> None:
+def _exit_process(thread: int, seconds: float) -> None:
     frame = sys._current_frames().get(thread)
-    place = ""
+    location = ""
     if frame is not None:
         code = frame.f_code
-        place = f" in `{code.co_name}`, {Path(code.co_filename).name}, line {frame.f_lineno}"
+        location = f" in `{code.co_name}`, {Path(code.co_filename).name}, line {frame.f_lineno}"
     sys.stderr.write(
-        f"error: a call in C has not come back after {seconds:g} s{place}\n"
+        f"error: a call in C has not come back after {seconds:g} s{location}\n"
         "help: nothing in Python can stop such code; leave out the pass that makes the call, or mend it\n"
     )
     sys.stderr.flush()

@@ -17,11 +17,11 @@ from passlab.transform.sequential import Sequential
 class PassLimit(PassInstrument, Tabular):
     """Number the runs of passes from 1 and skip those above `limit` (None: only number them).
 
-    Pipelines are not numbered, and neither are the passes in `always` (`InferType`, unless given), which every program
-    needs. A pass that another instrument skips uses up its number all the same.
+    Pipelines have no number, and neither have the passes in `always` (by default `InferType`, which every program
+    needs). A pass that another instrument skips keeps its number.
 
-    `rewrites` does the same for rewrites by named rules, those of `SimplifyExpr` for example: the first so many are
-    made. Passes that change a program as a whole, as normal forms do, have no such rewrites.
+    `rewrites` limits the rewrites by named rules, such as those of `SimplifyExpr`, in the same way. Passes that change
+    a program as a whole, such as normal forms, have no such rewrites.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class PassLimit(PassInstrument, Tabular):
         self.rewrites = rewrites
         self.always = frozenset(as_names(tuple(always), "always"))
         self._rows: list[tuple[int, str, bool]] = []
-        self._asked: list[tuple[int, str, str, bool]] = []
+        self._rewrites: list[tuple[int, str, str, bool]] = []
 
     def enter_pass_ctx(self) -> None:
-        self._rows, self._asked = [], []
+        self._rows, self._rewrites = [], []
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
         run = current_run()
@@ -54,9 +54,9 @@ class PassLimit(PassInstrument, Tabular):
         name = run.pass_.info.name
 
         def permit(rule: str) -> bool:
-            number = len(self._asked) + 1
+            number = len(self._rewrites) + 1
             allowed = self.rewrites is None or number <= self.rewrites
-            self._asked.append((number, name, rule, allowed))
+            self._rewrites.append((number, name, rule, allowed))
             return allowed
 
         return permit
@@ -77,8 +77,4 @@ class PassLimit(PassInstrument, Tabular):
 
     def rewrite_table(self) -> Table:
         """Return the numbered rewrites: the pass, the rule, and whether it was made."""
-        return Table(("number", "pass", "rule", "made"), self._asked)
-
-    def text(self) -> str:
-        """Return `table()` as text."""
-        return str(self.table())
+        return Table(("number", "pass", "rule", "made"), self._rewrites)

@@ -1,7 +1,6 @@
-"""How much memory each pass took: `MemoryInstrument`, and the meter it shares with recorders.
+"""`MemoryInstrument`: the memory that each pass takes, and `MemoryMeter`, which recorders use, too.
 
-Python allocations are counted by `tracemalloc`, which slows passes down several times; use it where memory, not time,
-is the question.
+`tracemalloc` counts Python allocations, which slows passes down several times.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from passlab.transform.pass_info import PassInfo
 class MemoryMeter:
     """Peak and kept bytes of nested intervals of work: `begin`, work, `end`.
 
-    An interval that was never ended is dropped with the one around it.
-    Tracing is started when it is off, and stopped again by `close`.
+    An interval without an end is dropped with the one around it. Tracing is started when it is off, and stopped again
+    by `close`.
     """
 
     def __init__(self) -> None:
@@ -40,7 +39,7 @@ class MemoryMeter:
         return interval
 
     def end(self, interval: list[int]) -> tuple[int, int]:
-        """End an interval; return (peak, kept): bytes above its start at most, and at its end."""
+        """End an interval; return (peak, kept): its highest and its last bytes above those at its start."""
         start, highest = interval
         while any(other is interval for other in self._open):
             highest = max(highest, self._open.pop()[1])

@@ -1,8 +1,8 @@
-"""`PerRun`: what an instrument keeps for each pass that is running, found by the run and never by counting hooks.
+"""`PerRun`: the state of an instrument for each running pass, by its `PassRun`.
 
-A hook may be cut short by an interrupt or by another instrument's error, so "the last one begun" can be wrong. The
-runs themselves cannot: which passes are running is known from `transform.current_run()`. What an interrupted hook left
-behind is never looked up, and dropped when the next context is entered. This module does not know what is kept.
+A stack of states would be wrong after an interrupt, or after an error of another instrument, which may skip a hook;
+`transform.current_run()` is right even then. The state of an interrupted pass is never used, and dropped when the next
+context is entered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PerRun(Generic[T]):
         return value
 
     def end(self) -> T | None:
-        """Take out and return the value of the pass that ends; None when its beginning was never noted."""
+        """Remove and return the value of the pass that ends; None when it has none."""
         return self._of.pop(current_run(), None)
 
     def enclosing(self) -> list[T]:
@@ -45,7 +45,7 @@ class PerRun(Generic[T]):
 
     @property
     def inside(self) -> bool:
-        """Whether the caller is called, however indirectly, from one of the passes kept here."""
+        """Whether the caller runs inside of a pass with a value here, at any depth."""
         run = current_run()
         while run is not None:
             if run in self._of:
@@ -54,5 +54,5 @@ class PerRun(Generic[T]):
         return False
 
     def forget(self) -> None:
-        """Drop what belongs to passes that are over."""
+        """Drop the values of passes that have ended."""
         self._of = {run: value for run, value in self._of.items() if run is not None and not run.over}

@@ -1,4 +1,4 @@
-"""Who shows what printers print: a front-end that can do better than text on standard output."""
+"""`Presenter`: a hook by which a front-end, such as a notebook, shows the output of printers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class Presenter:
-    """Shows what printers without a file print.
+    """Shows the output of printers without a file.
 
-    `show` is given the printer after each step, and once more, with `whole`, when its context has ended.
+    `show(printer, whole)` is called after each step with False, and when the context ends with True.
     """
 
     show: Callable[[Any, bool], None] | None = None

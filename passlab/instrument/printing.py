@@ -3,7 +3,7 @@
     PrintIRAfter(passes=["FuseOps"], functions=["main"], only_changed=True)
 
 The text goes to standard output, or to any object with `write`; in a notebook it is a view that grows pass by pass.
-What was shown is kept, as `text()` and `frame()`.
+`text()` and `frame()` have the output afterwards.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from passlab.transform.pass_info import PassInfo, as_names
 
 @dataclass(frozen=True, eq=False)
 class PrintedStep:
-    """What was shown of one pass: the text, and the programs it is about. With `before` it is a difference."""
+    """The output for one pass: the text, and the program after it; for a difference, also the program `before`."""
 
     when: str
     name: str
@@ -37,11 +37,11 @@ class PrintedStep:
     after: IRModule | None = None
 
     def __str__(self) -> str:
-        return _entry(self.when, self.name, self.note, self.body)
+        return _step_text(self.when, self.name, self.note, self.body)
 
 
 class Printer(PassInstrument):
-    """What both directions share: which passes and functions to show, where to, and what has been shown."""
+    """The base of both printers: selects passes and functions, writes their text, and keeps it."""
 
     when = ""
 
@@ -59,23 +59,23 @@ class Printer(PassInstrument):
         self.show_meta_data = show_meta_data
         self.file = file
         self.steps: list[PrintedStep] = []
-        self._met: dict[str, None] = {}
+        self._names_run: dict[str, None] = {}
 
     def enter_pass_ctx(self) -> None:
         self.steps = []
-        self._met = {}
+        self._names_run = {}
 
     def exit_pass_ctx(self) -> None:
-        """Say that this was all, and which passes asked for never ran: a misspelt name would else just show nothing."""
+        """End the output, and name the selected passes that did not run: the name may be misspelt."""
         if Presenter.show is not None and self.file is None and self.steps:
             Presenter.show(self, True)
         for name in self.passes or ():
-            if self._met and name not in self._met:
-                near = did_you_mean(name, self._met)
+            if self._names_run and name not in self._names_run:
+                near = did_you_mean(name, self._names_run)
                 self._write(f"no pass `{name}` ran{': ' + near if near else ''}\n")
 
-    def _wanted(self, info: PassInfo) -> bool:
-        self._met[info.name] = None
+    def _is_selected(self, info: PassInfo) -> bool:
+        self._names_run[info.name] = None
         return self.passes is None or info.name in self.passes
 
     def _show(
@@ -94,19 +94,19 @@ class Printer(PassInstrument):
     def _module_text(self, mod: IRModule) -> str:
         return only_functions(mod, self.functions).astext(show_meta_data=self.show_meta_data).rstrip("\n")
 
-    def _select(self, mod: IRModule) -> IRModule:
+    def _selected_part(self, mod: IRModule) -> IRModule:
         return only_functions(mod, self.functions).snapshot()
 
     def text(self) -> str:
-        """Return everything shown since the context was entered."""
+        """Return the output since the context was entered."""
         return "\n".join(map(str, self.steps))
 
     def frame(self) -> Any:
-        """Return what was shown as a pandas data frame: pass, note, text."""
+        """Return the output as a pandas data frame: pass, note, text."""
         return Table(("pass", "note", "text"), [(step.name, step.note, step.body) for step in self.steps]).frame()
 
 
-def _entry(when: str, name: str, note: str, body: str) -> str:
+def _step_text(when: str, name: str, note: str, body: str) -> str:
     head = f"{when} Running Pass: {visible(name)}{f' ({note})' if note else ''}"
     return f"{head}\n{body}" if body else head
 
@@ -117,8 +117,8 @@ class PrintIRBefore(Printer):
     when = "Before"
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        if self._wanted(info):
-            self._show(info, self._module_text(mod), after=self._select(mod))
+        if self._is_selected(info):
+            self._show(info, self._module_text(mod), after=self._selected_part(mod))
 
 
 class PrintIRAfter(Printer):
@@ -154,21 +154,21 @@ class PrintIRAfter(Printer):
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         before = self._running.end()
-        if not self._wanted(info):
+        if not self._is_selected(info):
             return
-        if (self.only_changed or self.diff) and before is not None and not self._apply_change(before, mod):
+        if (self.only_changed or self.diff) and before is not None and not self._has_change(before, mod):
             self._show(info, "", "no change")
         elif self.diff and before is not None:
-            self._show(info, self._diff_text(before, mod), "", self._select(before), self._select(mod))
+            self._show(info, self._diff_text(before, mod), "", self._selected_part(before), self._selected_part(mod))
         else:
-            self._show(info, self._module_text(mod), after=self._select(mod))
+            self._show(info, self._module_text(mod), after=self._selected_part(mod))
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         self._running.end()
-        if self._wanted(info):
+        if self._is_selected(info):
             self._show(info, visible(str(error)), f"failed: {type(error).__name__}")
 
-    def _apply_change(self, before: IRModule, after: IRModule) -> bool:
+    def _has_change(self, before: IRModule, after: IRModule) -> bool:
         if self.functions is None:
             return is_changed(before, after)
         return any(name in self.functions for name in changed_functions(before, after))
@@ -180,6 +180,6 @@ class PrintIRAfter(Printer):
 
 
 def unified_text(before: str, after: str) -> str:
-    """Return the line differences of two texts, with two lines of surroundings."""
+    """Return the line differences of two texts, with two lines of context."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", n=2, lineterm="")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""`ProgressInstrument`: say which pass of a pipeline is running."""
+"""`ProgressInstrument`: a progress bar for pipelines."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _CELLS = 24
 
 
 class ProgressInstrument(PassInstrument, Tabular):
-    """Show how far a pipeline is: a bar in a terminal or a notebook, a line per pass in any other output.
+    """Show the progress of a pipeline: a bar in a terminal or a notebook, a line per pass in any other output.
 
-    Nothing is shown before `after` seconds have passed since the context was entered, so that short pipelines stay
-    silent; a bar is taken away when the context is left. Passes that run inside others are not counted. Writes to
-    standard error, or to any object with `write`; `bar` says whether it draws a bar, where that is not to be guessed.
+    Nothing is shown in the first `after` seconds of a context, so that short pipelines stay silent; the bar is removed
+    when the context is left. Passes inside others are not counted. Writes to standard error, or to `file`, any object
+    with `write`; `bar` says whether to draw a bar, None to decide by the output.
     """
 
     def __init__(self, file: Any = None, after: float = 0.5, bar: bool | None = None) -> None:
@@ -33,21 +33,21 @@ class ProgressInstrument(PassInstrument, Tabular):
         self.bar = bar
         self._entered = perf_counter()
         self._lines: list[tuple[int, int, str]] = []
-        self._places: dict[int, tuple[PassRun, int]] = {}  # by identity of the pipeline's run: how many passes began
-        self._width = 0  # of the bar that stands in the output now
+        self._begun: dict[int, tuple[PassRun, int]] = {}  # by `id` of a pipeline's run: how many passes began
+        self._width = 0  # of the bar in the output now
         self._timer: threading.Timer | None = None
 
     def enter_pass_ctx(self) -> None:
-        self._stop()
+        self._remove_bar()
         self._entered = perf_counter()
-        self._lines, self._places = [], {}
-        if self.after > 0:  # a first pass that takes long would otherwise show nothing until it ends
+        self._lines, self._begun = [], {}
+        if self.after > 0:  # so that a slow first pass is shown while it runs
             self._timer = threading.Timer(self.after, self._draw)
             self._timer.daemon = True
             self._timer.start()
 
     def exit_pass_ctx(self) -> None:
-        self._stop()
+        self._remove_bar()
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
         run = current_run()
@@ -55,16 +55,16 @@ class ProgressInstrument(PassInstrument, Tabular):
             return
         parent = run.parent
         if parent is None:
-            self._add(1, 1, info.name)
+            self._begin_pass(1, 1, info.name)
         elif isinstance(parent.pass_, Sequential) and parent.parent is None and parent.requiring is None:
             names = [child.info.name for child in parent.pass_.passes]
-            began = self._places.get(id(parent), (parent, 0))[1]
-            at = names.index(info.name, began) if info.name in names[began:] else began
-            self._places[id(parent)] = (parent, at + 1)
-            self._add(at + 1, len(names), info.name)
+            began = self._begun.get(id(parent), (parent, 0))[1]
+            index = names.index(info.name, began) if info.name in names[began:] else began
+            self._begun[id(parent)] = (parent, index + 1)
+            self._begin_pass(index + 1, len(names), info.name)
 
     # ------------------------------------------------------------ drawing
-    def _add(self, number: int, total: int, name: str) -> None:
+    def _begin_pass(self, number: int, total: int, name: str) -> None:
         self._lines.append((number, total, name))
         if perf_counter() - self._entered >= self.after:
             self._draw()
@@ -84,8 +84,8 @@ class ProgressInstrument(PassInstrument, Tabular):
         self._out.flush()
         self._width = len(shown)
 
-    def _stop(self) -> None:
-        """Take the bar away."""
+    def _remove_bar(self) -> None:
+        """Remove the bar."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -99,7 +99,7 @@ class ProgressInstrument(PassInstrument, Tabular):
         return sys.stderr if self.file is None else self.file
 
     def _draws_bar(self) -> bool:
-        """Whether the output goes back to the start of a line when told: terminals do, and the streams of kernels."""
+        """Whether the output understands carriage returns: terminals and the streams of kernels do."""
         if self.bar is not None:
             return self.bar
         isatty = getattr(self._out, "isatty", None)

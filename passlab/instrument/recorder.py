@@ -1,7 +1,7 @@
-"""`EventRecorder`: the instrument that writes down everything a pipeline does, as a tree of events.
+"""`EventRecorder`: the instrument that records a pipeline as a tree of events.
 
-It keeps snapshots (which cost nothing, since programs are immutable), measures, and listens to rewrites and logs. It
-only writes: `lab.recording.Recorder`, which users know as `instrument.Recorder`, adds the questions.
+It takes snapshots (which cost nothing, since programs are immutable), measures time and memory, and observes rewrites
+and logs. `lab.recording.Recorder`, which users know as `instrument.Recorder`, adds the queries.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from passlab.transform.sequential import Sequential
 _KINDS: tuple[tuple[type, str], ...] = ((Sequential, "sequential"), (ModulePass, "module"), (FunctionPass, "function"))
 
 
-def _kind(cls: Any) -> str:
+def _pass_kind(cls: Any) -> str:
     return next((kind for base, kind in _KINDS if issubclass(cls, base)), "pass")
 
 
 class EventRecorder(PassInstrument):
-    """Record passes: `roots` are the events of the passes called from outside, each with those inside it.
+    """Records passes: `roots` are the events of the outermost passes, each with those inside it.
 
-    With `memory` the peak memory of each pass is measured, which is slow. With `rewrites=False` rewritten nodes are not
-    noted, and provenance is unknown. A recorder used for several contexts goes on where it stopped.
+    With `memory` the peak memory of each pass is measured, which is slow. With `rewrites=False` rewrites are not
+    recorded, and provenance is unknown. A recorder of several contexts records them one after the other.
     """
 
     event_class = Event
@@ -44,7 +44,7 @@ class EventRecorder(PassInstrument):
         self._rewrites = rewrites
         self._open: dict[PassRun, Event] = {}
         self._intervals: dict[PassRun, list[int]] = {}  # of memory, by the run that takes it
-        self._required: dict[PassRun, list[Event]] = {}  # by the pipeline's run: those whose pass has not begun
+        self._required: dict[PassRun, list[Event]] = {}  # by pipeline: their pass has not begun yet
         self._snapshots: dict[int, tuple[IRModule, IRModule]] = {}  # by identity of a module: it and its snapshot
         self._contexts: dict[int, tuple[PassContext, ContextOptions]] = {}
         self._handler = _LogHandler(self)
@@ -64,29 +64,29 @@ class EventRecorder(PassInstrument):
         run = current_run()
         if run is None:
             return
-        event = self._event(run, mod)
+        event = self._new_event(run, mod)
         self._open[run] = event
-        self._place(run, event)
+        self._insert(run, event)
         if self._meter is not None:
             self._intervals[run] = self._meter.begin()
 
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
-        self._close(mod, None)
+        self._end_event(mod, None)
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
-        self._close(None, error)
+        self._end_event(None, error)
 
     def pass_skipped(self, run: PassRun, reason: str) -> None:
-        event = self._event(run, run.module)
+        event = self._new_event(run, run.module)
         event.status, event.reason = "skipped", reason
-        self._place(run, event)
+        self._insert(run, event)
 
     def rewrite_observer(self, run: PassRun) -> Callable[[Expr, Expr, str], None] | None:
         event = self._open.get(run)
         return event.rewrites.note if event is not None and self._rewrites else None
 
     # ------------------------------------------------------------ writing
-    def _event(self, run: PassRun, mod: IRModule) -> Event:
+    def _new_event(self, run: PassRun, mod: IRModule) -> Event:
         pass_ = run.pass_
         before = self.snapshot(mod)
         if self.input is None:
@@ -97,12 +97,12 @@ class EventRecorder(PassInstrument):
             before,
             opt_level=pass_.info.opt_level,
             pass_=pass_,
-            kind=_kind(type(pass_)),
+            kind=_pass_kind(type(pass_)),
             context=self._options(run.context),
         )
 
-    def _place(self, run: PassRun, event: Event) -> None:
-        """Put the event of a run into the tree: in its pipeline, or with the pass that requires it."""
+    def _insert(self, run: PassRun, event: Event) -> None:
+        """Insert the event of a run into the tree: below its pipeline, or below the pass that requires it."""
         parent = self._open.get(run.parent) if run.parent is not None else None
         if parent is None or run.parent is None:
             self.roots.append(event)
@@ -114,12 +114,12 @@ class EventRecorder(PassInstrument):
             return
         if isinstance(run.parent.pass_, Sequential):
             event.role = "step"
-        for needed in self._required.pop(run.parent, ()):
-            needed.parent = event
-            event.children.append(needed)
+        for required in self._required.pop(run.parent, ()):
+            required.parent = event
+            event.children.append(required)
         parent.children.append(event)
 
-    def _close(self, mod: IRModule | None, error: BaseException | None) -> None:
+    def _end_event(self, mod: IRModule | None, error: BaseException | None) -> None:
         run = current_run()
         event = self._open.get(run) if run is not None else None
         if run is None or event is None:
@@ -129,30 +129,30 @@ class EventRecorder(PassInstrument):
             interval = self._intervals.pop(run, None)
             event.peak_bytes = self._meter.end(interval)[0] if interval is not None else None
         event.children += self._required.pop(run, ())  # their pass never began
-        event.after = self.snapshot(mod) if mod is not None else self._left_behind(event, run)
+        event.after = self.snapshot(mod) if mod is not None else self._partial_result(event, run)
         event.status, event.error = ("ran", None) if error is None else ("failed", error)
         if self._rewrites and event.changed and not len(event.rewrites) and not isinstance(run.pass_, Sequential):
             _note_functions(event)
         if run.diagnostics is not None:
             event.diagnostics = tuple(run.diagnostics.diagnostics)
-        self._open.pop(run)  # not before: what is open when its pass is over, an interrupt has left behind
+        self._open.pop(run)  # last: an event that is open after its pass has ended was interrupted
 
     def close_interrupted(self) -> None:
-        """Mark the passes that an interrupt ended, so that no hook was called after them, as failed."""
+        """Mark passes as failed that an interrupt ended, so that no hook was called after them."""
         for run, event in list(self._open.items()):
             if run.over:
                 self._open.pop(run)
                 event.children += self._required.pop(run, ())
-                event.seconds, event.after = run.seconds, self._left_behind(event, run)
+                event.seconds, event.after = run.seconds, self._partial_result(event, run)
                 event.status, event.error = "failed", event.error or KeyboardInterrupt("interrupted")
                 self._intervals.pop(run, None)
 
-    def _left_behind(self, event: Event, run: PassRun) -> IRModule:
-        """Return how far a pass came that failed: the very program before it where it changed nothing."""
+    def _partial_result(self, event: Event, run: PassRun) -> IRModule:
+        """Return the partial result of a failed pass: the same module as before where it changed nothing."""
         return event.before if event.before.same_contents(run.partial) else self.snapshot(run.partial)
 
     def snapshot(self, mod: IRModule) -> IRModule:
-        """Return a snapshot of a module; the same one as before while its contents are the same objects."""
+        """Return a snapshot of a module; the same snapshot again while its contents are the same objects."""
         cached = self._snapshots.get(id(mod))
         if cached is not None and cached[0] is mod and cached[1].same_contents(mod):
             return cached[1]
@@ -182,7 +182,7 @@ class EventRecorder(PassInstrument):
 
 
 def _note_functions(event: Event) -> None:
-    """Note the functions that a pass replaced without reporting rewrites."""
+    """Record the functions that a pass replaced without reporting rewrites."""
     if any(child.changed for child in event.children):
         return
     old = dict(event.before.items())
@@ -192,7 +192,7 @@ def _note_functions(event: Event) -> None:
 
 
 class _LogHandler(logging.Handler):
-    """Adds what the passes of this thread or task log to the event of the innermost recorded one."""
+    """Adds log messages of the passes of this thread or task to the event of the innermost one."""
 
     def __init__(self, recorder: EventRecorder) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""`StatisticsInstrument`: what each pass did to the size of the program, operator by operator."""
+"""`StatisticsInstrument`: how each pass changed the size of the program, operator by operator."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from passlab.transform.pass_info import PassInfo
 
 
 class Size(NamedTuple):
-    """How large a program is, and what one run of each of its operator calls costs.
+    """The size of a program, and the cost of running each of its operator calls once.
 
-    `parameters` are the elements of its constants, `macs` multiply-accumulates, `bytes` those that operators read and
-    write. The last two leave out calls whose sizes are unknown.
+    `parameters` are the elements of constants, `macs` multiply-accumulates, `bytes` those that operators read and
+    write; the last two leave out calls with unknown sizes.
     """
 
     functions: int = 0
@@ -37,7 +37,7 @@ _COUNTS: WeakKeyDictionary[Expr, tuple[int, Counter[str]]] = WeakKeyDictionary()
 
 
 def count_function(function: Expr) -> tuple[int, Counter[str]]:
-    """Return (nodes, calls of each operator) of a function; linear once, then remembered with it."""
+    """Return (nodes, calls of each operator) of a function; linear once, then cached with it."""
     cached = _COUNTS.get(function)
     if cached is None:
         order = post_order(function)
@@ -57,7 +57,7 @@ def count_module(mod: IRModule) -> tuple[int, Counter[str]]:
 
 
 def shown_change(before: Counter[str], after: Counter[str]) -> str:
-    """Return what changed between two counts: `-2 nn.bias_add +2 add`."""
+    """Return the difference of two counts as text: `-2 nn.bias_add +2 add`."""
     changes = {name: after[name] - before[name] for name in sorted({*before, *after})}
     gone = [f"{change} {name}" for name, change in changes.items() if change < 0]
     come = [f"+{change} {name}" for name, change in changes.items() if change > 0]
@@ -65,7 +65,7 @@ def shown_change(before: Counter[str], after: Counter[str]) -> str:
 
 
 def function_size(function: Expr) -> Size:
-    """Return the size of one function; linear once, then remembered with it when its types are known."""
+    """Return the size of one function; linear once, then cached with it when its types are known."""
     cached = _SIZES.get(function)
     if cached is not None:
         return cached
@@ -86,21 +86,21 @@ def function_size(function: Expr) -> Size:
 
 
 def module_size(mod: IRModule) -> Size:
-    """Return the size of a module, that of its functions together."""
+    """Return the size of a module: the sum over its functions."""
     sizes = [function_size(function) for function in mod.functions.values()]
     return Size(*map(sum, zip(*sizes, strict=True))) if sizes else Size()
 
 
 class StatisticsInstrument(PassInstrument):
-    """Count around every pass: functions, nodes, operator calls, parameters, multiply-accumulates and bytes.
+    """Counts functions, nodes, operator calls, parameters, multiply-accumulates and bytes around every pass.
 
-    `table()` has the counts after each pass and what changed in words, `frame()` those before as well.
+    `table()` has the counts after each pass and the change in words, `frame()` also the counts before it.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: list[_Row] = []
-        self._running: PerRun[tuple[_Row, IRModule]] = PerRun()
+        self._rows: list[_PassCounts] = []
+        self._running: PerRun[tuple[_PassCounts, IRModule]] = PerRun()
 
     def enter_pass_ctx(self) -> None:
         self._running.forget()
@@ -108,7 +108,7 @@ class StatisticsInstrument(PassInstrument):
             self._rows = []
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
-        row = _Row(len(self._running.enclosing()), info.name, module_size(mod))
+        row = _PassCounts(len(self._running.enclosing()), info.name, module_size(mod))
         self._rows.append(row)
         self._running.begin((row, mod.snapshot()))
 
@@ -139,8 +139,8 @@ class StatisticsInstrument(PassInstrument):
         return str(self.table())
 
 
-class _Row:
-    """One pass: how deep it is nested, its name, the program around it, and what changed or went wrong."""
+class _PassCounts:
+    """One pass: its depth, its name, the sizes before and after it, and its change or error in words."""
 
     def __init__(self, depth: int, name: str, before: Size) -> None:
         self.depth = depth

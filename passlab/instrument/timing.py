@@ -1,4 +1,4 @@
-"""How long each pass took: `PassTimingInstrument`, as a tree in the format of TVM and as a table."""
+"""`PassTimingInstrument`: the time of each pass, as a tree in the format of TVM and as a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _latest = threading.local()
 
 
 class PassTime:
-    """One run of a pass: its name, the passes it ran itself, its time in microseconds, and whether it failed."""
+    """One run of a pass: its name, the passes inside it, its time in microseconds, and whether it failed."""
 
     __slots__ = ("name", "children", "started", "nanoseconds", "failed")
 
@@ -43,7 +43,7 @@ class PassTime:
 
 
 class _OnClassOrInstance:
-    """A method that also works on the class, where it means the instrument last used in this thread (as TVM's does)."""
+    """A method that, called on the class, uses the latest instrument of this thread, as in TVM."""
 
     def __init__(self, method: Callable[[Any], str]) -> None:
         self.method = method
@@ -57,8 +57,7 @@ class _OnClassOrInstance:
 class PassTimingInstrument(PassInstrument, Tabular):
     """Measure every pass. `render()` gives the tree as text, `frame()` as a table, `passes` as data.
 
-    The times stay available after the context is left, and are dropped when it is entered again. A pass that raises
-    counts up to that moment.
+    The times stay available until the context is entered again. A pass that raises counts up to that moment.
     """
 
     def __init__(self) -> None:

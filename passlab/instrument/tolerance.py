@@ -1,9 +1,9 @@
 """Tolerances: how far two results may lie apart before one of them is wrong.
 
-A contract of exact bits needs none. Where rounding is allowed, the bound is that of the contract for the result, and
-how far the program itself moves when each of its operators rounds otherwise by a few units, whatever the contract
-allows: a sum of a thousand numbers that cancel, or the exponential of a large number, moves far; a sum of two does
-not. So the bound fits dtype, length of reductions and magnitudes without a table of operators.
+An exact contract has no tolerance. Where rounding is allowed, the tolerance of an element is the sum of the bound of
+the contract and of the spread of noisy runs, in which each operator rounds by a few units more. A sum of a thousand
+numbers that cancel, or the exponential of a large number, spreads far; a sum of two does not. So the tolerance fits
+dtype, length of reductions and magnitudes without a table of operators.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from passlab.op.dtypes import is_float
 from passlab.transform.numeric_contract import NumericContract
 
 Array = np.ndarray[Any, Any]
-MARGIN = 8.0  # times the largest move that noise makes may be explained by rounding
-FEW_RUNS = (2, 4, 8)  # noises that are tried: two tell what is far off, or not off at all
-RUNS = 8  # noises by which each element is moved: by chance one or two may hardly move it
-STEPS = 4  # of quantization, that shorter floats may be off by
+MARGIN = 8.0  # times the spread of noisy runs counts as rounding
+FEW_RUNS = (2, 4, 8)  # numbers of noisy runs, tried in turn: two suffice for large and for no differences
+RUNS = 8  # noisy runs for a verdict on each element: one or two may hardly move it by chance
+STEPS = 4  # of quantization, by which shorter floats may be off
 LEAST_NOISE = 2.0  # units in the last place by which each operator may be off
-ROUNDING = 4.0  # units by which it may be off where a pass was allowed to round: one operator may have become a few
+ROUNDING = 4.0  # the same where a pass may round: it may have replaced one operator by a few
 
 
 def noise_of(promise: NumericContract) -> float:
-    """Return by how many units each operator may be off under a promise, whatever it allows the result to be off."""
+    """Return by how many units in the last place each operator may be off under a promise."""
     if promise.exact:
         return 0.0
     return max(LEAST_NOISE, promise.ulps if promise.approximates else min(promise.ulps, ROUNDING))
@@ -44,12 +44,11 @@ def beyond(
     overall: bool = False,
     steps: int = 0,
 ) -> Disagreement | None:
-    """Return a disagreement as far as noise does not explain it, None when it explains all of it.
+    """Return the part of a disagreement that noise does not explain, None when it explains everything.
 
-    Integers may be off by so many `steps`: shorter floats round to the next one seldom, and the noises may not show it.
-
-    `noisy` are results of the program before under noise. Where its shape changes with noise, nothing can be said. With
-    `overall` an element may move as far as any other of its tensor does: few noises are enough to see what is far off.
+    `noisy` are results of the program before the pass under noise; None is returned where their shapes differ. With
+    `overall` the spread of a tensor is the largest of its elements, for which few runs suffice. Integers may be off by
+    `steps`: shorter floats seldom round to the next integer, so the noisy runs may not show it.
     """
     sides = [list(_arrays(value)) for value in (before, after, *noisy)]
     if len({len(side) for side in sides[2:]} | {len(sides[0])}) > 1:
@@ -63,15 +62,15 @@ def beyond(
             return None
         if old.shape != new.shape or old.dtype != new.dtype:
             return difference
-        wrong = _unexplained(old, new, moved, promise, overall, steps)
+        wrong = _beyond_noise(old, new, moved, promise, overall, steps)
         if wrong.any():
-            return _worst(path, old, new, wrong)
-    plain = disagreement(_without_arrays(before), _without_arrays(after))
+            return _disagreement_of(path, old, new, wrong)
+    plain = disagreement(_constructor_tags(before), _constructor_tags(after))
     return difference if plain is not None else None
 
 
 def special_disagreement(before: Value, after: Value) -> Disagreement | None:
-    """Return where one of two values is NaN or infinite and the other is not in the same way, None where they agree."""
+    """Return where two values differ in NaN, infinities and their signs, None where they agree in these."""
     sides = [list(_arrays(value)) for value in (before, after)]
     if len(sides[0]) != len(sides[1]):
         return disagreement(before, after)
@@ -84,14 +83,14 @@ def special_disagreement(before: Value, after: Value) -> Disagreement | None:
         else:
             alike = np.asarray(old == new)
         if not alike.all():
-            return _worst(path, old, new, ~alike)
+            return _disagreement_of(path, old, new, ~alike)
     return None
 
 
-def _unexplained(
+def _beyond_noise(
     old: Array, new: Array, moved: Sequence[Array], promise: NumericContract, overall: bool, steps: int
 ) -> Array:
-    """Which elements differ by more than noise moves them, and the promise allows besides."""
+    """Return which elements differ by more than noise explains and the promise allows."""
     if not is_float(old.dtype):
         fragile = np.zeros(old.shape, bool)
         for other in moved:
@@ -113,14 +112,13 @@ def _unexplained(
         if promise.finite_only:
             same |= ~np.isfinite(a)
         elif promise.ulps:
-            same |= np.isinf(a)  # what overflows may overflow elsewhere, and give NaN, when it rounds otherwise
+            same |= np.isinf(a)  # with other rounding an overflow may come elsewhere and give NaN
         return np.asarray(~(same | allowed | lost))
 
 
-def _worst(path: str, old: Array, new: Array, wrong: Array) -> Disagreement:
-    """The disagreement of the elements that are wrong."""
-    kept = np.where(wrong, new, old)
-    difference = disagreement(old, np.asarray(kept, old.dtype))
+def _disagreement_of(path: str, old: Array, new: Array, wrong: Array) -> Disagreement:
+    """Return the disagreement of the wrong elements."""
+    difference = disagreement(old, np.asarray(np.where(wrong, new, old), old.dtype))
     assert difference is not None
     return replace(difference, path=path + difference.path)
 
@@ -147,8 +145,8 @@ def _arrays(value: Value) -> Iterator[tuple[str, Array]]:
         stack.extend((f"{path}.{i}", field) for i, field in reversed(list(enumerate(fields))))
 
 
-def _without_arrays(value: Value) -> Value:
-    """What is left to compare when arrays have been: the constructors of data."""
+def _constructor_tags(value: Value) -> Value:
+    """Return the tags of constructors in a value, which are compared apart from its arrays."""
     names: list[Any] = []
     stack: list[Value] = [value]
     seen: set[int] = set()

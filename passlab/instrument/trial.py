@@ -1,4 +1,4 @@
-"""`Trial` runs programs with the reference evaluator on the inputs given, or on draws of many kinds: it keeps runs."""
+"""`Trial` runs programs on the reference evaluator, on given inputs or on draws of many kinds, and caches the runs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from passlab.ir.module import IRModule
 T = TypeVar("T")
 Inputs = Sequence[Any] | Mapping[str, Any] | None
 GIVEN = "the inputs given"
-DRAW_SECONDS = 0.5  # that a program may take at least on unusual inputs, before any pass
-EXPLORE_SECONDS = 0.3  # for which draws are looked for that reach more branches
-TURNS = 40  # of all kinds of draws
+DRAW_SECONDS = 0.5  # the least time limit of the input program on unusual inputs
+EXPLORE_SECONDS = 0.3  # of the search for draws that reach more branches
+TURNS = 40  # rounds of that search, each over all kinds of draws
 MOST_DRAWS = 28
-SECONDS = 1.0  # for which one program is run on draws, the first in any case
+SECONDS = 1.0  # after which a program is not run on further draws; the first draw always counts
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Run:
 
 
 def attempt(work: Callable[[], T]) -> tuple[T | None, PasslabError | None]:
-    """Return what some work gives, or what it raised: of the code of an operator or executor that is anything."""
+    """Return the result of a function or its error; other exceptions of operators and executors become `RunError`."""
     try:
         return work(), None
     except PasslabError as error:
@@ -49,7 +49,7 @@ def attempt(work: Callable[[], T]) -> tuple[T | None, PasslabError | None]:
 
 
 def _check_options(inputs: Any, seed: Any) -> None:
-    """Raise `PassTypeError` for inputs and seeds that are none."""
+    """Raise `PassTypeError` for invalid inputs and seeds."""
     if isinstance(inputs, (str, bytes)) or not (inputs is None or isinstance(inputs, (Mapping, Sequence))):
         message = "inputs are a list, or a table by name of the parameter"
         raise PassTypeError(Diagnostic(message, found=type(inputs).__name__))
@@ -58,12 +58,12 @@ def _check_options(inputs: Any, seed: Any) -> None:
 
 
 class Trial:
-    """Runs one function of programs on the same inputs: a list, a table by parameter, or None for draws of all kinds.
+    """Runs a function of several programs on the same inputs: a list, a table by parameter, or None for draws.
 
-    The runs of the last two programs are remembered: what one pass leaves, the next one is given. `seconds` is how long
-    one program is run on draws; the first one is run in any case. With `unpromised` passes that promise nothing are
-    compared, too. With `patience` a program that takes so many seconds, and twenty times as long as any before, counts
-    as one that does not end.
+    The runs of the first and of the last two programs are cached: the output of one pass is the input of the next.
+    After `seconds` a program is not run on further draws. With `unpromised` passes that promise nothing are compared,
+    too. With `patience` a program that takes so many seconds, and twenty times as long as any before, counts as not
+    terminating. `kinds` restricts the draws, `first` is the kind to begin with, and `limit` is the time of one run.
     """
 
     def __init__(
@@ -88,18 +88,18 @@ class Trial:
         self.kinds = tuple(kinds)  # of draws; all without any
         self.first = first
         self.limit = limit
-        self._endless: dict[int, Run] = {}  # draws on which the first program does not end: later ones are not run
+        self._endless: dict[int, Run] = {}  # draws on which the first program hangs: no later one is run
         self._slowest = 0.0
         self._usual = 0.0  # seconds on typical inputs
-        self.taken: set[Branch] = set()  # of the branches of the first program
+        self.taken: set[Branch] = set()  # branches of the first program
         self._first: IRModule | None = None
         self._draws: tuple[Draw, ...] | None = None
-        self._known: list[tuple[IRModule, dict[int, Run]]] = []
+        self._runs: list[tuple[IRModule, dict[int, Run]]] = []
         self._results: dict[int, KnownResults] = {}  # of operators on each of the draws
         self._noisy: list[tuple[IRModule, dict[tuple[int, float, int], list[Value]]]] = []
 
     def draws(self, mod: IRModule) -> tuple[Draw, ...]:
-        """Return the arguments, which are those for the first program asked about. Raises `RunError`."""
+        """Return the draws, which are made for the first program. Raises `RunError` where there are none."""
         if self._draws is None:
             if self.entry not in mod:
                 names = [name for name, _ in mod.items()]
@@ -110,7 +110,7 @@ class Trial:
                 chosen = [draw for draw in all_draws if not self.kinds or draw.kind in self.kinds]
                 self._draws = tuple(sorted(chosen, key=lambda draw: draw.kind != self.first))
             else:
-                self._draws = (Draw(GIVEN, tuple(self._given(mod[self.entry]))),)
+                self._draws = (Draw(GIVEN, tuple(self._input_list(mod[self.entry]))),)
             self._first = mod
         return self._draws
 
@@ -120,7 +120,7 @@ class Trial:
         if number in self._endless:
             return self._endless[number]
         if number not in runs:
-            runs[number] = self._run(mod, self.draws(mod)[number], self._results_of(number))
+            runs[number] = self._run_draw(mod, self.draws(mod)[number], self._results_of(number))
             if self._is_first(mod):
                 self.taken |= runs[number].branches
                 if runs[number].endless:
@@ -128,10 +128,10 @@ class Trial:
         return runs[number]
 
     def _runs_of(self, mod: IRModule) -> dict[int, Run]:
-        """Return the runs of a program that are remembered, by the number of the draw: it is now the last program."""
-        runs: dict[int, Run] = next((stored for program, stored in self._known if program.same_contents(mod)), {})
-        others = [pair for pair in self._known if pair[1] is not runs]
-        self._known = [*(pair for pair in others[:-1] if self._is_first(pair[0])), *others[-1:], (mod, runs)]
+        """Return the cached runs of a program by the number of the draw, and make it the last program."""
+        runs: dict[int, Run] = next((stored for program, stored in self._runs if program.same_contents(mod)), {})
+        others = [pair for pair in self._runs if pair[1] is not runs]
+        self._runs = [*(pair for pair in others[:-1] if self._is_first(pair[0])), *others[-1:], (mod, runs)]
         return runs
 
     def noisy(self, mod: IRModule, number: int, noise: float, count: int) -> list[Value]:
@@ -148,19 +148,19 @@ class Trial:
         return results[key]
 
     def _is_first(self, mod: IRModule) -> bool:
-        """Whether a program is the first one asked about: its runs are cached, since it may be compared again."""
+        """Whether a program is the first one, whose runs stay cached, since it may be compared again."""
         return self._first is not None and mod.same_contents(self._first)
 
-    def about(self, kind: str, mod: IRModule) -> Trial | None:
-        """Return a trial on one kind of draws with what is known of a program; None where that is nothing."""
-        if self._draws is None or not any(program.same_contents(mod) for program, _ in self._known):
+    def of_kind(self, kind: str, mod: IRModule) -> Trial | None:
+        """Return a trial on one kind of draws with the cached runs of a program; None where there are none."""
+        if self._draws is None or not any(program.same_contents(mod) for program, _ in self._runs):
             return None
         number = next((n for n, draw in enumerate(self._draws) if draw.kind == kind), None)
         if number is None:
             return None
         trial = Trial(self.inputs, self.entry, self.seed, self.seconds, self.unpromised, self.patience, (kind,))
         trial._draws, trial._first, trial._slowest = (self._draws[number],), mod, self._slowest
-        trial._known = [(p, {0: runs[number]}) for p, runs in self._known if number in runs and p.same_contents(mod)]
+        trial._runs = [(p, {0: runs[number]}) for p, runs in self._runs if number in runs and p.same_contents(mod)]
         trial._noisy = [
             (p, {(0, noise, count): values for (n, noise, count), values in names.items() if n == number})
             for p, names in self._noisy
@@ -168,21 +168,21 @@ class Trial:
         return trial
 
     def _results_of(self, number: int) -> KnownResults:
-        """Return the results that the program before gave on one of the draws."""
+        """Return the cache of operator results on one of the draws."""
         results = self._results.setdefault(number, KnownResults(MOST_BYTES // (1 + number)))
         results.begin_run()
         return results
 
     def release(self) -> None:
-        """Give back the memory of results that a next run would find again."""
+        """Release the memory of cached operator results."""
         self._results.clear()
 
-    def _run(self, mod: IRModule, draw: Draw, results: KnownResults) -> Run:
-        evaluators: list[Watched] = []  # one for each time that the work is tried
+    def _run_draw(self, mod: IRModule, draw: Draw, results: KnownResults) -> Run:
+        evaluators: list[Watched] = []  # one for each attempt
         started = perf_counter()
         first = self._first is None or mod.same_contents(self._first)
         seconds = None if self.patience is None else max(self.patience, 20 * self._slowest)
-        if first:  # a loop may go on as long as a number that was drawn says
+        if first:  # the number of iterations of a loop may be drawn, too
             seconds = None if draw.typical or draw.kind == GIVEN else max(DRAW_SECONDS, 4 * self._usual)
         if self.limit is not None:
             seconds = self.limit if seconds is None else min(seconds, self.limit)
@@ -209,9 +209,9 @@ class Trial:
         return branches_of(self._first, self.entry) - self.taken if self._first is not None else set()
 
     def explore(self, mod: IRModule, seconds: float = EXPLORE_SECONDS) -> None:
-        """Draw again where a branch, or a side of a comparison, is not reached, and keep the draws that reach one.
+        """Add draws that reach further branches or sides of comparisons, for at most `seconds`.
 
-        Nothing is drawn again for programs without any, nor after so many seconds.
+        Does nothing for given inputs, and for programs without branches and comparisons.
         """
         if self.inputs is not None or self.entry not in mod or not branches_of(mod, self.entry):
             return
@@ -225,7 +225,7 @@ class Trial:
                 number = len(self.draws(mod))
                 if perf_counter() > end or not self.missing() or number >= MOST_DRAWS:
                     return
-                run = self._run(mod, draw, self._results_of(number))
+                run = self._run_draw(mod, draw, self._results_of(number))
                 if run.error is not None or not run.branches - self.taken:
                     self._results.pop(number)
                     continue
@@ -234,7 +234,7 @@ class Trial:
                 self._runs_of(mod)[number] = run
                 self.taken |= run.branches
 
-    def _given(self, function: Function) -> list[Any]:
+    def _input_list(self, function: Function) -> list[Any]:
         if not isinstance(self.inputs, Mapping):
             return list(self.inputs or ())
         names = [param.name_hint for param in function.params]
@@ -248,7 +248,7 @@ class Trial:
         return [self.inputs[name] for name in names]
 
     def check_inputs(self, mod: IRModule) -> None:
-        """Begin with a program. Raises `RunError` where the inputs given do not fit it, or it has no such function."""
+        """Make a program the first one. Raises `RunError` where it has no function `entry` or the inputs do not fit."""
         if self.inputs is None and self.entry in mod:
             with contextlib.suppress(RunError):  # reported where programs are compared
                 self.draws(mod)

@@ -1,8 +1,8 @@
-"""Checks of passes that promise nothing about values, because they change on purpose what a program computes.
+"""Checks of passes that promise nothing about values, because they change values on purpose.
 
-A pass that differentiates leaves a program of (value, derivatives): the value must stay, and derivatives must be
-finite differences. A pass that shortens floats leaves a program that may round as the shorter dtype does, and no more.
-Any other pass is checked like a user's pass that declares no promise.
+After differentiation a program computes (value, derivatives): the value must stay, and the derivatives must agree with
+finite differences. After shortening floats a program may round as the shorter dtype does. Any other pass is checked
+like a user's pass that declares no promise.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from passlab.passes.functions.continuations import is_cps
 
 Array = np.ndarray[Any, Any]
 DIRECTIONS = 4  # in which the derivative by each parameter is compared
-STEP = 2.0**-5  # of finite differences; where half of it tells another slope, nothing is said
-CLOSE = 0.03  # of the size of the slope
+STEP = 2.0**-5  # of finite differences; where half of it gives another slope, nothing is compared
+CLOSE = 0.03  # tolerance, relative to the slope
 MILD = ("typical", "small whole", "positive", "more typical", "ones")  # kinds of draws that shorter floats can hold
 
 
 @dataclass(frozen=True)
 class Purpose:
-    """What a pass did on purpose: `derivative`, or `shorter` floats, by how much `noise` in units of the longer."""
+    """The purpose of a pass: a `derivative`, or shorter floats, whose rounding is `noise` in units of the longer."""
 
     derivative: bool = False
     noise: float = 0.0
 
 
 def purpose_of(before: IRModule, after: IRModule, entry: str) -> Purpose:
-    """Return what a pass did on purpose to the results of a function, as far as the types tell."""
+    """Return the purpose of a pass, as far as the types of a function and its calls show it."""
     try:
         before, after = infer_module(before.snapshot()), infer_module(after.snapshot())
     except PasslabError:
@@ -63,16 +63,16 @@ def purpose_of(before: IRModule, after: IRModule, entry: str) -> Purpose:
     return Purpose(noise=4 * max(float(float_info(array_dtype(d)).eps) for d in shorter) / least)
 
 
-def other_call(before: IRModule, after: IRModule, entry: str) -> bool:
-    """Whether a function takes other values than before, so that it cannot be called in the same way."""
+def takes_other_arguments(before: IRModule, after: IRModule, entry: str) -> bool:
+    """Whether the types of the parameters of a function differ, so that it takes other arguments."""
     if entry not in before or entry not in after:
         return True
     old, new = ([p.type_annotation or p.checked_type_ for p in mod[entry].params] for mod in (before, after))
     return len(old) != len(new) or any(a is not b for a, b in zip(old, new, strict=True) if a and b)
 
 
-def called_plainly(mod: IRModule, entry: str) -> IRModule:
-    """Return a program whose function takes no continuation: one that does is called with one that does nothing."""
+def without_continuation(mod: IRModule, entry: str) -> IRModule:
+    """Return a program whose function takes no continuation: a function in CPS is called with the identity."""
     if entry not in mod or not is_cps(mod[entry]):
         return mod
     function = mod[entry]
@@ -94,17 +94,16 @@ def _result_type(mod: IRModule, entry: str) -> Type | None:
 
 
 def _float_dtypes(mod: IRModule) -> Counter[str]:
-    """Return how many calls of operators give each dtype of floats."""
+    """Return the number of calls of operators by the float dtype of their results."""
     types = [n.checked_type_ for f in mod.functions.values() for n in post_order(f) if is_op_call(n)]
     return Counter(t.dtype for t in types if isinstance(t, TensorType) and t.dtype.startswith(("float", "bfloat")))
 
 
 def lengthen(value: Value, like: Value) -> Value:
-    """Return a value with floats in the dtype that another one has at the same place."""
+    """Return a value with each float array in the dtype of the corresponding array of another value."""
     results: list[Value] = []
-    waiting: list[tuple[Any, Any, int]] = [
-        (value, like, -1)
-    ]  # pairs, and tuples with the number of fields that are done
+    # pairs (-1), and tuples with the number of their fields, which are done
+    waiting: list[tuple[Any, Any, int]] = [(value, like, -1)]
     while waiting:
         part, other, count = waiting.pop()
         if count >= 0:
@@ -114,11 +113,11 @@ def lengthen(value: Value, like: Value) -> Value:
             waiting.append((part, other, len(part)))
             waiting += [(a, b, -1) for a, b in zip(part[::-1], other[::-1], strict=True)]
         else:
-            results.append(_as_long(part, other))
+            results.append(_with_dtype_of(part, other))
     return results[0]
 
 
-def _as_long(part: Value, like: Value) -> Value:
+def _with_dtype_of(part: Value, like: Value) -> Value:
     if not isinstance(part, np.ndarray) or not isinstance(like, np.ndarray) or part.dtype == like.dtype:
         return part
     return part.astype(like.dtype) if is_float(part.dtype) and is_float(like.dtype) else part
@@ -129,13 +128,13 @@ def derivative_disagreement(
 ) -> Disagreement | None:
     """Return how derivatives of the sum of a result differ from finite differences; None where they do not.
 
-    They are compared along a few directions for each parameter. At a kink, where the differences of two steps do not
-    agree, nothing is said. `compute` may raise `PasslabError`.
+    They are compared along a few directions for each parameter. A direction with a kink, where the differences of two
+    steps do not agree, is skipped. `compute` may raise `PasslabError`.
     """
     rng = np.random.default_rng(0)
     middle = _total(compute(arguments))
-    for place, argument in enumerate(arguments):
-        slope = derivatives[place] if isinstance(derivatives, tuple) and place < len(derivatives) else None
+    for index, argument in enumerate(arguments):
+        slope = derivatives[index] if isinstance(derivatives, tuple) and index < len(derivatives) else None
         if not isinstance(argument, np.ndarray) or not is_float(argument.dtype) or not isinstance(slope, np.ndarray):
             continue
         for turn in range(DIRECTIONS):
@@ -144,8 +143,8 @@ def derivative_disagreement(
                 only = int(rng.integers(direction.size))
                 direction = (np.arange(direction.size) == only).astype(np.float64).reshape(argument.shape)
             slope_there = float(np.sum(slope.astype(np.float64) * direction))
-            whole, half = (_difference(compute, arguments, place, direction, step) for step in (STEP, STEP / 2))
-            kink = abs(_bend(compute, arguments, place, direction, STEP / 2, middle))
+            whole, half = (_central_difference(compute, arguments, index, direction, step) for step in (STEP, STEP / 2))
+            kink = abs(_kink(compute, arguments, index, direction, STEP / 2, middle))
             size = max(abs(whole), abs(half), abs(slope_there), 0.05)
             if kink > size / 4 or abs(whole - half) > CLOSE * size / 2 or abs(slope_there - half) <= 2 * CLOSE * size:
                 continue
@@ -155,34 +154,34 @@ def derivative_disagreement(
     return None
 
 
-def _bend(
+def _kink(
     compute: Callable[[Sequence[Any]], Value],
     arguments: Sequence[Any],
-    place: int,
+    index: int,
     direction: Array,
     step: float,
     middle: float,
 ) -> float:
-    """Return by how much the slopes on both sides differ."""
-    before, after = _ends(compute, arguments, place, direction, step)
+    """Return the difference of the slopes on both sides."""
+    before, after = _totals_at_ends(compute, arguments, index, direction, step)
     return (after - 2 * middle + before) / step
 
 
-def _difference(
-    compute: Callable[[Sequence[Any]], Value], arguments: Sequence[Any], place: int, direction: Array, step: float
+def _central_difference(
+    compute: Callable[[Sequence[Any]], Value], arguments: Sequence[Any], index: int, direction: Array, step: float
 ) -> float:
-    before, after = _ends(compute, arguments, place, direction, step)
+    before, after = _totals_at_ends(compute, arguments, index, direction, step)
     return (after - before) / (2 * step)
 
 
-def _ends(
-    compute: Callable[[Sequence[Any]], Value], arguments: Sequence[Any], place: int, direction: Array, step: float
+def _totals_at_ends(
+    compute: Callable[[Sequence[Any]], Value], arguments: Sequence[Any], index: int, direction: Array, step: float
 ) -> tuple[float, float]:
-    """Return the totals of the results a step back and a step on."""
+    """Return the totals of the results one step back and one step forward."""
     ends = []
     for sign in (-step, step):
         moved = list(arguments)
-        moved[place] = (arguments[place].astype(np.float64) + sign * direction).astype(arguments[place].dtype)
+        moved[index] = (arguments[index].astype(np.float64) + sign * direction).astype(arguments[index].dtype)
         ends.append(_total(compute(moved)))
     return ends[0], ends[1]
 

@@ -1,9 +1,9 @@
-"""`Validate`: after each pass, does the program still compute what it did, within what the pass promises?
+"""`Validate`: checks after each pass that the values of the program are within the promise of the pass.
 
     with PassContext(opt_level=3, instruments=[Validate()]):      # or Validate(inputs=[x, w]), Validate({"x": x, ...})
         pipeline(mod)
 
-How programs are run and compared is in `validation`.
+`validation` runs and compares the programs.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Validate(PassInstrument, Tabular):
     `inputs` is a list, or a table by name of the parameter; without it they are random, from `seed`. A standard pass is
     held to its promise; one that promises nothing is not checked. A pass of your own that declares no promise is held
     to `undeclared` (None: not checked). The first pass that breaks its promise raises `ValidationError`, which names it
-    and the first node whose value went wrong; with `stop=False` it is only listed in `failures`.
+    and the first wrong node; with `stop=False` it is only listed in `failures`.
 
-    Costs a run of the program, by the reference evaluator, for each pass that changes it.
+    Costs a run of the program on the reference evaluator for each pass that changes it.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class Validate(PassInstrument, Tabular):
         if run is None or state is None or isinstance(run.pass_, Sequential):
             return  # the passes of a pipeline were checked one by one
         before, rewrites = state
-        noted = ((old, new, rewrites.rule(i)) for i, (old, new) in enumerate(rewrites))
-        check = examine(info.name, before, mod.snapshot(), promise_of(run.pass_, self.undeclared), self._trial, noted)
+        pairs = ((old, new, rewrites.rule(i)) for i, (old, new) in enumerate(rewrites))
+        check = examine(info.name, before, mod.snapshot(), promise_of(run.pass_, self.undeclared), self._trial, pairs)
         self.checks.append(check)
         if check.outcome == "broken":
             self.failures.append(ValidationError(*check.diagnostics()))
@@ -90,10 +90,6 @@ class Validate(PassInstrument, Tabular):
         return state[1].note if state is not None else None
 
     def table(self) -> Table:
-        """Return the passes that ran, in order of ending: what each promised and whether it kept it."""
+        """Return the passes that ran, in order of ending, with their promises and whether they kept them."""
         rows = [(c.name, "" if c.promise is None else str(c.promise), c.outcome, c.why) for c in self.checks]
         return Table(("pass", "promise", "outcome", "why"), rows)
-
-    def text(self) -> str:
-        """Return `table()` as text."""
-        return str(self.table())

@@ -1,7 +1,8 @@
-"""Does a program still compute what it did? The work behind `Validate` and `lab.validate`.
+"""Checks of promises about values, for `Validate` and `lab.validate`.
 
-`examine` holds the two sides of a pass to its promise on the inputs of a `Trial`, says on what they were compared and
-what was left out, and where the promise is broken leads to the first node whose value went wrong (`first_wrong`).
+`examine` compares the programs before and after a pass on the inputs of a `Trial`, within the promise of the pass. It
+says which inputs were compared and which were left out; where the promise is broken, `first_wrong` finds the first
+wrong node.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from passlab.instrument.trial import GIVEN, Run, Trial
 from passlab.instrument.unpromised import (
     MILD,
     Purpose,
-    called_plainly,
     derivative_disagreement,
     lengthen,
-    other_call,
     purpose_of,
+    takes_other_arguments,
+    without_continuation,
 )
 from passlab.ir.expr import Expr
 from passlab.ir.module import IRModule
@@ -35,15 +36,15 @@ from passlab.transform.base import Pass
 from passlab.transform.numeric_contract import Promise, combine
 
 Outcome = Literal["kept", "unchanged", "not promised", "not checked", "broken"]
-UNDECLARED = Promise(4, finite_only=True)  # what a pass that declares no promise is held to
+UNDECLARED = Promise(4, finite_only=True)  # the promise of a pass that declares none
 
 
 @dataclass(frozen=True)
 class Check:
-    """What became of the promise of one pass. `finding` is how results differ, `error` why it no longer runs.
+    """The check of one pass: `finding` is how results differ, `error` why the program no longer runs.
 
-    `compared` are the kinds of inputs that the two programs were compared on, `left_out` those that they were not,
-    with the reason; `arguments` are the inputs on which they differ, of the kind `inputs`.
+    `compared` are the kinds of inputs on which the programs were compared, `left_out` the others with the reasons;
+    `arguments` are the inputs on which they differ, of the kind `inputs`.
     """
 
     name: str
@@ -58,7 +59,7 @@ class Check:
     arguments: tuple[Any, ...] = field(default=(), repr=False)
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """Return the broken promise as findings; none for a promise that was kept."""
+        """Return the broken promise as diagnostics; none for a promise that was kept."""
         if self.outcome != "broken":
             return ()
         if self.error is not None:
@@ -81,14 +82,14 @@ class Check:
 
 
 def check_contract(undeclared: Any) -> None:
-    """Raise `PassTypeError` for what is no numeric contract, and not None."""
+    """Raise `PassTypeError` for values other than a numeric contract or None."""
     if undeclared is not None and not isinstance(undeclared, Promise):
         hint = "transform.EXACT, transform.Rounds(ulps) or None"
         raise PassTypeError(Diagnostic("`undeclared` is a numeric contract", found=repr(undeclared), hint=hint))
 
 
 def promise_of(pass_: Pass | None, undeclared: Promise | None = UNDECLARED) -> Promise | None:
-    """Return what a pass is held to: its promise; `undeclared` for a pass that is not a standard one and has none."""
+    """Return the promise of a pass; `undeclared` for a pass of the user that declares none."""
     check_contract(undeclared)
     if pass_ is None:
         return undeclared
@@ -96,7 +97,7 @@ def promise_of(pass_: Pass | None, undeclared: Promise | None = UNDECLARED) -> P
 
 
 def contract_of(event: Event, undeclared: Promise | None = UNDECLARED) -> Promise | None:
-    """Return what one run of a pass is held to: the contracts of the rules that it applied, where all are known."""
+    """Return the promise of one run of a pass: that of the rules it applied, where all declare one."""
     promise = promise_of(event.pass_, undeclared)
     rules = event.rewrites.rules
     contracts = {rule.name: rule.promise for rule in getattr(event.pass_, "rules", ())}
@@ -114,16 +115,16 @@ def examine(
     rewrites: Iterable[tuple[Expr, Expr, str]] = (),
     locate: bool = True,
 ) -> Check:
-    """Hold the two sides of a pass to a promise. `rewrites` are (old, new, rule), as far as they are known.
+    """Check the programs before and after a pass against a promise. `rewrites` are (old, new, rule), where known.
 
-    With `locate` the first wrong node is looked for. Raises `RunError` when the program does not even run before.
+    With `locate` the first wrong node is searched for. Raises `RunError` when the program does not run before the pass.
     """
     if before.same_contents(after):
         return Check(name, promise, "unchanged")
     if promise is None and not trial.unpromised:
         return Check(name, promise, "not promised", left_out=("the pass promises nothing about values",))
-    before, after = called_plainly(before, trial.entry), called_plainly(after, trial.entry)
-    if promise is None and other_call(before, after, trial.entry):
+    before, after = without_continuation(before, trial.entry), without_continuation(after, trial.entry)
+    if promise is None and takes_other_arguments(before, after, trial.entry):
         why = f"the pass promises nothing about values, and @{trial.entry} takes other ones"
         return Check(name, promise, "not promised", left_out=(why,))
     comparison = _Comparison(name, before, after, promise, trial)
@@ -164,30 +165,30 @@ class _Comparison:
                 )
                 break
             run = self.trial.run(self.before, number)
-            reason = self._reason(draw, run)
+            reason = self._reason_to_skip(draw, run)
             if reason:
                 failure = failure or run.error
                 if run.endless and self.trial.limit is not None:
                     break
                 self.left_out.append(f"{draw.kind}: {reason}")
                 continue
-            check = self._on(number, draw, run)
+            check = self._check_draw(number, draw, run)
             if check is not None:
                 return check
             self.compared.append(draw.kind)
         if not self.compared:
             if failure is not None:
                 raise failure
-            return self._check("not checked")
-        return self._check("kept" if self.promise is not None else "not promised")
+            return self._result("not checked")
+        return self._result("kept" if self.promise is not None else "not promised")
 
-    def _check(self, outcome: Outcome, **fields: Any) -> Check:
+    def _result(self, outcome: Outcome, **fields: Any) -> Check:
         return Check(
             self.name, self.promise, outcome, compared=tuple(self.compared), left_out=tuple(self.left_out), **fields
         )
 
-    def _reason(self, draw: Draw, run: Run) -> str:
-        """Why the programs are not compared on a draw, "" where they are."""
+    def _reason_to_skip(self, draw: Draw, run: Run) -> str:
+        """Return why the programs are not compared on a draw, "" where they are."""
         if run.error is not None:
             return f"the program does not run on them: {run.error.diagnostics[0].message}"
         if self.held.exact:
@@ -200,20 +201,20 @@ class _Comparison:
             return "the contract allows rounding, which has no bound there"
         if draw.special:
             return "" if self.promise is UNDECLARED else "the contract says nothing of NaN and infinities"
-        rounds_apart = self.held.finite_only or "magnitudes" in draw.kind  # where numbers overflow on the way
+        rounds_apart = self.held.finite_only or "magnitudes" in draw.kind  # intermediate values may overflow
         if rounds_apart and not run.finite and not draw.typical and draw.kind != GIVEN:
             return "numbers on the way are not finite"
         return ""
 
-    def _on(self, number: int, draw: Draw, run: Run) -> Check | None:
+    def _check_draw(self, number: int, draw: Draw, run: Run) -> Check | None:
         """Compare on one draw; None where the programs agree."""
         where = {"inputs": draw.kind, "arguments": draw.arguments}
         later = self.trial.run(self.after, number)
         if later.error is not None:
-            return self._check("broken", error=later.error, **where)
+            return self._result("broken", error=later.error, **where)
         value = later.value
         if self.purpose.derivative:
-            return self._derivatives(number, draw, run.value, value)
+            return self._check_derivatives(number, draw, run.value, value)
         if self.purpose.noise:
             value = lengthen(value, run.value)
         if draw.special and not self.held.exact:
@@ -224,10 +225,10 @@ class _Comparison:
             difference = self._beyond_noise(number, difference, run.value, value)
         if difference is None:
             return None
-        return self._check("broken" if self.promise is not None else "not promised", finding=difference, **where)
+        return self._result("broken" if self.promise is not None else "not promised", finding=difference, **where)
 
-    def _derivatives(self, number: int, draw: Draw, before: Value, after: Value) -> Check | None:
-        """Hold a program of (value, derivatives) to the value before, and to finite differences."""
+    def _check_derivatives(self, number: int, draw: Draw, before: Value, after: Value) -> Check | None:
+        """Compare a program of (value, derivatives) with the value before the pass and with finite differences."""
         entry = self.trial.entry
         difference = disagreement(before, after[0], self.held.ulps, self.held.finite_only)
         if difference is not None:
@@ -241,17 +242,17 @@ class _Comparison:
                 return None
         if difference is None:
             return None
-        return self._check("not promised", finding=difference, inputs=draw.kind, arguments=draw.arguments)
+        return self._result("not promised", finding=difference, inputs=draw.kind, arguments=draw.arguments)
 
     def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
-        """Return a difference that rounding does not explain; few noisy runs tell where it is far larger."""
+        """Return a difference that rounding does not explain; few noisy runs suffice for a large one."""
         noise, steps = max(noise_of(self.held), self.purpose.noise), STEPS * (self.purpose.noise > 0)
         rest: Disagreement | None = difference
         for count in FEW_RUNS:
             try:
                 noisy = self.trial.noisy(self.before, number, noise, count)
             except PasslabError:
-                return None  # it fails when it rounds otherwise: nothing can be said
+                return None  # it fails under noise, so nothing is known about rounding
             if count < RUNS:
                 far = beyond(difference, before, after, noisy, self.held, overall=True, steps=steps)
                 if far is not None:

@@ -1,4 +1,4 @@
-"""`VerifyInstrument`: after each pass, is the program well-formed and typed, the input as it was, the result sure?"""
+"""`VerifyInstrument`: checks after each pass that the program is valid, its input unchanged, the pass deterministic."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from passlab.transform.context import PassContext
 from passlab.transform.pass_info import PassInfo
 from passlab.transform.sequential import Sequential
 
+Problem = tuple[str, list[Diagnostic]]  # what is wrong, in words, and its diagnostics
+
 
 class VerifyInstrument(PassInstrument, Tabular):
-    """Check every pass that changes the program, and that no pass changes the module it was given.
+    """Checks every pass that changes the program, and that no pass mutates its input module.
 
     A pass that fails the check raises `VerifyError` with its name and all findings, or, with `stop=False`, is only
-    listed in `failures`. Well-formedness costs about as much as one traversal, types only what inference has to do.
-    To see whether a pass is deterministic, one that changed the program runs a second time on the same input, without
-    instruments; `deterministic=False` saves that time.
+    listed in `failures`. Well-formedness costs about one traversal, types only the inference of new nodes. A pass that
+    changed the program runs a second time on the same input, without instruments, to see whether it is deterministic;
+    `deterministic=False` saves that time.
     """
 
     def __init__(self, stop: bool = True, deterministic: bool = True) -> None:
@@ -32,7 +34,7 @@ class VerifyInstrument(PassInstrument, Tabular):
         self.deterministic = deterministic
         self.failures: list[VerifyError] = []
         self._rows: list[tuple[str, str, str]] = []
-        self._running: PerRun[tuple[IRModule, IRModule]] = PerRun()  # the module given, and what it held then
+        self._running: PerRun[tuple[IRModule, IRModule]] = PerRun()  # the input module, and a snapshot of it
 
     def enter_pass_ctx(self) -> None:
         self._running.forget()
@@ -47,21 +49,21 @@ class VerifyInstrument(PassInstrument, Tabular):
         if state is None or (run is not None and isinstance(run.pass_, Sequential)):
             return  # the passes of a pipeline were checked one by one
         module, before = state
-        problems: list[tuple[str, list[Diagnostic]]] = []
+        problems: list[Problem] = []
         if not before.same_contents(module):
             problems.append(("changed the module it was given", []))
         if not before.same_contents(mod):
-            problems += self._program(mod) or self._again(run, before, mod)
+            problems += self._program_problems(mod) or self._determinism_problems(run, before, mod)
         self._report(info.name, problems)
 
     def pass_failed(self, mod: IRModule, info: PassInfo, error: BaseException) -> None:
         self._running.end()
 
-    def _program(self, mod: IRModule) -> list[tuple[str, list[Diagnostic]]]:
-        """Return what is wrong with the program a pass left."""
-        loose = findings(mod)
-        if loose:
-            return [("left a program that is not well-formed", loose)]  # types of such a program mean nothing
+    def _program_problems(self, mod: IRModule) -> list[Problem]:
+        """Return what is wrong with the result of a pass."""
+        malformed = findings(mod)
+        if malformed:
+            return [("left a program that is not well-formed", malformed)]  # such a program has no meaningful types
         try:
             infer_module(mod)
         except PasslabError as error:
@@ -69,8 +71,8 @@ class VerifyInstrument(PassInstrument, Tabular):
         marks = false_marks(mod)
         return [("left a function that is falsely marked as a reshape", marks)] if marks else []
 
-    def _again(self, run: PassRun | None, before: IRModule, after: IRModule) -> list[tuple[str, list[Diagnostic]]]:
-        """Run the pass once more and return what is wrong with the second result."""
+    def _determinism_problems(self, run: PassRun | None, before: IRModule, after: IRModule) -> list[Problem]:
+        """Run the pass once more and return how the second result differs."""
         if run is None or not self.deterministic:
             return []
         context = run.context
@@ -83,7 +85,7 @@ class VerifyInstrument(PassInstrument, Tabular):
             return [("gave another result when it ran a second time on the same input", [])]
         return []
 
-    def _report(self, name: str, problems: list[tuple[str, list[Diagnostic]]]) -> None:
+    def _report(self, name: str, problems: list[Problem]) -> None:
         self._rows.append((name, "failed" if problems else "verified", "; ".join(what for what, _ in problems)))
         if not problems:
             return
@@ -95,7 +97,3 @@ class VerifyInstrument(PassInstrument, Tabular):
     def table(self) -> Table:
         """Return the passes that ran, in order of ending, and whether each was verified."""
         return Table(("pass", "outcome", "why"), self._rows)
-
-    def text(self) -> str:
-        """Return `table()` as text."""
-        return str(self.table())

@@ -1,8 +1,8 @@
-"""`Watched`: the reference evaluator, which also notes the branches that ran and whether every number was finite.
+"""`Watched`: the reference evaluator, which also records the branches that ran and whether every float was finite.
 
-With `noise` each result of an operator is moved by about that many units in the last place, as rounding might have
-done. How far the results of several noisy runs lie apart says how far two programs may differ that round differently
-(stochastic arithmetic, as in CADNA: Jezequel and Chesneaux, 2008).
+With `noise` each result of an operator is moved by about that many units in the last place, as rounding might do. The
+spread of several noisy runs is how far two programs with different rounding may differ (stochastic arithmetic, as in
+CADNA: Jezequel and Chesneaux, 2008).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from passlab.errors import PasslabError
 from passlab.evaluate import Evaluator
-from passlab.evaluate.evaluator import STEPS
+from passlab.evaluate.evaluator import STEPS, Activation, Waits
 from passlab.evaluate.operators import apply_operator
 from passlab.evaluate.values import Value
 from passlab.instrument.known_results import Key, KnownResult, KnownResults
@@ -25,26 +25,24 @@ from passlab.ir.walk import post_order
 from passlab.op.dtypes import float_info, is_float
 
 Array = np.ndarray[Any, Any]
-SAMPLE = 64  # elements that are looked at first
-SUMS = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE)  # of operators that add many numbers up
+SAMPLE = 64  # elements that are tested first
+SUMS = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE)  # of operators that add up many numbers
 OF_MANY_STEPS = (*SUMS, OpPattern.OPAQUE)
-EXACT_RESULTS = Trait.MAKES_WHOLE | Trait.MOVES  # what is short is so whatever it was made of
-LARGE = 1 << 16  # elements
-SHORTENING = 1000.0  # units of noise from which on it stands for shorter floats
-FRACTION = 64.0  # multiples of one over it count as exact
-WHOLE = 0.6  # of the digits of a dtype, that exact numbers may have: products and sums of them need the others
+EXACT_RESULTS = Trait.MAKES_WHOLE | Trait.MOVES  # a short result is exact whatever the operands are
+LARGE = 1 << 16  # elements of a tensor whose many terms even out
+SHORTENING = 1000.0  # units of noise from which on noise models shorter floats
+FRACTION = 64.0  # multiples of its inverse count as exact
+WHOLE = 0.6  # share of the digits of a dtype that exact numbers may have: their products and sums need the others
 WITH_SIDES = Trait.COMPARES | Trait.CLAMPS
-Branch = tuple[
-    Expr, int
-]  # an `if` or `match`, and the number of the branch; a comparison or clip, and one of its sides
+# An `if` or `match` with the number of a branch; a comparison or clip with one of its sides.
+Branch = tuple[Expr, int]
 
 
 class Watched(Evaluator):
-    """Runs programs like the evaluator. `finite` tells whether every float so far was, `branches` which arms ran.
+    """Runs programs like the evaluator. `finite` says whether every float so far was finite, `branches` which ran.
 
-    What `results` know from earlier runs is not computed again.
-
-    Where not all numbers of a run are `exact`, sums of exact ones round, too: a pass may scale what they are made of.
+    Results of earlier runs in `results` are not computed again. Where not all numbers of a run are `exact`, sums of
+    exact ones are moved, too: a pass may scale their terms.
     """
 
     def __init__(
@@ -56,7 +54,7 @@ class Watched(Evaluator):
         results: KnownResults | None = None,
     ) -> None:
         super().__init__(mod)
-        self.results = results  # of earlier runs: without noise only
+        self.results = results  # of earlier runs; None under noise
         self.finite = True
         self.branches: set[Branch] = set()
         self.noise = noise
@@ -66,60 +64,60 @@ class Watched(Evaluator):
         if noise > SHORTENING:
             self._steps[Constant] = _moved_constant
 
-    def noisy(self, value: Any) -> Any:
-        """Move an argument as rounding might have before the program began."""
+    def noisy(self, value: Value) -> Value:
+        """Move an argument as rounding before the program might do."""
         if not isinstance(value, np.ndarray) or not is_float(value.dtype) or not value.size:
             return value
         with np.errstate(all="ignore"):
-            return self._perturbed_array(value)
+            return self._perturb_array(value)
 
     def observe(self, value: Value, sums: bool = False, operands: Sequence[Value] = ()) -> Value:
-        """Note what an operator gave, and move it where there is noise. `sums` says that it adds many numbers up.
+        """Return the result of an operator, moved where there is noise. `sums` says that it adds up many numbers.
 
-        A number that looks exact is so only if it was made of `operands` that are: thirty times 0.1 is three by luck.
+        A number that looks exact is so only if its `operands` are: thirty times 0.1 is three by luck.
         """
         if isinstance(value, tuple):
-            return tuple([self._array(v, sums, operands) if isinstance(v, np.ndarray) else v for v in value])
-        return self._array(value, sums, operands) if isinstance(value, np.ndarray) else value
+            return tuple([self._observe_array(v, sums, operands) if isinstance(v, np.ndarray) else v for v in value])
+        return self._observe_array(value, sums, operands) if isinstance(value, np.ndarray) else value
 
-    def _array(self, value: Array, sums: bool, operands: Sequence[Value]) -> Array:
+    def _observe_array(self, value: Array, sums: bool, operands: Sequence[Value]) -> Array:
         if not is_float(value.dtype) or not value.size:
             return value
         with np.errstate(all="ignore"):
             if self.finite and not np.isfinite(value).all():
                 self.finite = False
-            return self._perturbed_array(value, sums, operands) if self.noise else value
+            return self._perturb_array(value, sums, operands) if self.noise else value
 
-    def _perturbed_array(self, value: Array, sums: bool = False, operands: Sequence[Value] = ()) -> Array:
+    def _perturb_array(self, value: Array, sums: bool = False, operands: Sequence[Value] = ()) -> Array:
         """Move numbers as rounding might have; whole numbers and short binary fractions are exact, and stay.
 
-        A sum rounds in units of what it adds up, as the other sums of its tensor tell: it may have cancelled.
+        A sum that cancels rounds in units of its terms, whose size the other sums of its tensor show.
         """
         eps = float(float_info(value.dtype).eps)
-        if _all_short(value, eps) and all(_made_of_short(operand) for operand in operands):
+        if _is_exact_array(value, eps) and all(_is_exact_value(operand) for operand in operands):
             return value
-        return self._moved(value, sums)
+        return self._move_array(value, sums)
 
-    def _moved(self, value: Array, sums: bool = False) -> Array:
+    def _move_array(self, value: Array, sums: bool = False) -> Array:
         eps = float(float_info(value.dtype).eps)
-        if value.dtype in (np.float32, np.float64):  # infinities and NaN stay what they are under a factor near one
-            factor = self._rng.random(value.shape, value.dtype)  # float32 holds no factor that moves float64
+        if value.dtype in (np.float32, np.float64):  # a factor near one keeps infinities and NaN
+            factor = self._rng.random(value.shape, value.dtype)  # a float32 factor is too coarse for float64
             factor *= 2.0 * eps * self.noise
             factor += 1.0 - eps * self.noise
             moved = value * factor
             if sums:
-                moved = moved + eps * self.noise * _size(value) * self._rng.uniform(-1.0, 1.0, value.shape)
+                moved = moved + eps * self.noise * _root_mean_square(value) * self._rng.uniform(-1.0, 1.0, value.shape)
             return np.asarray(moved, value.dtype)
         wide = value.astype(np.float64)
-        amount = wide + _size(wide) if sums else wide
+        amount = wide + _root_mean_square(wide) if sums else wide
         moved = wide + amount * (eps * self.noise * self._rng.uniform(-1.0, 1.0, value.shape))
         return np.where(np.isfinite(wide), moved, wide).astype(value.dtype)
 
-    def rounded_inside(self, call: Call, args: Sequence[Value], value: Value) -> Value:
-        """Return what an operator of many steps gives where it rounds otherwise on the way, as moved operands show.
+    def with_inner_rounding(self, call: Call, args: Sequence[Value], value: Value) -> Value:
+        """Return the result of an operator of many steps on moved operands, which shows its intermediate rounding.
 
-        What cancels inside of it, element by element, does not show in its result: a sum of terms, a difference from a
-        mean. Where all numbers are exact nothing is moved, nor in large tensors, where many terms even out.
+        Cancellation inside of it (sums of terms, differences from a mean) does not show in its result. Nothing is moved
+        where all numbers are exact, nor in large tensors, where many terms even out.
         """
         results = value if isinstance(value, tuple) else (value,)
         if not all(isinstance(r, np.ndarray) and is_float(r.dtype) and r.size <= LARGE for r in results):
@@ -127,29 +125,29 @@ class Watched(Evaluator):
         floats = [n for n, a in enumerate(args) if isinstance(a, np.ndarray) and is_float(a.dtype) and a.size]
         if not floats or max(args[n].size for n in floats) > LARGE:
             return value
-        if self.exact and _made_of_short(value) and all(_made_of_short(args[n]) for n in floats):
+        if self.exact and _is_exact_value(value) and all(_is_exact_value(args[n]) for n in floats):
             return value
         with np.errstate(all="ignore"):
-            moved = [self._moved(arg) if n in floats else arg for n, arg in enumerate(args)]
+            moved = [self._move_array(arg) if n in floats else arg for n, arg in enumerate(args)]
         try:
             return apply_operator(call.op, call.attrs, moved)  # type: ignore[arg-type]
         except PasslabError:
             return value
 
 
-def _all_short(value: Array, eps: float) -> bool:
-    return _is_short(value.reshape(-1)[:SAMPLE], eps) and _is_short(value, eps)
+def _is_exact_array(value: Array, eps: float) -> bool:
+    return _are_short(value.reshape(-1)[:SAMPLE], eps) and _are_short(value, eps)
 
 
-def _made_of_short(value: Value) -> bool:
+def _is_exact_value(value: Value) -> bool:
     """Whether all floats in a tensor, or a tuple of them, are whole numbers or short binary fractions."""
     arrays = value if isinstance(value, tuple) else (value,)
     floats = [a for a in arrays if isinstance(a, np.ndarray) and is_float(a.dtype) and a.size]
-    return all(_all_short(array, float(float_info(array.dtype).eps)) for array in floats)
+    return all(_is_exact_array(array, float(float_info(array.dtype).eps)) for array in floats)
 
 
-def _is_short(value: Array, eps: float) -> bool:
-    """Whether all numbers are whole ones or short binary fractions, so small that arithmetic keeps them exact."""
+def _are_short(value: Array, eps: float) -> bool:
+    """Whether all numbers are whole or short binary fractions, and so small that arithmetic on them is exact."""
     wide = value.astype(np.float64)
     if (np.abs(wide[np.isfinite(wide)]) > eps**-WHOLE).any():
         return False
@@ -157,14 +155,14 @@ def _is_short(value: Array, eps: float) -> bool:
     return bool(np.array_equal(wide, np.rint(wide), equal_nan=True))
 
 
-def _size(value: Array) -> float:
+def _root_mean_square(value: Array) -> float:
     """Return the root of the mean square of the finite numbers in a tensor."""
     wide = value[np.isfinite(value)].astype(np.float64)
     return float(np.sqrt(np.mean(wide * wide))) if wide.size else 0.0
 
 
-def _watched_call(ev: Any, node: Call, act: Any) -> Any:
-    key = None if ev.results is None else _key(ev.results, node, act)
+def _watched_call(ev: Any, node: Call, act: Activation) -> Waits:
+    key = None if ev.results is None else _cache_key(ev.results, node, act)
     if key is not None and (earlier := ev.results.find(key)) is not None:
         ev.branches.update((node, side) for side in earlier.sides)
         act.values[node] = earlier.value
@@ -174,7 +172,7 @@ def _watched_call(ev: Any, node: Call, act: Any) -> Any:
         spec, value, sides = node.op.spec, act.values[node], tuple[int, ...]()
         operands = [] if spec.traits & EXACT_RESULTS else [act.home(arg).values.get(arg) for arg in node.args]
         if ev.noise and operands and spec.pattern in OF_MANY_STEPS:
-            value = ev.rounded_inside(node, operands, value)
+            value = ev.with_inner_rounding(node, operands, value)
         if not ev.noise and has_sides(node):
             sides = _sides_taken(node, act.home(node.args[0]).values, value)
             ev.branches.update((node, side) for side in sides)
@@ -184,21 +182,21 @@ def _watched_call(ev: Any, node: Call, act: Any) -> Any:
     return waits
 
 
-def _key(results: KnownResults, node: Call, act: Any) -> Key | None:
-    """Return what the result of a call is found by; None while an operand is not known yet."""
+def _cache_key(results: KnownResults, node: Call, act: Activation) -> Key | None:
+    """Return the key of a call in the cache of results; None while an operand has no value."""
     operands = [act.home(arg).values.get(arg) for arg in node.args]
     return None if any(operand is None for operand in operands) else results.key(node, operands)
 
 
-def _moved_constant(ev: Any, node: Constant, act: Any) -> Any:
-    """A constant in shorter floats is another number, too."""
+def _moved_constant(ev: Any, node: Constant, act: Activation) -> Waits:
+    """Evaluate a constant and move it: shorter floats change constants, too."""
     waits = STEPS[Constant](ev, node, act)
     act.values[node] = ev.noisy(act.values[node])
     return waits
 
 
 def has_sides(node: Expr) -> bool:
-    """Whether a call is one that numbers fall on two sides of."""
+    """Whether a node is a comparison or a clamp, which numbers may fall on two sides of."""
     return has_trait(node, WITH_SIDES)
 
 
@@ -212,7 +210,7 @@ def _sides_taken(node: Call, values: Any, result: Any) -> tuple[int, ...]:
         return tuple([side for side, taken in enumerate((data < low, data > high)) if np.any(taken)])
 
 
-def _watched_if(ev: Any, node: If, act: Any) -> Any:
+def _watched_if(ev: Any, node: If, act: Activation) -> Waits:
     waits = STEPS[If](ev, node, act)
     condition = act.home(node.cond).values.get(node.cond)
     if condition is not None:
@@ -220,7 +218,7 @@ def _watched_if(ev: Any, node: If, act: Any) -> Any:
     return waits
 
 
-def _watched_match(ev: Any, node: Match, act: Any) -> Any:
+def _watched_match(ev: Any, node: Match, act: Activation) -> Waits:
     waits = STEPS[Match](ev, node, act)
     for number, clause in enumerate(node.clauses):
         if clause.rhs in act.home(clause.rhs).values or any(part is clause.rhs for part, _ in waits or ()):
@@ -230,7 +228,7 @@ def _watched_match(ev: Any, node: Match, act: Any) -> Any:
 
 
 def branches_of(mod: IRModule, entry: str) -> set[Branch]:
-    """Return all arms of the `if`s and `match`es that a function can reach, and all sides of comparisons and clips."""
+    """Return all branches of `if` and `match` that a function can reach, and all sides of comparisons and clips."""
     branches: set[Branch] = set()
     waiting, seen = [entry], {entry}
     while waiting:
@@ -249,28 +247,28 @@ class _InexactError(Exception):
     """A number of a run is not exact."""
 
 
-class _Exact(Evaluator):
-    """Runs a program until a number is not exact."""
+class _ExactEvaluator(Evaluator):
+    """Runs a program. Raises `_InexactError` at the first number that is not exact."""
 
     def __init__(self, mod: IRModule) -> None:
         super().__init__(mod)
         self._steps = {**STEPS, Call: _exact_call}
 
 
-def _exact_call(ev: Any, node: Call, act: Any) -> Any:
+def _exact_call(ev: Any, node: Call, act: Activation) -> Waits:
     waits = STEPS[Call](ev, node, act)
-    if not waits and isinstance(node.op, Op) and not _made_of_short(act.values.get(node)):
+    if not waits and isinstance(node.op, Op) and not _is_exact_value(act.values.get(node)):
         raise _InexactError
     return waits
 
 
 def is_exact(mod: IRModule, entry: str, arguments: Sequence[Any]) -> bool:
-    """Whether all floats of a run are whole numbers or short binary fractions, those of the program among them."""
+    """Whether all floats of a run, and all constants, are whole numbers or short binary fractions."""
     constants = [n.data for f in mod.functions.values() for n in post_order(f) if isinstance(n, Constant)]
-    if not all(map(_made_of_short, [*arguments, *constants])):
+    if not all(map(_is_exact_value, [*arguments, *constants])):
         return False
     try:
-        _Exact(mod).run(entry, arguments)
+        _ExactEvaluator(mod).run(entry, arguments)
     except (_InexactError, PasslabError):
         return False
     return True
@@ -279,7 +277,7 @@ def is_exact(mod: IRModule, entry: str, arguments: Sequence[Any]) -> bool:
 def noisy_runs(
     mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8, first: int = 0
 ) -> list[Value]:
-    """Return the results of a function under several noises, those from `first` on."""
+    """Return the results of a function under noise, with the seeds from `first` to `count`."""
     results, exact = [], is_exact(mod, entry, arguments)
     for seed in range(first, count):
         evaluator = Watched(mod, noise, seed, exact)
@@ -290,7 +288,7 @@ def noisy_runs(
 def noisy_values(
     mod: IRModule, entry: str, arguments: Sequence[Any], noise: float, count: int = 8, first: int = 0
 ) -> list[dict[Expr, Value]]:
-    """Return the values of the nodes of a function under several noises, those from `first` on."""
+    """Return the values of the nodes of a function under noise, with the seeds from `first` to `count`."""
     values, exact = [], is_exact(mod, entry, arguments)
     for seed in range(first, count):
         evaluator = Watched(mod, noise, seed, exact)

@@ -307,9 +307,9 @@ class Bisection(Tabular):
     def _trial_of(self, mod: IRModule) -> Trial:
         """Return a trial for a program; the last one is reused where it is of the same program."""
         if self._last_trial is None or self._last_trial[0] is not mod:
-            names = self.coverage.trial if self.coverage is not None else None
+            cached = self.coverage.trial if self.coverage is not None else None
             kind = self.check.inputs if self.check is not None and self.criterion.inputs is None else ""
-            trial = names.about(kind, mod) if names is not None and kind else None
+            trial = cached.of_kind(kind, mod) if cached is not None and kind else None
             self._last_trial = (mod, trial or self.criterion.small_trial(self.check, mod))
         return self._last_trial[1]
 

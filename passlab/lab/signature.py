@@ -31,10 +31,8 @@ def signature_of(error: BaseException) -> Signature:
     """Return the signature of an error: shapes, numbers and names of variables in its message do not count."""
     message = error.diagnostics[0].message if isinstance(error, PasslabError) and error.diagnostics else str(error)
     plain = _LISTS.sub("#", _NAMES.sub("#", message.split("\n", 1)[0]))
-    frame, trace = (
-        "",
-        None if isinstance(error, TimeUpError) else error.__traceback__,
-    )  # a timeout interrupts any function
+    frame = ""
+    trace = None if isinstance(error, TimeUpError) else error.__traceback__  # a timeout interrupts any function
     while trace is not None:
         code = trace.tb_frame.f_code
         frame, trace = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_name}", trace.tb_next
