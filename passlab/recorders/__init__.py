@@ -1,13 +1,15 @@
-"""Live recordings of other compilers' passes: each module records one host, imported when it is asked for.
+"""Live recordings of the passes of other compilers: each module records one host, and is imported on its own.
 
     from passlab.recorders import tvm, xdsl, onnx, torch, mlir
     rec = tvm.record(mod, pipeline)
 
-`Recorder` is the protocol they all speak; with it a recorder for another compiler is thirty lines.
+`HostRecorder` is the protocol of all of them; with it a recorder for another compiler takes thirty lines.
 """
 
 from __future__ import annotations
 
-from passlab.recorders.protocol import GraphNode, Recorder
+from passlab.recorders.protocol import GraphNode, HostRecorder
 
-__all__ = ["GraphNode", "Recorder"]
+__all__ = ["GraphNode", "HostRecorder"]
+
+Recorder = HostRecorder  # the former name, for one release

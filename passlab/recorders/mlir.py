@@ -1,4 +1,4 @@
-"""MLIR from Python (upstream's bindings, IREE's): their pass manager has no callback, but it prints into a folder.
+"""MLIR from Python (upstream's bindings or IREE's): the pass manager has no callbacks, so it prints into a folder.
 
 rec = passlab.recorders.mlir.record(module, "builtin.module(canonicalize,cse)")
 """
@@ -17,8 +17,8 @@ from passlab.errors import Diagnostic, DumpError, MissingPackageError
 _BINDINGS = ("mlir", "iree.compiler", "jaxlib.mlir")
 
 
-def _manager(module: Any) -> Any:
-    """Return the pass manager class of the bindings that a module is of."""
+def _pass_manager(module: Any) -> Any:
+    """Return the class `PassManager` of the bindings that made a module."""
     home = type(module).__module__
     names = [name for name in _BINDINGS if home.startswith((name, "iree.compiler._mlir_libs", "jaxlib.mlir"))]
     for name in [*names, *_BINDINGS]:
@@ -31,14 +31,14 @@ def _manager(module: Any) -> Any:
 
 
 def record(module: Any, pipeline: str, *, elide_larger: int | None = 64, name: str = "MLIR") -> TextRecording:
-    """Run a pipeline, in MLIR's own words, on a module in place and return its recording.
+    """Run a pipeline, written in MLIR's syntax, on a module in place and return its recording.
 
-    `elide_larger` leaves elements of larger constants out of the texts; None keeps them. Raises `DumpError` where the
-    pipeline is wrong; a pass that fails is the last step.
+    The texts leave out constants with more than `elide_larger` elements; None keeps them. Raises `DumpError` for an
+    invalid pipeline; a pass that fails is the last step.
     """
     with module.context as context, tempfile.TemporaryDirectory() as folder:
         try:
-            manager = _manager(module).parse(pipeline, context)
+            manager = _pass_manager(module).parse(pipeline, context)
         except Exception as error:
             if isinstance(error, MissingPackageError):
                 raise
@@ -54,6 +54,6 @@ def record(module: Any, pipeline: str, *, elide_larger: int | None = 64, name: s
         except Exception as error:
             failure = str(error)
         recording = read(Path(folder), "mlir-tree")
-        recording.hold()  # the folder goes
+        recording.hold()  # reads the texts before the folder is deleted
         recording.name, recording.crash = name, failure
     return recording

@@ -11,7 +11,7 @@ from typing import Any
 from passlab.dumps.onnx_text import model_nodes, model_text
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, DumpError
-from passlab.recorders.protocol import Recorder
+from passlab.recorders.protocol import HostRecorder
 
 Function = Callable[[Any], Any]
 
@@ -22,11 +22,11 @@ def text_of(model: Any) -> str:
 
 
 def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: str = "ONNX") -> TextRecording:
-    """Call functions on a model, one after another, and return their recording; one that raises is its last step.
+    """Call functions on a model in order and return the recording; a function that raises is the last step.
 
     A function takes a model and returns one, or changes it in place and returns None.
     """
-    recorder = Recorder(name, text=text_of, copy=_copy, language="onnx", nodes=model_nodes)
+    recorder = HostRecorder(name, text=text_of, copy=_bytes_of, language="onnx", nodes=model_nodes)
     recorder.start(model)
     for number, one in enumerate(passes, 1):
         title, function = one if isinstance(one, tuple) else (getattr(one, "__name__", f"pass {number}"), one)
@@ -36,12 +36,12 @@ def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: 
         try:
             result = function(model)
         except Exception as error:
-            recorder.failed(error)
+            recorder.fail(error)
             break
         model = model if result is None else result
         recorder.end(model)
     return recorder.recording()
 
 
-def _copy(model: Any) -> Any:
+def _bytes_of(model: Any) -> Any:
     return model if isinstance(model, bytes) else model.SerializeToString()

@@ -1,15 +1,15 @@
-"""`Recorder`: what a compiler says while it runs, as a recording of text. The protocol behind all live recorders.
+"""`HostRecorder`: a compiler reports its passes while it runs, and gets a recording. The protocol of live recorders.
 
     rec = Recorder("mycompiler", text=str)
-    rec.start(program)                        # the input, where it is at hand
+    rec.start(program)                        # the input, where it is known
     rec.begin("inline", program)              # a pass begins; passes may begin inside it
     rec.end(program)                          # it ended, with this program
-    rec.skipped("vectorize", "level 2")       # a pass that did not run
-    rec.failed(error)                         # the innermost open pass failed
+    rec.skip("vectorize", "level 2")          # a pass that did not run
+    rec.fail(error)                           # the innermost open pass failed
     recording = rec.recording()               # a TextRecording: explorer, diff, blame, search, report
 
-Programs are kept by reference; `text` is asked once for each different program, when the recording is made. A host
-whose programs change in place says so with `copy`, and one whose texts leave things out compares programs with `equal`.
+Programs are kept by reference; `text` is called once for each distinct program, when the recording is made. A host
+whose programs change in place passes `copy`; one whose texts are incomplete passes `equal`, which compares programs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from passlab.errors import Diagnostic, DumpError
 
 
 @dataclass
-class Event:
+class HostEvent:
     """One pass as the host reported it; `depth` counts the passes around it."""
 
     name: str
@@ -45,11 +45,11 @@ class Event:
     begin: float = field(default=0.0, repr=False)
 
 
-class Recorder:
+class HostRecorder:
     """Collects the events of one run. Not thread-safe: one recorder per thread.
 
-    `text` turns a program into text; `language` names how it reads (`llvm`, `mlir`, `python`, `hlo`, `onnx`, `text`).
-    `nodes` gives the nodes of a program that is a graph, for `recording.graph`; without it graphs are read from texts.
+    `text` returns the text of a program; `language` is its syntax (`llvm`, `mlir`, `python`, `hlo`, `onnx`, `text`).
+    `nodes` returns the nodes of a program that is a graph, for `recording.graph`; without it texts are parsed.
     """
 
     def __init__(
@@ -66,19 +66,19 @@ class Recorder:
             raise DumpError(Diagnostic(f"no language is called `{language}`", hint=f"there are {', '.join(LANGUAGES)}"))
         self.name, self.text, self.equal, self.copy, self.nodes = name, text, equal, copy, nodes
         self.language: Language = LANGUAGES.get(language, TEXT)
-        self.events: list[Event] = []
+        self.events: list[HostEvent] = []
         self.input: Any = None
-        self._open: list[Event] = []
+        self._open: list[HostEvent] = []
 
     # ------------------------------------------------------------ the protocol
     def start(self, program: Any) -> None:
         """Note the program before the first pass."""
-        self.input = self._kept(program)
+        self.input = self._copy_of(program)
 
     def begin(self, name: str, program: Any = None, *, unit: str = "", options: str = "") -> None:
-        """Note that a pass begins. Without a program it is the one that the pass before left."""
-        event = Event(name, unit, len(self._open), options=options)
-        event.before = self._kept(program) if program is not None else self._latest()
+        """Note that a pass begins. Without a program it is the result of the pass before."""
+        event = HostEvent(name, unit, len(self._open), options=options)
+        event.before = self._copy_of(program) if program is not None else self._latest_program()
         if self.input is None and not self.events and not self._open:
             self.input = event.before
         event.begin = time.perf_counter()
@@ -88,14 +88,15 @@ class Recorder:
         """Note that the innermost open pass ended with a program. Raises `DumpError` where none is open."""
         event = self._innermost("ended")
         event.seconds = time.perf_counter() - event.begin
-        event.after = self._kept(program)
+        event.after = self._copy_of(program)
         self.events.append(event)
 
-    def skipped(self, name: str, reason: str = "", *, unit: str = "") -> None:
+    def skip(self, name: str, reason: str = "", *, unit: str = "") -> None:
         """Note a pass that did not run, and why."""
-        self.events.append(Event(name, unit, len(self._open), status="filtered", note=reason or "the pass did not run"))
+        reason = reason or "the pass did not run"
+        self.events.append(HostEvent(name, unit, len(self._open), status="filtered", note=reason))
 
-    def failed(self, error: BaseException | str = "") -> None:
+    def fail(self, error: BaseException | str = "") -> None:
         """Note that the innermost open pass failed. Raises `DumpError` where none is open."""
         event = self._innermost("failed")
         event.seconds = time.perf_counter() - event.begin
@@ -107,80 +108,80 @@ class Recorder:
     def close(self, error: BaseException | str = "the pass did not end") -> None:
         """Note all passes that are still open as failed, the innermost first: for hosts that report no failure."""
         while self._open:
-            self.failed(error)
+            self.fail(error)
+
+    skipped, failed = skip, fail  # the former names, for one release
 
     @property
     def is_open(self) -> bool:
         """Whether some pass has begun and not ended."""
         return bool(self._open)
 
-    def _innermost(self, what: str) -> Event:
+    def _innermost(self, what: str) -> HostEvent:
         if not self._open:
             raise DumpError(Diagnostic(f"a pass {what} that never began", hint="call `begin` first"))
         return self._open.pop()
 
-    def _latest(self) -> Any:
+    def _latest_program(self) -> Any:
         return next((event.after for event in reversed(self.events) if event.after is not None), self.input)
 
-    def _kept(self, program: Any) -> Any:
+    def _copy_of(self, program: Any) -> Any:
         return self.copy(program) if self.copy is not None else program
 
     # ------------------------------------------------------------ the recording
     def recording(self) -> TextRecording:
-        """Return what was recorded so far. Steps are in the order in which passes ended, `parent` is the pass
-        around.
-        """
+        """Return the recording so far: steps in the order in which passes ended; `parent` is the enclosing pass."""
         self.close()
-        writer = _Texts(self)
+        texts = _ProgramTexts(self)
         banners = []
         if self.input is not None:
-            banners.append(writer.banner(Event("input", "", 0), "start", self.input))
+            banners.append(texts.banner(HostEvent("input", "", 0), "start", self.input))
         for event in self.events:
-            banner = writer.banner(event, "after", event.after)
-            banner.inputs = writer.piece(event.before)
-            banner.status = event.status or self._verdict(event, writer)
+            banner = texts.banner(event, "after", event.after)
+            banner.inputs = texts.excerpt(event.before)
+            banner.status = event.status or self._change_status(event, texts)
             banner.note = event.note
             if event.after is None:
                 banner.scope = NONE
             banners.append(banner)
         assembly = Assembly(Scan(banners), Traits(), self.language)
         assembly.run()
-        recording = TextRecording(assembly, "live", self.name, writer.size)
+        recording = TextRecording(assembly, "live", self.name, texts.size)
         recording.nodes_of, recording.live_input = self.nodes, self.input
-        self._finish(recording)
+        self._add_details(recording)
         return recording
 
-    def _verdict(self, event: Event, writer: _Texts) -> str:
+    def _change_status(self, event: HostEvent, texts: _ProgramTexts) -> str:
         if event.before is None or event.after is None:
             return ""
         if event.before is event.after:
             return "unchanged"
         if self.equal is not None:
             return "unchanged" if self.equal(event.before, event.after) else "changed"
-        return "unchanged" if writer.text_of(event.before) == writer.text_of(event.after) else "changed"
+        return "unchanged" if texts.text_of(event.before) == texts.text_of(event.after) else "changed"
 
-    def _finish(self, recording: TextRecording) -> None:
-        """Add what a text does not have: nesting, times, the live programs."""
-        around: dict[int, list[int]] = {}
+    def _add_details(self, recording: TextRecording) -> None:
+        """Add what texts do not have: nesting, times, the live programs."""
+        children: dict[int, list[int]] = {}
         for step, event in zip(recording.steps, self.events, strict=True):
             step.seconds, step.live, step.since = event.seconds, event.after, step.number
             step.live_before = event.before
-            for child in around.pop(event.depth + 1, []):
+            for child in children.pop(event.depth + 1, []):
                 recording.steps[child - 1].parent = step.number
-            around.setdefault(event.depth, []).append(step.number)
+            children.setdefault(event.depth, []).append(step.number)
 
 
-class _Texts:
+class _ProgramTexts:
     """The texts of the programs of one recording, each different program once."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: HostRecorder) -> None:
         self.recorder = recorder
         self.size = 0
         self._sources: dict[int, Source] = {}
         self._texts: dict[int, str] = {}
 
     def text_of(self, program: Any) -> str:
-        """Return the text of a program; what the host raises while printing is shown in its place."""
+        """Return the text of a program; an exception of the host's printer becomes the text."""
         text = self._texts.get(id(program))
         if text is None:
             try:
@@ -198,19 +199,19 @@ class _Texts:
             self.size += len(data)
         return source
 
-    def piece(self, program: Any) -> Piece | None:
-        """Return the text of a program as a piece of its own."""
+    def excerpt(self, program: Any) -> Piece | None:
+        """Return the text of a program as an excerpt."""
         if program is None:
             return None
         source = self._source(program)
         return Piece(source, (0, source.size))
 
-    def banner(self, event: Event, when: str, program: Any) -> Banner:
-        """Return the heading of one event."""
+    def banner(self, event: HostEvent, when: str, program: Any) -> Banner:
+        """Return the banner of one event."""
         source = self._source(program)
         banner = Banner(source, when, event.name, event.unit or "program", "module", event.name, event.options)
         banner.scope, banner.end = MODULE, source.size
         return banner
 
 
-__all__ = ["Event", "GraphNode", "Recorder"]
+__all__ = ["GraphNode", "HostEvent", "HostRecorder"]

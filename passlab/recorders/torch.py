@@ -12,7 +12,7 @@ from typing import Any
 
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, MissingPackageError
-from passlab.recorders.protocol import GraphNode, Recorder
+from passlab.recorders.protocol import GraphNode, HostRecorder
 
 _METHODS = ("apply_gm_pass", "apply_graph_pass")
 
@@ -32,7 +32,7 @@ class Snapshot(str):
 
 
 def snapshot_of(graph: Any) -> Snapshot:
-    """Return the text and the nodes of an FX graph as they are now."""
+    """Return the current text and nodes of an FX graph."""
     snapshot = Snapshot(graph)
     snapshot.nodes = tuple(
         GraphNode(
@@ -46,13 +46,13 @@ def snapshot_of(graph: Any) -> Snapshot:
     return snapshot
 
 
-def new_recorder(name: str = "torch.compile") -> Recorder:
-    """Return a recorder of FX graphs, which are kept as text since passes change them in place."""
-    return Recorder(name, text=str, copy=snapshot_of, language="fx", nodes=lambda one: one.nodes)
+def new_recorder(name: str = "torch.compile") -> HostRecorder:
+    """Return a recorder of FX graphs, which it copies as text, since passes change them in place."""
+    return HostRecorder(name, text=str, copy=snapshot_of, language="fx", nodes=lambda one: one.nodes)
 
 
 @contextmanager
-def recording(name: str = "torch.compile") -> Iterator[Recorder]:
+def recording(name: str = "torch.compile") -> Iterator[HostRecorder]:
     """Record the FX passes of Inductor that run inside the block."""
     observer = _observer()
     recorder = new_recorder(name)
@@ -66,7 +66,7 @@ def recording(name: str = "torch.compile") -> Iterator[Recorder]:
             try:
                 result = original(self, function, *args, **options)
             except Exception as error:
-                recorder.failed(error)
+                recorder.fail(error)
                 raise
             recorder.end(self.gm.graph)
             return result
@@ -86,7 +86,7 @@ def recording(name: str = "torch.compile") -> Iterator[Recorder]:
 def record(function: Callable[..., Any], *args: Any, name: str = "torch.compile", **options: Any) -> TextRecording:
     """Compile a function, call it on arguments, and return the recording of Inductor's passes.
 
-    Caches are off, so that the passes run. Raises what the compiled function raises.
+    Caches are off, so that the passes run. Raises the errors of the compiled function.
     """
     torch = import_module("torch") if _observer() is not None else None
     assert torch is not None

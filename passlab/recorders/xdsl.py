@@ -2,21 +2,21 @@
 
     rec = passlab.recorders.xdsl.record(module, "canonicalize,cse,convert-scf-to-cf")
 
-The module changes in place, so that each state is a copy; states are compared by xDSL's structural equivalence.
+Passes change the module in place, so each state is a copy; states are compared by xDSL's structural equivalence.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from passlab.dumps.recording import TextRecording
 from passlab.errors import Diagnostic, DumpError, MissingPackageError
-from passlab.recorders.protocol import Recorder
+from passlab.recorders.protocol import HostRecorder
 
 
-def _host(name: str) -> Any:
+def _import_xdsl(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -24,10 +24,10 @@ def _host(name: str) -> Any:
         raise MissingPackageError(Diagnostic(f"recording xDSL's passes needs xDSL: {error}", hint=hint)) from error
 
 
-def new_recorder(name: str = "xDSL") -> Recorder:
+def new_recorder(name: str = "xDSL") -> HostRecorder:
     """Return a recorder that copies, prints and compares modules as xDSL does."""
-    _host("xdsl")
-    return Recorder(
+    _import_xdsl("xdsl")
+    return HostRecorder(
         name,
         text=str,
         copy=lambda module: module.clone(),
@@ -36,7 +36,7 @@ def new_recorder(name: str = "xDSL") -> Recorder:
     )
 
 
-def callback_of(recorder: Recorder) -> Any:
+def callback_of(recorder: HostRecorder) -> Callable[[Any, Any, Any], None]:
     """Return a callback for `xdsl.passes.PassPipeline` that reports to a recorder."""
 
     def callback(previous: Any, module: Any, following: Any) -> None:
@@ -45,21 +45,21 @@ def callback_of(recorder: Recorder) -> Any:
         else:
             recorder.start(module)
         if following is not None:
-            recorder.begin(following.name, unit="builtin.module", options=_options(following))
+            recorder.begin(following.name, unit="builtin.module", options=_options_text(following))
 
     return callback
 
 
-def _options(one: Any) -> str:
+def _options_text(one: Any) -> str:
     spec = str(one.pipeline_pass_spec()) if hasattr(one, "pipeline_pass_spec") else ""
     return spec.partition("{")[2].rstrip("}")
 
 
 def passes_of(text: str) -> tuple[Any, ...]:
-    """Return the passes of a pipeline in xDSL's own words. Raises `DumpError` for what it does not take."""
-    pipeline = _host("xdsl.passes").PassPipeline
+    """Return the passes of a pipeline in xDSL's syntax. Raises `DumpError` for an invalid pipeline."""
+    pipeline = _import_xdsl("xdsl.passes").PassPipeline
     try:
-        return tuple(pipeline.parse_spec(_host("xdsl.transforms").get_all_passes(), text).passes)
+        return tuple(pipeline.parse_spec(_import_xdsl("xdsl.transforms").get_all_passes(), text).passes)
     except Exception as error:
         raise DumpError(Diagnostic(f"xDSL does not take the pipeline `{text}`: {error}")) from error
 
@@ -72,10 +72,10 @@ def record(module: Any, passes: str | Iterable[Any], context: Any = None, name: 
     recorder = new_recorder(name)
     chosen = passes_of(passes) if isinstance(passes, str) else tuple(passes)
     if context is None:
-        context = _host("xdsl.context").Context()
-        for dialect, load in _host("xdsl.dialects").get_all_dialects().items():
+        context = _import_xdsl("xdsl.context").Context()
+        for dialect, load in _import_xdsl("xdsl.dialects").get_all_dialects().items():
             context.register_dialect(dialect, load)
-    pipeline = _host("xdsl.passes").PassPipeline(chosen, callback_of(recorder))
+    pipeline = _import_xdsl("xdsl.passes").PassPipeline(chosen, callback_of(recorder))
     try:
         pipeline.apply(context, module)
     except Exception as error:
@@ -84,8 +84,8 @@ def record(module: Any, passes: str | Iterable[Any], context: Any = None, name: 
 
 
 def listener_of(origins: dict[Any, str], rule: str = "") -> Any:
-    """Return a rewriter listener that notes for each operation made or replaced by which rule: operation -> rule."""
-    listener = _host("xdsl.pattern_rewriter").PatternRewriterListener
+    """Return a rewriter listener that enters each inserted or replaced operation into `origins`, with its rule."""
+    listener = _import_xdsl("xdsl.pattern_rewriter").PatternRewriterListener
 
     def insert(operation: Any) -> None:
         origins[operation] = rule or "inserted"

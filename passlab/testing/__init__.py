@@ -1,7 +1,7 @@
-"""Networks to try things on, and helpers for tests: what `relay.testing` offers.
+"""Example networks and helpers for tests, as in `relay.testing`.
 
-Each network module has `get_net(...)`, the function, and `get_workload(...)`, a module with inferred types and its
-parameters, made from a fixed seed.
+`get_net(...)` of a network module returns the function, `get_workload(...)` a module with inferred types and its
+parameters, drawn from a fixed seed.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def check_grad(
 
     Inputs are by default random, around `mean` with deviation `scale` (ten times `eps`); `test_inputs` are those of
     the inputs whose gradients are checked, by default all. `mode` is "higher_order" or "first_order", the pass that
-    computes them; `target_devices` is accepted as in Relay: there is one device. Raises `AssertionError` with the
+    computes them; `target_devices` is accepted as in Relay and ignored. Raises `AssertionError` with the
     differences, `PassValueError` for another mode.
     """
     forward = infer_module(IRModule.from_expr(func))
@@ -75,16 +75,16 @@ def check_grad(
     _, gradients = backward(*values)
     checked = range(len(values)) if test_inputs is None else [_position(values, x) for x in test_inputs]
     for i in checked:
-        want = _differences(compute, values, i, eps)
+        expected = _differences(compute, values, i, eps)
         np.testing.assert_allclose(
-            np.asarray(gradients[i]).astype(np.float64), want, atol=atol, rtol=rtol, err_msg=f"input {i}"
+            np.asarray(gradients[i]).astype(np.float64), expected, atol=atol, rtol=rtol, err_msg=f"input {i}"
         )
 
 
 def _gradient(forward: IRModule, mode: str, executor_kind: str) -> IRModule:
     """Return a module whose `main` is the gradient of that of `forward`.
 
-    Only the reference evaluator runs references; for the others PartialEvaluate removes those of the gradient.
+    Only the reference evaluator supports references; for the others PartialEvaluate removes those of the gradient.
     """
     if mode == "first_order":
         return infer_module(transform.FirstOrderGradient()(forward))
@@ -109,11 +109,11 @@ def _differences(compute: Callable[..., Any], values: list[Array], index: int, e
     """Return the two-sided differences of the sum of the result by each element of one input."""
     differences = np.zeros(values[index].shape)
     moved = list(values)
-    for place in np.ndindex(*differences.shape):
+    for position in np.ndindex(*differences.shape):
         ends = []
         for step in (eps, -eps):
             moved[index] = values[index].copy()
-            moved[index][place] += step
+            moved[index][position] += step
             ends.append(np.asarray(compute(*moved)).astype(np.float64))
-        differences[place] = np.sum((ends[0] - ends[1]) / (2 * eps))
+        differences[position] = np.sum((ends[0] - ends[1]) / (2 * eps))
     return differences

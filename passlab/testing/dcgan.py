@@ -12,7 +12,7 @@ from passlab.testing.init import create_workload
 from passlab.testing.layers import close_over, op, var
 
 
-def _deconv(data: Expr, channels: int, size: tuple[int, int], name: str, layout: str) -> Any:
+def _deconv(data: Expr, channels: int, size: tuple[int, int], name: str, layout: str) -> Expr:
     """A transposed convolution by 4x4 windows, two apart, whose result has `size`."""
     return layers.conv2d_transpose(
         data,
@@ -46,7 +46,7 @@ def get_net(
         height, width, channels = oshape
     if (height, width) != (64, 64):
         raise PasslabError(Diagnostic("this generator makes images of 64 by 64", found=str(oshape)))
-    net: Any = var("data", (batch_size, random_len), dtype) if code is None else code
+    net: Expr = var("data", (batch_size, random_len), dtype) if code is None else code
     net = op("nn.relu", op("nn.dense", net, var("dense_weight"), units=4 * 4 * ngf * 8))
     net = op("reshape", net, newshape=(-1, ngf * 8, 4, 4) if layout == "NCHW" else (-1, 4, 4, ngf * 8))
     for name, times, size in (("g2", 4, 8), ("g3", 2, 16), ("g4", 1, 32)):

@@ -21,16 +21,16 @@ SIZES = {
 _WIDTH = 4  # channels inside a layer, in units of its growth
 
 
-def _active(net: Expr, name: str) -> Any:
+def _activate(net: Expr, name: str) -> Expr:
     return op("nn.relu", layers.batch_norm_infer(net, name=name))
 
 
-def _block(net: Expr, count: int, growth: int, index: int) -> Any:
+def _block(net: Expr, count: int, growth: int, index: int) -> Expr:
     features = []
     for i in range(count):
-        net = _active(net, f"batch_1_{index}_{i}")
+        net = _activate(net, f"batch_1_{index}_{i}")
         net = layers.conv2d(net, channels=_WIDTH * growth, kernel_size=(1, 1), name=f"conv2d_1_{index}_{i}")
-        net = _active(net, f"batch_2_{index}_{i}")
+        net = _activate(net, f"batch_2_{index}_{i}")
         net = layers.conv2d(net, channels=growth, kernel_size=(3, 3), padding=(1, 1), name=f"conv2d_2_{index}_{i}")
         features.append(net)
     return op("concatenate", features, axis=1)
@@ -48,18 +48,18 @@ def get_net(
         sizes = ", ".join(map(str, SIZES))
         raise PasslabError(Diagnostic(f"there is no DenseNet of size {densenet_size}", expected=sizes))
     features, growth, blocks = SIZES[densenet_size]
-    net: Any = var("data", (batch_size, *image_shape), dtype)
+    net: Expr = var("data", (batch_size, *image_shape), dtype)
     net = layers.conv2d(net, channels=features, kernel_size=(7, 7), strides=(2, 2), padding=(3, 3), name="conv1")
-    net = op("nn.max_pool2d", _active(net, "batch1"), pool_size=(3, 3), strides=(2, 2), padding=(1, 1))
+    net = op("nn.max_pool2d", _activate(net, "batch1"), pool_size=(3, 3), strides=(2, 2), padding=(1, 1))
     for index, count in enumerate(blocks):
         net = _block(net, count, growth, index)
         features += count * growth
         if index < len(blocks) - 1:
             features //= 2
-            net = _active(net, f"batch_t_{index}")
+            net = _activate(net, f"batch_t_{index}")
             net = layers.conv2d(net, channels=features, kernel_size=(1, 1), name=f"conv_t_{index}")
             net = op("nn.avg_pool2d", net, pool_size=(2, 2), strides=(2, 2))
-    net = op("nn.avg_pool2d", _active(net, "batch2"), pool_size=(7, 7))
+    net = op("nn.avg_pool2d", _activate(net, "batch2"), pool_size=(7, 7))
     return close_over(layers.dense_add_bias(op("nn.batch_flatten", net), units=classes, name="dense"))
 
 

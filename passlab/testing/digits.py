@@ -1,10 +1,10 @@
-"""The network of the course: it tells which of ten digits an image of 8 x 8 pixels shows.
+"""The network of the course: it classifies images of 8 x 8 pixels by the digit that they show.
 
-    mod, weights = digits.get_workload()         # the typed program, and weights that were trained
+    mod, weights = digits.get_workload()         # the typed program, and its trained weights
     images, labels = digits.images(200)          # noisy drawings of digits, and which digit each one shows
     digits.accuracy(mod, weights)                # the share of such images that the program gets right
 
-The program is `digits.relay`. The weights, in `digits.npz`, are what the lesson on gradients trains, with more images.
+The program is `digits.relay`. The weights in `digits.npz` are trained as in the lesson on gradients, with more images.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def get_workload(batch_size: int = 1) -> tuple[IRModule, dict[str, Array]]:
 def images(count: int, seed: int = 0) -> tuple[Array, Array]:
     """Return images, float32[count, 1, 8, 8], and the digits that they show, int64[count].
 
-    Each is one of ten drawings, moved by a pixel or not, of random strength, with noise on it.
+    Each is one of ten drawings, shifted by up to a pixel, of random contrast, with noise.
     """
     drawings = np.array([[int(pixel) for pixel in row] for row in DRAWINGS.split()], "float32").reshape(10, 7, 5)
     rng = np.random.default_rng(seed)
@@ -66,10 +66,10 @@ def images(count: int, seed: int = 0) -> tuple[Array, Array]:
 
 
 def accuracy(mod: IRModule, weights: Mapping[str, Array] | None = None, count: int = 300, seed: int = 1) -> float:
-    """Return the share of `count` images that a form of the network gets right, one image at a time.
+    """Return the share of `count` images that a version of the network classifies correctly, one image at a time.
 
-    `mod` takes an image and returns ten numbers, the largest for the digit that it tells; parameters that `weights`
-    names are bound first. Raises `RunError` where other parameters are left.
+    `mod` takes an image and returns ten scores; the largest is its answer. Parameters in `weights` are bound first.
+    Raises `RunError` where other parameters are left.
     """
     main = mod["main"]
     assert isinstance(main, Function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.ir.expr import Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
 from passlab.testing import layers
 from passlab.testing.init import create_workload
@@ -19,7 +19,7 @@ def get_net(
     layout: str = "NCHW",
 ) -> Function:
     """Return the network."""
-    net: Any = var("data", (batch_size, *image_shape), dtype)
+    net: Expr = var("data", (batch_size, *image_shape), dtype)
     for name, channels, size, stride in (("conv1", 32, 8, 4), ("conv2", 64, 4, 2), ("conv3", 64, 3, 1)):
         bias = var(f"{name}_bias")
         net = layers.conv2d(

@@ -18,7 +18,7 @@ ROW7, COLUMN7, ROW3, COLUMN3 = (1, 7), (7, 1), (1, 3), (3, 1)
 
 def _conv(
     net: Expr, channels: int, size: Any, stride: int = 1, padding: Any = (0, 0), *, name: str, at: str = ""
-) -> Any:
+) -> Expr:
     net = layers.conv2d(
         net,
         channels=channels,
@@ -30,7 +30,7 @@ def _conv(
     return op("nn.relu", layers.batch_norm_infer(net, epsilon=2e-5, name=f"{name}{at}_bn"))
 
 
-def _pool(net: Expr, kind: str, size: int, stride: int, padding: int) -> Any:
+def _pool(net: Expr, kind: str, size: int, stride: int, padding: int) -> Expr:
     more = {"count_include_pad": True} if kind == "avg" else {}
     sizes = {"pool_size": (size, size), "strides": (stride, stride), "padding": (padding, padding)}
     return op(f"nn.{kind}_pool2d", net, **sizes, **more)
@@ -45,7 +45,7 @@ def _tower(net: Expr, steps: tuple[Step, ...], name: str) -> Expr:
     return net
 
 
-def _mix(net: Expr, name: str, first: int, towers: tuple[tuple[Step, ...], ...], pool: str, projected: int) -> Any:
+def _mix(net: Expr, name: str, first: int, towers: tuple[tuple[Step, ...], ...], pool: str, projected: int) -> Expr:
     """1x1 convolution, towers, and a pooling with a 1x1 convolution after it, side by side."""
     branches = [_conv(net, first, ONE, name=f"{name}_conv")]
     branches += [_tower(net, steps, f"{name}_tower{f'_{i}' if i else ''}") for i, steps in enumerate(towers)]
@@ -54,24 +54,24 @@ def _mix(net: Expr, name: str, first: int, towers: tuple[tuple[Step, ...], ...],
     return op("concatenate", branches, axis=1)
 
 
-def _halve(net: Expr, name: str) -> Any:
+def _halve(net: Expr, name: str) -> Expr:
     """The first block that halves the image."""
     direct = _conv(net, 384, THREE, 2, name=f"{name}_conv")
     tower = _tower(net, ((64, ONE), (96, THREE), (96, THREE, 2)), f"{name}_tower")
     return op("concatenate", (direct, tower, _pool(net, "max", 3, 2, 0)), axis=1)
 
 
-def _halve_again(net: Expr, name: str) -> Any:
+def _halve_again(net: Expr, name: str) -> Expr:
     """The second block that halves the image."""
     left = _tower(net, ((192, ONE), (320, THREE, 2)), f"{name}_tower")
     right = _tower(net, ((192, ONE), (192, ROW7), (192, COLUMN7), (192, THREE, 2)), f"{name}_tower_1")
     return op("concatenate", (left, right, _pool(net, "max", 3, 2, 0)), axis=1)
 
 
-def _fork_at(net: Expr, name: str, pool: str) -> Any:
+def _fork_at(net: Expr, name: str, pool: str) -> Expr:
     """The last blocks: towers whose ends fork into a row and a column."""
 
-    def fork(tower: Expr, at: str) -> list[Any]:
+    def fork(tower: Expr, at: str) -> list[Expr]:
         row = _conv(tower, 384, ROW3, 1, (0, 1), name=at, at="_mixed_conv")
         return [row, _conv(tower, 384, COLUMN3, 1, (1, 0), name=at, at="_mixed_conv_1")]
 
@@ -85,7 +85,7 @@ def _fork_at(net: Expr, name: str, pool: str) -> Any:
 
 def get_net(batch_size: int, num_classes: int, image_shape: tuple[int, ...], dtype: str) -> Function:
     """Return the network."""
-    net: Any = var("data", (batch_size, *image_shape), dtype)
+    net: Expr = var("data", (batch_size, *image_shape), dtype)
     net = _conv(net, 32, THREE, 2, name="conv")
     net = _conv(net, 32, THREE, name="conv_1")
     net = _conv(net, 64, THREE, 1, (1, 1), name="conv_2")

@@ -1,4 +1,4 @@
-"""First values of parameters, by the ending of their names; and `create_workload`: a network, ready to run."""
+"""Initializers of parameters, by the suffix of their names, and `create_workload`, which returns a network to run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ Array = np.ndarray[Any, Any]
 
 
 class Initializer:
-    """Fills arrays by the ending of the parameter's name: weight, bias, gamma, beta, mean, var.
+    """Fills arrays by the suffix of the parameter's name: weight, bias, gamma, beta, mean, var.
 
-    Subclasses say what a weight becomes. `reseed` starts its random numbers again.
+    Subclasses define `weight`. `reseed` restarts the random numbers.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -29,11 +29,11 @@ class Initializer:
         self.reseed(0)
 
     def reseed(self, seed: int) -> None:
-        """Start the random numbers again; the old generator of NumPy gives the values published networks have."""
+        """Restart the random numbers, by the old generator of NumPy: it gives the values of published networks."""
         self.random = np.random.RandomState(seed)
 
     def __call__(self, name: str, array: Array) -> None:
-        """Fill `array`, the parameter called `name`. Raises `PasslabError` for a name with no known ending."""
+        """Fill `array`, the parameter called `name`. Raises `PasslabError` for a name with no known suffix."""
         fills = {"bias": 0.0, "gamma": 1.0, "beta": 0.0, "mean": 0.0, "var": 1.0}
         if name.endswith("weight"):
             self.weight(name, array)
@@ -118,8 +118,8 @@ def create_workload(
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return the module of a network with inferred types, and its parameters by name.
 
-    Every parameter of `main` but those called "data" and those of dynamic shape gets a first value from `initializer`
-    (by default `Xavier()`, started from `seed`).
+    `initializer` (by default `Xavier()`, with `seed`) fills every parameter of `main` except those called "data" and
+    those of dynamic shape.
     """
     mod = infer_module(IRModule.from_expr(net))
     fill = Xavier() if initializer is None else initializer

@@ -13,7 +13,7 @@ from passlab.testing.init import create_workload
 from passlab.testing.layers import op
 
 
-class _Scope:
+class _LetChain:
     """A chain of let bindings under construction."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ def lstm_cell(num_hidden: int, batch_size: int = 1, dtype: str = "float32", name
     pair = TupleType([state, state])
     inputs, states = Var("inputs", state), Var("states", pair)
     weights = [Var("i2h_weight", weight), Var("i2h_bias", bias), Var("h2h_weight", weight), Var("h2h_bias", bias)]
-    scope = _Scope()
+    scope = _LetChain()
 
     def dense(data: Expr, first: int, part: str) -> Var:
         result = layers.dense_add_bias(data, weights[first], weights[first + 1], num_hidden * 4, name=f"{name}{part}")
@@ -56,14 +56,14 @@ def lstm_cell(num_hidden: int, batch_size: int = 1, dtype: str = "float32", name
     i2h = dense(inputs, 0, "i2h")
     h2h = dense(TupleGetItem(states, 0), 2, "h2h")
     gates = scope.let("gates", gates_type, op("add", i2h, h2h))
-    parts = op("split", gates, indices_or_sections=4, axis=1).astuple()
+    parts = layers.fields_of("split", gates, indices_or_sections=4, axis=1).astuple()
     sliced = scope.let("slice_gates", TupleType([state] * 4), parts)
     in_gate = scope.let("in_gate", state, op("sigmoid", TupleGetItem(sliced, 0)))
     forget_gate = scope.let("forget_gate", state, op("sigmoid", TupleGetItem(sliced, 1)))
     in_transform = scope.let("in_transform", state, op("tanh", TupleGetItem(sliced, 2)))
     out_gate = scope.let("out_gate", state, op("sigmoid", TupleGetItem(sliced, 3)))
-    kept = op("multiply", forget_gate, TupleGetItem(states, 1))
-    next_c = scope.let("next_c", state, op("add", kept, op("multiply", in_gate, in_transform)))
+    remembered = op("multiply", forget_gate, TupleGetItem(states, 1))
+    next_c = scope.let("next_c", state, op("add", remembered, op("multiply", in_gate, in_transform)))
     next_h = scope.let("next_h", state, op("multiply", out_gate, op("tanh", next_c)))
     result_type = TupleType([state, pair])
     result = scope.let("ret", result_type, Tuple([next_h, Tuple([next_h, next_c])]))
@@ -74,7 +74,7 @@ def get_net(iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = 
     """Return `iterations` cells in a row, each with an input and weights of its own; the result is the last output."""
     state, weight, bias = _types(num_hidden, batch_size, dtype)
     pair = TupleType([state, state])
-    scope = _Scope()
+    scope = _LetChain()
     zeros = scope.let("zeros", state, op("zeros", (batch_size, num_hidden), dtype))
     states = scope.let("init_states", pair, Tuple([zeros, zeros]))
     out: Expr = zeros

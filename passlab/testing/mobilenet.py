@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from passlab.ir.expr import Expr, Function
+from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.module import IRModule
 from passlab.testing import layers
 from passlab.testing.init import create_workload
@@ -25,16 +25,16 @@ DEEP = (
 SHALLOW = (*DEEP[:6], (512, 1024, True), (1024, 1024, True))
 
 
-def _conv(data: Expr, name: str, layout: str, weight: Expr | None = None, depthwise: bool = False, **attrs: Any) -> Any:
+def _conv(data: Expr, name: str, layout: str, weight: Var | None = None, depthwise: bool = False, **attrs: Any) -> Expr:
     kernel_layout = layers.conv_kernel_layout(layout, depthwise)
     return layers.conv2d(data, weight, name=name, data_layout=layout, kernel_layout=kernel_layout, **attrs)
 
 
-def _active(data: Expr, name: str, layout: str) -> Any:
+def _activate(data: Expr, name: str, layout: str) -> Expr:
     return op("nn.relu", layers.batch_norm_infer(data, name=name, epsilon=1e-5, axis=layout.index("C")))
 
 
-def _separable(data: Expr, name: str, inner: int, outer: int, halve: bool, layout: str, dtype: str) -> Any:
+def _separable(data: Expr, name: str, inner: int, outer: int, halve: bool, layout: str, dtype: str) -> Expr:
     shape = (inner, 1, 3, 3) if layout == "NCHW" else (3, 3, inner, 1)
     net = _conv(
         data,
@@ -48,9 +48,9 @@ def _separable(data: Expr, name: str, inner: int, outer: int, halve: bool, layou
         strides=(2, 2) if halve else (1, 1),
         padding=(1, 1),
     )
-    net = _active(net, f"{name}_bn1", layout)
+    net = _activate(net, f"{name}_bn1", layout)
     net = _conv(net, f"{name}_conv2", layout, channels=outer, kernel_size=(1, 1), strides=(1, 1), padding=(0, 0))
-    return _active(net, f"{name}_bn2", layout)
+    return _activate(net, f"{name}_bn2", layout)
 
 
 def mobile_net(
@@ -62,7 +62,7 @@ def mobile_net(
     layout: str = "NCHW",
 ) -> Function:
     """Return the network; `alpha` scales the number of channels."""
-    net: Any = var("data", data_shape, dtype)
+    net: Expr = var("data", data_shape, dtype)
     net = _conv(
         net,
         "conv_block_1_conv",
@@ -72,7 +72,7 @@ def mobile_net(
         strides=(2, 2),
         padding=(1, 1),
     )
-    net = _active(net, "conv_block_1_bn", layout)
+    net = _activate(net, "conv_block_1_bn", layout)
     for i, (inner, outer, halve) in enumerate(SHALLOW if is_shallow else DEEP, 1):
         name = f"separable_conv_block_{i}"
         net = _separable(net, name, int(inner * alpha), int(outer * alpha), halve, layout, dtype)

@@ -1,4 +1,4 @@
-"""Natural numbers in unary (the data type `nat` of nat.rly), to and from Python: to test recursion and matching."""
+"""Unary natural numbers (the data type `nat` of nat.rly), to and from Python, for tests of recursion and matching."""
 
 from __future__ import annotations
 

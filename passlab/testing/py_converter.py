@@ -1,7 +1,7 @@
-"""Programs as Python: `to_python` gives the syntax tree of a module that computes an expression, and
-`run_as_python` the value of it.
+"""Programs as Python: `to_python` returns the syntax tree of a module that computes an expression, `run_as_python` its
+value.
 
-The module is that of the ahead-of-time compiler: it needs NumPy alone.
+The module comes from the ahead-of-time compiler: it needs NumPy alone.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ def _program(expr: Expr, mod: IRModule | None) -> IRModule:
 
 
 def to_python(expr: Expr, mod: IRModule | None = None, target: Any = None) -> ast.Module:
-    """Return the syntax tree of a Python module that computes an expression. `target` is this CPU, whatever it says."""
+    """Return the syntax tree of a Python module that computes an expression. `target` is ignored."""
     return ast.parse(python_source(_program(expr, mod)).text)
 
 
 def run_as_python(expr: Expr, mod: IRModule | None = None, target: Any = None) -> Any:
-    """Compile an expression to Python and return its value; for a function what is called with arrays."""
+    """Compile an expression to Python and return its value; for a function with parameters, a callable."""
     program = _program(expr, mod)
     if isinstance(expr, Function) and expr.params:
         return CompiledFunction(python_source(program), program["main"], program)

@@ -49,27 +49,27 @@ def plan_of(num_layers: int, height: int) -> Plan:
     raise PasslabError(Diagnostic(f"there is no ResNet of {num_layers} layers", expected=expected))
 
 
-class Builder:
-    """Makes the parts of a ResNet over `rank` spatial axes in one layout."""
+class ResNetBuilder:
+    """Builds the parts of a ResNet over `rank` spatial axes in one layout."""
 
     def __init__(self, rank: int, layout: str) -> None:
         self.rank, self.layout, self.axis = rank, layout, layout.index("C")
         self.kernel_layout = layers.conv_kernel_layout(layout)
 
-    def norm(self, data: Expr, name: str, **attrs: Any) -> Any:
+    def norm(self, data: Expr, name: str, **attrs: Any) -> Expr:
         """Batch normalisation."""
         return layers.batch_norm_infer(data, name=name, epsilon=EPSILON, axis=self.axis, **attrs)
 
-    def active(self, data: Expr, name: str) -> Any:
+    def activate(self, data: Expr, name: str) -> Expr:
         """Batch normalisation and relu."""
         return op("nn.relu", self.norm(data, name))
 
-    def conv(self, data: Expr, channels: int, size: int, stride: int, name: str) -> Any:
+    def conv(self, data: Expr, channels: int, size: int, stride: int, name: str) -> Expr:
         """A convolution that keeps the image's size, up to the stride."""
         return self.window(data, channels, (size,) * self.rank, (stride,) * self.rank, (size // 2,) * self.rank, name)
 
-    def window(self, data: Expr, channels: int, size: Any, strides: Any, padding: Any, name: str) -> Any:
-        """A convolution with its window spelt out."""
+    def window(self, data: Expr, channels: int, size: Any, strides: Any, padding: Any, name: str) -> Expr:
+        """A convolution with an explicit window."""
         make = layers.conv2d if self.rank == 2 else layers.conv3d
         return make(
             data,
@@ -82,27 +82,27 @@ class Builder:
             kernel_layout=self.kernel_layout,
         )
 
-    def unit(self, data: Expr, filters: int, stride: int, same: bool, name: str, bottleneck: bool) -> Any:
+    def unit(self, data: Expr, filters: int, stride: int, same: bool, name: str, bottleneck: bool) -> Expr:
         """A residual unit; with `same` its shortcut is the data itself."""
-        first = self.active(data, f"{name}_bn1")
+        first = self.activate(data, f"{name}_bn1")
         if bottleneck:
             narrow = filters // 4
             net = self.conv(first, narrow, 1, stride, f"{name}_conv1")
-            net = self.conv(self.active(net, f"{name}_bn2"), narrow, 3, 1, f"{name}_conv2")
-            net = self.conv(self.active(net, f"{name}_bn3"), filters, 1, 1, f"{name}_conv3")
+            net = self.conv(self.activate(net, f"{name}_bn2"), narrow, 3, 1, f"{name}_conv2")
+            net = self.conv(self.activate(net, f"{name}_bn3"), filters, 1, 1, f"{name}_conv3")
         else:
             net = self.conv(first, filters, 3, stride, f"{name}_conv1")
-            net = self.conv(self.active(net, f"{name}_bn2"), filters, 3, 1, f"{name}_conv2")
+            net = self.conv(self.activate(net, f"{name}_bn2"), filters, 3, 1, f"{name}_conv2")
         return op("add", net, data if same else self.conv(first, filters, 1, stride, f"{name}_sc"))
 
-    def stages(self, body: Expr, plan: Plan) -> Any:
+    def stages(self, body: Expr, plan: Plan) -> Expr:
         """All residual units and the normalisation after them."""
         for stage, (units, filters) in enumerate(zip(plan.units, plan.filters[1:], strict=True), 1):
             for unit in range(1, units + 1):
                 stride = 2 if unit == 1 and stage > 1 else 1
                 name = f"stage{stage}_unit{unit}"
                 body = self.unit(body, filters, stride, unit > 1, name, plan.bottleneck)
-        return self.active(body, "bn1")
+        return self.activate(body, "bn1")
 
 
 def get_net(
@@ -115,14 +115,14 @@ def get_net(
     **kwargs: Any,
 ) -> Function:
     """Return the network. Raises `PasslabError` for a number of layers that no ResNet has."""
-    build = Builder(2, layout)
+    build = ResNetBuilder(2, layout)
     height = image_shape[layout.index("H") - 1]
     plan = plan_of(num_layers, height)
     net = build.norm(var("data", (batch_size, *image_shape), dtype), "bn_data", scale=False)
     if height <= 32:
         net = build.conv(net, plan.filters[0], 3, 1, "conv0")
     else:
-        net = build.active(build.conv(net, plan.filters[0], 7, 2, "conv0"), "bn0")
+        net = build.activate(build.conv(net, plan.filters[0], 7, 2, "conv0"), "bn0")
         net = op("nn.max_pool2d", net, pool_size=(3, 3), strides=(2, 2), padding=(1, 1), layout=layout)
     net = op("nn.global_avg_pool2d", build.stages(net, plan), layout=layout)
     net = layers.dense_add_bias(op("nn.batch_flatten", net), units=num_classes, name="fc1")

@@ -9,7 +9,7 @@ from passlab.ir.module import IRModule
 from passlab.testing import layers
 from passlab.testing.init import create_workload
 from passlab.testing.layers import close_over, op, var
-from passlab.testing.resnet import Builder, plan_of
+from passlab.testing.resnet import ResNetBuilder, plan_of
 
 
 def get_net(
@@ -22,7 +22,7 @@ def get_net(
     **kwargs: Any,
 ) -> Function:
     """Return the network. Raises `PasslabError` for a number of layers that no ResNet has."""
-    build = Builder(3, layout)
+    build = ResNetBuilder(3, layout)
     height = image_shape[layout.index("H") - 1]
     plan = plan_of(num_layers, height)
     net = build.norm(var("data", (batch_size, *image_shape), dtype), "bn_data", scale=False)
@@ -30,7 +30,7 @@ def get_net(
         net = build.conv(net, plan.filters[0], 3, 1, "conv0")
     else:
         net = build.window(net, plan.filters[0], (3, 7, 7), (1, 2, 2), (1, 3, 3), "conv0")
-        net = build.active(net, "bn0")
+        net = build.activate(net, "bn0")
     net = op("nn.adaptive_avg_pool3d", build.stages(net, plan), output_size=(1, 1, 1), layout=layout)
     net = layers.dense_add_bias(op("nn.batch_flatten", net), units=num_classes, name="fc1")
     return close_over(op("nn.softmax", net))

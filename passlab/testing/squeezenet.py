@@ -18,19 +18,19 @@ FIRES: dict[str, tuple[tuple[int, int] | None, ...]] = {
 }
 
 
-def _conv(net: Expr, channels: int, size: int, padding: int, name: str) -> Any:
+def _conv(net: Expr, channels: int, size: int, padding: int, name: str) -> Expr:
     net = layers.conv2d(net, channels=channels, kernel_size=(size, size), padding=(padding, padding), name=name)
     return op("nn.relu", op("nn.bias_add", net, var(f"{name}_bias")))
 
 
-def _fire(net: Expr, squeezed: int, expanded: int, name: str) -> Any:
+def _fire(net: Expr, squeezed: int, expanded: int, name: str) -> Expr:
     net = _conv(net, squeezed, 1, 0, f"{name}_input_conv")
     left = _conv(net, expanded, 1, 0, f"{name}_left_conv")
     right = _conv(net, expanded, 3, 1, f"{name}_right_conv")
     return op("concatenate", (left, right), axis=1)
 
 
-def _pool(net: Expr) -> Any:
+def _pool(net: Expr) -> Expr:
     return op("nn.max_pool2d", net, pool_size=(3, 3), strides=(2, 2))
 
 
@@ -39,7 +39,7 @@ def get_net(batch_size: int, image_shape: tuple[int, ...], num_classes: int, ver
     if version not in FIRES:
         raise PasslabError(Diagnostic(f"there is no SqueezeNet {version}", expected=" or ".join(FIRES)))
     channels, size, padding = (96, 7, 3) if version == "1.0" else (64, 3, 1)
-    net: Any = layers.conv2d(
+    net: Expr = layers.conv2d(
         var("data", (batch_size, *image_shape), dtype),
         channels=channels,
         kernel_size=(size, size),

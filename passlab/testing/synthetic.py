@@ -1,4 +1,4 @@
-"""A small network with the shape of large ones: dense and convolution branches that meet, twice over."""
+"""A small network with the shape of large ones: dense and convolution branches that are added, twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def get_net(
     data = var("data", input_shape, dtype)
     channels, width = input_shape[1], input_shape[3]
 
-    def branches(net: Expr, dense: str, conv: str) -> Any:
+    def branches(net: Expr, dense: str, conv: str) -> Expr:
         """The sum of a dense layer over rows and a convolution, of the shape of the data."""
         rows = op("reshape", net, newshape=(-1, width))
         left = op("nn.relu", op("nn.dense", rows, var(dense, (width, width), weights)))

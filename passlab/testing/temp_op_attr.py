@@ -1,4 +1,4 @@
-"""`TempOpAttr`: a fact about an operator for the length of a `with` statement."""
+"""`TempOpAttr`: a registered attribute of an operator for the duration of a `with` statement."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from passlab.ir.op import Op
 
 
 class TempOpAttr:
-    """Register `attr_value` for the operator `op_name` under `attr_key` inside a `with`; afterwards all is as before.
+    """Register `attr_value` for the operator `op_name` under `attr_key` inside a `with`, and restore the former value.
 
         with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", alter_conv2d):
             mod = relay.transform.AlterOpLayout()(mod)

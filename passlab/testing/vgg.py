@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from passlab.errors import Diagnostic, PasslabError
-from passlab.ir.expr import Function
+from passlab.ir.expr import Expr, Function
 from passlab.ir.module import IRModule
 from passlab.testing import layers
 from passlab.testing.init import create_workload
@@ -26,7 +26,7 @@ def get_net(
     """Return the network of 11, 13, 16 or 19 layers. Raises `PasslabError` for another number."""
     if num_layers not in STAGES:
         raise PasslabError(Diagnostic(f"there is no VGG of {num_layers} layers", expected=", ".join(map(str, STAGES))))
-    net: Any = var("data", (batch_size, *image_shape), dtype)
+    net: Expr = var("data", (batch_size, *image_shape), dtype)
     for i, (count, filters) in enumerate(zip(STAGES[num_layers], FILTERS, strict=True), 1):
         for j in range(1, count + 1):
             net = layers.conv2d(net, kernel_size=(3, 3), padding=(1, 1), channels=filters, name=f"conv{i}_{j}")

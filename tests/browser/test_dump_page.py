@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from passlab.dumps import read
-from passlab.recorders import GraphNode, Recorder
+from passlab.recorders import GraphNode, HostRecorder
 from tests.dumps import corpus, writer
 
 pytestmark = pytest.mark.browser
@@ -67,12 +67,12 @@ def test_a_live_program_that_its_host_has_as_a_graph_is_drawn_from_its_nodes(chr
         for place, word in enumerate(words):
             yield GraphNode(str(place), "word", word, (str(place - 1),) if place else ())
 
-    recorder = Recorder("toy", text="\n".join, nodes=nodes)
+    recorder = HostRecorder("toy", text="\n".join, nodes=nodes)
     recorder.start(["a", "b"])
     for name, words in (("longer", ["a", "x", "c"]), ("idle", ["a", "x", "c"]), ("shorter", ["a", "y"])):
         recorder.begin(name)
         recorder.end(words)
-    recorder.skipped("not wanted")
+    recorder.skip("not wanted")
     recording = recorder.recording()
     recording.to_html(tmp_path / "page.html")
     page = chrome.new_page(viewport={"width": 1400, "height": 850})
@@ -118,7 +118,7 @@ def test_the_tab_of_a_graph_has_the_boxes_and_arrows_of_python(chrome, tmp_path)
 
 
 def test_a_live_recording_has_a_tab_of_times_and_a_dump_has_none(chrome, tmp_path):
-    recorder = Recorder("toy", text=str)
+    recorder = HostRecorder("toy", text=str)
     recorder.start("a = 1")
     recorder.begin("outer", "a = 1")
     recorder.begin("inner", "a = 1")

@@ -8,7 +8,7 @@ from passlab.dumps import read
 from passlab.dumps.filters import FILTERS, noise_of
 from passlab.dumps.language import ONNX
 from passlab.errors import DumpError
-from passlab.recorders import Recorder
+from passlab.recorders import HostRecorder
 from tests.dumps import corpus, writer
 
 
@@ -92,7 +92,7 @@ def test_names_that_are_defined_again_belong_to_the_definition_above():
 
 
 def test_a_live_recording_has_a_flame_chart():
-    recorder = Recorder("toy")
+    recorder = HostRecorder("toy")
     recorder.start("a")
     recorder.begin("outer", "a")
     recorder.begin("inner", "a")

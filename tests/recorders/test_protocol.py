@@ -5,7 +5,7 @@ import random
 import pytest
 
 from passlab.errors import DumpError
-from passlab.recorders import GraphNode, Recorder
+from passlab.recorders import GraphNode, HostRecorder
 
 
 class ToyCompiler:
@@ -20,14 +20,14 @@ class ToyCompiler:
             for one in passes:
                 program = one(program)
         except ValueError as error:
-            self.recorder.failed(error)
+            self.recorder.fail(error)
             raise
         self.recorder.end(program)
         return program
 
 
 def recorded(**options):
-    return Recorder("toy", text=lambda words: "\n".join(words), language="text", **options)
+    return HostRecorder("toy", text=lambda words: "\n".join(words), language="text", **options)
 
 
 def test_steps_verdicts_nesting_and_texts():
@@ -35,7 +35,7 @@ def test_steps_verdicts_nesting_and_texts():
     toy = ToyCompiler(recorder)
     recorder.start(["a", "b"])
     toy.run("outer", ["a", "b"], lambda p: toy.run("inner", p, lambda q: [*q, "c"]), lambda p: toy.run("idle", p))
-    recorder.skipped("vectorize", "level 2")
+    recorder.skip("vectorize", "level 2")
     recording = recorder.recording()
     assert [(s.name, s.verdict, s.parent) for s in recording.steps] == [
         ("inner", "changed", 3),
@@ -77,9 +77,9 @@ def test_an_end_without_a_begin_is_refused():
     with pytest.raises(DumpError, match="never began"):
         recorded().end(["a"])
     with pytest.raises(DumpError, match="never began"):
-        recorded().failed("x")
+        recorded().fail("x")
     with pytest.raises(DumpError, match="no language"):
-        Recorder("toy", language="cobol")
+        HostRecorder("toy", language="cobol")
 
 
 def test_programs_that_change_in_place_are_copied():
@@ -106,7 +106,7 @@ def test_a_printer_that_raises_spoils_its_own_text_alone():
             raise RuntimeError("cannot print")
         return " ".join(program)
 
-    recorder = Recorder("toy", text=text)
+    recorder = HostRecorder("toy", text=text)
     for words in (["a"], ["bad"], ["c"]):
         recorder.begin(words[0])
         recorder.end(words)

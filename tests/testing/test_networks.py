@@ -97,7 +97,7 @@ def test_the_multilayer_perceptron_is_this_program():
 
 
 def test_a_residual_unit_is_this_program():
-    build = testing.resnet.Builder(2, "NCHW")
+    build = testing.resnet.ResNetBuilder(2, "NCHW")
     data = testing.layers.var("data", (1, 4, 8, 8))
     net = testing.layers.close_over(build.unit(data, 8, 2, False, "u", False))
     want = parse(

@@ -38,7 +38,7 @@ from passlab.testing import programs
 from passlab.testing.programs import effects
 from passlab.testing.programs.constructs import DTYPES
 from passlab.testing.programs.registry import EXCLUDED, operator_names, templates
-from passlab.testing.programs.writer import Options, Writer
+from passlab.testing.programs.writer import Options, ProgramWriter
 
 SEEDS = range(30)
 ELEMENT_DTYPES = (
@@ -69,7 +69,7 @@ def test_a_program_is_typed_and_well_formed_and_its_text_means_the_same(effects:
 def test_no_function_of_a_program_is_there_twice(rule):
     """Two copies of a function with the same parameters bind these twice."""
     for seed in range(60):
-        writer = Writer(seed, Options(), (), None)
+        writer = ProgramWriter(seed, Options(), (), None)
         body = rule(writer)
         for var, value in reversed(writer.lets):
             body = Let(var, value, body)

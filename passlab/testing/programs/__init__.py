@@ -1,17 +1,16 @@
-"""Random typed programs: for testing passes, executors and everything else that has a meaning to keep.
+"""Random typed programs, for testing passes, executors and everything else that must preserve semantics.
 
     mod = generate(seed=3)                       # a typed IRModule; the same for the same seed and options
     args = arguments(mod, seed=0)                # arrays for its `main`
-    case = program(seed=3, effects=False)        # the module, arguments, and the value that the evaluator gives
+    case = program(seed=3, effects=False)        # the module, arguments, and the value of the evaluator
 
     @given(strategy(size=4))                     # Hypothesis draws programs, and shrinks to small seeds
     def test_my_pass(case): ...
 
 Every program runs in the reference evaluator. Programs use every construct of the language: branches, closures, loops,
-tuples, references, data types and matches, gradients, dynamic shapes, and calls of the operators of the registry, whose
-operands are chosen by their types. With `effects`, references are read and written, and closures that do so called, in
-every operand position. With `smooth`, results move by little when the inputs do, so that a bound on rounding errors can
-be checked.
+tuples, references, data types and matches, gradients, dynamic shapes, and calls of registered operators on operands of
+fitting types. With `effects`, references are read and written in every operand position, also by closures. With
+`smooth`, small changes of the inputs change the results by little, so that a bound on rounding errors can be checked.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ from passlab.testing.programs.constructs import main_function, statement
 from passlab.testing.programs.effects import disturb
 from passlab.testing.programs.inputs import arguments
 from passlab.testing.programs.library import BOOL, DYNAMIC_PARAMETERS, INT, STATIC_PARAMETERS, VECTOR, library
-from passlab.testing.programs.writer import Options, Writer
+from passlab.testing.programs.writer import Options, ProgramWriter
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
-ATTEMPTS = 100  # programs whose shapes or attributes do not fit at run time are left out; most fit
+ATTEMPTS = 100  # programs tried for one seed: a few fail at run time, by their shapes or attributes
 
 
 @dataclass(frozen=True)
 class Program:
-    """A typed module, arguments for its `main`, and the value that the reference evaluator gives for them.
+    """A typed module, arguments for its `main`, and the value of the reference evaluator for them.
 
     `effects` says whether the program reads or writes references.
     """
@@ -112,7 +111,7 @@ def strategy(*, max_seed: int = 1_000_000, **options: Any) -> SearchStrategy[Pro
 
 def _attempt(seed: int, options: Options, size: int | None) -> Program | None:
     """Return the program of one seed, or None where it does not run."""
-    writer = Writer(seed, options, (statement,), disturb if options.effects else None)
+    writer = ProgramWriter(seed, options, (statement,), disturb if options.effects else None)
     choices = (*STATIC_PARAMETERS, *DYNAMIC_PARAMETERS) if options.dynamic else STATIC_PARAMETERS
     types = [VECTOR, BOOL, INT, *writer.random.sample(choices, writer.random.randrange(1, 4))]
     params = [writer.fresh(ty, f"x{i}") for i, ty in enumerate(types)]

@@ -39,10 +39,10 @@ from passlab.testing.programs.patterns import (
     without_parameters,
 )
 from passlab.testing.programs.registry import draw, operator_names
-from passlab.testing.programs.writer import Statement, Writer
+from passlab.testing.programs.writer import ProgramWriter, Statement
 from passlab.transform.context import PassContext
 
-# The dtypes that operators of the registry are drawn at; those that networks are made of stand several times.
+# The dtypes of drawn operators; those that are common in networks stand several times.
 SMOOTH_DTYPES = ("float32", "float32", "float64")
 DTYPES = (
     *("float32", "float32", "float32", "int32", "int32", "float16", "uint8", "bool", "float64", "int8", "int64"),
@@ -50,8 +50,8 @@ DTYPES = (
 )
 
 
-def operator(writer: Writer, size: int) -> None:
-    """One tensor more: by a rule written for what passes look for, or by any operator of the registry."""
+def operator(writer: ProgramWriter, size: int) -> None:
+    """Add a tensor: by a rule for patterns that passes match, or by any registered operator."""
     chosen = writer.options.operators
     if chosen is None and writer.random.random() < 0.7:
         expr = writer.random.choice(SMOOTH_RULES if writer.options.smooth else ANY_RULE)(writer)
@@ -64,14 +64,14 @@ def operator(writer: Writer, size: int) -> None:
         writer.add(template.fill(writer.like))
 
 
-def branch(writer: Writer, size: int) -> None:
+def branch(writer: ProgramWriter, size: int) -> None:
     """An `if` with a block in each branch."""
     one = writer.block(size, result_type=writer.static_type())
     writer.add(If(writer.condition(), one, writer.block(size, result_type=one.checked_type)), bound=0.7)
 
 
-def function(writer: Writer, size: int) -> None:
-    """A function bound by a let, called twice; it may use what is around it."""
+def function(writer: ProgramWriter, size: int) -> None:
+    """A function bound by a let, called twice; it may capture values in scope."""
     argument = writer.static_tensor()
     x = writer.fresh(type_of(argument))
     f = writer.let(Function([x], writer.block(size, [x])))
@@ -80,14 +80,14 @@ def function(writer: Writer, size: int) -> None:
         writer.add(Call(f, [writer.operand(first)]), bound=1)
 
 
-def literal(writer: Writer, size: int) -> None:
+def literal(writer: ProgramWriter, size: int) -> None:
     """A call of a function literal."""
     argument = writer.static_tensor()
     x = writer.fresh(type_of(argument))
     writer.add(Call(Function([x], writer.block(size, [x])), [argument]), bound=0.8)
 
 
-def higher_order(writer: Writer, size: int) -> None:
+def higher_order(writer: ProgramWriter, size: int) -> None:
     """A function that calls its argument twice."""
     argument = writer.static_tensor()
     ty = type_of(argument)
@@ -96,7 +96,7 @@ def higher_order(writer: Writer, size: int) -> None:
     writer.add(Call(twice, [Function([x], writer.block(size, [x], ty), ty), argument]), bound=0.8)
 
 
-def returned_function(writer: Writer, size: int) -> None:
+def returned_function(writer: ProgramWriter, size: int) -> None:
     """A function that returns a tuple of two functions."""
     argument = writer.static_tensor()
     ty = type_of(argument)
@@ -106,14 +106,14 @@ def returned_function(writer: Writer, size: int) -> None:
     writer.add(Call(TupleGetItem(pair, writer.random.randrange(2)), [writer.operand(argument)]), bound=0.8)
 
 
-def tuples(writer: Writer, size: int) -> None:
-    """A tuple in a tuple, and fields of both."""
+def tuples(writer: ProgramWriter, size: int) -> None:
+    """A tuple in a tuple, and projections of both."""
     pair = writer.add(Tuple([writer.static_tensor(), Tuple([writer.static_tensor(), writer.number()])]))
     writer.add(TupleGetItem(TupleGetItem(pair, 1), writer.random.randrange(2)))
     writer.add(TupleGetItem(pair, 0))
 
 
-def option(writer: Writer, size: int) -> None:
+def option(writer: ProgramWriter, size: int) -> None:
     """A value of a data type, and a match on it."""
     library, held = writer.library, writer.static_tensor()
     ty = type_of(held)
@@ -128,7 +128,7 @@ def option(writer: Writer, size: int) -> None:
     writer.add(Match(writer.add(maybe, bound=1) if writer.random.random() < 0.5 else maybe, clauses), bound=0.8)
 
 
-def items(writer: Writer, size: int) -> None:
+def items(writer: ProgramWriter, size: int) -> None:
     """A list, and its sum by a recursive global function."""
     library = writer.library
     values: Expr = Call(library.nil, [], type_args=[VECTOR])
@@ -137,7 +137,7 @@ def items(writer: Writer, size: int) -> None:
     writer.add(Call(library.function("sum"), [values]), bound=0.8)
 
 
-def loop(writer: Writer, size: int) -> None:
+def loop(writer: ProgramWriter, size: int) -> None:
     """A local function that calls itself a few times."""
     start = writer.static_tensor()
     ty = type_of(start)
@@ -150,7 +150,7 @@ def loop(writer: Writer, size: int) -> None:
     writer.add(Call(f, [times, start]), bound=0.8)
 
 
-def global_call(writer: Writer, size: int) -> None:
+def global_call(writer: ProgramWriter, size: int) -> None:
     """A call of a global function: polymorphic, inlined, recursive, or passed as a value."""
     pick, function_of = writer.random.randrange(4), writer.library.function
     if pick == 0:
@@ -164,7 +164,7 @@ def global_call(writer: Writer, size: int) -> None:
         writer.add(Call(Call(function_of("id"), [function_of("square")]), [writer.like(VECTOR)]), bound=1)
 
 
-def reference(writer: Writer, size: int) -> None:
+def reference(writer: ProgramWriter, size: int) -> None:
     """A tensor in a reference, changed in place or by a closure, and read before and after."""
     start = writer.static_tensor()
     held = writer.let(RefCreate(start))
@@ -180,7 +180,7 @@ def reference(writer: Writer, size: int) -> None:
     writer.add(TupleGetItem(pair, writer.random.randrange(2)))
 
 
-def state(writer: Writer, size: int) -> None:
+def state(writer: ProgramWriter, size: int) -> None:
     """A reference to a number, or a function that counts, and a first use of it."""
     if writer.random.random() < 0.5:
         counter(writer)
@@ -189,25 +189,25 @@ def state(writer: Writer, size: int) -> None:
     writer.add(tick(writer))
 
 
-def gradient(writer: Writer, size: int) -> None:
-    """A function of floats, and the gradient of it, called: its value and the derivative."""
+def gradient(writer: ProgramWriter, size: int) -> None:
+    """A call of the gradient of a function of floats: its value and the derivative."""
     x = writer.fresh(VECTOR)
     function = Function([x], _scalar_of(writer, x))
     try:
         if writer.options.effects:  # the derivative of higher order keeps its sums in references
             derivative = gradient_of(writer.infer_type(function))
         else:
-            with PassContext():  # instruments of the user's have no part in this
+            with PassContext():  # the instruments of the user must not see this pass
                 derivative = FirstOrderGradient()(infer_module(IRModule.from_expr(function)))["main"]
     except PasslabError:
-        return  # there are operators without a gradient
+        return  # some operators have no gradient
     result = writer.add(Call(derivative, [writer.like(VECTOR)]), bound=1)
     if isinstance(result.checked_type, TupleType):
         writer.add(TupleGetItem(TupleGetItem(result, 1), 0))
         writer.add(TupleGetItem(result, 0))
 
 
-def _scalar_of(writer: Writer, x: Var) -> Expr:
+def _scalar_of(writer: ProgramWriter, x: Var) -> Expr:
     """Return a float scalar made of one variable, without effects."""
     saved = writer.scope
     writer.scope = [x]
@@ -223,8 +223,8 @@ def _scalar_of(writer: Writer, x: Var) -> Expr:
         writer.scope = saved
 
 
-def compound(writer: Writer, size: int) -> None:
-    """One of the constructs that hold blocks, of half the size."""
+def compound(writer: ProgramWriter, size: int) -> None:
+    """A construct that contains blocks of half the size."""
     options = writer.options
     rules: list[Statement] = [branch, function, literal, higher_order, returned_function, tuples, loop, global_call]
     rules += [without_parameters, generic_function]
@@ -237,13 +237,13 @@ def compound(writer: Writer, size: int) -> None:
     writer.random.choice(rules)(writer, size // 2)
 
 
-def statement(writer: Writer, size: int) -> None:
-    """One statement: mostly an operator, and only that in a block of one."""
+def statement(writer: ProgramWriter, size: int) -> None:
+    """A statement: mostly an operator, and always one in a block of one statement."""
     (operator if size < 2 or writer.random.random() < 0.6 else compound)(writer, size)
 
 
-def main_function(writer: Writer, params: list[Var], size: int) -> Function:
-    """Return `main`: a block of statements whose result also holds the final state."""
+def main_function(writer: ProgramWriter, params: list[Var], size: int) -> Function:
+    """Return `main`: a block of statements, whose result includes the final state."""
     for param in params:
         writer.scope.append(param)
         if isinstance(param.checked_type, TupleType):

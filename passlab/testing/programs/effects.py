@@ -1,8 +1,8 @@
-"""Effects in every position: references that are read and written, closures that hold them, lets inside operands.
+"""Effects in every position: references that are read and written, closures over them, lets inside operands.
 
-`tick(writer)` returns an int32 expression that reads or changes the state; what it returns depends on all that was done
-before it, so that an effect that is moved, dropped, or done twice changes the result of the program. `disturb` puts one
-of them around or into any expression without changing its type.
+`tick(writer)` returns an int32 expression that reads or changes the state. Its value depends on all earlier effects, so
+that an effect that is moved, dropped or repeated changes the result of the program. `disturb` puts such an effect
+around or into any expression without changing its type.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from passlab.ir.expr import (
 from passlab.ir.types import RefType, TensorType
 from passlab.op import make
 from passlab.testing.programs.library import CELL, COUNTER, INT
-from passlab.testing.programs.writer import Writer
+from passlab.testing.programs.writer import ProgramWriter
 
 
-def small(writer: Writer) -> Expr:
+def small(writer: ProgramWriter) -> Expr:
     """Return a small int32 constant."""
     return Constant(np.int32(writer.random.randrange(1, 5)))
 
 
-def cell(writer: Writer) -> Expr:
+def cell(writer: ProgramWriter) -> Expr:
     """Return a reference to an int32 in scope, maybe out of a tuple; a new one where there is none."""
     if not writer.cells:
         writer.cells.append(writer.let(RefCreate(small(writer))))
@@ -46,8 +46,8 @@ def cell(writer: Writer) -> Expr:
     return TupleGetItem(Tuple([chosen, small(writer)]), 0) if writer.random.random() < 0.1 else chosen
 
 
-def place(writer: Writer) -> Expr:
-    """Return a reference in scope, maybe one that it takes an effect to find: read or written after that effect."""
+def reference_in_scope(writer: ProgramWriter) -> Expr:
+    """Return a reference in scope, sometimes by an expression that has an effect before the reference is used."""
     chosen = cell(writer)
     if writer.random.random() < 0.8:
         return chosen
@@ -55,7 +55,7 @@ def place(writer: Writer) -> Expr:
     return then(writer, bumped, chosen)
 
 
-def counter(writer: Writer) -> Expr:
+def counter(writer: ProgramWriter) -> Expr:
     """Return a function from int32 to int32 that changes a reference."""
     if writer.counters and writer.random.random() < 0.8:
         return writer.random.choice(writer.counters)
@@ -72,7 +72,7 @@ def counter(writer: Writer) -> Expr:
     return function
 
 
-def then(writer: Writer, first: Expr, second: Expr) -> Expr:
+def then(writer: ProgramWriter, first: Expr, second: Expr) -> Expr:
     """Return an expression that evaluates two expressions in order and has the value of the second."""
     if writer.random.random() < 0.5:
         return Let(Var(writer.random.choice("uv")), first, second)
@@ -80,68 +80,68 @@ def then(writer: Writer, first: Expr, second: Expr) -> Expr:
 
 
 # ---------------------------------------------------------------- int32 expressions with an effect
-def read(writer: Writer) -> Expr:
+def read(writer: ProgramWriter) -> Expr:
     """Read a reference."""
-    return RefRead(place(writer))
+    return RefRead(reference_in_scope(writer))
 
 
-def write_and_read(writer: Writer) -> Expr:
+def write_and_read(writer: ProgramWriter) -> Expr:
     """Change a reference, then read it."""
     changed = cell(writer)
     value = make("add", make("multiply", RefRead(changed), Constant(np.int32(2))), small(writer))
-    target = changed if writer.random.random() < 0.7 else place(writer)
+    target = changed if writer.random.random() < 0.7 else reference_in_scope(writer)
     return then(writer, RefWrite(target, value), RefRead(changed))
 
 
-def read_then_write(writer: Writer) -> Expr:
+def read_then_write(writer: ProgramWriter) -> Expr:
     """Read a reference before another operand changes it."""
     changed = cell(writer)
     return TupleGetItem(Tuple([RefRead(changed), RefWrite(changed, tick(writer, 1))]), 0)
 
 
-def call_of_counter(writer: Writer) -> Expr:
+def call_of_counter(writer: ProgramWriter) -> Expr:
     """Call a function that counts."""
     return Call(counter(writer), [small(writer)])
 
 
-def call_of_global(writer: Writer) -> Expr:
+def call_of_global(writer: ProgramWriter) -> Expr:
     """Call the global function that changes a reference."""
     return Call(writer.library.function("bump"), [cell(writer), small(writer)])
 
 
-def call_with_two(writer: Writer) -> Expr:
+def call_with_two(writer: ProgramWriter) -> Expr:
     """Pass two effects to a function that uses the second first."""
     return Call(writer.library.function("swapped"), [tick(writer, 1), tick(writer, 1)])
 
 
-def difference(writer: Writer) -> Expr:
+def difference(writer: ProgramWriter) -> Expr:
     """Subtract one effect from another."""
     return make("subtract", tick(writer, 1), tick(writer, 1))
 
 
-def chosen_counter(writer: Writer) -> Expr:
+def chosen_counter(writer: ProgramWriter) -> Expr:
     """Call one of two functions that count, chosen by a branch."""
     f = If(make("less", tick(writer, 1), Constant(np.int32(9))), counter(writer), counter(writer))
     return Call(f, [small(writer)])
 
 
-def effects_of_callee_and_argument(writer: Writer) -> Expr:
-    """Call a function, which it takes an effect to find, on an argument with an effect: the argument's comes first."""
+def effects_of_callee_and_argument(writer: ProgramWriter) -> Expr:
+    """Call a function, computed with an effect, on an argument with an effect: that of the argument comes first."""
     return Call(then(writer, tick(writer, 1), counter(writer)), [tick(writer, 1)])
 
 
-def counter_in_a_tuple(writer: Writer) -> Expr:
+def counter_in_a_tuple(writer: ProgramWriter) -> Expr:
     """Call a function out of a tuple."""
     return Call(TupleGetItem(Tuple([counter(writer), counter(writer)]), writer.random.randrange(2)), [tick(writer, 1)])
 
 
-def counter_in_a_cell(writer: Writer) -> Expr:
+def counter_in_a_cell(writer: ProgramWriter) -> Expr:
     """Call a function out of a reference."""
     held = writer.fresh(RefType(COUNTER), "held")
     return Let(held, RefCreate(counter(writer)), Call(RefRead(held), [tick(writer, 1)]))
 
 
-def counter_in_data(writer: Writer) -> Expr:
+def counter_in_data(writer: ProgramWriter) -> Expr:
     """Call a function out of a data type."""
     library, f = writer.library, writer.fresh(COUNTER, "f")
     clauses = [
@@ -151,35 +151,35 @@ def counter_in_data(writer: Writer) -> Expr:
     return Match(Call(library.some, [counter(writer)]), clauses)
 
 
-def counter_as_argument(writer: Writer) -> Expr:
+def counter_as_argument(writer: ProgramWriter) -> Expr:
     """Pass a function that counts to one that calls it twice."""
     f, k = writer.fresh(COUNTER, "f"), writer.fresh(INT, "k")
     twice = Function([f, k], make("subtract", Call(f, [k]), Call(f, [k])), INT)
     return Call(twice, [counter(writer), tick(writer, 1)])
 
 
-def cell_as_argument(writer: Writer) -> Expr:
+def cell_as_argument(writer: ProgramWriter) -> Expr:
     """Pass a reference to a function that writes to it."""
     q, k = writer.fresh(CELL, "q"), writer.fresh(INT, "k")
     return Call(Function([q, k], then(writer, RefWrite(q, k), RefRead(q)), INT), [cell(writer), tick(writer, 1)])
 
 
-def shared_tick(writer: Writer) -> Expr:
+def shared_tick(writer: ProgramWriter) -> Expr:
     """Use one effect twice."""
     first = tick(writer, 1)
     return make("subtract", make("multiply", first, Constant(np.int32(2))), first)
 
 
-def shared_with_a_branch(writer: Writer) -> Expr:
-    """Use one effect in a branch, maybe in both, and behind it: it comes before the branch."""
+def shared_with_a_branch(writer: ProgramWriter) -> Expr:
+    """Use one effect in a branch, sometimes in both, and after it: the effect comes before the branch."""
     first = tick(writer, 1)
     inside = make("subtract", tick(writer, 1), first)
     other = first if writer.random.random() < 0.5 else tick(writer, 1)
     return make("subtract", If(make("less", tick(writer, 1), small(writer)), inside, other), first)
 
 
-def shared_with_an_arm(writer: Writer) -> Expr:
-    """Use one effect in an arm of a match and behind it."""
+def shared_with_an_arm(writer: ProgramWriter) -> Expr:
+    """Use one effect in a clause of a match and after it."""
     library, first, held = writer.library, tick(writer, 1), writer.fresh(INT, "held")
     clauses = [
         Clause(PatternConstructor(library.some, [PatternVar(held)]), make("subtract", first, held)),
@@ -188,9 +188,9 @@ def shared_with_an_arm(writer: Writer) -> Expr:
     return make("subtract", Match(Call(library.some, [tick(writer, 1)]), clauses), first)
 
 
-def shared_with_a_function(writer: Writer) -> Expr:
-    """Use one effect in a function, which is called once or twice, and behind it: it comes before the function."""
-    first, k = writer.infer_type(tick(writer, 1)), writer.fresh(INT, "k")  # a let types its value: it stays one node
+def shared_with_a_function(writer: ProgramWriter) -> Expr:
+    """Use one effect in a function, called once or twice, and after it: the effect comes before the function."""
+    first, k = writer.infer_type(tick(writer, 1)), writer.fresh(INT, "k")  # typed here, so that a let keeps it one node
     function: Expr = Function([k], make("subtract", tick(writer, 1), first), INT)
     if writer.random.random() < 0.5:
         function = writer.let(function)
@@ -198,14 +198,14 @@ def shared_with_a_function(writer: Writer) -> Expr:
     return make("subtract", Call(function, [tick(writer, 1)]), first)
 
 
-def shared_with_a_let(writer: Writer) -> Expr:
-    """Use one effect in the body of a let inside an operand, and behind it."""
+def shared_with_a_let(writer: ProgramWriter) -> Expr:
+    """Use one effect in the body of a let inside an operand, and after it."""
     first, x = tick(writer, 1), writer.fresh(INT, "x")
     return make("subtract", Let(x, tick(writer, 1), make("subtract", first, x)), first)
 
 
-_LEAVES: tuple[Callable[[Writer], Expr], ...] = (read, write_and_read, call_of_counter, call_of_global)
-_TICKS: tuple[Callable[[Writer], Expr], ...] = (
+_LEAVES: tuple[Callable[[ProgramWriter], Expr], ...] = (read, write_and_read, call_of_counter, call_of_global)
+_TICKS: tuple[Callable[[ProgramWriter], Expr], ...] = (
     *_LEAVES,
     *_LEAVES,
     read_then_write,
@@ -224,8 +224,8 @@ _TICKS: tuple[Callable[[Writer], Expr], ...] = (
 )
 
 
-def tick(writer: Writer, depth: int = 0) -> Expr:
-    """Return an int32 expression with an effect; at `depth` 1 one that holds no other."""
+def tick(writer: ProgramWriter, depth: int = 0) -> Expr:
+    """Return an int32 expression with an effect; at `depth` 1 one without effects inside it."""
     if depth:
         return writer.random.choice(_LEAVES)(writer)
     rules = (*_TICKS, counter_in_data, shared_with_an_arm) if writer.options.data_types else _TICKS
@@ -233,18 +233,18 @@ def tick(writer: Writer, depth: int = 0) -> Expr:
 
 
 # ---------------------------------------------------------------- around and into any expression
-def before(writer: Writer, expr: Expr) -> Expr:
+def before(writer: ProgramWriter, expr: Expr) -> Expr:
     """Put an effect before an expression."""
     return then(writer, tick(writer), expr)
 
 
-def after(writer: Writer, expr: Expr) -> Expr:
-    """Put an effect behind an expression."""
+def after(writer: ProgramWriter, expr: Expr) -> Expr:
+    """Put an effect after an expression."""
     return TupleGetItem(Tuple([expr, tick(writer)]), 0)
 
 
-def mix_in(writer: Writer, expr: Expr) -> Expr:
-    """The state becomes part of the value: a moved effect changes the numbers."""
+def mix_in(writer: ProgramWriter, expr: Expr) -> Expr:
+    """Add the state to the value, so that a moved effect changes the numbers."""
     ty = expr.checked_type
     if not isinstance(ty, TensorType):
         return before(writer, expr)
@@ -255,16 +255,16 @@ def mix_in(writer: Writer, expr: Expr) -> Expr:
     return make("add", expr, number) if writer.random.random() < 0.5 else make("subtract", number, expr)
 
 
-def in_a_branch(writer: Writer, expr: Expr) -> Expr:
-    """Put an expression into both branches, where it is computed before either; an effect into one of them."""
+def in_a_branch(writer: ProgramWriter, expr: Expr) -> Expr:
+    """Put an expression into both branches, which computes it before either, and an effect into one of them."""
     less = make("less", tick(writer, 1), small(writer))
     if writer.random.random() < 0.5:
         return If(less, expr, before(writer, expr))
     return If(less, before(writer, expr), expr)
 
 
-def in_an_arm(writer: Writer, expr: Expr) -> Expr:
-    """Put an expression into the arms of a match; an effect into one of them."""
+def in_an_arm(writer: ProgramWriter, expr: Expr) -> Expr:
+    """Put an expression into the clauses of a match, and an effect into one of them."""
     library = writer.library
     held = writer.fresh(expr.checked_type, "held")
     clauses = [
@@ -274,19 +274,19 @@ def in_an_arm(writer: Writer, expr: Expr) -> Expr:
     return Match(Call(library.some, [expr]), clauses)
 
 
-def in_a_function(writer: Writer, expr: Expr) -> Expr:
+def in_a_function(writer: ProgramWriter, expr: Expr) -> Expr:
     """Pass an expression to a function literal with an effect."""
     x = writer.fresh(expr.checked_type, "x")
     return Call(Function([x], before(writer, x)), [expr])
 
 
-def through_a_cell(writer: Writer, expr: Expr) -> Expr:
-    """Keep an expression in a reference while something else happens."""
+def through_a_cell(writer: ProgramWriter, expr: Expr) -> Expr:
+    """Store an expression in a reference during another effect."""
     held = writer.fresh(RefType(expr.checked_type), "held")
     return Let(held, RefCreate(expr), Let(Var("u"), tick(writer, 1), RefRead(held)))
 
 
-def behind_a_let(writer: Writer, expr: Expr) -> Expr:
+def behind_a_let(writer: ProgramWriter, expr: Expr) -> Expr:
     """Bind an expression by a let inside the operand."""
     x = writer.fresh(expr.checked_type, "x")
     return Let(x, expr, then(writer, tick(writer), x))
@@ -295,7 +295,7 @@ def behind_a_let(writer: Writer, expr: Expr) -> Expr:
 _AROUND = (before, after, mix_in, mix_in, in_a_branch, in_a_function, through_a_cell, behind_a_let)
 
 
-def disturb(writer: Writer, expr: Expr) -> Expr:
+def disturb(writer: ProgramWriter, expr: Expr) -> Expr:
     """Return an expression of the same type with an effect around it or in it."""
     rules = (*_AROUND, in_an_arm) if writer.options.data_types else _AROUND
     return writer.random.choice(rules)(writer, expr)

@@ -12,7 +12,7 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import IncompleteType, TensorType, Type, fold_tuple
 from passlab.op.dtypes import array_dtype
 
-UNKNOWN_SIZE = 2  # what a dynamic dimension is taken to be
+UNKNOWN_SIZE = 2  # of dynamic dimensions
 
 
 def arguments(program: IRModule | Function, seed: int = 0) -> list[Any]:
@@ -23,17 +23,11 @@ def arguments(program: IRModule | Function, seed: int = 0) -> list[Any]:
     """
     function = program["main"] if isinstance(program, IRModule) else program
     numbers = np.random.default_rng(seed)
-    return [
-        fold_tuple(
-            param.checked_type_ or param.type_annotation or IncompleteType(),
-            lambda ty: array_of(ty, numbers),
-            tuple,
-        )
-        for param in function.params
-    ]
+    types = [param.checked_type_ or param.type_annotation or IncompleteType() for param in function.params]
+    return [fold_tuple(ty, lambda part: array_of(part, numbers), tuple) for ty in types]
 
 
-def array_of(ty: Type, numbers: np.random.Generator) -> Any:
+def array_of(ty: Type, numbers: np.random.Generator) -> np.ndarray[Any, Any]:
     """Return an array of a tensor type."""
     if not isinstance(ty, TensorType):
         raise RunError(Diagnostic("there is no random argument of this type", expected="a tensor", found=str(ty)))

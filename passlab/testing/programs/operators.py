@@ -1,7 +1,7 @@
-"""Operator calls that passes look for: one more tensor from the tensors in scope.
+"""Calls of operators that passes match: rules that make one more tensor from the tensors in scope.
 
-Each rule takes the writer of a program and returns an expression, or None where nothing in scope fits. The results of
-smooth rules move by little when their operands do, so that a bound on rounding errors can be checked.
+Each rule takes the writer of a program and returns an expression, or None where nothing in scope fits. Small changes of
+the operands change the results of smooth rules by little, so that a bound on rounding errors can be checked.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ FLOATS = ("float32", "float16", "float64", "bfloat16")
 INTEGERS = ("int32", "int8", "int64", "uint8", "int4", "uint4", "int16", "uint16", "uint32", "uint64")
 
 
-class Pool(Protocol):
-    """What a rule may draw operands from."""
+class OperandSource(Protocol):
+    """Gives operands to the rules: tensors in scope, constants, random choices."""
 
     random: random.Random
 
@@ -31,7 +31,7 @@ class Pool(Protocol):
     def array(self, shape: Sequence[Any], dtype: str, positive: bool = False) -> Constant: ...
 
 
-OperatorRule = Callable[[Pool], "Expr | None"]
+OperatorRule = Callable[[OperandSource], "Expr | None"]
 
 
 def floating(ty: TensorType) -> bool:
@@ -61,8 +61,8 @@ def scalar(value: float, dtype: str) -> Constant:
     return Constant(np.asarray(value, array_dtype(dtype)))
 
 
-def unary(pool: Pool) -> Expr | None:
-    """One smooth function of each element."""
+def unary(pool: OperandSource) -> Expr | None:
+    """A smooth function of each element."""
     x = pool.tensor(floating)
     names = ("exp", "tanh", "sigmoid", "nn.relu", "negative", "abs", "erf", "copy", "nn.leaky_relu", "cos", "atan")
     if x is None:
@@ -71,13 +71,13 @@ def unary(pool: Pool) -> Expr | None:
     return make(name, make("tanh", x)) if name == "exp" else make(name, x)
 
 
-def rough(pool: Pool) -> Expr | None:
-    """One function of each element that jumps or has poles."""
+def rough(pool: OperandSource) -> Expr | None:
+    """A function of each element that jumps or has poles."""
     x = pool.tensor(floating)
     return x and make(pool.random.choice(("floor", "ceil", "round", "sign", "sqrt", "log", "rsqrt", "exp")), x)
 
 
-def binary(pool: Pool) -> Expr | None:
+def binary(pool: OperandSource) -> Expr | None:
     """Arithmetic on two tensors of one type."""
     x = pool.tensor(floating)
     if x is None:
@@ -87,7 +87,7 @@ def binary(pool: Pool) -> Expr | None:
     return make(pool.random.choice(("add", "multiply", "subtract", "maximum", "minimum")), *pair)
 
 
-def with_constant(pool: Pool) -> Expr | None:
+def with_constant(pool: OperandSource) -> Expr | None:
     """Arithmetic with zeros, ones and other numbers: scalar, whole tensors, or one for each channel."""
     x = pool.tensor()
     if x is None or type_of(x).dtype == "bool":
@@ -106,7 +106,7 @@ def with_constant(pool: Pool) -> Expr | None:
     return make(name, x, other) if pool.random.random() < 0.7 else make(name, other, x)
 
 
-def quotient(pool: Pool) -> Expr | None:
+def quotient(pool: OperandSource) -> Expr | None:
     """A division by a constant or by something positive."""
     x = pool.tensor(floating)
     if x is None:
@@ -118,13 +118,13 @@ def quotient(pool: Pool) -> Expr | None:
     return make("divide", x, make("sqrt", bottom) if pool.random.random() < 0.5 else bottom)
 
 
-def sum_with_itself(pool: Pool) -> Expr | None:
+def sum_with_itself(pool: OperandSource) -> Expr | None:
     """`x + x`."""
     x = pool.tensor(lambda t: t.dtype != "bool")
     return x and make("add", x, x)
 
 
-def constants_twice(pool: Pool) -> Expr | None:
+def constants_twice(pool: OperandSource) -> Expr | None:
     """Sums of sums, products of products, products of sums."""
     x = pool.tensor(lambda t: floating(t) or integral(t))
     if x is None:
@@ -135,7 +135,7 @@ def constants_twice(pool: Pool) -> Expr | None:
     return make(second, make(first, x, scalar(choice((2, 3)), dtype)), scalar(choice((2, 5)), dtype))
 
 
-def integers(pool: Pool) -> Expr | None:
+def integers(pool: OperandSource) -> Expr | None:
     """Integer arithmetic."""
     x = pool.tensor(integral)
     if x is None:
@@ -145,7 +145,7 @@ def integers(pool: Pool) -> Expr | None:
     return make(name, x, scalar(3, ty.dtype) if name in ("divide", "floor_mod") else pool.like(ty))
 
 
-def whole_cast(pool: Pool) -> Expr | None:
+def whole_cast(pool: OperandSource) -> Expr | None:
     """Casts between integers, and to floats and back: one, two or three of them, with a clip between."""
     x = pool.tensor(integral)
     if x is None:
@@ -160,7 +160,7 @@ def whole_cast(pool: Pool) -> Expr | None:
     return make("cast", x, dtype="float32") if pool.random.random() < 0.4 else x
 
 
-def float_cast(pool: Pool) -> Expr | None:
+def float_cast(pool: OperandSource) -> Expr | None:
     """Casts to float64 and back."""
     x = pool.tensor(floating)
     if x is None:
@@ -169,14 +169,14 @@ def float_cast(pool: Pool) -> Expr | None:
     return pool.random.choice((wide, make("cast", wide, dtype=type_of(x).dtype), make("cast_like", x, wide)))
 
 
-def narrow_cast(pool: Pool) -> Expr | None:
+def narrow_cast(pool: OperandSource) -> Expr | None:
     """A cast between floats that may round."""
     x = pool.tensor(floating)
     return x and make("cast", x, dtype=pool.random.choice(FLOATS))
 
 
-def comparison(pool: Pool) -> Expr | None:
-    """A comparison, or a choice by one."""
+def comparison(pool: OperandSource) -> Expr | None:
+    """A comparison, or a `where` on one."""
     x = pool.tensor(lambda t: t.dtype != "bool")
     if x is None:
         return None
@@ -185,7 +185,7 @@ def comparison(pool: Pool) -> Expr | None:
     return less if pool.random.random() < 0.5 else make("where", less, x, y)
 
 
-def reduction(pool: Pool) -> Expr | None:
+def reduction(pool: OperandSource) -> Expr | None:
     """A sum, mean, maximum or minimum."""
     x = pool.tensor(lambda t: floating(t) and len(t.shape) > 0)
     if x is None:
@@ -194,13 +194,13 @@ def reduction(pool: Pool) -> Expr | None:
     return make(pool.random.choice(("sum", "mean", "max", "min")), x, axis=axis, keepdims=pool.random.random() < 0.5)
 
 
-def order(pool: Pool) -> Expr | None:
-    """Indices in order of size."""
+def order(pool: OperandSource) -> Expr | None:
+    """Indices by the order of the elements."""
     x = pool.tensor(lambda t: len(t.shape) > 0 and t.dtype != "bool")
     return x and make(pool.random.choice(("argmax", "argmin", "argsort")), x, axis=-1)
 
 
-def normalization(pool: Pool) -> Expr | None:
+def normalization(pool: OperandSource) -> Expr | None:
     """A normalisation, bias or dropout."""
     x = pool.tensor(lambda t: floating(t) and len(t.shape) > 0 and type(t.shape[-1]) is int)
     if x is None:
@@ -222,7 +222,7 @@ def normalization(pool: Pool) -> Expr | None:
     return make("nn.bias_add", x, beta, axis=-1)
 
 
-def movement(pool: Pool) -> Expr | None:
+def movement(pool: OperandSource) -> Expr | None:
     """Reshapes and transposes, often one after the other."""
     x = pool.tensor(lambda t: static(t) and len(t.shape) > 0)
     if x is None:
@@ -246,7 +246,7 @@ def movement(pool: Pool) -> Expr | None:
     return x
 
 
-def concatenation(pool: Pool) -> Expr | None:
+def concatenation(pool: OperandSource) -> Expr | None:
     """A concatenation, and a part of it."""
     x = pool.tensor(lambda t: static(t) and len(t.shape) > 0 and all(d > 0 for d in t.concrete_shape))
     if x is None:
@@ -263,7 +263,7 @@ def concatenation(pool: Pool) -> Expr | None:
     return make("take", both, pool.array((2,), "int32"), axis=0)
 
 
-def dense(pool: Pool) -> Expr | None:
+def dense(pool: OperandSource) -> Expr | None:
     """One dense layer, or three side by side, scaled before and after."""
     x = pool.tensor(lambda t: t.dtype == "float32" and len(t.shape) == 2 and type(t.shape[1]) is int and t.shape[1] > 0)
     if x is None:
@@ -279,7 +279,7 @@ def dense(pool: Pool) -> Expr | None:
     return branches[0] if len(branches) == 1 else make("concatenate", Tuple(branches), axis=1)
 
 
-def convolution(pool: Pool) -> Expr | None:
+def convolution(pool: OperandSource) -> Expr | None:
     """One convolution, or several side by side: padded, scaled, normalized, with a bias, dilated."""
     x = pool.tensor(lambda t: t.dtype == "float32" and static(t) and len(t.shape) == 4 and t.concrete_shape[2] > 3)
     if x is None:
@@ -298,7 +298,7 @@ def convolution(pool: Pool) -> Expr | None:
     return branches[0] if len(branches) == 1 else make("concatenate", Tuple(branches), axis=1)
 
 
-def after_convolution(pool: Pool, y: Expr, channels: int) -> Expr:
+def after_convolution(pool: OperandSource, y: Expr, channels: int) -> Expr:
     """Bias, normalisation, activation and scale after a convolution."""
     choice = pool.random.choice
     if choice((True, False)):
@@ -313,7 +313,7 @@ def after_convolution(pool: Pool, y: Expr, channels: int) -> Expr:
     return y
 
 
-def pooling(pool: Pool) -> Expr | None:
+def pooling(pool: OperandSource) -> Expr | None:
     """A pooling layer."""
     x = pool.tensor(lambda t: floating(t) and static(t) and len(t.shape) == 4 and t.concrete_shape[2] > 1)
     name = pool.random.choice(("nn.max_pool2d", "nn.avg_pool2d", "nn.global_avg_pool2d"))
@@ -322,7 +322,7 @@ def pooling(pool: Pool) -> Expr | None:
     return make(name, x) if "global" in name else make(name, x, pool_size=[2, 2], strides=[1, 1])
 
 
-def batched_product(pool: Pool) -> Expr | None:
+def batched_product(pool: OperandSource) -> Expr | None:
     """One batched product, or three side by side."""
     x = pool.tensor(lambda t: t.dtype == "float32" and static(t) and len(t.shape) == 3)
     if x is None:
@@ -333,8 +333,8 @@ def batched_product(pool: Pool) -> Expr | None:
     return branches[0] if len(branches) == 1 else make("concatenate", Tuple(branches), axis=2)
 
 
-def quantization(pool: Pool) -> Expr | None:
-    """Quantize, work on integers, come back."""
+def quantization(pool: OperandSource) -> Expr | None:
+    """Quantize, compute on integers, dequantize."""
     x = pool.tensor(lambda t: t.dtype == "float32" and static(t) and len(t.shape) == 2 and t.concrete_shape[1] > 0)
     if x is None:
         return None
@@ -354,8 +354,8 @@ def quantization(pool: Pool) -> Expr | None:
     return make("qnn.dequantize", q, scale, zero, out_dtype="float32")
 
 
-def dynamic(pool: Pool) -> Expr | None:
-    """Operators whose shapes are operands: some known, some not."""
+def dynamic(pool: OperandSource) -> Expr | None:
+    """Operators whose shapes are operands, constant or not."""
     x = pool.tensor(lambda t: floating(t) and len(t.shape) == 2)
     if x is None:
         return None
@@ -375,7 +375,7 @@ def dynamic(pool: Pool) -> Expr | None:
     return make("add", x, make("dyn.full", scalar(1.5, dtype), shape, shape=[], dtype=dtype))
 
 
-def like_another(pool: Pool) -> Expr | None:
+def like_another(pool: OperandSource) -> Expr | None:
     """Operators that take their shape from another tensor."""
     x = pool.tensor(lambda t: floating(t) and static(t))
     if x is None:

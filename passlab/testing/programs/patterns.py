@@ -1,4 +1,4 @@
-"""Statements of generated programs that take data apart by patterns, and that use functions of no or of any type."""
+"""Statements of generated programs: matches with nested patterns, functions without parameters, generic functions."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from passlab.ir.expr import Call, Expr, Function, If, Match, Tuple, TupleGetItem
 from passlab.ir.types import FuncType, TypeCall, TypeVar
 from passlab.testing.programs.library import INT, VECTOR
 from passlab.testing.programs.operators import type_of
-from passlab.testing.programs.writer import Writer
+from passlab.testing.programs.writer import ProgramWriter
 
 
-def nested_patterns(writer: Writer, size: int) -> None:
-    """A list taken apart by three arms, patterns inside patterns; its length is known to the program or not."""
+def nested_patterns(writer: ProgramWriter, size: int) -> None:
+    """A match on a list by three clauses with nested patterns; its length is constant or not."""
     library = writer.library
     end = Call(library.nil, [], type_args=[VECTOR])
     short: Expr = Call(library.cons, [writer.like(VECTOR), end])
@@ -31,8 +31,8 @@ def nested_patterns(writer: Writer, size: int) -> None:
     writer.add(Match(items, clauses), bound=0.8)
 
 
-def tuple_patterns(writer: Writer, size: int) -> None:
-    """A tuple of a value that may be missing and a number, taken apart by one match."""
+def tuple_patterns(writer: ProgramWriter, size: int) -> None:
+    """A match on a tuple of an option and a number."""
     library, held = writer.library, writer.static_tensor()
     ty = type_of(held)
     none: Expr = Call(library.none, [], type_args=[ty])
@@ -49,15 +49,15 @@ def tuple_patterns(writer: Writer, size: int) -> None:
     writer.add(Match(pair, clauses), bound=0.8)
 
 
-def incomplete_match(writer: Writer, size: int) -> None:
-    """A match that names the one case that there is."""
+def incomplete_match(writer: ProgramWriter, size: int) -> None:
+    """An incomplete match, whose one clause always applies."""
     library, held = writer.library, writer.static_tensor()
     x = writer.fresh(type_of(held))
     lhs: Pattern = PatternConstructor(library.some, [PatternVar(x)])
     writer.add(Match(Call(library.some, [held]), [Clause(lhs, writer.block(size, [x]))], complete=False), bound=0.8)
 
 
-def constructor_as_value(writer: Writer, size: int) -> None:
+def constructor_as_value(writer: ProgramWriter, size: int) -> None:
     """A constructor passed to a function that calls it."""
     library, held = writer.library, writer.static_tensor()
     ty = type_of(held)
@@ -71,14 +71,14 @@ def constructor_as_value(writer: Writer, size: int) -> None:
     writer.add(Match(wrapped, clauses), bound=0.8)
 
 
-def without_parameters(writer: Writer, size: int) -> None:
+def without_parameters(writer: ProgramWriter, size: int) -> None:
     """A function without parameters, called twice."""
     f = writer.let(Function([], writer.block(size)))
     first = writer.add(Call(f, []), bound=0.8)
     writer.add(TupleGetItem(Tuple([Call(f, []), first]), writer.random.randrange(2)))
 
 
-def generic_function(writer: Writer, size: int) -> None:
+def generic_function(writer: ProgramWriter, size: int) -> None:
     """A local function of any type, called at two types."""
     any_type = TypeVar("A")
     x, number = writer.fresh(any_type), writer.fresh(INT, "k")

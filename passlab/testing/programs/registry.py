@@ -1,7 +1,7 @@
-"""Calls of any operator of the registry, from the edge cases that its declaration lists.
+"""Calls of any registered operator, from the edge cases of its declaration.
 
-An edge case is a legal call with typed variables. A variable with a value becomes a constant; one without is filled
-by the program that is being written, with an expression of exactly its type.
+An edge case is a legal call with typed variables. A variable with a value becomes a constant; for one without, the
+generated program supplies an expression of exactly its type.
 """
 
 from __future__ import annotations
@@ -24,63 +24,35 @@ from passlab.op.dtypes import array_dtype
 from passlab.op.edge_cases import is_swept, program
 from passlab.text.parser import parse
 
-# Operators that no program is given, and why.
+# Operators that generated programs do not call, and why.
 EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
         (
             *("memory.alloc_storage", "memory.alloc_tensor", "memory.kill", "call_lowered"),
             *("vm.invoke_tvm_op", "vm.reshape_tensor", "vm.shape_of"),
         ),
-        "instructions, which the passes of a compiler make of a program",
+        "instructions, which the passes of a compiler introduce",
     ),
     **dict.fromkeys(
         ("annotation.compiler_begin", "annotation.compiler_end", "on_device", "device_copy"),
-        "marks that one pass makes and another reads: alone they say nothing, or what no other mark agrees with",
+        "marks from one pass to another: alone they mean nothing, or contradict other marks",
     ),
-    "annotation.with_funcid": "a mark of a function that Python registers",
-    "relay.op.annotation.simulated_quantize": "what quantization puts in place of numbers it measures itself",
-    "parser.MetaRef": "what the parser puts in place of a constant until it reads it",
-    "debug": "a call of Python",
-    "nn.dropout": "random numbers where it is run, nothing where it is compiled; the rule of normalization draws it",
+    "annotation.with_funcid": "names a function that is registered in Python",
+    "relay.op.annotation.simulated_quantize": "internal to quantization, for numbers that it measures",
+    "parser.MetaRef": "the parser's placeholder for a constant of the metadata",
+    "debug": "calls Python",
+    "nn.dropout": "random in the evaluator, the identity when compiled; a rule of `normalization` draws it",
 }
 # Operators whose results jump or have poles, so that a rounding error before them may become any error after them.
 STEPS = frozenset(
-    [
-        "floor",
-        "ceil",
-        "round",
-        "trunc",
-        "sign",
-        "mod",
-        "floor_mod",
-        "trunc_mod",
-        "floor_divide",
-        "trunc_divide",
-        "cast",
-        "cast_like",
-        "reinterpret",
-        "sort",
-        "topk",
-        "argsort",
-        "unique",
-        "tan",
-        "power",
-        "rsqrt",
-        "log",
-        "log2",
-        "log10",
-        "divide",
-        "take",
-        "gather",
-        "where",
-        "one_hot",
-        "sparse_to_dense",
-        "isfinite",
-        "isnan",
-        "isinf",
-    ]
+    (
+        *("floor", "ceil", "round", "trunc", "sign", "mod", "floor_mod", "trunc_mod", "floor_divide"),
+        *("trunc_divide", "cast", "cast_like", "reinterpret", "sort", "topk", "argsort", "unique", "tan"),
+        *("power", "rsqrt", "log", "log2", "log10", "divide", "take", "gather", "where", "one_hot"),
+        *("sparse_to_dense", "isfinite", "isnan", "isinf"),
+    )
 )
-LARGEST = 2000  # elements of one operand: generated programs are to be small
+LARGEST = 2000  # elements of one operand, so that generated programs stay small
 
 
 @dataclass(frozen=True)
@@ -106,12 +78,12 @@ def templates(name: str, dtype: str) -> tuple[Template, ...]:
     result: list[Template] = []
     for edge in Op.get(name).spec.edge_cases:
         if dtype != "float32" and not is_swept(edge):
-            continue  # such a case is the same for every dtype: it belongs to the first
+            continue  # a case that does not depend on the dtype counts once, for float32
         case = program(edge, dtype)
         try:
             main = infer_module(parse(case.source))["main"]
         except PasslabError:
-            continue  # this dtype is not legal there
+            continue  # the dtype is illegal in this case
         if any(np.prod(variable.shape) > LARGEST for variable in case.variables):
             continue
         constants = _constants(main.params, case.variables)

@@ -1,7 +1,7 @@
-"""`Writer`: writes one random typed program, a block of statements at a time.
+"""`ProgramWriter`: writes one random typed program, a block of statements at a time.
 
-A block is a list of statements, each of which adds values to those in scope, some bound by a `let`, some shared as they
-are, also with blocks inside, and a result. What statements write is in `constructs`, `operators` and `effects`.
+A block is a list of statements and a result. Each statement adds values to the scope: some bound by a `let`, some as
+shared nodes, also of inner blocks. The statements are in `constructs`, `patterns`, `operators` and `effects`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Options:
     operators: tuple[str, ...] | None = None
 
 
-Statement = Callable[["Writer", int], None]
-OperandRule = Callable[["Writer", Expr], Expr]
+Statement = Callable[["ProgramWriter", int], None]
+OperandRule = Callable[["ProgramWriter", Expr], Expr]
 
 
-class Writer:
-    """Writes one program. `scope` holds the values that may be used where it writes, `cells` the references."""
+class ProgramWriter:
+    """Writes one program. `scope` has the values that the next statement may use, `cells` the references among them."""
 
     def __init__(
         self, seed: int, options: Options, statements: tuple[Statement, ...], disturb: OperandRule | None
@@ -54,7 +54,7 @@ class Writer:
         self.lets: list[tuple[Var, Expr]] = []
         self.cells: list[Var] = []
         self.counters: list[Expr] = []
-        self.pure = 0  # how many constructs around this place allow no effects
+        self.pure = 0  # the number of enclosing constructs that allow no effects
 
     # ------------------------------------------------------------ values
     def tensor(self, fits: Callable[[TensorType], bool] = lambda ty: True) -> Expr | None:
@@ -76,7 +76,7 @@ class Writer:
         return self.operand(self.array(ty.concrete_shape, ty.dtype))
 
     def operand(self, expr: Expr) -> Expr:
-        """Return an expression with the same type, and maybe an effect around it."""
+        """Return an expression, sometimes with an effect around it."""
         if self.disturb is None or self.pure or self.random.random() > 0.2:
             return expr
         return self.infer_type(self.disturb(self, self.infer_type(expr)))
@@ -124,7 +124,7 @@ class Writer:
 
     # ------------------------------------------------------------ statements and blocks
     def add(self, expr: Expr, bound: float = 0.4) -> Expr:
-        """Type a value and put it in scope: bound by a let with probability `bound`, otherwise as it is."""
+        """Type a value and put it in scope: bound by a let with probability `bound`, else as a shared node."""
         expr = self.infer_type(expr)
         value = self.let(expr) if self.random.random() < bound else expr
         self.scope.append(value)
