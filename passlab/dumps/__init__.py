@@ -1,8 +1,8 @@
-"""Recordings of other compilers' passes, read from what they print.
+"""Recordings of the passes of other compilers, read from what these print.
 
     rec = passlab.dumps.read("dump.txt")     # LLVM, MLIR, IREE, XLA, TVM, xDSL, GCC, rustc, torch.compile, ONNX folders
 
-`read` tells the format by itself. Offsets and digests are kept, texts are read when somebody looks at them.
+`read` recognises the format. A recording keeps offsets and digests; texts are read from the dump on demand.
 """
 
 from passlab.dumps.reading import NAMES, read, read_text

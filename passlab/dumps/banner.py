@@ -1,10 +1,10 @@
-"""`Banner`: what a reader of one format says of one dump in a file. All else is shared by all formats."""
+"""`Banner` and `Scan`: the results of the reader of one format, which all other modules share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from passlab.dumps.source import Piece, Source
+from passlab.dumps.source import Excerpt, Source
 
 MODULE, UNIT, FRAGMENT, DIFF, NONE = "module", "unit", "fragment", "diff", "none"  # scopes of a body
 
@@ -13,10 +13,10 @@ MODULE, UNIT, FRAGMENT, DIFF, NONE = "module", "unit", "fragment", "diff", "none
 class Banner:
     """One heading in a dump and the range of the file below it.
 
-    `when` is "before", "after", "start" (the input) or "end" (the output); `status` is what the heading itself says of
-    the pass: "" for nothing, or one of the verdicts. `scope` tells what the body shows: the whole program ("module"),
-    what the pass ran on ("unit"), a part of that which is no program ("fragment"), a diff, or nothing ("none").
-    `key` orders the parts of a folder; `language` is given where the bodies of one dump are in several.
+    `when` is "before", "after", "start" (the input) or "end" (the output); `status` is the verdict in the heading, ""
+    without one. `scope` is the extent of the body: the whole program ("module"), the unit of the pass ("unit"), a part
+    of that which is no program ("fragment"), a diff, or nothing ("none"). `language` is set where the bodies of one
+    dump are in several languages.
     """
 
     source: Source
@@ -34,10 +34,10 @@ class Banner:
     end: int = 0  # and ends
     form: str = ""
     language: str = ""
-    parent: int = -1  # the number of the banner of the pass around it, where the format says it
-    holes: tuple[int, ...] = ()  # ranges of the body that are no program: other output
+    parent: int = -1  # the number of the banner of the enclosing pass, where the format has it
+    holes: tuple[int, ...] = ()  # ranges of the body with other output
     note: str = ""
-    inputs: Piece | None = None  # the text before, where the format has it elsewhere
+    inputs: Excerpt | None = None  # the text before, where it is not in a banner of its own
 
     def spans(self) -> tuple[int, ...]:
         """Return the ranges of the body without its holes."""
@@ -48,11 +48,11 @@ class Banner:
 
 @dataclass(slots=True)
 class Scan:
-    """What a reader made of a dump: its banners, in order, and the ranges that are no part of any."""
+    """The banners of a dump, in order, and the ranges that belong to none."""
 
     banners: list[Banner]
-    other: list[Piece] = field(default_factory=list)
+    other: list[Excerpt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    says_all: bool = False  # the dump says of every pass whether it changed something
-    may_be_quiet: bool = False  # it may name only the passes that did: nothing in its headings speaks against it
-    is_partial: bool = False  # it names only a few chosen passes, so that others ran in between
+    says_all: bool = False  # every pass is in the dump, with its verdict
+    may_be_quiet: bool = False  # the dump may contain only passes that changed something
+    is_partial: bool = False  # the dump contains only a few selected passes

@@ -1,4 +1,4 @@
-"""Blame for text: the step that made each line of a unit, what the line was before, and a name through all steps."""
+"""Blame for text: the step that made each line of a unit, its earlier forms, and a name through all steps."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from passlab.dumps.step import Unit
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a line comes from: made by one of the steps `since` to `step` (one step where the dump decides it).
+class LineOrigin:
+    """The origin of a line: one of the steps `since` to `step` made it (one step where the dump decides it).
 
-    `was` is the line that it replaced: version and line number of the unit; None where it replaced nothing. Step 0 is
+    `was` is the line that it replaced, as version and line number of the unit; None where it replaced none. Step 0 is
     the input.
     """
 
@@ -35,13 +35,13 @@ class Origin:
 
 
 class UnitHistory:
-    """One unit through all its versions: lines, origins, differences, names. Versions are computed when asked for."""
+    """One unit through all its versions: lines, origins, differences, names, each computed on first use."""
 
     def __init__(self, unit: Unit, reader: LineReader, most_lines: int) -> None:
         self.unit, self.reader = unit, reader
         self.most_lines = most_lines
         self._lines: dict[int, list[TextLine]] = {}
-        self._origins: list[list[Origin]] = []
+        self._origins: list[list[LineOrigin]] = []
         self._diffs: dict[int, TextDiff] = {}
 
     def version_at(self, step: int) -> int:
@@ -49,7 +49,7 @@ class UnitHistory:
         return bisect_right(self.unit.steps, step) - 1
 
     def lines(self, version: int) -> list[TextLine]:
-        """The lines of a version; none where the unit is gone."""
+        """Return the lines of a version; none where the unit was removed."""
         entry = self._lines.get(version)
         if entry is None:
             piece = self.unit.pieces[version] if version >= 0 else None
@@ -58,21 +58,21 @@ class UnitHistory:
         return entry
 
     def diff(self, version: int) -> TextDiff:
-        """What changed from the version before to this one."""
+        """Return the difference from the version before to this one."""
         entry = self._diffs.get(version)
         if entry is None:
             entry = self._diffs[version] = diff_lines(self.lines(version - 1) if version else [], self.lines(version))
         return entry
 
-    def origins(self, version: int) -> list[Origin]:
+    def origins(self, version: int) -> list[LineOrigin]:
         """Return the origin of each line of a version."""
         while len(self._origins) <= version:
-            self._origins.append(self._next(len(self._origins)))
+            self._origins.append(self._next_origins(len(self._origins)))
         return self._origins[version] if version >= 0 else []
 
-    def _next(self, version: int) -> list[Origin]:
+    def _next_origins(self, version: int) -> list[LineOrigin]:
         unit = self.unit
-        here = Origin(min(unit.since[version], unit.steps[version]), unit.steps[version])
+        here = LineOrigin(min(unit.since[version], unit.steps[version]), unit.steps[version])
         if version == 0:
             return [here] * len(self.lines(0))
         last = self._origins[version - 1]
@@ -84,29 +84,29 @@ class UnitHistory:
                 origins.append(last[old])
             else:
                 assert kind == CHANGED
-                origins.append(Origin(here.since, here.step, (version - 1, old)))
+                origins.append(LineOrigin(here.since, here.step, (version - 1, old)))
         return origins
 
     def names(self, version: int, name: str) -> dict[int, str]:
-        """Return version -> what a name of one version is called there, as far as it can be followed both ways."""
-        called = {version: name}
+        """Return the name in each version that corresponds to a name of one version, as far as it can be followed."""
+        names = {version: name}
         current = name
         for at in range(version, 0, -1):
             back = {new: old for old, new in self.diff(at).names.items()}
             if current not in back:
                 break
-            current = called[at - 1] = back[current]
+            current = names[at - 1] = back[current]
         current = name
         for at in range(version + 1, len(self.unit.pieces)):
             follow = self.diff(at).names
             if current not in follow:
                 break
-            current = called[at] = follow[current]
-        return called
+            current = names[at] = follow[current]
+        return names
 
 
 def life_of_line(history: UnitHistory, version: int, line: int) -> list[tuple[int, int, str]]:
-    """Return what a line was, from its first form on: step since, step, text of each form."""
+    """Return the forms of a line, the first one first: (since, step, text) of each."""
     forms = []
     at: tuple[int, int] | None = (version, line)
     while at is not None:
@@ -118,5 +118,5 @@ def life_of_line(history: UnitHistory, version: int, line: int) -> list[tuple[in
 
 
 def lines_with(lines: Sequence[TextLine], name: str) -> list[int]:
-    """Return the numbers of the lines in which a name stands, the one that defines it first."""
+    """Return the numbers of the lines with a name, the one that defines it first."""
     return [number for number, line in enumerate(lines) if name in line.names]

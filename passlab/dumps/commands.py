@@ -1,4 +1,4 @@
-"""Commands to run: the one that makes a better dump, and the one that runs just one pass on what was before it."""
+"""Commands of the host: to make a dump with more evidence, and to run one pass alone on its input."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ _FUNCTION_PASS = re.compile(r"(?:Pass)?$")
 
 
 def better_dump(format_name: str) -> str:
-    """Return the command, or the call, that makes a dump of this kind with more evidence."""
+    """Return the command or call that makes a dump of this format with more evidence."""
     return _BETTER.get(format_name, "")
 
 
 def llvm_pass_argument(name: str) -> str:
-    """Return the name that `opt -passes=` takes for a pass, as far as the usual spelling tells."""
+    """Return the name that `opt -passes=` takes for a pass, by the usual spelling where it is not in the table."""
     if name in _LLVM_NAMES:
         return _LLVM_NAMES[name]
     base = _FUNCTION_PASS.sub("", name.partition("<")[0])
@@ -120,12 +120,12 @@ def llvm_pass_argument(name: str) -> str:
 
 
 def command_for(step: Step, format_name: str, path: str = "before") -> str:
-    """Return the command that runs just one pass on a file with what was before it; empty where there is none.
+    """Return the command that runs one pass alone on a file with its input; empty where there is none.
 
     Names of LLVM's passes are turned into those of `opt -passes=`, which `opt --print-passes` lists.
     """
     if format_name == "llvm-pictures":
-        return ""  # there is no text to run it on
+        return ""  # the dump has no texts
     if format_name.startswith("llvm"):
         return _llvm_command(step, path)
     if format_name == "iree-phases":
@@ -153,7 +153,7 @@ def _llvm_command(step: Step, path: str) -> str:
     if legacy:
         return f"llc {path}.ll -stop-after={legacy[1]} -o -"
     if _ANALYSIS.match(step.name):
-        return ""  # no pass of its own: it computes or drops what others look up
+        return ""  # computes or invalidates an analysis: it changes no program
     return f"opt -S -passes='{llvm_pass_argument(step.name)}' {path}.ll -o -"
 
 

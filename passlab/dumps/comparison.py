@@ -1,7 +1,7 @@
-"""Two recordings of text pass by pass: which passes ran in both, what became of each, where the programs part.
+"""`TextComparison`: two recordings of text, pass by pass, and where their programs diverge.
 
-compared = read("o2.txt").compare(read("o3.txt"))
-compared.first, compared.diff(compared.first)
+comparison = read("o2.txt").compare(read("o3.txt"))
+comparison.first, comparison.diff(comparison.first)
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class Pair(NamedTuple):
-    """A pass of the one recording and the same pass of the other; None where it ran in one alone."""
+    """A pass of one recording and the same pass of the other; None where it ran in one only."""
 
     left: Step | None
     right: Step | None
-    same: bool | None  # whether both left the same text; None where one of them shows none
+    same: bool | None  # whether the texts after it are equal; None where one is missing
 
     @property
     def name(self) -> str:
@@ -38,7 +38,7 @@ class Pair(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What the pass ran on."""
+        """The unit of the pass."""
         step = self.left or self.right
         return step.unit if step is not None else ""
 
@@ -69,13 +69,13 @@ class TextComparison(Tabular):
 
     @cached_property
     def first(self) -> Pair | None:
-        """The first pass that ran in both and left programs that differ in more than names; None for none."""
+        """The first pass in both after which the programs differ in more than names; None for none."""
         return next((pair for pair in self.pairs if pair.same is False and self.diff(pair)), None)
 
     def diff(self, pair: Pair | int) -> TextDiff:
-        """Return what differs between what a pass left in both: the pass as a `Pair`, or its number in `pairs`.
+        """Return the difference of the texts after a pass, given as a `Pair` or its number in `pairs`.
 
-        Raises `DumpError` for a pass that ran in one of them alone.
+        Raises `DumpError` for a pass that ran in one recording only.
         """
         pair = self.pairs[pair] if isinstance(pair, int) else pair
         if pair.left is None or pair.right is None:
@@ -85,7 +85,7 @@ class TextComparison(Tabular):
         return diff_texts(pair.left.after, pair.right.after, reader.syntax, (), reader)
 
     def summary(self) -> str:
-        """How many passes ran in both and in one alone, and where the programs part."""
+        """Return how many passes ran in both and in one only, and where the programs diverge."""
         both = sum(pair.left is not None and pair.right is not None for pair in self.pairs)
         one, other = (sum(getattr(pair, side) is None for pair in self.pairs) for side in ("right", "left"))
         first = self.first
@@ -108,7 +108,7 @@ class TextComparison(Tabular):
         return (*numbers, pair.name, pair.unit, *verdicts, pair.same)
 
     def text(self) -> str:
-        """Return the passes that differ: in their verdicts, in what they left, or in that they ran at all."""
+        """Return the passes that differ, in verdict or text, or that ran in one recording only, as text."""
         lines = [f"{self.summary()}."]
         quiet = 0
         for pair in self.pairs:
@@ -124,7 +124,7 @@ class TextComparison(Tabular):
         return "\n".join([*lines, *([f"      {quiet:,} alike"] if quiet else [])])
 
     def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
-        """Write both as one HTML file that needs nothing else; with `static` one without any script."""
+        """Write both as one HTML file that needs nothing else; with `static` one without scripts."""
         late("passlab.display.text_comparison", "write_comparison_report")(self, path, static)
 
     def _repr_html_(self) -> str:

@@ -1,8 +1,8 @@
 """Verdicts: what a dump proves about each pass, and what it leaves open.
 
-The rules, in order: the compiler's own word in a heading; before and after compared; whole programs one after another;
-the state of the unit that the pass ran on, where nothing unseen can have touched it in between. Everything else is
-"unknown", with the range of steps that may have made the change.
+The rules, in order: a verdict of the compiler in the banner; the comparison of before and after; the comparison of
+consecutive whole programs; the comparison with the latest text of the unit, where no pass without text can have changed
+it. Everything else is "unknown", with the range of steps that may have made the change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.llvm import without_flags
-from passlab.dumps.source import Piece
+from passlab.dumps.source import Excerpt
 from passlab.dumps.step import Step, Unit
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 class Traits:
     """How much the dumps of one format prove.
 
-    `says_changes`: the stream names every pass and what became of it. `closed`: a pass changes nothing outside the
-    operation that it runs on. `pairs_only`: only before and after together prove something. `assumes_first`: the first
-    verdict is an assumption instead of left open. `chains`: several programs stand one after another.
-    `nested`: any pass may wrap others, and prints after them what those left. `wraps`: some passes, known by name, do.
-    `partial`: only a few chosen passes are in the dump, so that any change may be that of another.
+    `says_changes`: every pass is in the dump with its verdict. `closed`: a pass changes nothing outside its operation.
+    `pairs_only`: only before and after together prove something. `assumes_first`: the first verdict is assumed instead
+    of left open. `chains`: several programs follow one another. `nested`: any pass may wrap others, and its text comes
+    after theirs. `wraps`: some passes, known by name, do. `partial`: only a few selected passes are in the dump, so
+    that another pass may have made a change.
     """
 
     says_changes: bool = False
@@ -44,58 +44,41 @@ class Traits:
     partial: bool = False
 
 
-# Passes that only look, or that act on what a program rarely has and then show in it.
+# Passes that only read the program, or whose rare changes show in it.
 _ONLY_LOOKS = re.compile(
     r"Verif(?:ier|y)|Require(?:Analysis)?Pass|RequireAnalysisPass|InvalidateAnalysis|Printer|^Print|ForceFunctionAttrs|"
     r"Annotation2Metadata|MemProfRemoveInfo|PipelinePass$|Pipeline$|NoOp|^nop$|Dump|ModuleSummary|NameAnonGlobal"
 )
-# Passes that run others inside, of MLIR, IREE and TVM.
+# Passes of MLIR, IREE and TVM that run other passes.
 _WRAPS = re.compile(
     r"PipelineAdaptor|FixedPointIterator|^Inliner(?:Pass)?$|Pipeline(?:Pass)?$|^Composite|TranslateTargets|"
     r"DynamicPipeline|ExecutableTarget|ExecutableVariants|^(?:Configure|Translate|Serialize|Link|Preprocess)\w*Executables?(?:Pass)?$"
 )
-_ON_ITSELF = re.compile(r"ExecutableTarget|All\w*Executables")  # they run passes on what they run on themselves
-# How deep operations stand in IREE's programs, the module around all being 0; modules inside a variant hold functions.
+_ON_ITSELF = re.compile(r"ExecutableTarget|All\w*Executables")  # they run passes on their own unit
+# The depth of operations in IREE's programs; the outermost module is 0, and modules inside a variant have functions.
 _DEPTHS = {"hal.executable": 1, "hal.executable.variant": 2, "builtin.module": 3, "vm.module": 3}
 _FUNCTION = 4
 _INLINER = re.compile(r"Inliner(?:Pass)?\Z")
 _CALL = re.compile(rb"\bcall\b[^\n@]*@")
-_LOCATIONS = re.compile(r"(?i)debug|location")  # passes that change what a state of the program leaves out
+_LOCATIONS = re.compile(r"(?i)debug|location")  # passes that change locations, which the texts do not show
 ELSEWHERE = "it ran on another program, which the pass around it made for itself"
-EMPTY, FAR = 8, 16  # lines of a module with nothing in it; steps within which a program may come back
+EMPTY, FAR = 8, 16  # lines of an empty module; steps after which an outer program is not expected again
 _NOTHING = re.compile(rb"^\s+pass\s*$", re.MULTILINE)
 _AFTER_IPA = "fixup_cfg3"  # the first pass of GCC after the interprocedural ones, whether those are dumped or not
 _TVM_LEAVES = frozenset(
-    [
-        "FoldConstant",
-        "LegalizeOps",
-        "AnnotateTIROpPattern",
-        "FuseOps",
-        "NormalizeGlobalVar",
-        "RewriteDataflowReshape",
-        "ToNonDataflow",
-        "RemovePurityChecking",
-        "CallTIRRewrite",
-        "StaticPlanBlockMemory",
-        "LowerAllocTensor",
-        "KillAfterLastUse",
-        "LowerRuntimeBuiltin",
-        "ComputePrimValue",
-        "VMShapeLower",
-        "AttachGlobalSymbol",
-        "AttachExternModules",
-        "EliminateCommonSubexpr",
-        "Normalize",
-        "FuseTIRInner",
-        "ExpandTupleArgumentsInner",
-        "RemoveUnusedParameters",
-        "CanonicalizeTIRVariables",
-    ]
+    (
+        *("FoldConstant", "LegalizeOps", "AnnotateTIROpPattern", "FuseOps", "NormalizeGlobalVar"),
+        *("RewriteDataflowReshape", "ToNonDataflow", "RemovePurityChecking", "CallTIRRewrite"),
+        *("StaticPlanBlockMemory", "LowerAllocTensor", "KillAfterLastUse", "LowerRuntimeBuiltin"),
+        *("ComputePrimValue", "VMShapeLower", "AttachGlobalSymbol", "AttachExternModules"),
+        *("EliminateCommonSubexpr", "Normalize", "FuseTIRInner", "ExpandTupleArgumentsInner"),
+        *("RemoveUnusedParameters", "CanonicalizeTIRVariables"),
+    )
 )
 
 
-def judge(step: Step, after: Piece | None, before: Piece | None, assembly: Assembly) -> None:
-    """Set the verdict and the range of a step; called before its texts are written into the state."""
+def judge(step: Step, after: Excerpt | None, before: Excerpt | None, assembly: Assembly) -> None:
+    """Set the verdict and the range of a step; called before its texts enter the state of the program."""
     traits = assembly.traits
     step.since = step.number
     if step.status:
@@ -115,7 +98,7 @@ def judge(step: Step, after: Piece | None, before: Piece | None, assembly: Assem
 
 
 def _last_program(assembly: Assembly, step: Step) -> Step | int | None:
-    """The step before, when it left a whole program; or a digest of the input."""
+    """Return the step before, where its text is a whole program, or the digest of the input; None without either."""
     for at in range(len(assembly.steps) - 2, -1, -1):
         other = assembly.steps[at]
         if (assembly.traits.chains and other.phase != step.phase) or (other.ambiguous and assembly.traits.nested):
@@ -157,7 +140,7 @@ def _judge_program(step: Step, assembly: Assembly) -> None:
 
 
 def _on_another_program(step: Step, last: Step | int | None, assembly: Assembly) -> bool:
-    """Whether a pass of TVM ran on a program that an outer pass made for itself; marks the steps that did."""
+    """Whether a pass of TVM ran on a temporary program of an outer pass; marks the steps on such programs."""
     if not isinstance(last, Step) or step.after_body is None:
         return False
     if step.after_body.lines < EMPTY and _NOTHING.search(step.after_body.data):
@@ -176,16 +159,16 @@ def _on_another_program(step: Step, last: Step | int | None, assembly: Assembly)
 
 
 def _is_alike(step: Step, last: Step | int | None) -> bool:
-    """Whether two programs of MLIR differ only in what is no part of them: names of aliases, counters of drivers."""
+    """Whether two programs of MLIR differ only in names of aliases and counters of drivers."""
     if not isinstance(last, Step) or step.language != "mlir" or _LOCATIONS.search(step.name):
         return False
     return bool(step.names) and step.names == last.names and step.pieces == last.pieces
 
 
 def _is_elsewhere(step: Step, last: Step) -> bool:
-    """Whether a pass on one function left it as it was, so that what differs in the program is the work of others.
+    """Whether a pass on one function left it unchanged, so that others made the difference in the program.
 
-    LLVM's pass managers do such work: they remove functions that are no longer called.
+    LLVM's pass managers remove functions that are no longer called.
     """
     if step.kind != "function" or step.after_body is None or last.after_body is None:
         return False
@@ -200,7 +183,7 @@ def _is_elsewhere(step: Step, last: Step) -> bool:
 
 
 def _unit_text(step: Step, unit: str) -> bytes:
-    """The text of a unit as it is printed after a step, numbers of attributes and metadata included."""
+    """Return the text of a unit after a step, including numbers of attributes and metadata."""
     if step.after_body is None:
         return b""
     data = step.after_body.data
@@ -209,10 +192,10 @@ def _unit_text(step: Step, unit: str) -> bytes:
 
 
 def _judge_wrapper(step: Step, assembly: Assembly) -> None:
-    """A pass around others prints what they left; which of those before it ran inside is not in a dump of afters.
+    """Set the verdict of a pass that ran others, of which a dump of afters does not say which passes they are.
 
-    Passes such as the inliner also change the program themselves, before the passes inside run; the first program that
-    those show may be its work.
+    Passes such as the inliner also change the program themselves before the inner passes run, so the first change among
+    these may be theirs.
     """
     inside = children_of(step, assembly.steps)
     only_runs = "PipelineAdaptor" in step.name or "FixedPoint" in step.name
@@ -233,7 +216,7 @@ def _judge_wrapper(step: Step, assembly: Assembly) -> None:
 
 
 def _may_be_inlining(child: Step, step: Step, assembly: Assembly) -> bool:
-    """Whether the change of a pass inside the inliner may be a call that the inliner replaced right before it."""
+    """Whether the change of a pass inside the inliner may be a call that the inliner inlined just before."""
     if not _INLINER.match(step.name):
         return True
     for name in child.names:
@@ -244,12 +227,12 @@ def _may_be_inlining(child: Step, step: Step, assembly: Assembly) -> bool:
     return False
 
 
-def _calls(piece: Piece) -> int:
+def _calls(piece: Excerpt) -> int:
     return len(_CALL.findall(piece.data))
 
 
 def children_of(step: Step, steps: list[Step]) -> list[Step]:
-    """Return the steps right before a pass around others that ran inside it, as far as their units and names tell."""
+    """Return the steps before a pass that ran inside it, judged by their units and names."""
     listed = set(re.findall(r"[\w-]+", step.options.partition("pipeline=")[2]))
     if _INLINER.match(step.name):
         listed = listed or {"canonicalize"}
@@ -284,7 +267,7 @@ def _depth(step: Step) -> int:
 
 
 def _judge_units(step: Step, assembly: Assembly) -> None:
-    """Compare the units of a body with the latest known state of each, and say what follows for the step."""
+    """Compare the units of a body with their latest texts, and set the verdict of the step."""
     if not step.names:
         step.verdict = "unknown"
         return
@@ -310,7 +293,7 @@ def _judge_units(step: Step, assembly: Assembly) -> None:
 
 
 def _compare_units(step: Step, assembly: Assembly) -> tuple[bool, bool, int]:
-    """Return whether units changed, whether nothing is known to compare with, and since which step they may have."""
+    """Return whether units changed, whether there are no texts to compare with, and since which step they may have."""
     units, since = assembly.units, step.number
     changed = unseen = False
     for name, piece in zip(step.names, step.pieces, strict=True):
@@ -326,7 +309,7 @@ def _compare_units(step: Step, assembly: Assembly) -> tuple[bool, bool, int]:
             changed = True
             since = min(since, _first_suspect(name, unit, step, assembly))
     if step.kind == "scc" and any(name not in step.names and name in units for name in step.unit[1:-1].split(", ")):
-        changed = True  # the group of functions fell apart while the pass ran
+        changed = True  # the pass split the group of functions
     if step.scope == MODULE:
         present = set(step.names)
         gone = [unit for name, unit in units.items() if unit.alive and name not in present and "(machine" not in name]
@@ -337,7 +320,7 @@ def _compare_units(step: Step, assembly: Assembly) -> tuple[bool, bool, int]:
 
 
 def _only_flags(step: Step, units: Mapping[str, Unit]) -> bool:
-    """Whether machine code differs from what it was last in the flags of its heading alone."""
+    """Whether machine code differs from its latest text only in the flags of its heading."""
     pairs = [(units[name].last, piece) for name, piece in zip(step.names, step.pieces, strict=True) if name in units]
     return all(
         last is not None and (last.digest == piece.digest or without_flags(last.data) == without_flags(piece.data))
@@ -349,9 +332,7 @@ SEVERAL = "several operations of the program have this name; the dump does not s
 
 
 def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
-    """Several operations of the program have the name of the unit: unchanged where the step before left just this
-    text.
-    """
+    """Set the verdict where several operations have the name of the unit: unchanged for the text of the step before."""
     step.note = step.note or SEVERAL
     last = assembly.steps[-2] if len(assembly.steps) > 1 else None
     same = last is not None and last.unit == step.unit and last.digest == step.digest
@@ -359,7 +340,7 @@ def _judge_ambiguous(step: Step, assembly: Assembly) -> None:
 
 
 def retract(name: str, steps: list[Step]) -> None:
-    """Withdraw the verdicts on an operation, after the program has shown that several have its name."""
+    """Withdraw the verdicts on an operation after a program with several operations of its name."""
     for last, step in zip([None, *steps], steps, strict=False):
         if not step.names or step.names[0] != name:
             continue
@@ -376,8 +357,8 @@ def _first_step_without_state(assembly: Assembly) -> int:
 def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int:
     """Return the first step since a unit was last seen that may have changed it."""
     if assembly.traits.partial:
-        return max(unit.last_seen, 0)  # what ran in between is not in the dump
-    if assembly.traits.closed:  # GCC's interprocedural passes print no programs, and change them
+        return max(unit.last_seen, 0)  # the passes in between are not in the dump
+    if assembly.traits.closed:  # GCC's interprocedural passes change programs and print none
         reports = (n for n in range(max(unit.last_seen, 0) + 1, step.number) if assembly.steps[n - 1].kind == "ipa")
         applied = step.number - 1 if step.name == _AFTER_IPA and step.kind == "tree" else step.number
         return next(reports, applied)
@@ -397,7 +378,7 @@ def _first_suspect(name: str, unit: Unit, step: Step, assembly: Assembly) -> int
 
 
 def settle(steps: list[Step], traits: Traits, units: Mapping[str, Unit]) -> None:
-    """Decide what depends on the whole dump: the verdict of the first pass."""
+    """Set the verdicts that need the whole dump: those of first passes."""
     if traits.assumes_first:
         for step in steps:
             if step.verdict == "unknown" and step.after_body is not None and step.scope != FRAGMENT:
@@ -430,9 +411,9 @@ def _is_declaration(step: Step) -> bool:
 
 
 def is_only_changes(steps: list[Step]) -> bool:
-    """Whether a dump without any word about unchanged passes holds only passes that changed something.
+    """Whether a dump contains only passes that changed something.
 
-    A few may have left equal texts: MLIR compares operations, not what is printed of them.
+    A few may have equal texts before and after: MLIR compares operations, not texts.
     """
     seen = [step for step in steps if step.after_body is not None and (step.is_exact or step.since < step.number)]
     unchanged = sum(step.verdict == "unchanged" for step in seen)

@@ -27,7 +27,7 @@ _COMMENT = re.compile(r"\s+(?:;|//|#) [^\"]*$|^\s*(?:;|//)(?! Machine| (?:Prehea
 
 
 _NEVER = re.compile(r"(?!)")
-# Lines that are noise as a whole, and ranges of lines that are.
+# For each filter a pattern of lines that are noise, and one of ranges that are.
 _PATTERNS = {
     "debug info": (_DEBUG_LINE, _DEBUG_USE),
     "metadata": (_METADATA_LINE, _METADATA_USE),
@@ -39,7 +39,7 @@ _PATTERNS = {
 }
 
 
-def _lines(name: str) -> Filter:
+def _line_filter(name: str) -> Filter:
     whole, part = _PATTERNS[name]
 
     def keep(line: str) -> str | None:
@@ -58,14 +58,14 @@ def _without_comments(line: str) -> str | None:
 
 
 FILTERS: dict[str, Filter] = {
-    **{name: _lines(name) for name in ("debug info", "metadata", "attributes", "locations", "aliases")},
+    **{name: _line_filter(name) for name in ("debug info", "metadata", "attributes", "locations", "aliases")},
     "blobs": _without_blobs,
     "comments": _without_comments,
 }
 
 
 def noise_of(line: str) -> list[tuple[str, int, int]]:
-    """Return the ranges of a line that are noise: the filter that leaves each out, its start and its end."""
+    """Return the noise in a line: (filter, start, end) of each range."""
     hit: list[tuple[str, int, int]] = []
     for name, (whole, part) in _PATTERNS.items():
         if whole.search(line):

@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
-from passlab.dumps.source import FileSource, Piece, decode
+from passlab.dumps.source import FileSource, decode
 
 XLA_FILE = re.compile(
     r"(?P<module>module_\d+\.(?P<name>.+?))\.(?P<number>\d{4,})\.(?P<pipeline>.+?)\.after_(?P<after>.+?)"
@@ -27,11 +27,11 @@ _GCC_TREE = re.compile(
     rb"(?:^__attribute__[^\n]*\n){0,9}^(?![;{} \t])[^\n]*\([^\n]*\n\{\n(?:.*?\n)?\}$", re.MULTILINE | re.DOTALL
 )
 _GCC_INSN = re.compile(rb"^\((?:note|insn|jump_insn|call_insn|code_label|barrier|debug_insn)\b", re.MULTILINE)
-# The same with -slim; what a pass tells of its work may show instructions, too, before the notes that begin a function.
+# The same with -slim; the log of a pass may show instructions, too, before the notes that begin a function.
 _GCC_SLIM = re.compile(
     rb"^ +\d+: NOTE_INSN_(?:DELETED|BASIC_BLOCK 2)\b[^\n]*\n(?:(?: +\d+:| {6,}\S)[^\n]*\n|\n(?= +\d+:))*", re.MULTILINE
 )
-_GCC_FEW = 12  # dumps in a folder; fewer, with gaps in their numbers, are those of chosen passes
+_GCC_FEW = 12  # a folder with fewer dumps, and gaps in their numbers, has selected passes
 _GCC_FUNCTION = re.compile(rb"^;; Function (.+?) \(([^\n]*)\)[^\n]*\n", re.MULTILINE)
 
 
@@ -62,7 +62,7 @@ def scan_xla(files: list[Path]) -> Scan:
 
 
 def _xla_banner(path: Path, when: str, name: str, module: str) -> Banner:
-    """Return the banner of a file that holds a whole module."""
+    """Return the banner of a file with a whole module."""
     source = FileSource(path)
     banner = Banner(source, when, name, module, "module", scope=MODULE, end=source.size)
     banner.phase = module
@@ -149,4 +149,4 @@ def scan_onnx(files: list[Path]) -> Scan:
     return Scan(banners)
 
 
-__all__ = ["Piece", "scan_dumpir", "scan_gcc", "scan_onnx", "scan_rust", "scan_xla", "split_gcc"]
+__all__ = ["Excerpt", "scan_dumpir", "scan_gcc", "scan_onnx", "scan_rust", "scan_xla", "split_gcc"]

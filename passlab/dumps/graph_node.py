@@ -1,4 +1,4 @@
-"""`GraphNode`: a node of a program that its host has as a graph."""
+"""`GraphNode`: a node of a program that is a graph in its host."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class GraphNode(NamedTuple):
-    """A node of a program that a host has as a graph: `key` names it in all steps, `operands` are keys of others."""
+    """A node of a program that is a graph in its host: `key` identifies it in all steps, `operands` are keys."""
 
     key: str
     operation: str

@@ -1,6 +1,4 @@
-"""Other output inside bodies: warnings, remarks, a crash report, lines of `-print-pass-numbers`. Kept, never an
-error.
-"""
+"""Other output inside bodies: warnings, remarks, a crash report, lines of `-print-pass-numbers`."""
 
 from __future__ import annotations
 
@@ -20,10 +18,8 @@ _CRASH = re.compile(
 
 
 def find_holes(data: bytes, last: bool, language: str) -> tuple[tuple[int, ...], str]:
-    """Return the ranges of a body that are other output, as start, end, start, end ..., and the first line of a
-    crash.
-    """
-    # Cheap words, one of which stands in other output; a body without any is not looked at line by line.
+    """Return the ranges of other output in a body, as start, end, start, end ..., and the first line of a crash."""
+    # Other output contains one of these words: a body without any needs no search by the slow patterns.
     if not (
         b"warning: " in data
         or b"error: " in data

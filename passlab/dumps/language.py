@@ -1,7 +1,7 @@
-"""What the shared parts need to know of each language: its parts, its noise, its names, its operations, its colours.
+"""The languages of dumps: how each splits into units, and its names, operations, noise and lexer.
 
-A `Language` says how a body falls into units (functions, operations with symbols), which text two units are compared by
-when they were printed in different scopes, and by which expressions names and operations are found.
+A `Language` splits a body into units (functions, operations with symbols), normalizes their texts for comparison across
+scopes, and has the regular expressions of its names and operations.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from passlab.diffing.text_lines import Syntax
 from passlab.dumps import folders, llvm, mlir
 
 Part = tuple[str, tuple[int, ...], bytes]  # name, ranges of the body, text to compare by
-WHOLE = ""  # the name of what belongs to no unit: globals, declarations, the body as a whole
+WHOLE = ""  # the unit of globals and declarations, and of a body that is not split
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def _whole(data: bytes) -> Iterator[Part]:
 def _functions(
     data: bytes, split: Callable[[bytes], list[tuple[str, int, int]]], normal: Callable[[bytes], bytes]
 ) -> Iterator[Part]:
-    """The functions of a body and, as one part, all that stands between them."""
+    """Yield the functions of a body and, as one part, the text between them."""
     at = 0
     rest: list[int] = []
     for name, start, end in split(data):
@@ -67,14 +67,13 @@ def _without_remarks(data: bytes) -> bytes:
 
 
 _LOC = re.compile(rb" loc\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\)|#loc\d*\b")
-_DIALECT = re.compile(rb"[#!][A-Za-z_][\w.$-]*(?=<)")  # left out where the context says which attribute it is
-_DRIVER = re.compile(
-    rb"iree\.fixedpoint\.\w+(?: = [^,}]*)?(?:, )?| attributes \{\}"
-)  # IREE's driver counts its turns in these
+_DIALECT = re.compile(rb"[#!][A-Za-z_][\w.$-]*(?=<)")  # the printer omits it where the context determines the attribute
+# IREE's driver counts its iterations in these attributes.
+_DRIVER = re.compile(rb"iree\.fixedpoint\.\w+(?: = [^,}]*)?(?:, )?| attributes \{\}")
 
 
 def _mlir_parts(data: bytes) -> Iterator[Part]:
-    """Operations with symbols; the text of one is without what is inside the operations nested in it."""
+    """Yield the operations with symbols, each without the text of the operations nested in it."""
     ops = mlir.split_ops(data)
     aliases = mlir.aliases_of(data)
     if not ops:

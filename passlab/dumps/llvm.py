@@ -2,7 +2,7 @@
 code.
 
 Versions 14 to 22 write headings in three ways (with "; ", with "# " for machine code, without either), and the legacy
-pass manager writes prose with an identifier in brackets. What follows the first " on " is the unit.
+pass manager writes prose with an identifier in brackets. The unit follows the first " on ".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOOP = re.compile(r"(?:Parallel )?[Ll]oop ")
 _MANAGER = re.compile(
     r"PassManager<|\w*PassAdaptor\b|ExtraLoopPassManager|DevirtSCCRepeatedPass|ModuleInlinerWrapperPass"
 )
-FEW = 3  # different passes in a stream of which one may suspect that it was asked for them alone
+FEW = 3  # a stream with at most so many different passes may be one of `-print-after=PASS`
 _CLOSING = re.compile(
     r"PrintModulePass|BitcodeWriterPass|AnnotationRemarksPass|.*[Vv]erif|Free MachineFunction|.*Assembly Printer"
 )
@@ -68,7 +68,7 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
         scope = NONE
     name, sign, unit = rest.partition(" on ")
     if sign and _LEGACY.fullmatch(unit) and not unit.startswith("("):
-        name, unit = rest, ""  # prose of the legacy pass manager may hold the word
+        name, unit = rest, ""  # the prose of the legacy pass manager may contain " on "
     when = "before" if what == "Dump Before" else "after"
     return when, name, unit or match["function"] or "", status if what != "Deleted After" else "changed", scope
 
@@ -91,13 +91,13 @@ def scan_stream(source: Source) -> Scan:
         banners.append(
             Banner(source, when, name, unit, kind_of(unit), status=status, scope=scope, start=start, body=end, end=end)
         )
-        _look(banners[-1], below)
+        _inspect_body(banners[-1], below)
         if (program := _MODULE_ID.search(below)) and (banners[-1].scope == MODULE or when == "start"):
             programs.append((len(banners) - 1, decode(program[1])))
     if banners:
         banners[-1].end = source.size
     _name_programs(banners, programs)
-    _settle_diffs(banners)
+    _mark_diffs(banners)
     says_all = any(b.when == "start" or b.scope == DIFF or (b.scope == NONE and b.status) for b in banners)
     scan = Scan([banner for banner in banners if banner.status != "manager"], says_all=says_all, may_be_quiet=bare)
     scan.is_partial = _is_partial(scan)
@@ -105,7 +105,7 @@ def scan_stream(source: Source) -> Scan:
 
 
 def _name_programs(banners: list[Banner], programs: list[tuple[int, str]]) -> None:
-    """Set the phase of all headings to the module that they are about, where a stream has several."""
+    """Set the phase of all banners to their module, where a stream has several."""
     runs: list[tuple[int, str]] = []
     for number, name in programs:
         if not runs or runs[-1][1] != name or banners[number].when == "start":
@@ -127,12 +127,12 @@ def _is_partial(scan: Scan) -> bool:
 
 
 def is_no_pass(name: str, status: str) -> bool:
-    """Whether a heading names a pass manager or another pass that LLVM ignores itself."""
+    """Whether a heading names a pass manager, or a pass that LLVM itself ignores."""
     return status == "ignored" or (status == "invalidated" and _MANAGER.match(name) is not None)
 
 
 def kind_of(unit: str) -> str:
-    """Return what kind of thing a unit is."""
+    """Return the kind of a unit: module, loop, scc, function or ""."""
     if unit == "[module]":
         return "module"
     if _LOOP.match(unit):
@@ -140,8 +140,8 @@ def kind_of(unit: str) -> str:
     return "scc" if unit.startswith("(") else "function" if unit else ""
 
 
-def _look(banner: Banner, below: bytes) -> None:
-    """Find out from the first bytes of a body what it shows."""
+def _inspect_body(banner: Banner, below: bytes) -> None:
+    """Set scope, kind, unit and language of a banner from the first bytes of its body."""
     if banner.scope == NONE:
         return
     following = below.find(MARK)
@@ -163,8 +163,8 @@ def _look(banner: Banner, below: bytes) -> None:
             banner.unit, banner.kind = decode(hit[1]).strip('"'), "function"
 
 
-def _settle_diffs(banners: list[Banner]) -> None:
-    """Mark the bodies that `-print-changed=diff` wrote: every line has a sign in front, coloured perhaps."""
+def _mark_diffs(banners: list[Banner]) -> None:
+    """Mark the bodies of `-print-changed=diff`, whose lines begin with a sign, with or without colours."""
     for banner in banners:
         if banner.scope not in (UNIT, FRAGMENT) or banner.when != "after" or banner.status or banner.language == "mir":
             continue
@@ -180,7 +180,7 @@ def scan_folder(files: list[Path]) -> Scan:
     """Return the dumps of `-ir-dump-directory`: numbered files, each with its heading inside."""
     matches = [(m, path) for path in files if (m := _FILE.fullmatch(path.name))]
     begun = {(int(match[1]), match[3]) for match, _ in matches if match[4] == "before"}
-    numbered = sorted((_place(match, begun), path, match) for match, path in matches)
+    numbered = sorted((_sort_key(match, begun), path, match) for match, path in matches)
     banners: list[Banner] = []
     for _, path, match in numbered:
         source = FileSource(path)
@@ -194,15 +194,13 @@ def scan_folder(files: list[Path]) -> Scan:
         unit = "[module]" if kind == "module" else ""
         banner = Banner(source, "before" if when == "before" else "after", name, unit, kind, status=status)
         banner.end = source.size
-        _look(banner, source.read(0, PEEK))
+        _inspect_body(banner, source.read(0, PEEK))
         banners.append(banner)
     return Scan(banners)
 
 
-def _place(match: re.Match[str], begun: set[tuple[int, str]]) -> tuple[int, int]:
-    """Where a file stands in the run: before and after share a number; what a pass took away has that of the pass
-    before.
-    """
+def _sort_key(match: re.Match[str], begun: set[tuple[int, str]]) -> tuple[int, int]:
+    """Return the sort key of a file: before and after share a number; an invalidated unit has the one before."""
     number, when = int(match[1]), match[4]
     if when == "invalidated" and (number + 1, match[3]) in begun:
         number += 1
@@ -258,9 +256,9 @@ _DEBUG_LINES = re.compile(rb"^[ \t]*DBG_[^\n]*\n", re.MULTILINE)
 
 
 def without_flags(data: bytes) -> bytes:
-    """Return machine code without what analyses set or take out which print nothing: flags, and values of variables.
+    """Return machine code without flags and debug values, which analyses change without printing anything.
 
-    Where variables are, the analysis of debug variables keeps for itself until registers are given out.
+    The analysis of debug variables takes their values out until registers are allocated.
     """
     plain = _FLAGS.sub(rb"\1", without_slots(data))
     return _DEBUG_LINES.sub(b"", _KILLS.sub(b"", plain) + b"\n")

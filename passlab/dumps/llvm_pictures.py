@@ -1,6 +1,6 @@
 """The folder of LLVM's `-print-changed=dot-cfg`: a list of all passes in `passes.html`, and a picture of each change.
 
-The pictures hold no text of the program: steps have names, units and verdicts, and name their picture.
+The pictures have no text of the program: steps have names, units and verdicts, and the name of their picture.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from passlab.dumps.source import FileSource, decode
 from passlab.errors import Diagnostic, DumpError
 
 INDEX = "passes.html"
-# One entry of the list; each function of a pass that changed several has one, with a second number.
+# An entry of the list: one for each function that a pass changed, with a second number.
 _ENTRY = re.compile(
     rb"<(?:a|button)(?P<attributes>[^>]*)>(?P<number>\d+)(?:\.\d+)?\. (?P<words>[^\n]*?)</(?:a|button)>"
 )
@@ -60,7 +60,7 @@ def scan_pictures(files: list[Path]) -> Scan:
 
 
 def _banner(source: FileSource, words: str) -> Banner:
-    """Return what an entry says: the pass, what it ran on, and what became of it."""
+    """Return the banner of an entry: pass, unit and verdict."""
     status = "changed"
     words = words.removeprefix("Pass ")
     if words.endswith(" invalidated"):

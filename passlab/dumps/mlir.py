@@ -1,7 +1,7 @@
 """MLIR's `--mlir-print-ir-*`, with threads or without, and its trees of files; IREE's phases.
 
-Without module scope a heading does not say what the pass ran on; the first operation of the body does. Operations with
-a symbol are found by indentation, which MLIR's printer keeps.
+Without module scope a heading does not name the unit; the first operation of the body does. Operations with a symbol
+are found by indentation, which MLIR's printer keeps.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def scan_stream(source: Source) -> Scan:
 
 
 def _unit_of(banner: Banner) -> str:
-    """Return the operation that a body shows; the generic form of older versions has its symbol behind the region."""
+    """Return the operation of a body; the generic form of older versions has its symbol after the region."""
     head = banner.source.read(banner.body, min(banner.end, banner.body + _PEEK))
     root = root_of(head)
     if not root or " @" in root or b'\n"' not in b"\n" + head:
@@ -130,8 +130,8 @@ def scan_phases(files: list[Path]) -> Scan:
 def scan_tree(files: list[Path], root: Path) -> Scan:
     """Return the dumps of `--mlir-print-ir-tree-dir`; the counters of the enclosing operations give the order.
 
-    Before and after of one run share a counter and a name; their headings tell them apart. Operations beside one
-    another stand in the order of the program, which is that of a run without threads.
+    Before and after of one run share a counter and a name; their headings differ. Sibling operations have the order of
+    the program, which is that of a run without threads.
     """
     hit: list[tuple[tuple[str, ...], tuple[int, ...], Banner]] = []
     for path in sorted(files):
@@ -146,7 +146,7 @@ def scan_tree(files: list[Path], root: Path) -> Scan:
         banner.end = source.size
         numbers = tuple(map(int, match["numbers"].split("_")))
         hit.append((path.parent.relative_to(root).parts, numbers, banner))
-    places = _places([banner for _, _, banner in hit])
+    offsets = _folder_offsets([banner for _, _, banner in hit])
 
     def key(item: tuple[tuple[str, ...], tuple[int, ...], Banner]) -> tuple[object, ...]:
         folders, numbers, banner = item
@@ -155,24 +155,24 @@ def scan_tree(files: list[Path], root: Path) -> Scan:
         for depth, number in enumerate(numbers):
             nested = depth + 1 < len(numbers)
             folder = folders[len(top) + depth] if nested and len(top) + depth < len(folders) else ""
-            parts.append((number, nested, places.get(folder, 0), folder))
+            parts.append((number, nested, offsets.get(folder, 0), folder))
         return (*parts, banner.when == "after")
 
     return Scan([item[2] for item in sorted(hit, key=key)])
 
 
-def _places(banners: list[Banner]) -> dict[str, int]:
-    """Return folder -> where its operation stands in the first dump of all that names its symbol."""
-    places: dict[str, int] = {}
+def _folder_offsets(banners: list[Banner]) -> dict[str, int]:
+    """Return for each folder the offset of its operation in a dump of the whole program, for sorting."""
+    offsets: dict[str, int] = {}
     whole = [b.source.read(b.body, b.end) for b in banners if b.unit.startswith("builtin.module")][:4]
     for banner in banners:
         folder = Path(getattr(banner.source, "path", ".")).parent.name
         symbol = banner.unit.partition(" @")[2].encode("utf-8", "surrogateescape")
-        if symbol and folder not in places:
+        if symbol and folder not in offsets:
             at = next((at for text in whole if (at := text.find(b"@" + symbol)) >= 0), -1)
             if at >= 0:
-                places[folder] = at
-    return places
+                offsets[folder] = at
+    return offsets
 
 
 def is_phases(names: list[str]) -> bool:
@@ -189,7 +189,7 @@ def is_tree(names: list[str]) -> bool:
 def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
     """Return path, start, end and indentation of each operation with a symbol (or module) that has a region.
 
-    Paths name the operations around: `builtin.module/func.func @f`. Children stand behind their parents in the list.
+    Paths name the enclosing operations: `builtin.module/func.func @f`. Parents come before their children.
     """
     hit: list[tuple[str, int, int, int]] = []
     around: list[tuple[str, int]] = []  # path and end of the operations that are open
@@ -223,9 +223,7 @@ def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
 
 
 def aliases_of(data: bytes) -> dict[bytes, bytes]:
-    """Return the `#map` aliases that a body defines, with what they stand for; dumps of one function have them
-    inlined.
-    """
+    """Return the `#map` aliases that a body defines, with their values; dumps of one function have them inlined."""
     if b" = " not in data[:4000].partition(b"{")[0] and not data.startswith((b"#", b"!")):
         return {}
     aliases = {m[1]: m[2] for m in _ALIAS.finditer(data) if not m[1].startswith((b"#loc", b"#di_"))}
@@ -238,7 +236,7 @@ _USE = re.compile(rb"[#!][A-Za-z_][\w.$-]*")
 
 
 def replace_aliases(text: bytes, aliases: dict[bytes, bytes]) -> bytes:
-    """Return text with each alias replaced by what it stands for."""
+    """Return text with each alias replaced by its value."""
     return _USE.sub(lambda m: aliases.get(m[0], m[0]), text) if aliases else text
 
 
@@ -246,7 +244,7 @@ _VALUE = re.compile(rb"[%^][\w.$-]+")
 
 
 def renumber(text: bytes) -> bytes:
-    """Return text with its values and blocks numbered from 0 on; the generic form numbers them through the module."""
+    """Return text with its values and blocks numbered from 0; the generic form numbers them across the module."""
     names: dict[bytes, bytes] = {}
     return _VALUE.sub(lambda m: names.setdefault(m[0], b"%c%d" % (m[0][0], len(names))), text)
 

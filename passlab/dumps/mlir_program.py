@@ -1,8 +1,7 @@
-"""A program of MLIR put together from dumps of single operations, so that its tools take it.
+"""A program of MLIR assembled from dumps of single operations, so that MLIR's tools accept it.
 
-Each part is printed with the aliases (`#map = ...`) of its own dump, and without what stands elsewhere in its module.
-The aliases are written above the program, those of one name and two meanings under two names, and declarations that
-another dump shows are added.
+Each part has the aliases (`#map = ...`) of its own dump, and lacks the rest of its module. The aliases are written
+above the program, renamed where two dumps define one name differently, and declarations from other dumps are added.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from passlab.dumps.source import Piece
+from passlab.dumps.source import Excerpt
 from passlab.dumps.stand_ins import declared_mlir
 
 if TYPE_CHECKING:
@@ -24,11 +23,11 @@ _USE = re.compile(r"[#!][A-Za-z_][\w$-]*")
 # Uses of symbols that must be in the module: calls, and addresses.
 _REFERENCE = re.compile(r"(?:\bcall|\bconstant|\bget_global|\baddressof)[ (]+@([\w.$-]+)")
 _DECLARATION = re.compile(r"^\s*(?:\w+\.)*(?:func|import|global)\b[^@\n]*@([\w.$-]+)[^\n]*$", re.MULTILINE)
-LARGEST = 2_000_000  # characters of a text in which references are looked for
+LARGEST = 2_000_000  # characters of a text up to which its references are searched
 
 
 def program_text(recording: TextRecording, number: int) -> str:
-    """Return the program after a step with its aliases and the declarations that are known."""
+    """Return the program after a step with its aliases and the declarations in the dumps."""
     last = recording.steps[number - 1] if number else None
     if last is not None and last.scope == "module" and last.after_body is not None:
         return last.after_body.text
@@ -45,7 +44,7 @@ def program_text(recording: TextRecording, number: int) -> str:
 
 
 def declarations_of(recording: TextRecording) -> dict[str, str]:
-    """Return the lines that declare a symbol without a body, of all dumps."""
+    """Return the lines of all dumps that declare a symbol without a body, by symbol."""
     lines: dict[str, str] = {}
     for name, unit in recording.units.items():
         if name.rpartition("/")[2].startswith(("builtin.module", "module")):
@@ -57,7 +56,7 @@ def declarations_of(recording: TextRecording) -> dict[str, str]:
 
 
 def unknown_symbol(recording: TextRecording, step: Step) -> str:
-    """Return a symbol that a pass of MLIR ran on needs and no dump shows; empty for none."""
+    """Return a symbol that the input of a pass refers to and no dump defines; empty for none."""
     if step.scope == "module" or (step.before_body is not None and step.unit.startswith("builtin.module")):
         return ""  # the text is a whole program
     text = recording.before(step)
@@ -71,18 +70,18 @@ def unknown_symbol(recording: TextRecording, step: Step) -> str:
 
 
 class _Aliases:
-    """The aliases of the parts of one program; `definitions` are lines to stand above it."""
+    """The aliases of the parts of one program; `definitions` are the lines for the top of it."""
 
     def __init__(self, recording: TextRecording) -> None:
         bodies = {(id(body.source), body.spans[0]): body for body in _bodies(recording)}
         self._starts = sorted(bodies)
         self._bodies = [bodies[start] for start in self._starts]
         self._defined: dict[int, dict[str, str]] = {}  # of each body
-        self._names: dict[str, tuple[int, str]] = {}  # a name that is taken -> the body, and the name there
+        self._names: dict[str, tuple[int, str]] = {}  # a used name -> the body, and the name there
         self.definitions: list[str] = []
 
-    def text_of(self, piece: Piece) -> str:
-        """Return the text of a part, in which aliases are called as above the program."""
+    def text_of(self, piece: Excerpt) -> str:
+        """Return the text of a part with the names of aliases as in `definitions`."""
         text = piece.text
         at = bisect_right(self._starts, (id(piece.source), piece.spans[0])) - 1 if piece.spans else -1
         if at < 0 or self._bodies[at].source is not piece.source or _ALIAS.search(text):
@@ -93,17 +92,17 @@ class _Aliases:
         needed: set[str] = set()
         waiting = [text] if meanings else []
         while waiting:
-            fresh = {name for name in _USE.findall(waiting.pop()) if name in meanings} - needed
-            needed |= fresh
-            waiting += [meanings[name] for name in fresh]
-        called = {name: self._name(name, at) for name in meanings if name in needed}
-        for name, new in called.items():
-            line = f"{new} = {_rename(meanings[name], called)}"
+            new_names = {name for name in _USE.findall(waiting.pop()) if name in meanings} - needed
+            needed |= new_names
+            waiting += [meanings[name] for name in new_names]
+        renamed = {name: self._unique_name(name, at) for name in meanings if name in needed}
+        for name, new in renamed.items():
+            line = f"{new} = {_rename(meanings[name], renamed)}"
             if line not in self.definitions:
                 self.definitions.append(line)
-        return _rename(text, called) if called else text
+        return _rename(text, renamed) if renamed else text
 
-    def _name(self, name: str, body: int) -> str:
+    def _unique_name(self, name: str, body: int) -> str:
         count = 0
         new = name
         while self._names.setdefault(new, (body, name)) != (body, name):
@@ -116,7 +115,7 @@ def _rename(text: str, names: dict[str, str]) -> str:
     return _USE.sub(lambda match: names.get(match[0], match[0]), text)
 
 
-def _bodies(recording: TextRecording) -> Iterator[Piece]:
+def _bodies(recording: TextRecording) -> Iterator[Excerpt]:
     """Yield the bodies of all dumps."""
     pieces = [
         recording.input_piece,

@@ -1,7 +1,7 @@
-"""ONNX models as text, read from the bytes of the file without the `onnx` package: inputs, nodes, weights, outputs.
+"""ONNX models as text, read without the `onnx` package: inputs, nodes, weights, outputs.
 
-A small reader of the protobuf wire format; only the fields that a person reads are turned into text, everything else of
-a node goes into a digest, so that two texts are equal only where the graphs are.
+A small reader of the protobuf wire format. Readable fields become text, everything else of a node a digest, so that two
+texts are equal only where the graphs are.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def _all(data: bytes, number: int) -> list[Any]:
+def _field_values(data: bytes, number: int) -> list[Any]:
     return [value for n, value in fields(data) if n == number]
 
 
-def _text(value: Any) -> str:
+def _decode_text(value: Any) -> str:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
-def _first(data: bytes, number: int, default: Any = b"") -> Any:
+def _first_field(data: bytes, number: int, default: Any = b"") -> Any:
     return next((value for n, value in fields(data) if n == number), default)
 
 
@@ -80,34 +80,35 @@ def model_text(data: bytes) -> str:
 
 
 def _model_text(data: bytes) -> str:
-    graph = _first(data, 7)
+    graph = _first_field(data, 7)
     if not isinstance(graph, bytes) or not graph:
         raise DumpError(Diagnostic("this is not an ONNX model: it has no graph"))
-    lines = [f"graph {_text(_first(graph, 2))} {{"]
-    for value in _bytes(_all(graph, 11)):
-        lines.append(f"  input %{_value(value)}")
-    for value in _bytes(_all(graph, 5)):
-        lines.append(f"  weight %{_tensor(value)}")
-    for node in _bytes(_all(graph, 1)):
-        lines.append(f"  {_node(node)}")
-    for value in _bytes(_all(graph, 12)):
-        lines.append(f"  output %{_value(value)}")
+    lines = [f"graph {_decode_text(_first_field(graph, 2))} {{"]
+    for value in _bytes(_field_values(graph, 11)):
+        lines.append(f"  input %{_value_text(value)}")
+    for value in _bytes(_field_values(graph, 5)):
+        lines.append(f"  weight %{_tensor_text(value)}")
+    for node in _bytes(_field_values(graph, 1)):
+        lines.append(f"  {_node_text(node)}")
+    for value in _bytes(_field_values(graph, 12)):
+        lines.append(f"  output %{_value_text(value)}")
     return "\n".join([*lines, "}"]) + "\n"
 
 
 def model_nodes(data: bytes) -> list[GraphNode]:
     """Return the inputs, weights and nodes of the main graph of a model; a node is called by its first output."""
-    graph = _first(data, 7)
+    graph = _first_field(data, 7)
     graph = graph if isinstance(graph, bytes) else b""
-    values = {_value(value): "input" for value in _bytes(_all(graph, 11))}
-    values |= {_tensor(value): "weight" for value in _bytes(_all(graph, 5))}
+    values = {_value_text(value): "input" for value in _bytes(_field_values(graph, 11))}
+    values |= {_tensor_text(value): "weight" for value in _bytes(_field_values(graph, 5))}
     nodes = {name: GraphNode(name, kind, text) for text, kind in values.items() for name in [text.partition(":")[0]]}
     maker = {name: name for name in nodes}
-    for node in _bytes(_all(graph, 1)):
-        outputs = [_text(value) for value in _all(node, 2)]
-        operands = [maker.get(name, name) for value in _all(node, 1) if (name := _text(value))]
+    for node in _bytes(_field_values(graph, 1)):
+        outputs = [_decode_text(value) for value in _field_values(node, 2)]
+        operands = [maker.get(name, name) for value in _field_values(node, 1) if (name := _decode_text(value))]
         if outputs:
-            nodes[outputs[0]] = GraphNode(outputs[0], _text(_first(node, 4)), _node(node), tuple(operands))
+            kind = _decode_text(_first_field(node, 4))
+            nodes[outputs[0]] = GraphNode(outputs[0], kind, _node_text(node), tuple(operands))
             maker.update(dict.fromkeys(outputs, outputs[0]))
     return list(nodes.values())
 
@@ -116,18 +117,18 @@ def _bytes(values: list[Any]) -> list[bytes]:
     return [value for value in values if isinstance(value, bytes)]
 
 
-def _node(node: bytes) -> str:
-    inputs = ", ".join(f"%{_text(v)}" if v else "none" for v in _all(node, 1))
-    outputs = ", ".join(f"%{_text(v)}" for v in _all(node, 2))
-    domain = _text(_first(node, 7))
-    attributes = ", ".join(_attribute(a) for a in sorted(_bytes(_all(node, 5))))
-    name = _text(_first(node, 4))
+def _node_text(node: bytes) -> str:
+    inputs = ", ".join(f"%{_decode_text(v)}" if v else "none" for v in _field_values(node, 1))
+    outputs = ", ".join(f"%{_decode_text(v)}" for v in _field_values(node, 2))
+    domain = _decode_text(_first_field(node, 7))
+    attributes = ", ".join(_attribute_text(a) for a in sorted(_bytes(_field_values(node, 5))))
+    name = _decode_text(_first_field(node, 4))
     op = f"{domain}.{name}" if domain else name
     return f"{outputs} = {op}({inputs})" + (f" {{{attributes}}}" if attributes else "")
 
 
-def _attribute(data: bytes) -> str:
-    name, shown = _text(_first(data, 1)), []
+def _attribute_text(data: bytes) -> str:
+    name, shown = _decode_text(_first_field(data, 1)), []
     for number, value in fields(data):
         kind = _ATTRIBUTE_FIELDS.get(number)
         if kind == "f":
@@ -135,7 +136,7 @@ def _attribute(data: bytes) -> str:
         elif kind in ("i", "ints"):
             shown += [str(v) for v in _ints(value)]
         elif kind in ("s", "strings"):
-            shown.append(repr(_text(value)))
+            shown.append(repr(_decode_text(value)))
         elif kind == "floats":
             shown += [f"{v:g}" for (v,) in struct.iter_unpack("<f", value[: len(value) // 4 * 4])]
         elif number in (5, 6) and isinstance(value, bytes):
@@ -161,21 +162,22 @@ def _dtype(code: Any) -> str:
     return names[code] if isinstance(code, int) and code < len(names) else f"type{code}"
 
 
-def _value(data: bytes) -> str:
-    kind = _first(_first(data, 2), 1) if _first(data, 2) else b""
+def _value_text(data: bytes) -> str:
+    kind = _first_field(_first_field(data, 2), 1) if _first_field(data, 2) else b""
     if not isinstance(kind, bytes) or not kind:
-        return _text(_first(data, 1))
+        return _decode_text(_first_field(data, 1))
     dims = []
-    for dim in _bytes(_all(_first(kind, 2), 1)) if isinstance(_first(kind, 2), bytes) else []:
-        dims.append(next((_text(value) for _, value in fields(dim)), "?"))
-    return f"{_text(_first(data, 1))}: {_dtype(_first(kind, 1, 0))}[{', '.join(dims)}]"
+    for dim in _bytes(_field_values(_first_field(kind, 2), 1)) if isinstance(_first_field(kind, 2), bytes) else []:
+        dims.append(next((_decode_text(value) for _, value in fields(dim)), "?"))
+    return f"{_decode_text(_first_field(data, 1))}: {_dtype(_first_field(kind, 1, 0))}[{', '.join(dims)}]"
 
 
-def _tensor(data: bytes) -> str:
+def _tensor_text(data: bytes) -> str:
     dims: list[int] = []
-    for value in _all(data, 1):
+    for value in _field_values(data, 1):
         dims += _ints(value)
     shown = [(number, value) for number, value in fields(data) if number not in (8, 12)]
     content = b"".join([b"%d" % n + (v if isinstance(v, bytes) else b"%d" % v) for n, v in shown])
     digest = hashlib.blake2b(content, digest_size=6).hexdigest()
-    return f"{_text(_first(data, 8))}: {_dtype(_first(data, 2, 0))}[{', '.join(map(str, dims))}] <{digest}>"
+    name, dtype = _decode_text(_first_field(data, 8)), _dtype(_first_field(data, 2, 0))
+    return f"{name}: {dtype}[{', '.join(map(str, dims))}] <{digest}>"

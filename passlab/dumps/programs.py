@@ -1,6 +1,6 @@
-"""Several programs in one dump, one after another: each is put together by itself, and their steps follow one another.
+"""Several programs in one dump: each is assembled by itself, and their steps follow one another.
 
-Two runs of a compiler in one stream have functions of the same names that have nothing to do with each other.
+Two runs of a compiler in one stream may have unrelated functions with equal names.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from passlab.dumps.language import Language
 
 
 def assemble(scan: Scan, traits: Traits, language: Language) -> Assembly:
-    """Return the steps of a dump; one that has several programs names each in the phases of its headings."""
+    """Return the assembly of a dump, whose programs differ by the phases of their banners."""
     runs = [(phase, list(banners)) for phase, banners in groupby(scan.banners, key=lambda banner: banner.phase)]
     if len(runs) < 2:
         whole = Assembly(scan, traits, language)
         whole.run()
         return whole
-    joined = Assembly(scan, replace(traits, chains=True), language)
+    combined = Assembly(scan, replace(traits, chains=True), language)
     for phase, banners in runs:
-        joined.append(_one(banners, traits, language), phase)
-    return joined
+        combined.append(_assemble_one(banners, traits, language), phase)
+    return combined
 
 
-def _one(banners: list[Banner], traits: Traits, language: Language) -> Assembly:
+def _assemble_one(banners: list[Banner], traits: Traits, language: Language) -> Assembly:
     part = Assembly(Scan(banners), replace(traits, chains=False), language)
     part.run()
     return part

@@ -1,4 +1,4 @@
-"""Questions over all steps of a dump: blame, a value's life, occurrences, operation counts, comparison, bisection."""
+"""Queries over all steps of a dump: blame, history of a value, occurrences, counts of operations, bisection."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from passlab.diffing.text_lines import TextLine
 from passlab.dumps import commands
-from passlab.dumps.blame import Origin, UnitHistory, life_of_line, lines_with
+from passlab.dumps.blame import LineOrigin, UnitHistory, life_of_line, lines_with
 from passlab.dumps.language import LANGUAGES
 from passlab.dumps.mlir_program import program_text
-from passlab.dumps.source import Piece
+from passlab.dumps.source import Excerpt
 from passlab.dumps.stand_ins import declared_llvm, unknown_type
 from passlab.dumps.step import Step
 from passlab.errors import Diagnostic, DumpError, visible
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
     from passlab.dumps.recording import TextRecording
 
-COMMAND_SECONDS = 600.0  # that one run of a command of a bisection may take
+COMMAND_SECONDS = 600.0  # limit of one run of a command in a bisection
 
 
 # ---------------------------------------------------------------- blame
 class Blame:
     """The lines of a unit after a step, each with its origin."""
 
-    def __init__(self, recording: TextRecording, history: UnitHistory, version: int, origins: list[Origin]) -> None:
+    def __init__(self, recording: TextRecording, history: UnitHistory, version: int, origins: list[LineOrigin]) -> None:
         self.recording, self.history, self.version, self.origins = recording, history, version, origins
 
     @property
@@ -54,7 +54,7 @@ class Blame:
         return self.recording.step(origin.step).name
 
     def life(self, line: int) -> Table:
-        """Return what a line was before, from its first form on."""
+        """Return the forms of a line, the first one first."""
         rows = []
         for since, step, text in life_of_line(self.history, self.version, line):
             who = "input" if step == 0 else self.recording.step(step).name if since == step else "one of these"
@@ -69,7 +69,7 @@ class Blame:
         return Table(("step", "made by", "line"), rows)
 
     def text(self) -> str:
-        """Return the lines with a gutter of who made them."""
+        """Return the lines with a gutter of the passes that made them."""
         makers = [
             f"{origin} {self.maker(n)}" if origin.step and origin.is_exact else self.maker(n)
             for n, origin in enumerate(self.origins)
@@ -90,18 +90,18 @@ class Blame:
 
 
 def follow(recording: TextRecording, name: str, unit: str, step: int) -> Table:
-    """Return what a name is called in every version of its unit, and the line where it stands first."""
+    """Return the name in every version of its unit that corresponds to a name, and the first line with it."""
     history = recording.history(unit)
     version = history.version_at(step)
     if version >= 0 and not lines_with(history.lines(version), name):
         raise DumpError(Diagnostic(f"no value `{name}` is in {unit or 'the program'} after step {step}"))
     rows: list[tuple[str, str, str, str]] = []
     last = ("", "")
-    for at, called in sorted(history.names(version, name).items()):
-        numbers = lines_with(history.lines(at), called)
+    for at, current in sorted(history.names(version, name).items()):
+        numbers = lines_with(history.lines(at), current)
         line = history.lines(at)[numbers[0]].text.strip() if numbers else ""
         number = history.unit.steps[at]
-        if (called, line) != last:
+        if (current, line) != last:
             since = history.unit.since[at]
             exact = number == 0 or since >= number
             who = (
@@ -111,14 +111,14 @@ def follow(recording: TextRecording, name: str, unit: str, step: int) -> Table:
                 if exact
                 else f"between step {since} and {number}"
             )
-            rows.append((str(number), who, called, line))
-        last = (called, line)
+            rows.append((str(number), who, current, line))
+        last = (current, line)
     return Table(("step", "pass", "name", "line"), rows)
 
 
 # ---------------------------------------------------------------- occurrences
 class Occurrence(NamedTuple):
-    """A range of steps after which some text of a unit matches: from step `first` on up to `last`."""
+    """The steps `first` to `last`, after which the text of a unit matches, and the matching line."""
 
     unit: str
     first: int
@@ -126,7 +126,7 @@ class Occurrence(NamedTuple):
     line: str
 
 
-def _pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
+def _compile_pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
@@ -135,7 +135,7 @@ def _pattern(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
 
 def find(recording: TextRecording, pattern: str | re.Pattern[str]) -> list[Occurrence]:
     """Return the ranges of steps in which a pattern matches, unit by unit."""
-    regex = _pattern(pattern)
+    regex = _compile_pattern(pattern)
     matches: dict[int, str | None] = {}
     hit: list[Occurrence] = []
     for name, unit in recording.units.items():
@@ -151,7 +151,7 @@ def find(recording: TextRecording, pattern: str | re.Pattern[str]) -> list[Occur
     return hit
 
 
-def _matching_line(piece: Piece, regex: re.Pattern[str], matches: dict[int, str | None]) -> str | None:
+def _matching_line(piece: Excerpt, regex: re.Pattern[str], matches: dict[int, str | None]) -> str | None:
     if piece.digest not in matches:
         text = piece.text
         match = regex.search(text)
@@ -178,12 +178,12 @@ def last(recording: TextRecording, pattern: str | re.Pattern[str]) -> Step | Non
 
 # ---------------------------------------------------------------- operations
 def operations(recording: TextRecording, names: Sequence[str], changed_only: bool) -> Table:
-    """Return operation counts by step; without names the operations whose number changes most."""
+    """Return counts of operations by step; without names, of the operations whose counts change most."""
     counts: dict[int, Counter[str]] = {}
     total: Counter[str] = Counter()
-    events: dict[int, list[tuple[str, Piece | None, Piece | None]]] = {}
+    events: dict[int, list[tuple[str, Excerpt | None, Excerpt | None]]] = {}
     for name, unit in recording.units.items():
-        previous: Piece | None = None
+        previous: Excerpt | None = None
         for at, piece in zip(unit.steps, unit.pieces, strict=True):
             events.setdefault(at, []).append((name, previous, piece))
             previous = piece
@@ -194,7 +194,7 @@ def operations(recording: TextRecording, names: Sequence[str], changed_only: boo
         for _, old, new in events.get(number, ()):
             for piece, sign in ((old, -1), (new, 1)):
                 if piece is not None:
-                    for op, count in _count(piece, recording, counts, step).items():
+                    for op, count in _operation_counts(piece, recording, counts, step).items():
                         total[op] += sign * count
         if number in events or (step is not None and not changed_only):
             if rows:
@@ -208,7 +208,9 @@ def operations(recording: TextRecording, names: Sequence[str], changed_only: boo
     )
 
 
-def _count(piece: Piece, recording: TextRecording, counts: dict[int, Counter[str]], step: Step | None) -> Counter[str]:
+def _operation_counts(
+    piece: Excerpt, recording: TextRecording, counts: dict[int, Counter[str]], step: Step | None
+) -> Counter[str]:
     entry = counts.get(piece.digest)
     if entry is None:
         syntax = LANGUAGES.get(step.language if step else "", recording.language).syntax
@@ -219,8 +221,8 @@ def _count(piece: Piece, recording: TextRecording, counts: dict[int, Counter[str
 
 # ---------------------------------------------------------------- bisection
 @dataclass(frozen=True)
-class Bisection:
-    """The first step after which something no longer holds; `step` is None where it holds to the end, or never did."""
+class TextBisection:
+    """The first step after which a predicate no longer holds; None where it holds to the end, or never did."""
 
     step: Step | None
     tried: tuple[tuple[int, bool], ...]
@@ -239,9 +241,9 @@ class Bisection:
     __repr__ = __str__
 
 
-def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int, high: int | None) -> Bisection:
-    """Search the steps for the one after which a predicate no longer holds, with as few questions as can be."""
-    ask = _question(predicate, recording)
+def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int, high: int | None) -> TextBisection:
+    """Search for the first step after which a predicate no longer holds, by binary search."""
+    ask = _predicate_function(predicate, recording)
     is_tool = not (callable(predicate) or isinstance(predicate, (str, re.Pattern)))
     for_tools = recording.format.startswith("llvm") and is_tool
     whole = partial(_llvm_program, recording) if for_tools else recording.program
@@ -255,24 +257,25 @@ def bisect(recording: TextRecording, predicate: Any, unit: str | None, low: int,
 
     end = len(recording.steps) if high is None else recording.number_of(high)
     start = recording.number_of(low)
-    points = sorted({start, end, *_versions(recording, unit, start, end)})
+    points = sorted({start, end, *_version_steps(recording, unit, start, end)})
     while len(points) > 1 and not _is_known(recording, points[0], unit):
         points.pop(0)
     if not points or not holds(points[0]):
-        return Bisection(None, tuple(tried), f"it does not hold at the start, step {points[0] if points else start}")
+        first = points[0] if points else start
+        return TextBisection(None, tuple(tried), f"it does not hold at the start, step {first}")
     if holds(points[-1]):
-        return Bisection(None, tuple(tried), "it holds to the end")
+        return TextBisection(None, tuple(tried), "it holds to the end")
     good, bad = 0, len(points) - 1
     while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if holds(points[middle]) else (good, middle)
     step = recording.step(points[bad])
     command = commands.command_for(step, recording.format)
-    return Bisection(step, tuple(tried), _first_failure(recording, step, points[good]), command, recording.reducer)
+    return TextBisection(step, tuple(tried), _first_failure(recording, step, points[good]), command, recording.reducer)
 
 
 def _first_failure(recording: TextRecording, step: Step, good: int) -> str:
-    """Return what was found of a step after which the predicate does not hold, as it did after step `good`."""
+    """Return a sentence about a step after which the predicate does not hold, as it did after step `good`."""
     number = step.number
     units = [unit for unit in recording.units.values() if number in unit.steps]
     since = min([step.since, *[unit.since[unit.steps.index(number)] for unit in units]])
@@ -281,7 +284,7 @@ def _first_failure(recording: TextRecording, step: Step, good: int) -> str:
     return f"step {number}, {step.name} on {step.unit or 'the program'}: it holds before and not after"
 
 
-def _versions(recording: TextRecording, unit: str | None, start: int, end: int) -> list[int]:
+def _version_steps(recording: TextRecording, unit: str | None, start: int, end: int) -> list[int]:
     units = recording.units.values() if unit is None else [recording._unit(unit)]
     return [step for one in units for step in one.steps if start <= step <= end]
 
@@ -290,20 +293,20 @@ def _is_known(recording: TextRecording, number: int, unit: str | None) -> bool:
     return bool(recording.units_at(number)) if unit is None else recording._unit(unit).at(number) is not None
 
 
-def _question(predicate: Any, recording: TextRecording) -> Callable[[str], bool]:
+def _predicate_function(predicate: Any, recording: TextRecording) -> Callable[[str], bool]:
     if callable(predicate):
         return lambda text: bool(predicate(text))
     if isinstance(predicate, (str, re.Pattern)):
-        regex = _pattern(predicate)
+        regex = _compile_pattern(predicate)
         return lambda text: regex.search(text) is not None
     words = [str(word) for word in predicate]
     if not words:
         raise DumpError(Diagnostic("a command has at least one word"))
     ending = {"llvm": ".ll", "llvm-directory": ".ll", "xla": ".hlo", "python": ".py"}.get(recording.format, ".mlir")
-    return lambda text: _run(words, text, ending)
+    return lambda text: _run_command(words, text, ending)
 
 
-def _run(words: list[str], text: str, ending: str) -> bool:
+def _run_command(words: list[str], text: str, ending: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"program{ending}"
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
@@ -320,16 +323,16 @@ def _run(words: list[str], text: str, ending: str) -> bool:
 
 # ---------------------------------------------------------------- files
 def save_before(recording: TextRecording, step: Step, path: str | os.PathLike[str]) -> str:
-    """Write what a pass ran on; for a pass on a part of a program the whole program as it was."""
+    """Write the input of a pass; for a pass on a part of a program, the whole program before it."""
     text = recording.before(step)
     if step.before_body is None or step.scope != "module":
         if recording.format.startswith("llvm") and step.language != "mir":
             whole = _llvm_program(recording, step.number - 1)
-            others_miss = not recording.has_types and unknown_type(whole)  # and no dump shows what; the pass needs none
-            text = whole if whole and not others_miss else _as_tools_take_it(text)
+            lacks_type = not recording.has_types and unknown_type(whole)  # but the pass needs no types
+            text = whole if whole and not lacks_type else _for_llvm_tools(text)
     is_whole = step.before_body is not None and step.unit.startswith("builtin.module")
     if recording.language.name == "mlir" and step.scope != "module" and not is_whole and step.number > 1:
-        text = program_text(recording, step.number - 1) or text  # it is verified only with what it refers to
+        text = program_text(recording, step.number - 1) or text  # the verifier needs the symbols that it refers to
     target = Path(path)
     target.write_bytes((text + "\n").encode("utf-8", "surrogateescape"))
     return recording.command(step, str(target.with_suffix("")))
@@ -340,25 +343,25 @@ _METADATA = re.compile(r"(?m)^!(?:\d+|[\w.]+) = [^\n]*\n?")
 
 
 def _llvm_program(recording: TextRecording, number: int) -> str:
-    """The IR after a step, as `opt` takes it.
+    """Return the IR after a step in a form that `opt` accepts.
 
-    Put together from dumps of single functions it has no metadata: each dump numbers that for itself. What no dump
-    shows is declared as it is used.
+    Assembled from dumps of single functions it has no metadata, which each dump numbers differently. Symbols that no
+    dump defines are declared according to their uses.
     """
     last = recording.steps[number - 1] if number else None
     text = recording.program(number)
     if last is None or (last.scope == "module" and last.after_body is not None):
         return text
-    return _as_tools_take_it(text)
+    return _for_llvm_tools(text)
 
 
-def _as_tools_take_it(text: str) -> str:
+def _for_llvm_tools(text: str) -> str:
     text = _METADATA.sub("", _ATTACHED.sub("", text))
     return "\n".join([text, *declared_llvm(text)])
 
 
-def nest(recording: TextRecording, number: int, text_of: Callable[[Piece], str]) -> str:
-    """Return a program of nested operations as one text: each part inside the one around it."""
+def nest(recording: TextRecording, number: int, text_of: Callable[[Excerpt], str]) -> str:
+    """Return a program of nested operations as one text, each part inside its parent."""
     texts: dict[str, list[str]] = {}
     order = []
     for name, unit in recording.units.items():

@@ -1,4 +1,4 @@
-"""`read`: a dump of any known format as a recording; the format is recognised by file names and the first lines."""
+"""`read`: a dump of any known format as a recording; file names and the first lines decide the format."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from passlab.dumps.evidence import Traits, is_only_changes
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, Language
 from passlab.dumps.programs import assemble
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import BytesSource, FileSource, Piece, Source, chunks, open_file, spool
+from passlab.dumps.source import BytesSource, Excerpt, FileSource, Source, chunks, open_file, spool
 from passlab.errors import Diagnostic, DumpError, did_you_mean
 
-SAMPLED = 400  # passes from which one tells whether a dump names all passes or those that changed something
+SAMPLED = 400  # passes that decide whether a dump has all passes or only those that changed something
 
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name, the marks of its streams or the test of its folders, its reader and what its dumps prove."""
+    """A format: name, language, reader and mark of streams, or reader and test of folders, and what its dumps prove."""
 
     name: str
     language: Language
@@ -38,7 +38,7 @@ class Format:
     is_folder: Callable[[list[str]], bool] | None = None
 
 
-def _any(pattern: re.Pattern[str]) -> Callable[[list[str]], bool]:
+def _matches(pattern: re.Pattern[str]) -> Callable[[list[str]], bool]:
     return lambda names: any(pattern.fullmatch(name) for name in names)
 
 
@@ -61,16 +61,18 @@ FORMATS = (
         HLO,
         Traits(chains=True, starts_unchanged=True),
         folder=lambda f, _: folders.scan_xla(f),
-        is_folder=lambda names: _any(folders.XLA_FILE)(names) or _any(folders.XLA_INPUT)(names),
+        is_folder=lambda names: _matches(folders.XLA_FILE)(names) or _matches(folders.XLA_INPUT)(names),
     ),
     Format(
         "rustc",
         RUST,
         Traits(pairs_only=True),
         folder=lambda f, _: folders.scan_rust(f),
-        is_folder=_any(folders.RUST_FILE),
+        is_folder=_matches(folders.RUST_FILE),
     ),
-    Format("gcc", GCC, Traits(closed=True), folder=lambda f, _: folders.scan_gcc(f), is_folder=_any(folders.GCC_FILE)),
+    Format(
+        "gcc", GCC, Traits(closed=True), folder=lambda f, _: folders.scan_gcc(f), is_folder=_matches(folders.GCC_FILE)
+    ),
     Format("iree-phases", MLIR, Traits(), folder=lambda f, _: mlir.scan_phases(f), is_folder=mlir.is_phases),
     Format(
         "mlir-tree",
@@ -84,9 +86,9 @@ FORMATS = (
         PYTHON,
         Traits(nested=True),
         folder=lambda f, _: folders.scan_dumpir(f),
-        is_folder=_any(folders.DUMPIR_FILE),
+        is_folder=_matches(folders.DUMPIR_FILE),
     ),
-    Format("onnx", ONNX, Traits(), folder=lambda f, _: folders.scan_onnx(f), is_folder=_any(folders.ONNX_FILE)),
+    Format("onnx", ONNX, Traits(), folder=lambda f, _: folders.scan_onnx(f), is_folder=_matches(folders.ONNX_FILE)),
 )
 NAMES = tuple(one.name for one in FORMATS)
 
@@ -97,7 +99,7 @@ def read(path_or_stream: Any, format: str | None = None) -> TextRecording:
     `format` is one of `passlab.dumps.NAMES`; by default it is recognised. Raises `DumpError` where nothing can be read,
     and for an unknown format; damaged dumps are read as far as they go.
     """
-    chosen = _name(format)
+    chosen = _format_named(format)
     if isinstance(path_or_stream, (str, os.PathLike)):
         path = Path(path_or_stream)
         if not path.exists():
@@ -123,7 +125,7 @@ def read_text(text: str, format: str | None = None) -> TextRecording:
     return read(io.BytesIO(text.encode("utf-8", "surrogateescape")), format)
 
 
-def _name(name: str | None) -> Format | None:
+def _format_named(name: str | None) -> Format | None:
     if name is None:
         return None
     entry = next((one for one in FORMATS if one.name == name), None)
@@ -139,16 +141,16 @@ def _read_stream(source: Source, chosen: Format | None) -> TextRecording:
     if chosen is None:
         chosen = detect(source)
     if chosen is None:
-        return _recording(_nothing(), Scan([], _whole(source)), source.name, source.size)
+        return _recording(_plain_text(), Scan([], _whole_source(source)), source.name, source.size)
     if chosen.stream is None:
         raise DumpError(Diagnostic(f"{chosen.name} is a format of folders", hint="give the folder, not one file"))
     scan = chosen.stream(source)
-    scan.other += _between(source, scan.banners)
+    scan.other += _other_ranges(source, scan.banners)
     return _recording(chosen, scan, source.name, source.size)
 
 
 def detect(source: Source) -> Format | None:
-    """Return the format of a stream: the one whose headings are the most among the first, else the first one met."""
+    """Return the format with the most headings in the first chunk of a stream that has any; None without any."""
     streams = [one for one in FORMATS if one.stream is not None]
     for _, data in chunks(source):
         counts = {one.name: _headings(one, data) for one in streams}
@@ -164,24 +166,24 @@ def _headings(one: Format, data: bytes) -> int:
     return len([banner for banner in one.stream(BytesSource(data)).banners if banner.name or banner.when == "start"])
 
 
-def _whole(source: Source) -> list[Piece]:
-    return [Piece(source, (0, source.size))] if source.size else []
+def _whole_source(source: Source) -> list[Excerpt]:
+    return [Excerpt(source, (0, source.size))] if source.size else []
 
 
-def _between(source: Source, banners: list[Banner]) -> list[Piece]:
-    """Return the ranges of a stream in front of and between the dumps."""
+def _other_ranges(source: Source, banners: list[Banner]) -> list[Excerpt]:
+    """Return the ranges of a stream before, between and after the dumps."""
     pieces = []
     at = 0
     for banner in sorted(banners, key=lambda one: one.start):
         if banner.start > at:
-            pieces.append(Piece(source, (at, banner.start)))
+            pieces.append(Excerpt(source, (at, banner.start)))
         at = max(at, banner.end)
     if at < source.size:
-        pieces.append(Piece(source, (at, source.size)))
+        pieces.append(Excerpt(source, (at, source.size)))
     return pieces
 
 
-def _nothing() -> Format:
+def _plain_text() -> Format:
     return Format("text", TEXT, Traits())
 
 
@@ -206,7 +208,7 @@ def _read_folder(path: Path, chosen: Format | None) -> TextRecording:
     scan = chosen.folder(files, path)
     used = {getattr(banner.source, "path", None) for banner in scan.banners}
     left = [FileSource(file) for file in files if file not in used and file.suffix != ".pdf"]
-    scan.other += [Piece(source, (0, source.size)) for source in left]
+    scan.other += [Excerpt(source, (0, source.size)) for source in left]
     return _recording(chosen, scan, path.name, size)
 
 
@@ -234,7 +236,7 @@ def _recording(chosen: Format, scan: Scan, name: str, size: int) -> TextRecordin
 
 
 def _is_quiet(scan: Scan, traits: Traits, language: Language) -> bool:
-    """Whether the first passes of a dump, read as if it named all, changed something one and all."""
+    """Whether all of the first passes of a dump, read as if it had every pass, changed something."""
     sample = [replace(banner) for banner in scan.banners[:SAMPLED]]
     assembly = Assembly(Scan(sample), replace(traits, partial=False), language)
     assembly.run()
@@ -242,7 +244,7 @@ def _is_quiet(scan: Scan, traits: Traits, language: Language) -> bool:
 
 
 def _whole_programs(scan: Scan) -> bool:
-    """Whether a stream of afters was made with module scope: bodies of passes on smaller units are whole programs."""
+    """Whether a stream of afters has module scope: the bodies of passes on smaller units are whole programs."""
     if any(banner.when == "before" for banner in scan.banners):
         return False
     smaller = [b for b in scan.banners if b.unit not in ("[module]", "") and b.status != "invalidated"]

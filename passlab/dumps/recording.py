@@ -1,9 +1,9 @@
-"""`TextRecording`: what the passes of some compiler did, read from what it printed, to walk through and ask.
+"""`TextRecording`: the passes of another compiler, read from its dump, to browse and query.
 
     rec = passlab.dumps.read("dump.txt")
     rec.steps, rec[12].before, rec["SROAPass"].diff(), rec.blame("main"), rec.first("vector<"), rec.operations()
 
-Step 0 is the input where it is known. Nothing here draws: `display` does.
+Step 0 is the input where it is known. `display` draws recordings.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from passlab.diffing.text_diff import TextDiff, diff_texts
 from passlab.diffing.text_lines import LineReader
 from passlab.dumps import commands, queries
 from passlab.dumps.assembly import Assembly
-from passlab.dumps.blame import Origin, UnitHistory
+from passlab.dumps.blame import LineOrigin, UnitHistory
 from passlab.dumps.comparison import TextComparison
 from passlab.dumps.filters import filters_named
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES, WHOLE, Language
 from passlab.dumps.mlir_program import declarations_of, unknown_symbol
-from passlab.dumps.source import BytesSource, Piece
+from passlab.dumps.source import BytesSource, Excerpt
 from passlab.dumps.stand_ins import unknown_type
 from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import os
 
 
-MACHINE = " (machine code)"  # behind the names of functions of machine code
-LARGE = 3000  # lines of a program above which a step shows only the units that it wrote
-MOST_HISTORIES = 64  # units whose versions and origins are kept
+MACHINE = " (machine code)"  # suffix of the names of functions of machine code
+LARGE = 3000  # lines of a program above which a diff shows only the units that the step changed
+MOST_HISTORIES = 64  # units whose versions and origins are cached
 StepLike = "Step | int | str"
 
 
@@ -49,7 +49,7 @@ class TextRecording(Tabular):
         self.format, self.name, self.size = format_name, name, size
         self.steps: list[Step] = assembly.steps
         self.units: dict[str, Unit] = assembly.units
-        self.other: list[Piece] = assembly.other
+        self.other: list[Excerpt] = assembly.other
         self.notes: list[str] = list(assembly.scan.notes)
         self.crash = assembly.crash
         self.language: Language = assembly.language
@@ -70,11 +70,11 @@ class TextRecording(Tabular):
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How many steps there are of each verdict."""
+        """The number of steps by verdict."""
         return Counter(step.verdict for step in self.steps)
 
     def summary(self) -> str:
-        """Return how many passes there are and what became of them, in a sentence."""
+        """Return the number of passes and of each verdict in a sentence."""
         what = ", ".join(f"{count:,} {verdict}" for verdict, count in self.counts.most_common())
         head = f"{counted(len(self.steps), 'pass').replace('passs', 'passes')} ({self.format})"
         return f"{head}: {what}" if what else f"{head}: nothing that looks like a dump of passes"
@@ -109,9 +109,7 @@ class TextRecording(Tabular):
     def where(
         self, name: str | None = None, *, unit: str | None = None, verdict: str | None = None, phase: str | None = None
     ) -> list[Step]:
-        """Return the steps for which everything asked holds; a unit is matched by its name anywhere in the unit's
-        text.
-        """
+        """Return the steps that meet all given conditions; `unit` may be any name within the unit of a step."""
         return [
             step
             for step in self.steps
@@ -123,7 +121,7 @@ class TextRecording(Tabular):
 
     @property
     def changed(self) -> list[Step]:
-        """The steps that changed something, as far as the dump tells."""
+        """The steps with the verdict "changed"."""
         return [step for step in self.steps if step.verdict == "changed"]
 
     @property
@@ -132,7 +130,7 @@ class TextRecording(Tabular):
         return next((step for step in self.steps if step.verdict == "failed"), None)
 
     def children(self, step: Step) -> list[Step]:
-        """Return the steps that ran right inside another, where the dump tells."""
+        """Return the steps directly inside another, where the dump has them."""
         return [other for other in self.steps if other.parent == step.number]
 
     # ------------------------------------------------------------ texts
@@ -146,7 +144,7 @@ class TextRecording(Tabular):
         return int(step) if step >= 0 else len(self.steps) + 1 + int(step)
 
     def before(self, step: Any) -> str:
-        """Return what the pass of a step ran on, as text; empty where the dump does not have it."""
+        """Return the text before a step; empty where the dump does not have it."""
         at = self.step(self.number_of(step))
         if at.before_body is not None:
             return at.before_body.text
@@ -154,23 +152,23 @@ class TextRecording(Tabular):
             last = self.steps[at.number - 2].after_body
             return last.text if last is not None else ""
         if at.after_body is None and at.verdict in ("unchanged", "filtered", "ignored"):
-            return self._as_it_was(at)
+            return self._unchanged_text(at)
         pieces = [unit.at(at.number - 1) for name in at.names if (unit := self.units.get(name)) is not None]
         if at.number == 1 and self.input_piece is not None and at.names and (at.scope == "module" or not any(pieces)):
             return self.input_piece.text
         return "\n".join([piece.text for piece in pieces if piece is not None])
 
     def after(self, step: Any) -> str:
-        """Return what the pass of a step left, as text: what was before where it changed nothing."""
+        """Return the text after a step, which is that before it where it changed nothing."""
         at = self.step(self.number_of(step))
         if at.after_body is not None:
             return at.after_body.text
         if at.verdict in ("unchanged", "filtered", "ignored"):
-            return self._as_it_was(at)
+            return self._unchanged_text(at)
         return ""
 
-    def _as_it_was(self, step: Step) -> str:
-        """What a pass ran on that changed nothing and shows nothing: its functions, as they are after it."""
+    def _unchanged_text(self, step: Step) -> str:
+        """Return the text of the unit of a pass that changed nothing and printed nothing."""
         if step.kind == "module":
             return self.program(step.number)
         inside = step.unit.rpartition(" in function ")[2].strip("()")
@@ -182,7 +180,7 @@ class TextRecording(Tabular):
         return "\n".join(texts)
 
     def unit_text(self, step: Any, unit: str) -> str:
-        """Return one unit after a step; empty where it is not there."""
+        """Return the text of a unit after a step; empty where the program does not have it."""
         hit = self._unit(unit).at(self.number_of(step))
         return hit.text if hit is not None else ""
 
@@ -203,11 +201,8 @@ class TextRecording(Tabular):
         number = self.number_of(step)
         return [name for name, unit in self.units.items() if unit.at(number) is not None]
 
-    def program(self, step: Any = -1, text_of: Callable[[Piece], str] = lambda piece: piece.text) -> str:
-        """Return the whole program after a step, put together from the latest text of each unit.
-
-        `text_of` gives the text of one.
-        """
+    def program(self, step: Any = -1, text_of: Callable[[Excerpt], str] = lambda piece: piece.text) -> str:
+        """Return the whole program after a step: the latest text of each unit, as `text_of` gives it."""
         number = self.number_of(step)
         if number > 0 and self.steps and self.steps[number - 1].scope == "module":
             body = self.steps[number - 1].after_body
@@ -217,7 +212,7 @@ class TextRecording(Tabular):
         if self.chains and self.steps:
             phase = self.steps[max(number, 1) - 1].phase
             units = [unit for unit in units if unit.name == phase or unit.name.startswith(f"{phase}: ")]
-        if self.language.name == "llvm":  # its layout, its types and its globals stand in front
+        if self.language.name == "llvm":  # data layout, types and globals come first
             units.sort(key=lambda unit: not self._is_rest(unit))
         pieces = [unit.at(number) for unit in units]
         nested = self.language.name == "mlir" and any("/" in name for name in self.units)
@@ -231,18 +226,18 @@ class TextRecording(Tabular):
 
     @cached_property
     def symbols(self) -> frozenset[str]:
-        """The symbols that some dump of MLIR shows."""
+        """The symbols that some dump of MLIR defines or declares."""
         return frozenset([*self.declarations, *[name.rpartition("@")[2] for name in self.units]])
 
     @staticmethod
     def _is_rest(unit: Unit) -> bool:
-        """Whether a unit is what stands between the functions of a program."""
+        """Whether a unit is the text between the functions of a program."""
         piece = next((piece for piece in unit.pieces if piece is not None), None)
         return piece is not None and not unit.name.endswith(MACHINE) and b"\ndefine " not in b"\n" + piece.data
 
     # ------------------------------------------------------------ asking
     def reader(self, language: str = "") -> LineReader:
-        """Return the reader of lines of a language; by default that of the dump."""
+        """Return the line reader of a language; by default that of the dump."""
         name = language or self.language.name
         hit = self._readers.get(name)
         if hit is None:
@@ -250,9 +245,7 @@ class TextRecording(Tabular):
         return hit
 
     def diff(self, step: Any, other: Any = None, *, unit: str | None = None, filters: Iterable[str] = ()) -> TextDiff:
-        """Return what a step changed, or with `other` what changed between two steps; of one unit, or of all it
-        shows.
-        """
+        """Return what a step changed, or with `other` the change between two steps, in one unit or in all."""
         at = self.number_of(step)
         chosen = filters_named(filters)
         language = self.steps[at - 1].language if at else self.language.name
@@ -271,7 +264,7 @@ class TextRecording(Tabular):
         return diff_texts(*texts, reader.syntax, chosen, reader)
 
     def _changed_texts(self, step: Step) -> tuple[str, str]:
-        """What a step ran on and left; of a large program only the units that it wrote."""
+        """Return the texts before and after a step; of a large program only the units that it changed."""
         body = step.after_body
         by_units = self.language.name == "gcc" or (body is not None and body.lines > LARGE and len(step.names) > 1)
         if body is None or not by_units:
@@ -297,16 +290,16 @@ class TextRecording(Tabular):
         return entry
 
     def blame(self, unit: str = WHOLE, step: Any = -1) -> queries.Blame:
-        """Return for every line of a unit after a step the step that made it, or the range of steps that may have."""
+        """Return for every line of a unit after a step the step, or range of steps, that made it."""
         history = self.history(unit)
         version = history.version_at(self.number_of(step))
-        origins: list[Origin] = history.origins(version)
+        origins: list[LineOrigin] = history.origins(version)
         return queries.Blame(self, history, version, origins)
 
     def graph(self, unit: str = WHOLE, step: Any = -1) -> Any:
         """Return the graph of the values of a unit after a step, as a view; what the step changed in it is marked.
 
-        A live program that its host has as a graph is drawn from its nodes, a text from its lines.
+        A live program that is a graph in its host is drawn from its nodes, a text from its lines.
         """
         number = self.number_of(step)
         at = self.steps[number - 1] if number else None
@@ -322,7 +315,7 @@ class TextRecording(Tabular):
         return make(history.lines(version), history.reader.syntax, kinds)
 
     def timing(self) -> Any:
-        """Return how long each pass took as a view with a flame chart; only live recordings have times."""
+        """Return the time of each pass as a view with a flame chart; only live recordings have times."""
         return late("passlab.display.timing", "timing_view")(self)
 
     def nested(self) -> Iterator[tuple[int, Step]]:
@@ -337,13 +330,11 @@ class TextRecording(Tabular):
             stack += [(depth + 1, child) for child in reversed(inside.get(step.number, ()))]
 
     def follow(self, name: str, unit: str = WHOLE, step: Any = -1) -> Table:
-        """Return a value of a unit through all steps: what it is called and the line that defines it, where one
-        changed.
-        """
+        """Return a row for each step that changed the name of a value of a unit or the line that defines it."""
         return queries.follow(self, name, unit, self.number_of(step))
 
     def find(self, pattern: str | re.Pattern[str]) -> list[queries.Occurrence]:
-        """Return where text that matches a regular expression stands: a unit, its first and its last step with it."""
+        """Return the ranges of steps, unit by unit, whose text matches a regular expression."""
         return queries.find(self, pattern)
 
     def first(self, pattern: str | re.Pattern[str]) -> Step | None:
@@ -351,17 +342,17 @@ class TextRecording(Tabular):
         return queries.first(self, pattern)
 
     def last(self, pattern: str | re.Pattern[str]) -> Step | None:
-        """Return the last step after which some text matches; the step after it took the last of it away."""
+        """Return the last step after which some text matches; the step after it removed the last match."""
         return queries.last(self, pattern)
 
     def operations(self, *names: str, changed_only: bool = True) -> Table:
-        """Return how many operations of each name the program has after each step; by default of steps that changed."""
+        """Return the counts of operations by name after each step; by default after steps that changed something."""
         return queries.operations(self, names, changed_only)
 
     def compare(self, other: Any) -> TextComparison:
-        """Return two recordings pass by pass: steps aligned by name and unit, and where their programs part.
+        """Align the steps of two recordings by name and unit, and compare their programs.
 
-        Raises `DumpError` where the other is no recording of text.
+        Raises `DumpError` where the other is not a recording of text.
         """
         if not isinstance(other, TextRecording):
             hint = "`passlab.dumps.read` and `passlab.recorders` make recordings of text"
@@ -372,24 +363,22 @@ class TextRecording(Tabular):
 
     def bisect(
         self, predicate: Any, *, unit: str | None = None, low: int = 0, high: int | None = None
-    ) -> queries.Bisection:
+    ) -> queries.TextBisection:
         """Return the first step after which a predicate on text, or a command (exit status 0), no longer holds.
 
-        A predicate is a function of the program's text, or a regular expression that must be found. A command is a list
-        of words; the program is written to a file whose name replaces `{}`, or is added at the end.
+        A predicate is a function of the text of the program, or a regular expression that must match. A command is a
+        list of words; the program is written to a file whose name replaces `{}`, or becomes the last word.
         """
         return queries.bisect(self, predicate, unit, low, high)
 
-    # ------------------------------------------------------------ doing
+    # ------------------------------------------------------------ commands
     def command(self, step: Any, path: str = "before") -> str:
-        """Return the command that runs just the pass of a step on a file with `before(step)`; empty where there is
-        none.
-        """
+        """Return the command that runs the pass of a step alone on a file with `before(step)`; empty without one."""
         at = self.step(self.number_of(step))
         return "" if self.no_command(at) else commands.command_for(at, self.format, path)
 
     def no_command(self, step: Any) -> str:
-        """Why no command runs just the pass of a step, where what it ran on cannot be put together; empty otherwise."""
+        """Return why no command runs the pass of a step alone, because its input is incomplete; empty otherwise."""
         at = self.step(self.number_of(step))
         missing = ""
         if self.language.name == "mlir" and (symbol := unknown_symbol(self, at)):
@@ -400,28 +389,28 @@ class TextRecording(Tabular):
 
     @cached_property
     def has_types(self) -> bool:
-        """Whether some dump of LLVM shows what stands outside of functions, and with it the types."""
+        """Whether some dump of LLVM has the text outside of functions, with the types."""
         return any(self._is_rest(unit) for unit in self.units.values())
 
     def save_before(self, step: Any, path: str | os.PathLike[str]) -> str:
-        """Write what a pass ran on to a file, and return the command that runs just this pass on it."""
+        """Write the input of a pass to a file, and return the command that runs this pass alone on it."""
         return queries.save_before(self, self.step(self.number_of(step)), path)
 
     @property
     def advice(self) -> str:
-        """The command that makes a better dump, where this one leaves verdicts open; empty otherwise."""
+        """The command that makes a dump with more evidence, where this one leaves verdicts open; empty otherwise."""
         if not any(step.verdict == "unknown" or step.assumed for step in self.steps):
             return ""
         return commands.better_dump(self.format)
 
     @property
     def reducer(self) -> str:
-        """The host compiler's own tool that makes a failing program smaller."""
+        """The tool of the host compiler that reduces a failing program."""
         return commands.REDUCERS.get(self.format, "")
 
     @property
     def other_output(self) -> str:
-        """What the dump holds beside the passes: warnings, a crash report, text before and between."""
+        """The text in the dump that belongs to no pass: warnings, a crash report, text before and between."""
         return "\n".join([piece.text for piece in self.other])
 
     def hold(self) -> None:
@@ -434,33 +423,21 @@ class TextRecording(Tabular):
                 data = piece.raw
                 piece.source, piece.spans = BytesSource(data, piece.source.name), (0, len(data))
 
-    # ------------------------------------------------------------ forms
+    # ------------------------------------------------------------ showing
     def table(self) -> Table:
         """Return one row per step."""
-        columns = ("step", "pass", "unit", "verdict", "since", "phase", "lines", "note")
-        return Table(
-            columns,
-            [
-                (
-                    s.number,
-                    s.name,
-                    s.unit,
-                    s.verdict + ("?" if s.assumed else ""),
-                    s.since,
-                    s.phase,
-                    s.after_body.lines if s.after_body is not None else None,
-                    s.note,
-                )
-                for s in self.steps
-            ],
-        )
+        rows = []
+        for s in self.steps:
+            verdict, lines = s.verdict + ("?" if s.assumed else ""), s.after_body.lines if s.after_body else None
+            rows.append((s.number, s.name, s.unit, verdict, s.since, s.phase, lines, s.note))
+        return Table(("step", "pass", "unit", "verdict", "since", "phase", "lines", "note"), rows)
 
     def text(self) -> str:
         """Return the recording as plain text."""
         return str(late("passlab.display.text_recording", "text_recording_view")(self).text())
 
     def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
-        """Write the recording as one HTML file that needs nothing else; with `static` one without any script."""
+        """Write the recording as one HTML file that needs nothing else; with `static` one without scripts."""
         late("passlab.display.text_recording", "write_text_report")(self, path, static)
 
     def _repr_html_(self) -> str:

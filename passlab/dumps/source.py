@@ -1,7 +1,6 @@
-"""Where the bytes of a dump are: files, memory, and the ranges of them that texts are made of.
+"""The bytes of a dump in files or in memory, and `Excerpt`, the ranges of them that make one text.
 
-A recording of a large dump keeps offsets and digests; a text is read when somebody looks at it. This module knows
-nothing of compilers.
+A recording of a large dump keeps offsets and digests; a text is read on demand.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from passlab import limits
 from passlab.dumps.onnx_text import model_text
 from passlab.errors import Diagnostic, DumpError
 
-CHUNK = 4 * 2**20  # bytes that a scan holds at once
+CHUNK = 4 * 2**20  # bytes that a scan reads at once
 LONGEST_LINE = 64 * 2**20  # bytes after which a scan stops looking for the end of a line
 GZIP = b"\x1f\x8b"
 
@@ -56,7 +55,7 @@ class FileSource(Source):
         self._lock = threading.Lock()
         self._file: IO[bytes] | None = path.open("rb") if held or temporary else None
         if temporary and os.name == "posix":
-            path.unlink()  # the open file keeps the bytes, and nothing is left behind
+            path.unlink()  # the open file keeps the bytes until it is closed
 
     def read(self, start: int, end: int) -> bytes:
         try:
@@ -108,7 +107,7 @@ def spool(stream: Any, name: str) -> Source:
 
 
 def chunks(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield the source in pieces of whole lines, each with its offset."""
+    """Yield chunks of whole lines, each with its offset."""
     at = 0
     while at < source.size:
         data = source.read(at, at + CHUNK)
@@ -127,11 +126,11 @@ def chunks(source: Source) -> Iterator[tuple[int, bytes]]:
         at += len(data)
 
 
-PEEK = 400  # bytes below a heading that tell what stands there
+PEEK = 400  # bytes below a heading that decide what its body is
 
 
 def find_lines(source: Source, mark: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
-    """Yield start, end and bytes of each line that holds `mark`, and the first bytes below it."""
+    """Yield start, end and bytes of each line with `mark`, and the first bytes below it."""
     for base, data in chunks(source):
         at = data.find(mark)
         while at >= 0:
@@ -157,11 +156,11 @@ def decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape").replace("\r\n", "\n")
 
 
-class Piece:
-    """Some ranges of a source that make one text, with a digest of what it says.
+class Excerpt:
+    """Ranges of a source that make one text, with a digest of the text.
 
-    `form` names how the lines of the file are turned into the text: "" as they are, or a name of `FORMS`. Two pieces
-    with one digest say the same.
+    `form` is the conversion from the bytes of the file to the text, a key of `FORMS`; "" is none. Excerpts with equal
+    digests have equal texts up to noise.
     """
 
     __slots__ = ("source", "spans", "digest", "form", "lines")
@@ -171,12 +170,12 @@ class Piece:
 
     @property
     def size(self) -> int:
-        """How many bytes of the file it covers."""
+        """The number of bytes of the file."""
         return sum(self.spans[1::2]) - sum(self.spans[::2])
 
     @property
     def raw(self) -> bytes:
-        """The bytes as they stand in the file."""
+        """The bytes of the file."""
         pairs = zip(self.spans[::2], self.spans[1::2], strict=True)
         return b"".join([self.source.read(start, end) for start, end in pairs])
 
@@ -203,7 +202,7 @@ def without_colours(data: bytes) -> bytes:
 
 
 def _one_side(data: bytes, other: bytes) -> bytes:
-    """One side of a diff whose lines have a sign in front; headings inside it are kept."""
+    """Return one side of a diff whose lines begin with a sign; headings inside it are kept."""
     lines = without_colours(data).split(b"\n")
     return b"\n".join([line if line[:1] == b"*" else line[1:] for line in lines if line[:1] != other])
 
@@ -223,19 +222,19 @@ def _torch_lines(data: bytes) -> bytes:
     return _TORCH_PREFIX.sub(b"", data)
 
 
-def _as_it_is(data: bytes) -> bytes:
+def _unchanged(data: bytes) -> bytes:
     return data
 
 
 def _onnx_lines(data: bytes) -> bytes:
     try:
         return model_text(data).encode("utf-8", "surrogateescape")
-    except DumpError as error:  # a damaged model is shown as such; the others of the folder are not lost for it
+    except DumpError as error:  # the error becomes the text, so that the other models of the folder are read
         return f"({error.diagnostics[0].message})".encode("utf-8", "surrogateescape")
 
 
 FORMS = {
-    "": _as_it_is,
+    "": _unchanged,
     "diff after": _diff_after,
     "diff before": _diff_before,
     "torch": _torch_lines,

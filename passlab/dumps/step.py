@@ -1,11 +1,11 @@
-"""`Step` and `Unit`: a pass of a dump, and the history of one function or operation through all of them."""
+"""`Step`: a pass of a dump; `Unit`: the texts of one function or operation through all steps."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any
 
-from passlab.dumps.source import Piece
+from passlab.dumps.source import Excerpt
 
 if TYPE_CHECKING:
     from passlab.diffing.text_diff import TextDiff
@@ -17,52 +17,30 @@ VERDICTS = ("changed", "unchanged", "invalidated", "filtered", "ignored", "faile
 class Step:
     """One pass of a dump, as data.
 
-    `verdict` is one of `VERDICTS`; `since` is the first step that may have made the change which is first seen here:
-    the step itself where the dump decides it. `assumed` marks a verdict or a name that the dump does not hold.
+    `verdict` is one of `VERDICTS`; `since` is the first step that may have made the change that is first seen here: the
+    step itself where the dump decides it. `assumed` marks a verdict or name that is not in the dump.
     """
 
     __slots__ = (
-        "number",
-        "name",
-        "unit",
-        "kind",
-        "argument",
-        "options",
-        "phase",
-        "note",
-        "scope",
-        "status",
-        "language",
-        "parent",
-        "verdict",
-        "since",
-        "assumed",
-        "ambiguous",
-        "before_body",
-        "after_body",
-        "names",
-        "pieces",
-        "digest",
-        "seconds",
-        "live",
-        "live_before",
-        "recording",
+        *("number", "name", "unit", "kind", "argument", "options", "phase", "note", "scope", "status", "language"),
+        *("parent", "verdict", "since", "assumed", "ambiguous", "before_body", "after_body", "names", "pieces"),
+        *("digest", "seconds", "live", "live_before", "recording"),
     )
 
     def __init__(self, number: int, name: str, unit: str, kind: str) -> None:
         self.number, self.name, self.unit, self.kind = number, name, unit, kind
         self.argument = self.options = self.phase = self.note = self.scope = self.status = self.language = ""
-        self.parent = 0  # the number of the step that this one ran inside; 0 for none that is known
+        self.parent = 0  # the number of the enclosing step; 0 without a known one
         self.verdict, self.since = "unknown", number
         self.assumed = self.ambiguous = False
-        self.before_body: Piece | None = None
-        self.after_body: Piece | None = None
+        self.before_body: Excerpt | None = None
+        self.after_body: Excerpt | None = None
         self.names: tuple[str, ...] = ()
-        self.pieces: tuple[Piece, ...] = ()
+        self.pieces: tuple[Excerpt, ...] = ()
         self.digest = 0
         self.seconds: float | None = None
-        self.live: object = None  # the program after the step as the host has it, where it was recorded live
-        self.live_before: object = None  # the program that it ran on
+        self.live: object = None  # the host's program after the step, in live recordings
+        self.live_before: object = None  # the host's program before it
         self.recording: TextRecording | None = None
 
     @property
@@ -72,12 +50,12 @@ class Step:
 
     @property
     def before(self) -> str:
-        """What the pass ran on; empty where the dump does not have it."""
+        """The text before the pass; empty where the dump does not have it."""
         return self.recording.before(self) if self.recording is not None else ""
 
     @property
     def after(self) -> str:
-        """What the pass left."""
+        """The text after the pass."""
         return self.recording.after(self) if self.recording is not None else ""
 
     def diff(self, **options: Any) -> TextDiff:
@@ -87,7 +65,7 @@ class Step:
 
     @property
     def command(self) -> str:
-        """The command that runs just this pass on what was before it."""
+        """The command that runs this pass alone on its input."""
         return self.recording.command(self) if self.recording is not None else ""
 
     @property
@@ -100,14 +78,14 @@ class Step:
 
 
 class Unit:
-    """The texts that a function, an operation with a symbol, or the rest of a module had, one after another."""
+    """The successive texts of a function, an operation with a symbol, or the rest of a module."""
 
     __slots__ = ("name", "steps", "pieces", "since", "last_seen")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.steps: list[int] = []  # the step after which each text is first seen
-        self.pieces: list[Piece | None] = []  # None: the unit is gone
+        self.pieces: list[Excerpt | None] = []  # None where the unit was removed
         self.since: list[int] = []  # the first step that may have written it
         self.last_seen = -1
 
@@ -117,12 +95,12 @@ class Unit:
         return bool(self.pieces) and self.pieces[-1] is not None
 
     @property
-    def last(self) -> Piece | None:
+    def last(self) -> Excerpt | None:
         """The latest text."""
         return self.pieces[-1] if self.pieces else None
 
-    def put(self, number: int, piece: Piece | None, since: int) -> None:
-        """Note the text of the unit after a step."""
+    def put(self, number: int, piece: Excerpt | None, since: int) -> None:
+        """Add the text of the unit after a step."""
         self.last_seen = number
         last = self.last
         if self.pieces and (piece is last or (piece is not None and last is not None and piece.digest == last.digest)):
@@ -135,14 +113,14 @@ class Unit:
         self.since.append(since)
 
     def forget(self, number: int) -> None:
-        """Drop the texts after step `number`: they were of something else."""
+        """Drop the texts after step `number`, which belong to another program."""
         while self.steps and self.steps[-1] > number:
             self.steps.pop()
             self.pieces.pop()
             self.since.pop()
         self.last_seen = number
 
-    def at(self, number: int) -> Piece | None:
+    def at(self, number: int) -> Excerpt | None:
         """Return the text after step `number`, None where the unit is not part of the program or not yet known."""
         index = bisect_right(self.steps, number) - 1
         return self.pieces[index] if index >= 0 else None

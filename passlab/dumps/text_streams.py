@@ -1,6 +1,4 @@
-"""Streams of other compilers: xDSL's `--print-between-passes`, TVM's `PrintBeforeAll` and `PrintAfterAll`, torch's
-logs.
-"""
+"""Streams of xDSL (`--print-between-passes`), TVM (`PrintBeforeAll`, `PrintAfterAll`) and torch (logs)."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ LAST = "(last pass)"
 
 # ---------------------------------------------------------------- xDSL
 def scan_xdsl(source: Source) -> Scan:
-    """Return the dumps of xDSL. The result of the last pass stands behind the last heading, without one of its own."""
+    """Return the dumps of xDSL. The result of the last pass comes after the last heading, without one of its own."""
     banners: list[Banner] = []
     for start, end, line, _ in find_lines(source, XDSL_MARK):
         match = _XDSL.fullmatch(decode(line))
@@ -37,12 +35,12 @@ def scan_xdsl(source: Source) -> Scan:
         cut = _NEW_PROGRAM.search(source.read(last.body, last.end))
         if cut is not None:
             last.end = last.body + cut.end()
-            banners.append(_without_names(source, last.end, banners))
+            banners.append(_last_pass_banner(source, last.end, banners))
     return Scan(banners)
 
 
-def _without_names(source: Source, start: int, banners: list[Banner]) -> Banner:
-    """The pass behind the last heading. A pipeline that ran a clean-up before is assumed to end with it."""
+def _last_pass_banner(source: Source, start: int, banners: list[Banner]) -> Banner:
+    """Return the banner of the last pass. A pipeline that ran a clean-up before is assumed to end with it."""
     names = {banner.name for banner in banners[:-1]} - {banners[-1].name}
     name = "canonicalize" if "canonicalize" in names else LAST
     note = "xDSL prints no heading for the last pass"
@@ -56,7 +54,7 @@ def _without_names(source: Source, start: int, banners: list[Banner]) -> Banner:
 
 # ---------------------------------------------------------------- TVM
 def scan_tvm(source: Source) -> Scan:
-    """Return the dumps of TVM's printing instruments; passes inside others end before them."""
+    """Return the dumps of TVM's printing instruments; inner passes end before outer ones."""
     banners: list[Banner] = []
     for start, end, line, _ in find_lines(source, TVM_MARK):
         match = _TVM.fullmatch(decode(line))
@@ -86,7 +84,7 @@ _TORCH_HEAD = re.compile(
 )
 _TRACED = re.compile(r"TRACED GRAPH\s*")
 _OUTPUT = re.compile(r"Output code:.*")
-_GRAPHS = re.compile(rb"graph|bytecode|ir_\w+")  # artifacts that have a program and no heading
+_GRAPHS = re.compile(rb"graph|bytecode|ir_\w+")  # artifacts with a program and without a heading
 _UUID = re.compile(r"_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}\Z")
 
 

@@ -25,7 +25,7 @@ from passlab.dumps.evidence import Traits
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES, TEXT, Language
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import BytesSource, Piece, Source
+from passlab.dumps.source import BytesSource, Excerpt, Source
 from passlab.errors import Diagnostic, DumpError
 
 
@@ -199,12 +199,12 @@ class _ProgramTexts:
             self.size += len(data)
         return source
 
-    def excerpt(self, program: Any) -> Piece | None:
+    def excerpt(self, program: Any) -> Excerpt | None:
         """Return the text of a program as an excerpt."""
         if program is None:
             return None
         source = self._source(program)
-        return Piece(source, (0, source.size))
+        return Excerpt(source, (0, source.size))
 
     def banner(self, event: HostEvent, when: str, program: Any) -> Banner:
         """Return the banner of one event."""
