@@ -1,8 +1,8 @@
-"""What changed between two programs, as data: structural first, so that renaming and renumbering are no changes.
+"""`diff`: the structural difference of two programs, as data; renaming and renumbering are no changes.
 
 `diff(a, b)` takes modules, functions or expressions. The result says for every node whether it stayed, moved (into a
-fused function, under a let), changed in some field, appeared or went; it counts operators before and after and can say
-all of it in a sentence. It knows nothing of HTML: `display` draws it.
+fused function, under a let), changed in some field, was added or removed; it counts operators before and after, and
+has a summary in one sentence.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
 from passlab.ir.walk import CHILDREN, children, post_order
 
-_KINDS = frozenset(
-    ("call", "constant", "function", "fused function", "let", "projection")
-)  # nodes that are counted by kind
+# Nodes that are counted by kind.
+_KINDS = frozenset(("call", "constant", "function", "fused function", "let", "projection"))
 
 
 class Change(Enum):
-    """What became of a node."""
+    """How a node differs between two programs."""
 
     SAME = "same"
     MOVED = "moved"
@@ -52,7 +51,7 @@ class FieldChange:
 
 @dataclass(frozen=True, repr=False)
 class NodeChange:
-    """One node's fate; `before` is None for an added node, `after` for a removed one."""
+    """A node and its change; `before` is None for an added node, `after` for a removed one."""
 
     change: Change
     before: Expr | None
@@ -81,7 +80,7 @@ class FunctionDiff:
     after: Expr | None
 
     def __str__(self) -> str:
-        many = Counter(node.change.value for node in self.touched)
+        many = Counter(node.change.value for node in self.changed_nodes)
         return f"@{self.name} {', '.join(f'{count:,} {what}' for what, count in many.items()) or self.change.value}"
 
     def __repr__(self) -> str:
@@ -89,12 +88,12 @@ class FunctionDiff:
 
     @property
     def change(self) -> Change:
-        """What became of the function as a whole."""
+        """The change of the function as a whole."""
         if self.before is None:
             return Change.ADDED
         if self.after is None:
             return Change.REMOVED
-        return Change.SAME if self.before is self.after or not self.touched else Change.CHANGED
+        return Change.SAME if self.before is self.after or not self.changed_nodes else Change.CHANGED
 
     @cached_property
     def matching(self) -> Matching:
@@ -103,24 +102,26 @@ class FunctionDiff:
 
     @cached_property
     def nodes(self) -> tuple[NodeChange, ...]:
-        """The fate of every node: those of the new program in post-order, then those that went."""
+        """The change of every node: those of the new program in post-order, then the removed ones."""
         if self.before is self.after:
             return ()
         return tuple(_node_changes(self.matching))
 
     @cached_property
-    def touched(self) -> tuple[NodeChange, ...]:
-        """The nodes that did not stay as they were."""
+    def changed_nodes(self) -> tuple[NodeChange, ...]:
+        """The nodes that moved, changed, were added or removed."""
         return tuple(n for n in self.nodes if n.change is not Change.SAME)
+
+    touched = property(lambda self: self.changed_nodes)  # the former name, for one release
 
     @cached_property
     def of_new(self) -> dict[Expr, NodeChange]:
-        """The fate of each node of the new program."""
+        """The change of each node of the new program."""
         return {n.after: n for n in self.nodes if n.after is not None}
 
     @cached_property
     def of_old(self) -> dict[Expr, NodeChange]:
-        """The fate of each node of the old program."""
+        """The change of each node of the old program."""
         return {n.before: n for n in self.nodes if n.before is not None}
 
 
@@ -134,7 +135,7 @@ class Diff:
 
     @cached_property
     def changed(self) -> tuple[FunctionDiff, ...]:
-        """The functions that did not stay as they were."""
+        """The functions that changed, were added or removed."""
         return tuple(f for f in self.functions if f.change is not Change.SAME)
 
     def __bool__(self) -> bool:
@@ -144,13 +145,13 @@ class Diff:
         return f"<Diff: {'; '.join(map(str, self.changed)) or 'nothing changed'}>"
 
     def nodes(self, *kinds: Change) -> Iterator[NodeChange]:
-        """The fates of nodes, over all functions, of the given kinds (of all that were touched, without kinds)."""
+        """Yield the changes of nodes of the given kinds over all functions; without kinds, all but `SAME`."""
         for function in self.changed:
             yield from (n for n in function.nodes if (n.change in kinds if kinds else n.change is not Change.SAME))
 
     @cached_property
     def op_counts(self) -> dict[str, tuple[int, int]]:
-        """Operator -> (calls before, calls after), for every operator on either side, in order of name."""
+        """(calls before, calls after) of every operator on either side, by name."""
         before, after = count_operators(self.before), count_operators(self.after)
         return {name: (before[name], after[name]) for name in sorted(before | after)}
 
@@ -180,9 +181,9 @@ def _roots(expr: Expr | None) -> list[Expr]:
     return [] if expr is None else [expr]
 
 
-# ---------------------------------------------------------------- the fate of nodes
+# ---------------------------------------------------------------- changes of nodes
 def _node_changes(m: Matching) -> Iterator[NodeChange]:
-    homes_old, homes_new = _homes(m.orders[0]), _homes(m.orders[1])
+    owners_old, owners_new = _owners(m.orders[0]), _owners(m.orders[1])
     source_old, source_new = m.sources
     pairs = m.backward
     for node in m.new:
@@ -191,7 +192,7 @@ def _node_changes(m: Matching) -> Iterator[NodeChange]:
             yield NodeChange(Change.ADDED, None, node)
             continue
         if node in m.same:
-            moved = old is not node and _kind_of_home(homes_old.get(old)) != _kind_of_home(homes_new.get(node))
+            moved = old is not node and _kind_of_owner(owners_old.get(old)) != _kind_of_owner(owners_new.get(node))
             yield NodeChange(Change.MOVED if moved else Change.SAME, old, node)
             continue
         fields = tuple(_field_changes(old, node, m, source_old, source_new))
@@ -201,25 +202,25 @@ def _node_changes(m: Matching) -> Iterator[NodeChange]:
             yield NodeChange(Change.REMOVED, node, None)
 
 
-def _homes(order: list[Expr]) -> dict[Expr, Expr]:
-    """Return for each node the function literal or let it stands right under, found from the outside in."""
-    home: dict[Expr, Expr] = {}
-    setdefault = home.setdefault
+def _owners(order: list[Expr]) -> dict[Expr, Expr]:
+    """Return for each node the innermost function literal that contains it, or the let whose value it is."""
+    owner_of: dict[Expr, Expr] = {}
+    setdefault = owner_of.setdefault
     for node in reversed(order):
         kind = type(node)
         if type(node) is Let:
             setdefault(node.value, node)
-        place = node if type(node) is Function else home.get(node)
-        if place is not None:
+        owner = node if type(node) is Function else owner_of.get(node)
+        if owner is not None:
             for kid in CHILDREN[kind](node):
-                setdefault(kid, place)
-    return home
+                setdefault(kid, owner)
+    return owner_of
 
 
-def _kind_of_home(home: Expr | None) -> str:
-    if isinstance(home, Function):
-        return "primitive" if home.is_primitive else "function"
-    return "let" if isinstance(home, Let) else ""
+def _kind_of_owner(owner_of: Expr | None) -> str:
+    if isinstance(owner_of, Function):
+        return "primitive" if owner_of.is_primitive else "function"
+    return "let" if isinstance(owner_of, Let) else ""
 
 
 def _field_changes(
@@ -247,7 +248,7 @@ def _field_changes(
 
 
 def _same_name(a: Expr, b: Expr) -> bool:
-    """Names of either side correspond when they read the same; a renamed binder is no change."""
+    """Whether two carriers have the same name. (Renamed binders correspond by the matching, so they are no change.)"""
     return is_carrier(a) and type(a) is type(b) and getattr(a, "name_hint", a) == getattr(b, "name_hint", b)
 
 
@@ -271,9 +272,9 @@ def _attr_changes(old: Attrs | None, new: Attrs | None) -> Iterator[FieldChange]
             yield FieldChange(name, a.get(name), b.get(name))
 
 
-# ---------------------------------------------------------------- counting and saying
+# ---------------------------------------------------------------- counts and sentences
 def node_name(node: Expr) -> str:
-    """The name a person would use for a node: the operator of a call, else the kind of node."""
+    """Return the name of a node in sentences: the operator of a call, else the kind of node."""
     if isinstance(node, Call):
         return node.op.name if isinstance(node.op, Op) else "call"
     if isinstance(node, Function):
@@ -282,7 +283,7 @@ def node_name(node: Expr) -> str:
 
 
 def count_operators(program: Any) -> Counter[str]:
-    """Return operator -> number of calls in a module or expression."""
+    """Return the number of calls of each operator in a module or expression."""
     roots = [f for _, f in program.items()] if isinstance(program, IRModule) else _roots(program)
     calls = (n for n in post_order(*roots) if is_op_call(n))
     return Counter(n.op.name for n in calls)
@@ -312,7 +313,8 @@ def summarise(difference: Diff) -> str:
         n.before for n in difference.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive
     ]
     inside = {node for group in added for node in post_order(group.body)}
-    grouped, others = [*_fusion(added, gone)], [*_whole_functions(difference), *_nodes(difference, inside)]
+    grouped = [*_fusion_sentences(added, gone)]
+    others = [*_function_sentences(difference), *_node_sentences(difference, inside)]
     if not grouped and not others:
         return _REARRANGED
     return "; ".join([*grouped, *(others or ["nothing else changed"])])
@@ -324,17 +326,16 @@ def _newly_typed(before: Any, after: Any) -> bool:
     return any(was.checked_type_ is None and new[name].checked_type_ is not None for name, was in old.items())
 
 
-def _whole_functions(difference: Diff) -> Iterator[str]:
+def _function_sentences(difference: Diff) -> Iterator[str]:
     for kind in (Change.ADDED, Change.REMOVED):
         names = [f"@{f.name}" for f in difference.functions if f.change is kind and not f.name.isdecimal()]
-        hashed = sum(
-            f.name.isdecimal() for f in difference.functions if f.change is kind
-        )  # of Relay: named by their hash
+        # functions of Relay that are named by a hash are counted, not listed
+        hashed = sum(f.name.isdecimal() for f in difference.functions if f.change is kind)
         if names or hashed:
-            yield f"{kind.value} {_list([*names, *([counted(hashed, 'function')] if hashed else [])])}"
+            yield f"{kind.value} {_join_words([*names, *([counted(hashed, 'function')] if hashed else [])])}"
 
 
-def _fusion(added: list[Function], gone: list[Function]) -> Iterator[str]:
+def _fusion_sentences(added: list[Function], gone: list[Function]) -> Iterator[str]:
     if gone:
         yield f"opened {len(gone)} fused function{'s' if len(gone) > 1 else ''}"
     sizes = [[node_name(n) for n in post_order(group.body) if isinstance(n, Call)] for group in added]
@@ -343,10 +344,11 @@ def _fusion(added: list[Function], gone: list[Function]) -> Iterator[str]:
         yield f"put {sum(map(len, sizes))} operators into {len(added)} fused functions, the largest of {most}"
         return
     for names in sorted(sizes, key=len, reverse=True):
-        yield f"fused {_list(names)} into one function" if names[1:] else f"put {_list(names)} into its own function"
+        words = _join_words(names)
+        yield f"fused {words} into one function" if names[1:] else f"put {words} into its own function"
 
 
-def _nodes(difference: Diff, fused: set[Expr]) -> Iterator[str]:
+def _node_sentences(difference: Diff, fused: set[Expr]) -> Iterator[str]:
     seen: dict[Change, Counter[str]] = {kind: Counter() for kind in Change}
     fields: dict[str, set[str]] = {}
     for node in difference.nodes():
@@ -359,26 +361,26 @@ def _nodes(difference: Diff, fused: set[Expr]) -> Iterator[str]:
             fields.setdefault(node.what, set()).update(f.name for f in node.fields)
     for kind in (Change.REMOVED, Change.ADDED):
         if seen[kind]:
-            yield f"{kind.value} {_count_of(seen[kind])}"
+            yield f"{kind.value} {_counts_sentence(seen[kind])}"
     for what, count in seen[Change.CHANGED].most_common(4):
-        yield f"changed {_list(sorted(fields[what])[:4])} of {count} {_plural(what, count)}"
+        yield f"changed {_join_words(sorted(fields[what])[:4])} of {count} {_plural(what, count)}"
     moved = sum(seen[Change.MOVED].values())
     if moved:
         yield f"moved {moved} {'node' if moved == 1 else 'nodes'}"
 
 
-def _count_of(counts: Counter[str], most: int = 5) -> str:
+def _counts_sentence(counts: Counter[str], most: int = 5) -> str:
     shown = [f"{count} {_plural(name, count)}" for name, count in counts.most_common(most)]
     rest = sum(counts.values()) - sum(count for _, count in counts.most_common(most))
-    return _list([*shown, *([f"{rest} more"] if rest else [])])
+    return _join_words([*shown, *([f"{rest} more"] if rest else [])])
 
 
 def _plural(what: str, count: int) -> str:
-    """What there is `count` of: kinds of nodes have a plural, operators stay as they are called."""
+    """Return the noun for `count` of something: kinds of nodes have a plural, names of operators have none."""
     return f"{what}s" if count != 1 and what in _KINDS else what
 
 
-def _list(words: list[str], most: int = 6) -> str:
+def _join_words(words: list[str], most: int = 6) -> str:
     if len(words) > most:
         words = [*words[: most - 1], f"{len(words) - most + 1} more"]
     if not words:

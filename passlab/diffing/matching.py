@@ -1,15 +1,15 @@
-"""Which node of one program corresponds to which node of another.
+"""`Matching`: which node of one program corresponds to which node of another.
 
-Nodes are paired in four steps, each linear in nodes and edges: the very same object; the same value (a number given to
-each node from what it computes, through lets and through the parameters of functions that are called on the spot, so
-that renaming, binding and fusing move a node but do not change it); the same operator on operands that are already
-paired; and what is left of one operator, in order. The first two pair what is unchanged, the others what was changed.
+Nodes are paired in four steps, each linear in nodes and edges: the same object; the same value (by value numbering
+through lets and through parameters of directly called functions, so that renaming, binding and fusing move a node but
+do not change it); the same operator on operands that are already paired; and the rest by operator, in order. The first
+two steps pair unchanged nodes, the others changed ones.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from passlab.ir.adt import Constructor, pattern_vars
@@ -17,32 +17,32 @@ from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, Let, Matc
 from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, post_order
 
-# Names, and bindings that only carry a value on.
+# Names and bindings, which only pass a value on.
 CARRIERS = frozenset((Var, Op, GlobalVar, Constructor, Let))
 
 
 def is_carrier(node: Expr) -> bool:
-    """Whether a node computes nothing itself: a name, a let, or a function literal called on the spot."""
+    """Whether a node computes nothing itself: a name, a let, or a direct call of a function literal."""
     kind = type(node)
     return kind in CARRIERS or (type(node) is Call and type(node.op) is Function)
 
 
 def nodes_of(*roots: Expr) -> list[Expr]:
-    """Return the nodes of programs that a diff speaks of, children before parents: all but the carriers."""
+    """Return the nodes that a diff compares, children before parents: all but the carriers."""
     return [n for n in post_order(*roots) if not is_carrier(n)]
 
 
 class Matching:
     """The pairs between two lists of root expressions: `forward[old]` is the new node, `backward[new]` the old one.
 
-    `same` holds the new nodes whose partner computes the same value; pairs outside it were changed in some field.
-    `orders` are all nodes of both sides in post-order, `sources` what each carrier of them carries.
+    `same` has the new nodes whose partner computes the same value; other pairs differ in some field. `orders` are all
+    nodes of both sides in post-order, `sources` map each carrier to the node whose value it passes on.
     """
 
     def __init__(self, before: Iterable[Expr], after: Iterable[Expr]) -> None:
         self.before, self.after = list(before), list(after)
         self.orders = post_order(*self.before), post_order(*self.after)
-        self.sources = _carry(self.orders[0]), _carry(self.orders[1])
+        self.sources = _sources(self.orders[0]), _sources(self.orders[1])
         self.old, self.new = ([n for n in order if not is_carrier(n)] for order in self.orders)
         self.forward: dict[Expr, Expr] = {}
         self.backward: dict[Expr, Expr] = {}
@@ -51,12 +51,12 @@ class Matching:
         self._pair_same_objects()
         self._pair_same_values()
         self._pair_roots()
-        if self._open():
+        if self._has_unpaired():
             self._pair_by_operands()
-        if self._open():
+        if self._has_unpaired():
             self._pair_by_label()
 
-    def _open(self) -> bool:
+    def _has_unpaired(self) -> bool:
         return len(self.forward) < len(self.old) and len(self.backward) < len(self.new)
 
     def _pair(self, old: Expr, new: Expr) -> None:
@@ -84,15 +84,13 @@ class Matching:
                 self.same.add(node)
 
     def _pair_roots(self) -> None:
-        """Pair the definitions themselves: they are compared because they belong together."""
+        """Pair the root functions, which correspond by definition."""
         for old, new in zip(self.before, self.after, strict=False):
             if type(old) is type(new) is Function and old not in self.forward and new not in self.backward:
                 self._pair(old, new)
 
-    def _meant(self, operand: Expr) -> Any:
-        """Return the old partner of an operand, itself without one; for a variable that is not bound here, its
-        number.
-        """
+    def _operand_key(self, operand: Expr) -> Hashable:
+        """Return the old partner of an operand, itself without one; for a free variable, its value number."""
         return self.numbers.of.get(operand) if type(operand) is Var else self.backward.get(operand, operand)
 
     def _pair_by_operands(self) -> None:
@@ -101,14 +99,14 @@ class Matching:
         waiting: defaultdict[tuple[Any, ...], deque[Expr]] = defaultdict(deque)
         for node in self.old:
             if node not in self.forward:
-                for place, operand in enumerate(_operands(node, source_old)):
+                for position, operand in enumerate(_operands(node, source_old)):
                     key = self.numbers.of.get(operand) if type(operand) is Var else operand
-                    waiting[(_label(node), place, key)].append(node)
+                    waiting[(_label(node), position, key)].append(node)
         for node in self.new:
             if node in self.backward:
                 continue
-            for place, operand in enumerate(_operands(node, source_new)):
-                queue = waiting.get((_label(node), place, self._meant(operand)))
+            for position, operand in enumerate(_operands(node, source_new)):
+                queue = waiting.get((_label(node), position, self._operand_key(operand)))
                 while queue and queue[0] in self.forward:
                     queue.popleft()
                 if queue:
@@ -126,7 +124,7 @@ class Matching:
 
 
 def _label(node: Expr) -> Any:
-    """What kind of thing a node is: its class, and the operator or the global it calls."""
+    """Return what two changed nodes must share to be paired: the class, and the operator or global of a call."""
     if isinstance(node, Call):
         return node.op if isinstance(node.op, Op) else (Call, getattr(node.op, "name_hint", None))
     if isinstance(node, TupleGetItem):
@@ -136,8 +134,8 @@ def _label(node: Expr) -> Any:
     return type(node)
 
 
-def _carry(order: Iterable[Expr]) -> dict[Expr, Expr]:
-    """Return for each carrier the node whose value it carries: a let and a call on the spot that of their bodies."""
+def _sources(order: Iterable[Expr]) -> dict[Expr, Expr]:
+    """Return for each carrier the node whose value it passes on: for a let and a direct call, their body."""
     source: dict[Expr, Expr] = {}
     for node in order:
         if type(node) is Let:
@@ -153,9 +151,9 @@ def _carry(order: Iterable[Expr]) -> dict[Expr, Expr]:
 
 
 def resolve(node: Expr, source: dict[Expr, Expr]) -> Expr:
-    """Return the node that a carrier stands for."""
+    """Return the node whose value a carrier passes on."""
     seen = set()
-    while node in source and node not in seen:  # a recursive function carries itself
+    while node in source and node not in seen:  # a recursive function is bound to itself
         seen.add(node)
         node = source[node]
     return node
@@ -181,7 +179,7 @@ class ValueNumbers:
         return self._table.setdefault(key, len(self._table))
 
     def read(self, roots: Iterable[Expr], order: Iterable[Expr], source: dict[Expr, Expr]) -> None:
-        """Number the nodes of some programs, given in post-order; `source` tells what their carriers carry."""
+        """Number the nodes of some programs, given in post-order, with the sources of their carriers."""
         for position, root in enumerate(roots):
             if isinstance(root, Function):
                 for index, param in enumerate(root.params):
@@ -190,15 +188,15 @@ class ValueNumbers:
         for node in order:
             if node in of:
                 continue
-            carried = source.get(node)
-            needs = (carried,) if carried is not None else _needs(node)
-            if all(need in of for need in needs):
-                of[node] = self._fresh(node) if carried is None else of[carried]
+            source_node = source.get(node)
+            inputs = (source_node,) if source_node is not None else _number_inputs(node)
+            if all(node_in in of for node_in in inputs):
+                of[node] = self._new_number(node) if source_node is None else of[source_node]
             else:
                 self._visit(node, source)
 
     def _visit(self, first: Expr, source: dict[Expr, Expr]) -> None:
-        """Number a node. A variable is numbered as what it carries, which may stand later: hence the stack."""
+        """Number a node. A variable has the number of its value, which may come later: hence the stack."""
         stack = [first]
         opened: set[Expr] = set()
         while stack:
@@ -206,20 +204,20 @@ class ValueNumbers:
             if node in self.of:
                 stack.pop()
                 continue
-            carried = source.get(node)
-            needs = (carried,) if carried is not None else _needs(node)
-            missing = [n for n in needs if n not in self.of and n not in opened]
+            source_node = source.get(node)
+            inputs = (source_node,) if source_node is not None else _number_inputs(node)
+            missing = [n for n in inputs if n not in self.of and n not in opened]
             if missing and node not in opened:
                 opened.add(node)
                 stack.extend(missing)
                 continue
-            if carried is not None:
-                self.of[node] = self.of.get(carried, -1)  # -1: a function that carries itself
+            if source_node is not None:
+                self.of[node] = self.of.get(source_node, -1)  # -1: a recursive function
             else:
-                self.of[node] = self._fresh(node)
+                self.of[node] = self._new_number(node)
             stack.pop()
 
-    def _fresh(self, node: Expr) -> int:
+    def _new_number(self, node: Expr) -> int:
         of = self.of.get
         kind = type(node)
         if kind is Call:
@@ -243,11 +241,11 @@ class ValueNumbers:
             extra = (node.attrs, len(node.params))
         elif isinstance(node, Constructor):
             extra = (node.name_hint,)
-        return self._number(kind.__name__, extra, tuple([of(k, -1) for k in _needs(node)]))
+        return self._number(kind.__name__, extra, tuple([of(k, -1) for k in _number_inputs(node)]))
 
 
-def _needs(node: Expr) -> tuple[Expr, ...]:
-    """The nodes that a node's number is made of: its children but for the names it binds."""
+def _number_inputs(node: Expr) -> tuple[Expr, ...]:
+    """Return the nodes that determine the number of a node: its children without the names that it binds."""
     if isinstance(node, Function):
         return (node.body,)
     if isinstance(node, Let):

@@ -1,9 +1,8 @@
-"""Which line of one text corresponds to which line of another, where names are noise.
+"""`align`: which line of one text corresponds to which line of another, where names are noise.
 
-Lines are aligned by shape. Rare shapes are anchors, closing brackets and empty lines never are; between anchors the
-best alignment is found by dynamic programming. Each pair of lines votes for what a name of the old text is called in
-the new one, and the alignment is done once more with these votes. Renaming names by their order of occurrence instead
-would be worse than nothing: one insertion renames everything below it.
+Lines are aligned by shape. Unique shapes are anchors, except brackets and empty lines; dynamic programming aligns the
+lines between anchors. Each pair of lines votes for the renaming of names, and the alignment is repeated with the
+winners. Numbering names by their order of occurrence instead would fail: one insertion renames everything below it.
 """
 
 from __future__ import annotations
@@ -17,19 +16,19 @@ from itertools import accumulate
 from passlab.diffing.text_lines import HOLE, TextLine
 
 MOST_CELLS = 60_000  # of one dynamic programming table; larger gaps are aligned by `difflib`
-ALL_CELLS = 150_000  # of all tables of one alignment: what is shown of a step must not wait for the best of them
+ALL_CELLS = 150_000  # of all tables of one alignment, so that a step is shown without delay
 MOST_LINES = 4_000  # lines of one gap, on both sides together, that `difflib` aligns
 Pair = tuple[int, int]
 
 
 class Renaming:
-    """What the names of an old text are called in the new one.
+    """The new names of the names in an old text.
 
-    Each function numbers its values for itself, so that the pairs of lines of one function vote for its names alone.
+    Each function numbers its own values, so the pairs of lines of a function vote only for its names.
     """
 
     def __init__(self, old: Sequence[TextLine], new: Sequence[TextLine], pairs: Sequence[Pair] = ()) -> None:
-        self._function = list(accumulate(line.opens for line in old))  # of each line: which function it stands in
+        self._function = list(accumulate(line.opens for line in old))  # the number of the function of each line
         votes: defaultdict[int, defaultdict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
         for i, j in pairs:
             left, right = old[i], new[j]
@@ -42,7 +41,7 @@ class Renaming:
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Old name -> new name, as most functions say."""
+        """New names by old name, by the majority of functions."""
         if len(self._inside) == 1:
             return next(iter(self._inside.values()))
         votes: defaultdict[str, Counter[str]] = defaultdict(Counter)
@@ -52,7 +51,7 @@ class Renaming:
         return _winners(votes)
 
     def of(self, line: int) -> dict[str, str]:
-        """Old name -> new name, for the names of a line of the old text."""
+        """Return the new names by old name for a line of the old text."""
         return self._inside.get(self._function[line], {})
 
 
@@ -61,36 +60,36 @@ def _winners(votes: Mapping[str, Counter[str]]) -> dict[str, str]:
 
 
 def is_structural(shape: str) -> bool:
-    """Whether a line says nothing by itself: a bracket, a label, an empty line."""
+    """Whether a line has no content of its own: a bracket, a label, an empty line."""
     return len(shape) <= 2 or not any(char.isalnum() for char in shape)
 
 
 def align(old: Sequence[TextLine], new: Sequence[TextLine]) -> tuple[list[Pair], Renaming]:
-    """Return the pairs of corresponding lines, in order, and what the names of the old text are called now."""
+    """Return the pairs of corresponding lines, in order, and the renaming of names."""
     pairs = _align_ranks(old, new, [line.names for line in old])
     renaming = Renaming(old, new, pairs)
     if any(old[i].names != new[j].names for i, j in pairs) or len(pairs) < min(len(old), len(new)):
-        called = [tuple([renaming.of(i).get(name, name) for name in line.names]) for i, line in enumerate(old)]
-        pairs = _align_ranks(old, new, called)
+        new_names = [tuple([renaming.of(i).get(name, name) for name in line.names]) for i, line in enumerate(old)]
+        pairs = _align_ranks(old, new, new_names)
         renaming = Renaming(old, new, pairs)
     return pairs, renaming
 
 
-def _align_ranks(old: Sequence[TextLine], new: Sequence[TextLine], called: Sequence[tuple[str, ...]]) -> list[Pair]:
-    """Return the pairs; `called` has for each old line what its names are called in the new text."""
+def _align_ranks(old: Sequence[TextLine], new: Sequence[TextLine], new_names: Sequence[tuple[str, ...]]) -> list[Pair]:
+    """Return the pairs of lines; `new_names` has the new names in each old line."""
     pairs: list[Pair] = []
     work = [(0, len(old), 0, len(new))]
-    room = ALL_CELLS
+    cells_left = ALL_CELLS
     while work:
         low, high, start, end = work.pop()
-        while low < high and start < end and old[low].shape == new[start].shape and called[low] == new[start].names:
+        while low < high and start < end and old[low].shape == new[start].shape and new_names[low] == new[start].names:
             pairs.append((low, start))
             low, start = low + 1, start + 1
         while (
             low < high
             and start < end
             and old[high - 1].shape == new[end - 1].shape
-            and called[high - 1] == new[end - 1].names
+            and new_names[high - 1] == new[end - 1].names
         ):
             high, end = high - 1, end - 1
             pairs.append((high, end))
@@ -106,9 +105,9 @@ def _align_ranks(old: Sequence[TextLine], new: Sequence[TextLine], called: Seque
                 if i < high:
                     pairs.append((i, j))
                 at, other = i + 1, j + 1
-        elif (cells := (high - low) * (end - start)) <= min(MOST_CELLS, room):
-            room -= cells
-            pairs += _best(old, new, low, high, start, end, called)
+        elif (cells := (high - low) * (end - start)) <= min(MOST_CELLS, cells_left):
+            cells_left -= cells
+            pairs += _align_gap(old, new, low, high, start, end, new_names)
         elif high - low + end - start <= MOST_LINES:
             pairs += _match_lines(old, new, low, high, start, end)
         else:
@@ -117,20 +116,20 @@ def _align_ranks(old: Sequence[TextLine], new: Sequence[TextLine], called: Seque
 
 
 def _anchors(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: int, start: int, end: int) -> list[Pair]:
-    """Return pairs of lines whose shape is rare, as a chain that rises on both sides: those unique on both sides."""
+    """Return pairs of lines whose shape is unique on both sides, as a chain that rises on both sides."""
     here = Counter(line.shape for line in old[low:high])
     there = Counter(line.shape for line in new[start:end])
-    place = {new[j].shape: j for j in range(start, end) if there[new[j].shape] == 1}
+    position_of = {new[j].shape: j for j in range(start, end) if there[new[j].shape] == 1}
     hit = [
-        (i, place[old[i].shape])
+        (i, position_of[old[i].shape])
         for i in range(low, high)
-        if here[old[i].shape] == 1 and old[i].shape in place and not is_structural(old[i].shape)
+        if here[old[i].shape] == 1 and old[i].shape in position_of and not is_structural(old[i].shape)
     ]
-    return _rising(hit)
+    return _longest_rising(hit)
 
 
-def _rising(pairs: list[Pair]) -> list[Pair]:
-    """Return the longest chain of pairs that rises on the right side too (patience sorting)."""
+def _longest_rising(pairs: list[Pair]) -> list[Pair]:
+    """Return the longest chain of pairs that also rises on the right side (patience sorting)."""
     tops: list[int] = []  # for each pile the index of its top
     back: list[int] = []
     for index, (_, j) in enumerate(pairs):
@@ -151,21 +150,19 @@ def _rising(pairs: list[Pair]) -> list[Pair]:
     return chain[::-1]
 
 
-def _best(
+def _align_gap(
     old: Sequence[TextLine],
     new: Sequence[TextLine],
     low: int,
     high: int,
     start: int,
     end: int,
-    called: Sequence[tuple[str, ...]],
+    new_names: Sequence[tuple[str, ...]],
 ) -> list[Pair]:
-    """Return the best alignment of a small gap: as many lines of equal shape as can be, names agreeing where they
-    can.
-    """
+    """Return the best alignment of a small gap: most lines of equal shape, then most equal names."""
     rows, columns = high - low, end - start
     right = [(line.shape, line.names) for line in new[start:end]]
-    left = [(old[i].shape, called[i]) for i in range(low, high)]
+    left = [(old[i].shape, new_names[i]) for i in range(low, high)]
     entry = {shape for shape, _ in right}
     table: list[list[float]] = [[0.0] * (columns + 1)]
     for shape, mine in left:
@@ -227,7 +224,7 @@ def _hash_lines(
     for i in range(low, high):
         if not is_structural(old[i].shape) and (queue := waiting.get(old[i].text)):
             hit.append((i, queue.pop()))
-    return _rising(hit)
+    return _longest_rising(hit)
 
 
 __all__ = ["HOLE", "Renaming", "align", "is_structural"]

@@ -1,7 +1,8 @@
-"""The difference of two texts of programs, as data: which lines stayed, were renamed, changed, came, went or moved.
+"""`diff_texts`: the difference of two texts of programs, as data: lines that are the same, changed, added, removed,
+moved.
 
-`diff_texts(before, after, syntax)` aligns lines with `text_align`. A line in which only names have changed is the same;
-one with other values as operands has a status of its own. It knows nothing of files or HTML.
+`text_align` aligns the lines. A line in which only names have changed is the same; one with other values as operands
+has a kind of its own.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from passlab.diffing.text_lines import LineReader, Syntax, TextLine
 
 SAME, OPERANDS, CHANGED, ADDED, REMOVED, MOVED = "same", "operands", "changed", "added", "removed", "moved"
 SIGNS = {SAME: " ", OPERANDS: "~", CHANGED: "!", ADDED: "+", REMOVED: "-", MOVED: ">"}
-ALIKE = 0.5  # part of the words of two lines that must agree for one to have become the other
-MOST_BLOCK = 400  # lines of a replaced block, of one side, in which lines alike are looked for
+ALIKE = 0.5  # share of equal words from which a removed and an added line count as one changed line
+MOST_BLOCK = 400  # lines of one side of a replaced block up to which changed lines are searched
 Filter = Callable[[str], "str | None"]
 Spans = tuple[tuple[int, int], ...]
 _WORD = re.compile(r"[%@#!^]?[\w.$-]+|[^\s\w]")
 
 
 class TextRow(NamedTuple):
-    """One row: what became of a line, and its number on either side (from 0), None where it is not there."""
+    """One row: the kind of change of a line, and its number on either side (from 0), None where it is missing."""
 
     kind: str
     left: int | None
@@ -45,12 +46,12 @@ class TextDiff:
 
     @property
     def names(self) -> dict[str, str]:
-        """What most lines say a name of the old text is called in the new one."""
+        """New names by old name, by the majority of lines."""
         return self.renaming.names
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """How many rows there are of each kind."""
+        """The number of rows by kind."""
         return Counter(row.kind for row in self.rows)
 
     def __bool__(self) -> bool:
@@ -67,12 +68,12 @@ class TextDiff:
 
     @cached_property
     def renamed(self) -> dict[str, str]:
-        """The names that are called otherwise now, old -> new."""
+        """The names that changed: new names by old name."""
         return {old: new for old, new in self.names.items() if old != new}
 
     @cached_property
     def origin(self) -> list[tuple[str, int | None]]:
-        """For each line of the new text: its kind, and the number of the line that it was."""
+        """For each line of the new text: its kind, and the number of the old line."""
         lines: list[tuple[str, int | None]] = [(ADDED, None)] * len(self.after)
         for row in self.rows:
             if row.right is not None:
@@ -85,7 +86,7 @@ class TextDiff:
             return (), ()
         return word_marks(self.before[row.left].text, self.after[row.right].text, self.renaming.of(row.left))
 
-    def unified(self, context: int = 3) -> Iterator[str]:
+    def unified_lines(self, context: int = 3) -> Iterator[str]:
         """Yield the lines of a unified diff: a sign and the text; runs of unchanged lines are folded."""
         near = near_changes(self.rows, context)
         folded = 0
@@ -104,9 +105,11 @@ class TextDiff:
         if folded:
             yield f"  ... {folded:,} unchanged line{'s' if folded > 1 else ''}"
 
+    unified = unified_lines  # the former name, for one release
+
     def text(self) -> str:
         """Return the unified diff as one text."""
-        return "\n".join([f"{self.summary[:1].upper()}{self.summary[1:]}.", *(self.unified() if self else ())])
+        return "\n".join([f"{self.summary[:1].upper()}{self.summary[1:]}.", *(self.unified_lines() if self else ())])
 
     def __str__(self) -> str:
         return self.text()
@@ -118,7 +121,7 @@ class TextDiff:
 def diff_texts(
     before: str, after: str, syntax: Syntax, filters: Sequence[Filter] = (), reader: LineReader | None = None
 ) -> TextDiff:
-    """Compare two texts line by line. A filter returns a line without its noise, or None to leave it out."""
+    """Compare two texts line by line. A filter returns a line without noise, or None to omit it."""
     reader = reader or LineReader(syntax)
     return diff_lines(_filter_lines(before, filters, reader), _filter_lines(after, filters, reader))
 
@@ -139,38 +142,42 @@ def _filter_lines(text: str, filters: Sequence[Filter], reader: LineReader) -> l
 def diff_lines(before: Sequence[TextLine], after: Sequence[TextLine]) -> TextDiff:
     """Compare two lists of lines."""
     pairs, renaming = align(before, after)
-    partner = dict(pairs)
-    lost = [i for i in range(len(before)) if i not in partner]
-    fresh = sorted(set(range(len(after))) - {j for _, j in pairs})
-    moved = _move(before, after, lost, fresh, renaming)
+    new_of_old = dict(pairs)
+    unpaired_old = [i for i in range(len(before)) if i not in new_of_old]
+    unpaired_new = sorted(set(range(len(after))) - {j for _, j in pairs})
+    moved = _moved_lines(before, after, unpaired_old, unpaired_new, renaming)
     rows: list[TextRow] = []
     at = other = 0
     for i, j in [*pairs, (len(before), len(after))]:
-        rows += _block(before, after, range(at, i), range(other, j), renaming, moved)
+        rows += _block_rows(before, after, range(at, i), range(other, j), renaming, moved)
         if i < len(before):
-            rows.append(TextRow(_kind(before[i], after[j], renaming.of(i)), i, j))
+            rows.append(TextRow(_row_kind(before[i], after[j], renaming.of(i)), i, j))
         at, other = i + 1, j + 1
     return TextDiff(tuple(before), tuple(after), tuple(rows), renaming)
 
 
-def _kind(left: TextLine, right: TextLine, names: dict[str, str]) -> str:
+def _row_kind(left: TextLine, right: TextLine, names: dict[str, str]) -> str:
     if left.names == right.names or all(names.get(a, a) == b for a, b in zip(left.names, right.names, strict=False)):
         return SAME
     return OPERANDS
 
 
-def _move(
-    before: Sequence[TextLine], after: Sequence[TextLine], lost: list[int], fresh: list[int], renaming: Renaming
+def _moved_lines(
+    before: Sequence[TextLine],
+    after: Sequence[TextLine],
+    unpaired_old: list[int],
+    unpaired_new: list[int],
+    renaming: Renaming,
 ) -> dict[int, int]:
-    """Return new line -> old line for lines that stand elsewhere now, with the names that they had."""
+    """Return the old line of each new line that was moved, with the same names."""
     waiting: defaultdict[tuple[str, tuple[str, ...]], list[int]] = defaultdict(list)
-    for i in reversed(lost):
+    for i in reversed(unpaired_old):
         line = before[i]
         if not is_structural(line.shape) and line.names:
             names = renaming.of(i)
             waiting[line.shape, tuple([names.get(n, n) for n in line.names])].append(i)
     moved = {}
-    for j in fresh:
+    for j in unpaired_new:
         line = after[j]
         queue = waiting.get((line.shape, line.names))
         if queue:
@@ -178,7 +185,7 @@ def _move(
     return moved
 
 
-def _block(
+def _block_rows(
     before: Sequence[TextLine],
     after: Sequence[TextLine],
     old: range,
@@ -186,17 +193,15 @@ def _block(
     renaming: Renaming,
     moved: dict[int, int],
 ) -> Iterator[TextRow]:
-    """Return the rows of a block in which no line has a partner of its shape; similar lines count as one that
-    changed.
-    """
-    gone = set(moved.values())
-    left = [i for i in old if i not in gone]
+    """Yield the rows of a block without partners of equal shape; two similar lines are one changed line."""
+    moved_away = set(moved.values())
+    left = [i for i in old if i not in moved_away]
     right = [j for j in new if j not in moved]
-    became = _alike_lines(before, after, left, right, renaming)
-    partner_of = {i: j for j, i in became.items()}
+    old_of_new = _similar_lines(before, after, left, right, renaming)
+    partner_of = {i: j for j, i in old_of_new.items()}
     position = 0
     for i in old:
-        if i in gone:
+        if i in moved_away:
             continue
         if i in partner_of:
             for j in new[position:]:
@@ -212,24 +217,24 @@ def _block(
         yield TextRow(MOVED if j in moved else ADDED, moved.get(j), j)
 
 
-def _alike_lines(
+def _similar_lines(
     before: Sequence[TextLine], after: Sequence[TextLine], left: list[int], right: list[int], renaming: Renaming
 ) -> dict[int, int]:
-    """Return new line -> old line for lines of a replaced block that are alike, in rising order."""
+    """Return the old line of each similar new line in a replaced block, in rising order."""
     if not left or not right or len(left) > MOST_BLOCK or len(right) > MOST_BLOCK or len(left) * len(right) > 20_000:
         return {}
-    old_words = [_bag(before[i].text, renaming.of(i)) for i in left]
-    new_words = [_bag(after[j].text, {}) for j in right]
+    old_words = [_word_counts(before[i].text, renaming.of(i)) for i in left]
+    new_words = [_word_counts(after[j].text, {}) for j in right]
     columns = len(right)
     table = [[0.0] * (columns + 1)]
-    scores = [[_likeness(a, b) for b in new_words] for a in old_words]
+    scores = [[_similarity(a, b) for b in new_words] for a in old_words]
     for row in scores:
         last, line, best = table[-1], [0.0] * (columns + 1), 0.0
         for j, score in enumerate(row):
             best = max(best, last[j + 1], last[j] + score if score >= ALIKE else 0.0)
             line[j + 1] = best
         table.append(line)
-    became = {}
+    old_of_new = {}
     i, j = len(left), columns
     while i and j:
         if table[i][j] == table[i - 1][j]:
@@ -238,16 +243,16 @@ def _alike_lines(
             j -= 1
         else:
             i, j = i - 1, j - 1
-            became[right[j]] = left[i]
-    return became
+            old_of_new[right[j]] = left[i]
+    return old_of_new
 
 
-def _bag(text: str, names: dict[str, str]) -> Counter[str]:
+def _word_counts(text: str, names: dict[str, str]) -> Counter[str]:
     words = _WORD.findall(text[:2000])
     return Counter(names.get(word, word) for word in words if len(word) > 1 or word.isalnum())
 
 
-def _likeness(left: Counter[str], right: Counter[str]) -> float:
+def _similarity(left: Counter[str], right: Counter[str]) -> float:
     total = left.total() + right.total()
     if not total:
         return 0.0
@@ -261,7 +266,7 @@ def _likeness(left: Counter[str], right: Counter[str]) -> float:
 
 
 def word_marks(left: str, right: str, names: dict[str, str] | None = None) -> tuple[Spans, Spans]:
-    """Return the character ranges in which two lines differ, by words; a renamed name is no difference."""
+    """Return the character ranges of the words in which two lines differ; renamed names do not count."""
     names = names or {}
     a, b = list(_WORD.finditer(left[:4000])), list(_WORD.finditer(right[:4000]))
     matcher = SequenceMatcher(None, [names.get(m[0], m[0]) for m in a], [m[0] for m in b], autojunk=False)
@@ -275,7 +280,7 @@ def word_marks(left: str, right: str, names: dict[str, str] | None = None) -> tu
 
 
 def near_changes(rows: Sequence[TextRow], context: int) -> list[bool]:
-    """Return for each row whether it, or one of the `context` rows above and below it, has changed."""
+    """Return for each row whether it, or a row at most `context` rows above or below, has changed."""
     near = [False] * len(rows)
     for at, row in enumerate(rows):
         if row.kind != SAME:

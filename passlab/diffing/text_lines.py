@@ -1,6 +1,6 @@
-"""Lines of any textual program: the shape of a line, which is the line with its names erased, and the names in it.
+"""Lines of programs in any language: the shape of a line, which is the line without its names, and these names.
 
-Names such as `%12`, `!9` or `^bb3` are given by printers and change when something above them does; shapes do not.
+Printers number names such as `%12`, `!9` or `^bb3`, so they change with the lines above; shapes do not.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-HOLE = "\x00"  # stands in a shape where a name was
-LONGEST = 20_000  # characters of a line that are looked at
+HOLE = "\x00"  # replaces a name in a shape
+LONGEST = 20_000  # characters of a line that are examined
 
 
 @dataclass(frozen=True)
 class Syntax:
-    """What names, comments and operations look like in one language: regular expressions and a comment mark."""
+    """The syntax of one language: regular expressions for names and operations, and the comment mark."""
 
     name: str
     names: str
     comment: str
     operation: str
-    label: str = ""  # what names have in front but where they label a block
-    function: str = ""  # matches the start of a line that opens a function, which numbers its values for itself
+    label: str = ""  # the sign in front of names, which labels of blocks lack
+    function: str = ""  # matches the start of a line that opens a function
 
     @cached_property
     def name_pattern(self) -> re.Pattern[str]:
@@ -32,7 +32,7 @@ class Syntax:
 
     @cached_property
     def operation_pattern(self) -> re.Pattern[str]:
-        """Its first group that takes part is the operation of a line."""
+        """Its first group that matches is the operation of a line."""
         return re.compile(self.operation)
 
     @cached_property
@@ -64,7 +64,7 @@ _TRAILER = {
 
 
 class LineReader:
-    """Splits texts into lines with shapes; each different line is looked at once."""
+    """Splits texts into lines with shapes; each distinct line is analysed once."""
 
     def __init__(self, syntax: Syntax) -> None:
         self.syntax = syntax

@@ -133,7 +133,7 @@ class DiffView(View):
         rows = [
             (f"@{f.name}", n.change.value, n.what, "; ".join(map(str, n.fields)))
             for f in self.diff.changed
-            for n in f.touched
+            for n in f.changed_nodes
         ]
         return Table(("function", "change", "node", "fields"), rows)
 

@@ -245,7 +245,7 @@ def _fates(changed: Diff | Iterable[Expr] | None) -> dict[Expr, str]:
     return {
         node.after: node.change.value
         for function in changed.changed
-        for node in function.touched
+        for node in function.changed_nodes
         if node.after is not None and node.change is not Change.REMOVED
     }
 

@@ -305,7 +305,7 @@ def diff_parts(diff: TextDiff, most: int = STATIC_LINES) -> Iterable[Part]:
     """Yield a difference: in a sentence, and line by line, `most` lines of it in HTML."""
     yield Sentence(f"{diff.summary[:1].upper()}{diff.summary[1:]}.")
     if diff:
-        lines = ((line[2:], line[:1]) for line in diff.unified())
+        lines = ((line[2:], line[:1]) for line in diff.unified_lines())
         yield Listing([CodeLine(text, kind="=" if kind == " " else kind) for text, kind in lines], most)
 
 

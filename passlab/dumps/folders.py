@@ -147,6 +147,3 @@ def scan_onnx(files: list[Path]) -> Scan:
         banner.scope, banner.form = MODULE, "onnx"
         banners.append(banner)
     return Scan(banners)
-
-
-__all__ = ["Excerpt", "scan_dumpir", "scan_gcc", "scan_onnx", "scan_rust", "scan_xla", "split_gcc"]

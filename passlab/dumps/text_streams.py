@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
+from passlab.dumps.banner import MODULE, Banner, Scan
 from passlab.dumps.source import Source, decode, find_lines, match_lines
 
 XDSL_MARK = b"IR after "
@@ -128,6 +128,3 @@ def scan_torch(source: Source) -> Scan:
 def _title(head: re.Match[str], text: str) -> str:
     hit = head.groupdict()
     return _UUID.sub("", (hit.get("title") or hit.get("plain") or text).strip())
-
-
-__all__ = ["TORCH_LINE", "TVM_MARK", "UNIT", "XDSL_MARK", "scan_torch", "scan_tvm", "scan_xdsl"]
