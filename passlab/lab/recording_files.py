@@ -128,7 +128,7 @@ def _rewrite_data(event: Event) -> dict[str, Any]:
         nodes = _nodes_in_order(mod)
         indices = {id(node): index for index, node in enumerate(nodes)}
         records[end] = " ".join(str(indices.get(id(pair[side]), -1)) for pair in event.rewrites)
-        records[f"{end}_nodes_in_order"] = len(nodes)
+        records[f"{end}_nodes"] = len(nodes)
     named = {at: event.rewrites.rule(at) for at in range(len(event.rewrites))}
     return {"rewrites": {**records, "rules": {at: rule for at, rule in named.items() if rule}}}
 
@@ -291,9 +291,9 @@ def _read_rewrites(data: dict[str, Any], event: Event) -> Rewrites:
     ends: list[list[Expr]] = []
     for end, mod in (("old", event.before), ("new", event.after)):
         nodes, indices = _nodes_in_order(mod), [int(text) for text in data[end].split()]
-        if any(not -1 <= index < data[f"{end}_nodes_in_order"] for index in indices):
-            raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes_in_order']} of its program")
-        complete = len(nodes) == data[f"{end}_nodes_in_order"]
+        if any(not -1 <= index < data[f"{end}_nodes"] for index in indices):
+            raise ValueError(f"a rewritten node is not among the {data[f'{end}_nodes']} of its program")
+        complete = len(nodes) == data[f"{end}_nodes"]
         ends.append([nodes[index] if complete and index >= 0 else Var(LOST, None) for index in indices])
     rewrites, rules = Rewrites(), data["rules"]
     for number, (old, new) in enumerate(zip(*ends, strict=True)):
