@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, NamedTuple
 
 from passlab.diffing.text_diff import TextDiff, diff_texts
@@ -18,8 +19,6 @@ from passlab.lazy import late
 from passlab.table import Table, Tabular
 
 if TYPE_CHECKING:
-    import os
-
     from passlab.dumps.recording import TextRecording
 
 
@@ -123,7 +122,7 @@ class TextComparison(Tabular):
             lines.append(visible(row) + (", other text" if pair.same is False else ""))
         return "\n".join([*lines, *([f"      {quiet:,} alike"] if quiet else [])])
 
-    def to_html(self, path: str | os.PathLike[str], static: bool = False) -> None:
+    def to_html(self, path: str | PathLike[str], static: bool = False) -> None:
         """Write both as one HTML file that needs nothing else; with `static` one without scripts."""
         late("passlab.display.text_comparison", "write_comparison_report")(self, path, static)
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,8 +26,6 @@ from passlab.errors import Diagnostic, DumpError, visible
 from passlab.table import Table
 
 if TYPE_CHECKING:
-    import os
-
     from passlab.dumps.recording import TextRecording
 
 COMMAND_SECONDS = 600.0  # limit of one run of a command in a bisection
@@ -322,7 +321,7 @@ def _run_command(words: list[str], text: str, ending: str) -> bool:
 
 
 # ---------------------------------------------------------------- files
-def save_before(recording: TextRecording, step: Step, path: str | os.PathLike[str]) -> str:
+def save_before(recording: TextRecording, step: Step, path: str | PathLike[str]) -> str:
     """Write the input of a pass; for a pass on a part of a program, the whole program before it."""
     text = recording.before(step)
     if step.before_body is None or step.scope != "module":

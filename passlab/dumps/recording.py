@@ -8,11 +8,12 @@ Step 0 is the input where it is known. `display` draws recordings.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from passlab import limits
 from passlab.diffing.text_diff import TextDiff, diff_texts
@@ -31,10 +32,6 @@ from passlab.dumps.step import Step, Unit
 from passlab.errors import Diagnostic, DumpError, counted, did_you_mean
 from passlab.lazy import late
 from passlab.table import Table, Tabular
-
-if TYPE_CHECKING:
-    import os
-
 
 MACHINE = " (machine code)"  # suffix of the names of functions of machine code
 LARGE = 3000  # lines of a program above which a diff shows only the units that the step changed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from passlab.ir.module import IRModule
 from passlab.ir.types import TensorType, Type
 from passlab.ir.variables import free_vars
 from passlab.ir.walk import children, let_chain, post_order, rewrite
+from passlab.lab.reduction_search import Changes, ReductionSearch
 from passlab.rewriting.fresh_copy import apply
-
-if TYPE_CHECKING:
-    from passlab.lab.reduction import Changes, ReductionSearch
 
 LARGE = 400  # nodes up to which a function is inlined
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 from passlab.analysis.purity import module_purity
 from passlab.ir.expr import (
@@ -43,11 +42,9 @@ from passlab.lab.reduction_calls import (
     retype_arguments,
     simpler_branches,
 )
+from passlab.lab.reduction_search import Changes, ReductionSearch
 from passlab.op.declare import call
 from passlab.rewriting.let_removal import LetAction, remove_lets
-
-if TYPE_CHECKING:
-    from passlab.lab.reduction import Changes, ReductionSearch
 
 LIKE = 2  # parameters of the type of a node that may replace it
 ARGUMENTS = 6  # operands of a call that may replace it

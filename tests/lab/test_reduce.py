@@ -24,7 +24,7 @@ from passlab.ir.expr import (
     Var,
 )
 from passlab.ir.walk import post_order
-from passlab.lab.reduction import size_of
+from passlab.lab.reduction_search import size_of
 from passlab.lab.shared_effects import effects_in_several_scopes
 from passlab.testing import lstm, programs, resnet
 from tests.lab.test_bisect import NET
