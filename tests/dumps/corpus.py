@@ -1,4 +1,4 @@
-"""Stored dumps of real compilers, and what an independent run of each compiler says that its passes did."""
+"""Stored dumps of real compilers, with the verdicts of an independent run of each compiler."""
 
 import gzip
 import json

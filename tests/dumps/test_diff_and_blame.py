@@ -1,4 +1,4 @@
-"""Diffs in which names are noise, blame of lines, and questions over all steps, on runs whose truth is known."""
+"""Diffs that ignore names, blame of lines, and queries over all steps, on runs with known answers."""
 
 import pytest
 

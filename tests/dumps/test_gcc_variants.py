@@ -1,4 +1,4 @@
-"""Dumps of GCC of kinds that the stored one is not: what is read, and what each proves."""
+"""Further kinds of dumps of GCC, and the verdicts that each proves."""
 
 from passlab.dumps import read
 

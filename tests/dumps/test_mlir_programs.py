@@ -1,4 +1,4 @@
-"""What a pass of MLIR ran on, put together so that mlir-opt takes it: aliases and declarations of other dumps."""
+"""Inputs of MLIR passes, assembled so that mlir-opt accepts them: aliases and declarations of other dumps."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Dumps of MLIR of kinds that the stored ones are not: what is read, and what each proves."""
+"""Further kinds of dumps of MLIR, and the verdicts that each proves."""
 
 from passlab.dumps import read
 

@@ -1,4 +1,4 @@
-"""The folder of LLVM's `-print-changed=dot-cfg`: passes and verdicts out of its list, without any text."""
+"""The folder of LLVM's `-print-changed=dot-cfg`: passes and verdicts, without texts."""
 
 import shutil
 import subprocess

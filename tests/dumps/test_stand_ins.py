@@ -1,4 +1,4 @@
-"""Programs of which dumps show functions alone: what they refer to is declared as it is used, so that tools take them."""
+"""Dumps of single functions: the symbols they use are declared by their uses, so that tools accept the program."""
 
 import shlex
 import shutil

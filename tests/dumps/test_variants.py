@@ -1,4 +1,4 @@
-"""Dumps made with other options, by other versions, of several programs: what is read is what the compiler did."""
+"""Dumps by other options and versions, and of several programs: the recording agrees with the compiler."""
 
 import shlex
 import shutil

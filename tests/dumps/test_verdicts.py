@@ -1,4 +1,4 @@
-"""What a reader says of each pass is what an independent run of the compiler says; what a dump cannot tell stays open."""
+"""Verdicts agree with an independent run of the compiler, and stay open where a dump proves nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A compiler for tests: programs of functions, random passes, and its dumps in the ways that LLVM and MLIR print them."""
+"""A toy compiler: programs of functions, random passes, and dumps in the formats of LLVM and MLIR."""
 
 import random
 

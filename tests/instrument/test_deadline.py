@@ -1,4 +1,4 @@
-"""A deadline ends what does not end by itself, and never reaches beyond its block."""
+"""A deadline ends code that would not terminate, and never acts outside of its block."""
 
 from __future__ import annotations
 

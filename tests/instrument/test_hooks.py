@@ -1,4 +1,4 @@
-"""The order of an instrument's hooks, and what still happens when one raises (pass-infra-semantics, section 6)."""
+"""The order of the hooks of an instrument, also when one raises (pass-infra-semantics, section 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results kept from the run before: they change nothing of what a run tells, and spare what a pass left as it was."""
+"""Cached results of operators: a run gives the same values, and computes only what a pass changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command ends although C code in it never comes back."""
+"""A command ends although C code in it does not return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PassTimingInstrument: the tree, its exact text, and that nothing wrecks it (pass-infra-semantics, section 6)."""
+"""PassTimingInstrument: the tree and its exact text, also after errors (pass-infra-semantics, section 6)."""
 
 from __future__ import annotations
 

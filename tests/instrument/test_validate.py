@@ -1,4 +1,4 @@
-"""Validation: the first pass that changes what a program computes is named, and the first node that went wrong."""
+"""Validation names the first pass that changes the values of a program, and the first wrong node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lab.bisect`: the pass that is named is the one that was broken, whatever the pipeline around it and however one asks."""
+"""`lab.bisect` names the guilty pass, in any pipeline and for every way to search."""
 
 from __future__ import annotations
 

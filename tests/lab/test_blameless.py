@@ -1,4 +1,4 @@
-"""Random programs through standard passes and executors: nothing that is right is blamed."""
+"""Random programs through correct passes and executors: nothing is blamed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches on a Dask cluster of processes on this machine: the same answers, found elsewhere."""
+"""Searches on a Dask cluster of local processes give the same answers."""
 
 from __future__ import annotations
 

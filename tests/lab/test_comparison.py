@@ -1,4 +1,4 @@
-"""`lab.compare`: which passes of two recordings correspond, where the programs part, and by what."""
+"""`lab.compare`: which passes of two recordings correspond, and where the programs diverge."""
 
 from __future__ import annotations
 

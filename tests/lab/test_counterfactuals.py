@@ -1,4 +1,4 @@
-"""`lab.what_if` and `lab.orders`: pipelines without a pass, with it twice, in other orders."""
+"""`lab.what_if` and `lab.orders`: pipelines without a pass, with a repeated pass, in other orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lab.culprit`: one call from a broken program to the pass, the rewrite, the operator and a script that shows it."""
+"""`lab.culprit`: from a broken program to the pass, the rewrite, the operator and a script, in one call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed, and what did not: renaming, renumbering, binding and fusing move values, they do not change them."""
+"""Differences: renaming, renumbering, binding and fusing move nodes without changing them."""
 
 from __future__ import annotations
 

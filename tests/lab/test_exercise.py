@@ -1,4 +1,4 @@
-"""Exercises: what a student reads after each kind of answer."""
+"""Exercises: the verdict on each kind of answer."""
 
 from __future__ import annotations
 

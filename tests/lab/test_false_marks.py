@@ -1,4 +1,4 @@
-"""A function that is marked as a reshape and does more is the fault of the pass that marked it."""
+"""The pass that marks a function falsely as a reshape is the guilty one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks as files: what is read back is what was saved, with its comparison; what was damaged is told as such."""
+"""Forks as files: loading restores the saved fork with its comparison, and damaged files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lab.fuzz`: the mistakes of passes as users write them are found, right passes are not blamed, and files tell of it."""
+"""`lab.fuzz` finds typical mistakes of user passes, blames no correct pass, and saves its failures."""
 
 from __future__ import annotations
 

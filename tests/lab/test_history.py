@@ -1,4 +1,4 @@
-"""A module that came out of a recording remembers it, and so do its runs; the past of a run never changes."""
+"""A module remembers the recording that made it, and so do its runs; the past of a run never changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels held to their definitions: no right one is blamed, on whatever draws and edge cases."""
+"""Kernels compared with their definitions: no correct kernel is blamed, on any draw or edge case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of `passlab.lab`: whatever has been imported before, each is the class or function, never a module."""
+"""Each name of `passlab.lab` is a class or function, never a module, whatever was imported before."""
 
 from __future__ import annotations
 

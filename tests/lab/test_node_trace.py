@@ -1,4 +1,4 @@
-"""Runs by node, of the graph executor and of the evaluator: everything the debugger does on the virtual machine."""
+"""Node traces of the graph executor and the evaluator: the debugger works as on the virtual machine."""
 
 from __future__ import annotations
 

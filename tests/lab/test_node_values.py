@@ -1,4 +1,4 @@
-"""`lab.watch`: what every node of a run computed, and where two runs differ first."""
+"""`lab.watch`: the value of every node of a run, and the first difference of two runs."""
 
 from __future__ import annotations
 

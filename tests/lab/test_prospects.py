@@ -1,4 +1,4 @@
-"""Which passes would change a program now: each tried by itself, on the program as it is."""
+"""`lab.prospects`: which passes would change a program, each run alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings: one event per pass that ran, failed or was skipped, and what can be asked of them."""
+"""Recordings: one event per pass that ran, failed or was skipped, and the queries over them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings as files: what is written is read back, and nothing else is believed."""
+"""Recordings as files: loading restores what was saved, and invalid files are refused."""
 
 from __future__ import annotations
 

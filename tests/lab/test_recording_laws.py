@@ -1,4 +1,4 @@
-"""Laws of recordings: provenance tells the truth, and recording changes nothing."""
+"""Laws of recordings: provenance is true, and recording changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lab.reduce`: what is left is small, has types at every step, and still shows what was looked for."""
+"""`lab.reduce`: the result is small, every candidate has types, and the predicate still holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lab.rewrites_of`: what happened inside a pass, part by part; `lab.why_not`: why a rule left a call."""
+"""`lab.rewrites_of`: the rewrites of a pass, part by part; `lab.why_not`: why no rule changed a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models made smaller: fewer nodes, the same values, every removal explained and undone by switching its pass off."""
+"""`lab.simplify`: fewer nodes, the same values, and each removal is undone by disabling its pass."""
 
 from __future__ import annotations
 

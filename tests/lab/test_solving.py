@@ -1,4 +1,4 @@
-"""Analyses that are watched: what they decide is what the pass does, forward and back."""
+"""Watched analyses decide as the passes do, forward and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run wrote, in one pass, is what `Trace.written` says of each instruction."""
+"""The writes of a run, computed in one sweep, agree with `Trace.written` for each instruction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults in passes that users write, of every kind of pass: what `lab.culprit` says of each."""
+"""Faults in user passes of every kind, and the answer of `lab.culprit` to each."""
 
 from __future__ import annotations
 

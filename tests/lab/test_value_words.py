@@ -1,4 +1,4 @@
-"""Values in words: what each form gives, and that everything else is refused."""
+"""Literals of values: the value of each form; everything else is refused."""
 
 from __future__ import annotations
 

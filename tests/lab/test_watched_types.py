@@ -1,4 +1,4 @@
-"""Type inference, watched: what is told adds up to the types that inference finds, and inference itself is the same."""
+"""Watched type inference: its steps add up to the inferred types, and watching changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorder's protocol: what a host says of its passes is what the recording shows."""
+"""The protocol of recorders: the recording agrees with the reports of the host."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""TileLang's lowering, live: its TVM, which is one of its own, takes the recorder of TVM's passes."""
+"""TileLang's lowering, live: its own copy of TVM works with the recorder of TVM's passes."""
 
 from importlib import import_module
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""The helpers of tests: one pass on an expression, counted operators, checked gradients, natural numbers."""
+"""Helpers for tests: one pass on an expression, counts of operators, gradient checks, natural numbers."""
 
 from __future__ import annotations
 

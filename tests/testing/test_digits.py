@@ -1,4 +1,4 @@
-"""The network of the course: its program, its weights, and the images that it is asked about."""
+"""The network of the course: its program, its weights, and its images."""
 
 from __future__ import annotations
 

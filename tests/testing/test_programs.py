@@ -1,4 +1,4 @@
-"""Generated programs: the same for a seed, typed, run by the evaluator, read back from their text; and what they contain."""
+"""Generated programs: reproducible, typed, run by the evaluator, printed and parsed; and their contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs as Python: a syntax tree that computes the same, and its value."""
+"""Programs as Python: a syntax tree with the same value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong where no pass is: kernels against definitions, stages of compilers, executors, derivatives, precision."""
+"""Faults outside of passes: kernels, stages of compilers, executors, derivatives, precision."""
 
 from __future__ import annotations
 

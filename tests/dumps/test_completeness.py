@@ -1,4 +1,4 @@
-"""Every byte of a dump belongs to a heading, a body or other output; damage of any kind is no error of passlab's."""
+"""Every byte of a dump belongs to a banner, a body or other output, and no damage raises an unknown error."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Searches on an executor find what searches here find, whatever carries the questions out."""
+"""Searches on an executor give the same answers as searches in this thread."""
 
 from __future__ import annotations
 

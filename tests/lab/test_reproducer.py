@@ -1,4 +1,4 @@
-"""Reproducer notebooks: opened elsewhere, they show the same fault, and stop showing it once the pass is mended."""
+"""Reproducer notebooks show the fault in another process, and fail once the pass is fixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search says is true: who is blamed, on which inputs, and what was not looked at."""
+"""Answers of searches are true: the guilty pass, the inputs, and the omissions."""
 
 from __future__ import annotations
 
