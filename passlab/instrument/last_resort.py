@@ -52,8 +52,8 @@ def _exit_process(thread: int, seconds: float) -> None:
         code = frame.f_code
         location = f" in `{code.co_name}`, {Path(code.co_filename).name}, line {frame.f_lineno}"
     sys.stderr.write(
-        f"error: a call in C has not come back after {seconds:g} s{location}\n"
-        "help: nothing in Python can stop such code; leave out the pass that makes the call, or mend it\n"
+        f"error: a call in C has not returned after {seconds:g} s{location}\n"
+        "help: nothing in Python can stop such code; leave out the pass that makes the call, or fix it\n"
     )
     sys.stderr.flush()
     os._exit(STATUS)

@@ -122,7 +122,7 @@ class Culprit(Tabular):
         """Name the functions that the guilty pass removed from the module, "" where there are none."""
         assert self.event is not None
         names = [f"@{name}" for name, _ in self.event.before.items() if name not in self.event.after]
-        return f"the function{'s'[: len(names) > 1]} that it took away: {', '.join(names)}" if names else ""
+        return f"the function{'s'[: len(names) > 1]} that it removed: {', '.join(names)}" if names else ""
 
     def _changed_parameters(self) -> str:
         """Name the functions whose parameters the guilty pass changed or reordered, "" where there are none."""

@@ -52,9 +52,9 @@ def wrong_instruction(manifest: IRModule, arguments: Sequence[Any], compiled: bo
         result = Machine(exe).invoke(exe.global_map["main"], inputs)
     except PasslabError as error:
         rare = _unusual_instructions(exe)
-        return f"{rare}, as the running engine writes it ({error.diagnostics[0].message})" if rare else ""
+        return f"{rare}, in the Python text of the compiled engine ({error.diagnostics[0].message})" if rare else ""
     rare = "" if expected is None or _same_machine_value(expected, result) else _unusual_instructions(exe)
-    return f"{rare}, as the running engine writes it" if rare else ""
+    return f"{rare}, in the Python text of the compiled engine" if rare else ""
 
 
 def _unusual_instructions(exe: Executable) -> str:

@@ -131,7 +131,7 @@ class NodeValues:
     def compare(self, other: NodeValues) -> ValueComparison:
         """Compare another run, of this program or of one that passes made of it, with this one."""
         if not isinstance(other, NodeValues):
-            raise RunError(Diagnostic("a run is compared with a run", hint="lab.watch(net, *args) makes one"))
+            raise RunError(Diagnostic("a run is compared with another run", hint="lab.watch(net, *args) makes one"))
         return ValueComparison(self, other)
 
     def summary(self) -> str:
@@ -171,7 +171,7 @@ class ValueComparison:
         """Return how many nodes were compared, and where the runs first differ."""
         compared = f"{len(self.compared):,} of {len(self.b.facts):,} nodes compared"
         if not self.compared:
-            return "no node of one program corresponds to one of the other"
+            return "no node of one program corresponds to a node of the other"
         if self.first is None:
             return f"{compared}; all agree bit by bit"
         where = f"first {node_name(self.first)}: {self.differences[self.first]}"

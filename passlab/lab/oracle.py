@@ -55,8 +55,8 @@ class Oracle:
         except (PasslabError, CancelledError):
             raise
         except Exception as error:
-            message = f"the predicate could not be asked elsewhere: {type(error).__name__}: {error}"
-            hint = "a process can be sent functions of modules: define the predicate in a file, or use threads"
+            message = f"the executor could not evaluate the predicate: {type(error).__name__}: {error}"
+            hint = "processes need a picklable predicate: define it in a file, or use threads"
             raise PassError(Diagnostic(message, hint=hint)) from error
         finally:
             for future in waiting:

@@ -131,7 +131,7 @@ def orders(
     several = passes_of(passes)
     names = [one.as_text() for one in several]
     if not several or len(set(names)) < len(names):
-        raise PassError(Diagnostic("orders are of several passes, each once", found=", ".join(names)))
+        raise PassError(Diagnostic("`orders` takes several passes, each once", found=", ".join(names)))
     end = None if seconds is None else monotonic() + seconds
     search = _OrderSearch(infer_module(mod), several, opt_level, executor)
     done = 0

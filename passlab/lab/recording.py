@@ -207,7 +207,7 @@ class Recording(Tabular):
 
     def blame(self, mod: IRModule | None = None) -> Table:
         """Return for each node of a module (by default the last) the pass that made it, and from which node."""
-        _check_module(mod or self.last, "what is blamed is a module", "rec.blame(rec[3].after)")
+        _check_module(mod or self.last, "only a module can be blamed", "rec.blame(rec[3].after)")
         return self.provenance.blame(self.last if mod is None else mod)
 
     def biography(self, node: Expr) -> Biography:

@@ -117,7 +117,7 @@ def reduce(
 def _check_options(mod: Any, predicate: Any, tries: Any, seconds: Any) -> None:
     """Raise `PassTypeError` for arguments of a wrong kind."""
     if not isinstance(mod, IRModule):
-        raise PassTypeError(Diagnostic("what is reduced is a module", expected="IRModule", found=type(mod).__name__))
+        raise PassTypeError(Diagnostic("only a module can be reduced", expected="IRModule", found=type(mod).__name__))
     if not callable(predicate):
         hint = "as in `lambda mod: crashes(mod)`"
         raise PassTypeError(Diagnostic("a predicate is a function of a module", found=repr(predicate), hint=hint))

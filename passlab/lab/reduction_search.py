@@ -59,7 +59,7 @@ class ReductionSearch:
         outcome = self._oracle.one(self.best)
         if outcome.why == FALSE:
             what = "the predicate does not hold for the whole program"
-            raise PassError(Diagnostic(what, hint="it is true of programs that show what is looked for"))
+            raise PassError(Diagnostic(what, hint="the predicate must be true of programs with the fault"))
         if not outcome.holds:
             name, _, reason = outcome.why.partition(": ")
             raise PassError(

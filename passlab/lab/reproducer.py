@@ -57,7 +57,7 @@ def write_bisection(bisection: Bisection, path: str | PathLike[str], mod: IRModu
         *_definitions(guilty, good, inputs),
         _program_cell(mod or event.before),
         ("code", f"found = lab.bisect(net, [{guilty.expression}], {asked})\nfound"),
-        ("markdown", "This stands until the pass is mended; then the next cell fails."),
+        ("markdown", "The next cell passes as long as the fault is there, and fails once the pass is fixed."),
         ("code", "assert found.found, 'no pass breaks the program any more'"),
     ]
     return _write_notebook(cells, path)

@@ -86,7 +86,7 @@ def executor_script(mod: IRModule, kind: str, draw: Draw, summary: str) -> str:
         *bindings,
         f'found = lab.culprit(net, "InferType", {asked})',
         "print(found)",
-        f"assert found.fault, 'the executor `{kind}` is right about it now'",
+        f"assert found.fault, 'the executor `{kind}` computes the right value now'",
     ]
     return "\n".join(lines) + "\n"
 

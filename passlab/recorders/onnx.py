@@ -18,7 +18,7 @@ Function = Callable[[Any], Any]
 
 def text_of(model: Any) -> str:
     """Return the main graph of a model, an `onnx.ModelProto` or its bytes, one line per node."""
-    return model_text(model if isinstance(model, bytes) else model.SerializeToString())
+    return model_text(_bytes_of(model))
 
 
 def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: str = "ONNX") -> TextRecording:
@@ -43,5 +43,5 @@ def record(model: Any, passes: Iterable[Function | tuple[str, Function]], name: 
     return recorder.recording()
 
 
-def _bytes_of(model: Any) -> Any:
-    return model if isinstance(model, bytes) else model.SerializeToString()
+def _bytes_of(model: Any) -> bytes:
+    return model if isinstance(model, bytes) else bytes(model.SerializeToString())

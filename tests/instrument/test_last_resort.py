@@ -36,7 +36,7 @@ def test_the_process_ends_and_says_where_it_was(kind):
     assert done.returncode == 1
     assert "never" in done.stderr
     if kind == "waits":
-        assert done.stderr.startswith("error: a call in C has not come back after 0.3 s in `never`")
+        assert done.stderr.startswith("error: a call in C has not returned after 0.3 s in `never`")
 
 
 def test_what_ends_in_time_is_left_alone():

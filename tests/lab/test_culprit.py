@@ -188,7 +188,7 @@ def test_an_interrupt_leaves_the_executor_that_is_wrong(monkeypatch):
     def interrupted(fault, options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(executors, "_locate", interrupted)
+    monkeypatch.setattr(executors, "_with_location", interrupted)
     monkeypatch.setattr(executors, "_runner", lambda kind, mod: lambda *arguments: np.zeros((3, 4), "float32"))
     culprit = lab.culprit(passlab.parse("def @main(%x: Tensor[(3, 4), float32]) { exp(%x) }"), "InferType")
     assert culprit.stopped == "interrupted"

@@ -89,7 +89,7 @@ def that_returns_nothing(func, mod, ctx):
 PASSES = {
     by_mutator: "rewrite; subtract",
     by_pattern: "Negates; subtract",
-    without_a_function: "the function that it took away: @twice",
+    without_a_function: "the function that it removed: @twice",
     with_other_parameters: "the parameters of @main",
     that_looks_up: "in `that_looks_up`, test_users_passes.py",
     that_exits: "in `that_exits`, test_users_passes.py",
