@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Precision, Relation, Reporter
+from passlab.ir.op import Op, OpPattern, Precision, Relation, Reporter
 from passlab.ir.types import ANY, Dim, Shape, TensorType, Type
 from passlab.op import layout_rules
 from passlab.op.declare import Python, operator
@@ -176,7 +176,7 @@ def _may_be(dim: Dim, size: int) -> bool:
     return dim == size or not isinstance(dim, int)
 
 
-def conv_kernel(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Array:
+def conv_kernel(rank: int, attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Compute a convolution in any layout."""
     dtype = result_dtype(attrs.out_dtype, data.dtype)
     window = check_window(attrs, rank)
@@ -204,64 +204,65 @@ def conv_kernel(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array 
     return out
 
 
-@operator(
-    "nn.conv1d",
-    ("data", "weight"),
-    attrs=conv_attrs(1),
-    relation=conv_relation(1, "nn.conv1d"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS,
-    level=2,
-    warns=True,
-    python=Python(
-        "data, weight, strides=1, padding=0, dilation=1, groups=1, channels=None, kernel_size=None, "
-        "data_layout='NCW', kernel_layout='OIW', out_layout='', out_dtype=''",
-        strides=on_axes(1),
-        padding=pad(1),
-        dilation=on_axes(1),
-        kernel_size=on_axes(1),
-    ),
-    gradient=conv_gradients.conv(1),
-    shapes="data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1)",
-    source="im2col and a matrix product in BLAS, panel by panel",
-    edge_cases=(
+def convolution(name: str, kernel: Callable[..., Array], **facts: Any) -> Op:
+    """Declare a convolution, transposed or not; `facts` are the parameters of `operator` that differ."""
+    return operator(
+        name,
+        ("data", "weight"),
+        pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
+        precision=Precision.ALWAYS,
+        level=2,
+        warns=True,
+        **facts,
+    )(kernel)
+
+
+def _conv(rank: int, channels_last: str, shapes: str, edge_cases: Sequence[str], doc: str, **layouts: str) -> Op:
+    """Declare `nn.conv{rank}d`; `channels_last` is its kernel layout for such data, `layouts` are further pairs."""
+    name, data, kernel = f"nn.conv{rank}d", DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
+    one, zero = ("1", "0") if rank == 1 else ((1,) * rank, (0,) * rank)
+    each = on_axes(rank)
+    return convolution(
+        name,
+        partial(conv_kernel, rank),
+        python=Python(
+            f"data, weight, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, kernel_size=None, "
+            f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', out_dtype=''",
+            strides=each,
+            padding=pad(rank),
+            dilation=each,
+            kernel_size=each,
+        ),
+        attrs=conv_attrs(rank),
+        relation=conv_relation(rank, name),
+        gradient=conv_gradients.conv(rank),
+        shapes=shapes,
+        source="im2col and a matrix product in BLAS, panel by panel",
+        edge_cases=tuple(edge_cases),
+        example=f"{name}(%x, %w, padding={[1] * max(2, 2 * rank)}, channels=8, kernel_size={[3] * rank})",
+        layout=layout_rules.TwoLayouts({data: kernel, f"N{data[2:]}C": channels_last, **layouts}),
+        doc=doc,
+    )
+
+
+conv1d = _conv(
+    1,
+    "WIO",
+    "data (N, C, W), weight (O, C / groups, K) -> (N, O, (W + padding - dilation (K - 1) - 1) / strides + 1)",
+    (
         "nn.conv1d(%x: (2, 2, 5), %w: (3, 2, 3), padding=[1, 1])",
         "nn.conv1d(%x: (1, 4, 6), %w: (4, 2, 2), strides=[2], dilation=[2], groups=2)",
         'nn.conv1d(%x: (1, 5, 2), %w: (3, 2, 3), data_layout="NWC", kernel_layout="WIO")',
         "nn.conv1d(%x: (0, 2, 5), %w: (3, 2, 3))",
     ),
-    example="nn.conv1d(%x, %w, padding=[1, 1], channels=8, kernel_size=[3])",
-    layout=layout_rules.TwoLayouts({"NCW": "OIW", "NWC": "WIO"}),
+    "Slide windows along one axis; each result is the sum of a window's elements times the weight.",
 )
-def conv1d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """Slide windows along one axis; each result is the sum of a window's elements times the weight."""
-    return conv_kernel(1, attrs, data, weight, out)
-
-
-@operator(
-    "nn.conv2d",
-    ("data", "weight"),
-    attrs=conv_attrs(2),
-    relation=conv_relation(2, "nn.conv2d"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS,
-    level=2,
-    warns=True,
-    python=Python(
-        "data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
-        "kernel_size=None, data_layout='NCHW', kernel_layout='OIHW', out_layout='', out_dtype=''",
-        strides=on_axes(2),
-        padding=pad(2),
-        dilation=on_axes(2),
-        kernel_size=on_axes(2),
-    ),
-    gradient=conv_gradients.conv(2),
-    shapes=(
-        "data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW), "
-        "OH = (H + padding - dilation (KH - 1) - 1) / strides + 1"
-    ),
-    source="im2col and a matrix product in BLAS, panel by panel",
-    edge_cases=(
+conv2d = _conv(
+    2,
+    "HWIO",
+    "data (N, C, H, W), weight (O, C / groups, KH, KW) -> (N, O, OH, OW), "
+    "OH = (H + padding - dilation (KH - 1) - 1) / strides + 1",
+    (
         "nn.conv2d(%x: (2, 2, 4, 5), %w: (3, 2, 3, 2), padding=[1, 0, 1, 1])",
         "nn.conv2d(%x: (1, 4, 5, 5), %w: (4, 2, 3, 3), strides=[2, 1], dilation=[1, 2], groups=2)",
         "nn.conv2d(%x: (1, 3, 4, 4), %w: (3, 1, 3, 3), groups=3, padding=[1, 1])",
@@ -270,47 +271,21 @@ def conv1d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None
         "nn.conv2d(%x: (0, 2, 4, 4), %w: (3, 2, 3, 3))",
         'nn.conv2d(%x: (1, 2, 3, 3) int8, %w: (3, 2, 2, 2) int8, out_dtype="int32")',
     ),
-    example="nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])",
-    layout=layout_rules.TwoLayouts({"NCHW": "OIHW", "NHWC": "HWIO", "HWNC": "HWOI"}),
-)
-def conv2d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """Slide windows over two axes; each result is the sum of a window's elements times the weight.
 
     `out[n, o, y, x] = sum(data[n, i, y * stride + ky * dilation, x * stride + kx * dilation] * weight[o, i, ky, kx])`
-    """
-    return conv_kernel(2, attrs, data, weight, out)
-
-
-@operator(
-    "nn.conv3d",
-    ("data", "weight"),
-    attrs=conv_attrs(3),
-    relation=conv_relation(3, "nn.conv3d"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS,
-    level=2,
-    warns=True,
-    python=Python(
-        "data, weight, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1, "
-        "channels=None, kernel_size=None, data_layout='NCDHW', kernel_layout='OIDHW', out_layout='', "
-        "out_dtype=''",
-        strides=on_axes(3),
-        padding=pad(3),
-        dilation=on_axes(3),
-        kernel_size=on_axes(3),
-    ),
-    gradient=conv_gradients.conv(3),
-    shapes="data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
-    source="im2col and a matrix product in BLAS, panel by panel",
-    edge_cases=(
+    """,
+    HWNC="HWOI",
+)
+conv3d = _conv(
+    3,
+    "DHWIO",
+    "data (N, C, D, H, W), weight (O, C / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
+    (
         "nn.conv3d(%x: (1, 2, 3, 3, 4), %w: (2, 2, 2, 2, 3), padding=[1, 0, 1])",
         "nn.conv3d(%x: (1, 2, 3, 3, 3), %w: (2, 1, 2, 2, 2), groups=2, strides=[1, 1, 2])",
         'nn.conv3d(%x: (1, 3, 3, 3, 2), %w: (2, 2, 2, 2, 1), data_layout="NDHWC", kernel_layout="DHWIO")',
         "nn.conv3d(%x: (0, 1, 2, 2, 2), %w: (1, 1, 1, 1, 1))",
     ),
-    example="nn.conv3d(%x, %w, padding=[1, 1, 1, 1, 1, 1], channels=8, kernel_size=[3, 3, 3])",
-    layout=layout_rules.TwoLayouts({"NCDHW": "OIDHW", "NDHWC": "DHWIO"}),
+    "Slide windows over three axes; each result is the sum of a window's elements times the weight.",
 )
-def conv3d(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """Slide windows over three axes; each result is the sum of a window's elements times the weight."""
-    return conv_kernel(3, attrs, data, weight, out)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from passlab.ir.attrs import Attrs
-from passlab.ir.op import OpPattern, Precision, Relation
+from passlab.ir.op import Op, Relation
 from passlab.ir.types import ANY, Dim, Shape
 from passlab.op import layout_rules
-from passlab.op.declare import Python, operator
+from passlab.op.declare import Python
 from passlab.op.dtypes import Array
 from passlab.op.fields import attrs, dtype, integer, integers, text
 from passlab.op.layout_names import DATA_LAYOUTS, conversion
 from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
-from passlab.op.nn.conv import Geometry, check_kernel_size, check_window, conv_type
+from passlab.op.nn.conv import Geometry, check_kernel_size, check_window, conv_type, convolution
 from passlab.op.nn.convolve import convolve_transposed
 from passlab.op.nn.sliding import Window
 from passlab.op.nn.windows import as_list, check_lengths, on_axes, pad
@@ -95,7 +96,7 @@ def _channels(name: str, data: Shape, kernel: Shape, attrs: Attrs) -> Dim:
     return int(attrs.channels)
 
 
-def _kernel(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | None) -> Array:
+def _kernel(rank: int, attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     window = check_window(attrs, rank)
     into = conversion(attrs.data_layout, DATA_LAYOUTS[rank], "data_layout")
     way = conversion(attrs.out_layout or attrs.data_layout, DATA_LAYOUTS[rank], "out_layout")
@@ -113,108 +114,70 @@ def _kernel(rank: int, attrs: Attrs, data: Array, weight: Array, out: Array | No
     return out
 
 
-@operator(
-    "nn.conv1d_transpose",
-    ("data", "weight"),
-    attrs=_attrs(1),
-    relation=_relation(1, "nn.conv1d_transpose"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS,
-    level=2,
-    warns=True,
-    python=Python(
-        "data, weight, strides=(1,), padding=(0,), dilation=(1,), groups=1, channels=None, "
-        "kernel_size=None, data_layout='NCW', kernel_layout='IOW', out_layout='', "
-        "output_padding=(0,), out_dtype=''",
-        strides=on_axes(1),
-        padding=as_list,
-        dilation=on_axes(1),
-        kernel_size=on_axes(1),
-        output_padding=on_axes(1),
-    ),
-    gradient=conv_gradients.conv_transpose(1),
-    shapes=(
-        "data (N, C, W), weight (C, O / groups, K) -> (N, O, "
-        "(W - 1) strides - padding + dilation (K - 1) + 1 + output_padding)"
-    ),
-    source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
-    edge_cases=(
+def _conv_transpose(
+    rank: int, channels_last: str, shapes: str, axes: str, edge_cases: Sequence[str], example: str
+) -> Op:
+    """Declare `nn.conv{rank}d_transpose`; `channels_last` is its kernel layout for such data."""
+    name, data, kernel = f"nn.conv{rank}d_transpose", DATA_LAYOUTS[rank], KERNEL_LAYOUTS[rank]
+    one, zero = (1,) * rank, (0,) * rank
+    each = on_axes(rank)
+    return convolution(
+        name,
+        partial(_kernel, rank),
+        python=Python(
+            f"data, weight, strides={one}, padding={zero}, dilation={one}, groups=1, channels=None, kernel_size=None, "
+            f"data_layout={data!r}, kernel_layout={kernel!r}, out_layout='', output_padding={zero}, out_dtype=''",
+            strides=each,
+            padding=as_list if rank == 1 else pad(rank),  # on one axis, one number is not doubled: so does Relay
+            dilation=each,
+            kernel_size=each,
+            output_padding=each,
+        ),
+        attrs=_attrs(rank),
+        relation=_relation(rank, name),
+        gradient=conv_gradients.conv_transpose(rank),
+        shapes=shapes,
+        source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
+        edge_cases=tuple(edge_cases),
+        example=f"{name}(%x, %w, channels=8, {example})",
+        layout=layout_rules.TwoLayouts({data: kernel, f"N{data[2:]}C": channels_last}),
+        doc=f"Add each element times the weight's window into the result, windows `strides` apart, {axes}.",
+    )
+
+
+conv1d_transpose = _conv_transpose(
+    1,
+    "WIO",
+    "data (N, C, W), weight (C, O / groups, K) -> (N, O, "
+    "(W - 1) strides - padding + dilation (K - 1) + 1 + output_padding)",
+    "along one axis",
+    (
         "nn.conv1d_transpose(%x: (2, 2, 3), %w: (2, 3, 3), strides=[2], padding=[1], output_padding=[1])",
         "nn.conv1d_transpose(%x: (1, 2, 3), %w: (2, 1, 2), groups=2)",
         "nn.conv1d_transpose(%x: (0, 2, 3), %w: (2, 3, 3))",
     ),
-    example="nn.conv1d_transpose(%x, %w, channels=8, kernel_size=[3], strides=[2])",
-    layout=layout_rules.TwoLayouts({"NCW": "IOW", "NWC": "WIO"}),
+    "kernel_size=[3], strides=[2]",
 )
-def conv1d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """Add each element times the weight's window into the result, windows `strides` apart, along one axis."""
-    return _kernel(1, attrs, data, weight, out)
-
-
-@operator(
-    "nn.conv2d_transpose",
-    ("data", "weight"),
-    attrs=_attrs(2),
-    relation=_relation(2, "nn.conv2d_transpose"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS,
-    level=2,
-    warns=True,
-    python=Python(
-        "data, weight, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, "
-        "kernel_size=None, data_layout='NCHW', kernel_layout='IOHW', out_layout='', "
-        "output_padding=(0, 0), out_dtype=''",
-        strides=on_axes(2),
-        padding=pad(2),
-        dilation=on_axes(2),
-        kernel_size=on_axes(2),
-        output_padding=on_axes(2),
-    ),
-    gradient=conv_gradients.conv_transpose(2),
-    shapes="data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
-    source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
-    edge_cases=(
+conv2d_transpose = _conv_transpose(
+    2,
+    "HWIO",
+    "data (N, C, H, W), weight (C, O / groups, KH, KW) -> (N, O, OH, OW)",
+    "over two axes",
+    (
         "nn.conv2d_transpose(%x: (1, 2, 3, 2), %w: (2, 3, 2, 3), strides=[2, 1], padding=[1, 1])",
         "nn.conv2d_transpose(%x: (1, 2, 2, 2), %w: (2, 1, 2, 2), groups=2, dilation=[2, 1])",
         "nn.conv2d_transpose(%x: (0, 2, 2, 2), %w: (2, 1, 2, 2))",
     ),
-    example="nn.conv2d_transpose(%x, %w, channels=8, kernel_size=[4, 4], strides=[2, 2], padding=[1, 1, 1, 1])",
-    layout=layout_rules.TwoLayouts({"NCHW": "IOHW", "NHWC": "HWIO"}),
+    "kernel_size=[4, 4], strides=[2, 2], padding=[1, 1, 1, 1]",
 )
-def conv2d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """Add each element times the weight's window into the result, windows `strides` apart, over two axes."""
-    return _kernel(2, attrs, data, weight, out)
-
-
-@operator(
-    "nn.conv3d_transpose",
-    ("data", "weight"),
-    attrs=_attrs(3),
-    relation=_relation(3, "nn.conv3d_transpose"),
-    pattern=OpPattern.OUT_ELEMWISE_FUSABLE,
-    precision=Precision.ALWAYS,
-    level=2,
-    warns=True,
-    python=Python(
-        "data, weight, strides=(1, 1, 1), padding=(0, 0, 0), dilation=(1, 1, 1), groups=1, "
-        "channels=None, kernel_size=None, data_layout='NCDHW', kernel_layout='IODHW', out_layout='', "
-        "output_padding=(0, 0, 0), out_dtype=''",
-        strides=on_axes(3),
-        padding=pad(3),
-        dilation=on_axes(3),
-        kernel_size=on_axes(3),
-        output_padding=on_axes(3),
-    ),
-    gradient=conv_gradients.conv_transpose(3),
-    shapes="data (N, C, D, H, W), weight (C, O / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
-    source="a matrix product in BLAS and col2im; Dumoulin and Visin (2016)",
-    edge_cases=(
+conv3d_transpose = _conv_transpose(
+    3,
+    "DHWIO",
+    "data (N, C, D, H, W), weight (C, O / groups, KD, KH, KW) -> (N, O, OD, OH, OW)",
+    "over three axes",
+    (
         "nn.conv3d_transpose(%x: (1, 2, 2, 2, 2), %w: (2, 1, 2, 2, 2), strides=[2, 1, 1])",
         "nn.conv3d_transpose(%x: (0, 1, 2, 2, 2), %w: (1, 1, 2, 2, 2))",
     ),
-    example="nn.conv3d_transpose(%x, %w, channels=8, kernel_size=[2, 2, 2], strides=[2, 2, 2])",
-    layout=layout_rules.TwoLayouts({"NCDHW": "IODHW", "NDHWC": "DHWIO"}),
+    "kernel_size=[2, 2, 2], strides=[2, 2, 2]",
 )
-def conv3d_transpose(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
-    """Add each element times the weight's window into the result, windows `strides` apart, over three axes."""
-    return _kernel(3, attrs, data, weight, out)

@@ -72,7 +72,7 @@ _PYTHON = Python(
 )
 def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv2d` on data and weights whose channels are in blocks."""
-    return conv_kernel(2, attrs, data, weight, out)
+    return conv_kernel(2, attrs, data, weight, out=out)
 
 
 @operator(
@@ -106,7 +106,7 @@ def contrib_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array
 )
 def contrib_depthwise_conv2d_nchwc(attrs: Attrs, data: Array, weight: Array, *, out: Array | None = None) -> Array:
     """`nn.conv2d` with as many groups as channels, on data and weights whose channels are in blocks."""
-    return conv_kernel(2, attrs, data, weight, out)
+    return conv_kernel(2, attrs, data, weight, out=out)
 
 
 # ---------------------------------------------------------------- contrib_dense_pack
