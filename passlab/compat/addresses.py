@@ -240,10 +240,7 @@ _LISTED: dict[str, Entry] = {
     "tvm.target.compilation_config": (_of(f"{OWN}.placement", "CompilationConfig", "make_compilation_config"), ()),
     "tvm.target.virtual_device": (_TARGET, ()),
     "tvm.te": (_of(f"{OWN}.scalars", "const", "max_value", "min_value", "size_var", "var") | _ARITHMETIC, ()),
-    "tvm.testing": (
-        {name: f"{_TESTING}:{name}" for name in ("assert_allclose",)},
-        (_TESTING,),
-    ),
+    "tvm.testing": ({name: f"{_TESTING}:{name}" for name in ("assert_allclose",)}, (_TESTING,)),
     "tvm.testing.plugin": f"{OWN}.pytest_plugin",
     "tvm.testing.utils": ({}, (_TESTING,)),
     "tvm.tir": ({**_NUMBERS, **_DIMENSIONS, **_LAYOUTS, **_ARITHMETIC, **_NODES}, ()),

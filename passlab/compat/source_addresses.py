@@ -27,8 +27,7 @@ _COMPILING = f"{OWN}.compiling"
 _TUPLES = _of(f"{OWN}.tuples", "flatten_tuple_type", "from_tuple_type", "to_tuple_type")
 
 _TARGETS = _of(
-    f"{OWN}.targets",
-    *("adreno", "bifrost", "hexagon", "intel_graphics", "mali", "micro", "rasp", "riscv_cpu", "stm32"),
+    f"{OWN}.targets", *("adreno", "bifrost", "hexagon", "intel_graphics", "mali", "micro", "rasp", "riscv_cpu", "stm32")
 )
 
 # Packages of TVM that are single modules here: they need their own address to have submodules.
@@ -106,11 +105,7 @@ SOURCES: dict[str, Entry] = {
         _of("passlab.transform.registering", "register_fake_quantization_to_integer"),
         (),
     ),
-    **_same(
-        "passlab.relay.transform",
-        "tvm.relay.transform.transform",
-        "tvm.relay.transform.flexible_shape",
-    ),
+    **_same("passlab.relay.transform", "tvm.relay.transform.transform", "tvm.relay.transform.flexible_shape"),
     **_same("passlab.relay.op.nn", "tvm.relay.op.nn._make"),
     **_same("passlab.relay.op._make", "tvm.relay._make"),
     **_same("passlab.relay", "tvm.relay._ffi_api", "tvm.relay.ir_pass"),
@@ -142,21 +137,13 @@ SOURCES: dict[str, Entry] = {
         _of(f"{OWN}.functions", register_relay_node="ignore") | _of(f"{OWN}.spans", "SequentialSpan"),
         ("passlab.relay.base",),
     ),
-    "tvm.relay.backend.te_compiler": (
-        {
-            **_of(_COMPILING, "CCacheKey", "CachedFunc", "TECompiler", "get"),
-        },
-        (),
-    ),
+    "tvm.relay.backend.te_compiler": ({**_of(_COMPILING, "CCacheKey", "CachedFunc", "TECompiler", "get")}, ()),
     "tvm.relay.backend.compile_engine": (_of(_COMPILING, "CCacheKey", "get", CompileEngine="TECompiler"), ()),
     "tvm.relay.backend.interpreter": (
         {"Interpreter": f"{_STAND_INS}:Interpreter", "Executor": "passlab.executor.create:Executor"},
         ("passlab.relay.backend.interpreter",),
     ),
-    "tvm.relay.backend.vm": (
-        {"VMExecutor": "passlab.executor.create:VMExecutor"},
-        ("passlab.relay.vm", "passlab.vm"),
-    ),
+    "tvm.relay.backend.vm": ({"VMExecutor": "passlab.executor.create:VMExecutor"}, ("passlab.relay.vm", "passlab.vm")),
     "tvm.relay.vm": ({"VMExecutor": "passlab.executor.create:VMExecutor"}, ("passlab.relay.vm", "passlab.vm")),
     "tvm.relay.backend.utils": (_of(_STAND_INS, "mangle_module_name"), ()),
     "tvm.relay.backend.name_transforms": (

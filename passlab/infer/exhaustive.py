@@ -12,14 +12,7 @@ from collections import deque
 
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, TypeInferenceError
-from passlab.ir.adt import (
-    Constructor,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-)
+from passlab.ir.adt import Constructor, Pattern, PatternConstructor, PatternTuple, PatternVar, PatternWildcard
 from passlab.ir.expr import Match
 from passlab.ir.module import IRModule
 

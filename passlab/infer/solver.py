@@ -18,14 +18,7 @@ from typing import Protocol
 
 from passlab.errors import Place
 from passlab.ir.type_text import brief_type_text
-from passlab.ir.types import (
-    IncompleteType,
-    SizeVar,
-    Type,
-    holds,
-    rebuild_type,
-    type_children,
-)
+from passlab.ir.types import IncompleteType, SizeVar, Type, holds, rebuild_type, type_children
 
 _SHOWN_PARTS = 200  # of a type in a message
 

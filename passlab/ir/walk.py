@@ -397,11 +397,7 @@ def scoped_children(expr: Expr, scope: Scope, open_scope: Callable[[Expr, int], 
         inner = open_scope(expr, 0)
         return [(p, inner) for p in (*expr.params, expr.body)]
     if type(expr) is If:
-        return [
-            (expr.cond, scope),
-            (expr.true_branch, open_scope(expr, 0)),
-            (expr.false_branch, open_scope(expr, 1)),
-        ]
+        return [(expr.cond, scope), (expr.true_branch, open_scope(expr, 0)), (expr.false_branch, open_scope(expr, 1))]
     if type(expr) is Let:
         inner = open_scope(expr, 0)
         return [(expr.var, inner), (expr.value, scope), (expr.body, inner)]

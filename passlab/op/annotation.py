@@ -210,10 +210,7 @@ on_device = _mark(
     non_computational=True,
     shapes="any value -> the same",
     source="Relay",
-    edge_cases=(
-        "on_device(%x: (2, 3))",
-        "on_device(%x: (0, 3), constrain_result=True)",
-    ),
+    edge_cases=("on_device(%x: (2, 3))", "on_device(%x: (0, 3), constrain_result=True)"),
     example="on_device(%x, constrain_result=True)",
     layout=layout_rules.elementwise,
 )

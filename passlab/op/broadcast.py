@@ -306,24 +306,9 @@ def _shift_bool_left(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     return np.logical_and(lhs, np.logical_not(rhs), out=out)
 
 
-bitwise_and = _bits(
-    "bitwise_and",
-    np.bitwise_and,
-    "The bitwise AND of two integers.",
-    traits=Trait.COMMUTATIVE,
-)
-bitwise_or = _bits(
-    "bitwise_or",
-    np.bitwise_or,
-    "The bitwise OR of two integers.",
-    traits=Trait.COMMUTATIVE,
-)
-bitwise_xor = _bits(
-    "bitwise_xor",
-    np.bitwise_xor,
-    "The bitwise XOR of two integers.",
-    traits=Trait.COMMUTATIVE,
-)
+bitwise_and = _bits("bitwise_and", np.bitwise_and, "The bitwise AND of two integers.", traits=Trait.COMMUTATIVE)
+bitwise_or = _bits("bitwise_or", np.bitwise_or, "The bitwise OR of two integers.", traits=Trait.COMMUTATIVE)
+bitwise_xor = _bits("bitwise_xor", np.bitwise_xor, "The bitwise XOR of two integers.", traits=Trait.COMMUTATIVE)
 left_shift = _bits(
     "left_shift", np.left_shift, "`lhs` shifted left by `rhs` bits; bits shifted out are lost.", _shift_bool_left
 )
@@ -344,10 +329,7 @@ def _logical(name: str, ufunc: Callable[..., Any], doc: str, traits: Trait) -> O
 
 
 logical_and = _logical(
-    "logical_and",
-    np.logical_and,
-    "Whether both elements are true, in their dtype.",
-    traits=Trait.COMMUTATIVE,
+    "logical_and", np.logical_and, "Whether both elements are true, in their dtype.", traits=Trait.COMMUTATIVE
 )
 logical_or = _logical(
     "logical_or",

@@ -28,10 +28,7 @@ def _comparison(name: str, ufunc: Callable[..., Any], doc: str, precision: Preci
 
 
 equal = _comparison(
-    "equal",
-    np.equal,
-    "Whether elements are equal; NaN equals nothing.",
-    traits=Trait.COMMUTATIVE | Trait.COMPARES,
+    "equal", np.equal, "Whether elements are equal; NaN equals nothing.", traits=Trait.COMMUTATIVE | Trait.COMPARES
 )
 not_equal = _comparison(
     "not_equal",

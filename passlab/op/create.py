@@ -122,11 +122,7 @@ def _full_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_full_grad,
     shapes="fill_value () -> shape",
     source="np.full",
-    edge_cases=(
-        "full(%v: (), shape=[2, 3])",
-        'full(%v: (), shape=[], dtype="int32")',
-        "full(%v: (), shape=[0, 3])",
-    ),
+    edge_cases=("full(%v: (), shape=[2, 3])", 'full(%v: (), shape=[], dtype="int32")', "full(%v: (), shape=[0, 3])"),
     example='full(%v, shape=[2, 3], dtype="float32")',
     precision=Precision.FOLLOW,
 )
@@ -157,11 +153,7 @@ def _full_like_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_full_like_grad,
     shapes="data S, fill_value () -> S",
     source="np.full_like",
-    edge_cases=(
-        "full_like(%x: (2, 3), %v: ())",
-        "full_like(%x: (), %v: () float32)",
-        "full_like(%x: (0, 3), %v: ())",
-    ),
+    edge_cases=("full_like(%x: (2, 3), %v: ())", "full_like(%x: (), %v: () float32)", "full_like(%x: (0, 3), %v: ())"),
     example="full_like(%x, %v)",
     layout=layout_rules.elementwise,
 )

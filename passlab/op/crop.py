@@ -56,7 +56,7 @@ def _crop_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
     level=5,
     warns=True,
     python=Python(
-        "data, boxes, box_indices, crop_size, layout, method='bilinear', extrapolation_value=0.0, out_dtype=None",
+        "data, boxes, box_indices, crop_size, layout, method='bilinear', extrapolation_value=0.0, out_dtype=None"
     ),
     gradient=sampling_gradients.crop_and_resize,
     shapes="data (N, C, H, W), boxes (n, 4), box_indices (n) -> (n, C, crop_size)",

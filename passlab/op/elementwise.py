@@ -207,11 +207,7 @@ sqrt = calculus(
     traits=Trait.IN_PLACE,
 )
 rsqrt = calculus(
-    "rsqrt",
-    _rsqrt,
-    "One over the square root of each element.",
-    gradient=_grad(_rsqrt_grad),
-    traits=Trait.IN_PLACE,
+    "rsqrt", _rsqrt, "One over the square root of each element.", gradient=_grad(_rsqrt_grad), traits=Trait.IN_PLACE
 )
 sin = calculus(
     "sin",

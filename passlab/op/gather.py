@@ -356,11 +356,7 @@ def _argwhere_shape(attrs: Attrs, condition: Array) -> Type:
     precision=Precision.FOLLOW,
     shapes="S of rank r -> (count, r)",
     source="np.argwhere",
-    edge_cases=(
-        "argwhere(%c: (2, 3))",
-        "argwhere(%c: ())",
-        "argwhere(%c: (0, 3))",
-    ),
+    edge_cases=("argwhere(%c: (2, 3))", "argwhere(%c: ())", "argwhere(%c: (0, 3))"),
     example="argwhere(%c)",
 )
 def argwhere(attrs: Attrs, condition: Array) -> Array:

@@ -23,14 +23,7 @@ from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.pooling import lowest
 from passlab.op.nn.resample import COORDINATES, METHODS, ROUNDINGS, ResizePlan, Scheme, resample
 from passlab.op.nn.sliding import pad_spatial
-from passlab.op.nn.windows import (
-    check_lengths,
-    check_positive,
-    on_axes,
-    pad,
-    split_padding,
-    window_size,
-)
+from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.relations import join_dim, refuse, tensor
 
 

@@ -225,8 +225,7 @@ def layout_axes(layout: str, shape: Sequence[Any], rank: int, name: str) -> tupl
     parsed = parse_layout(layout)
     if parsed is not None and len(parsed.parts) != len(shape):
         raise RelationError(
-            Diagnostic(f"{name}: data has {len(shape)} dimensions and its layout {layout} has {len(parsed.parts)}"),
-            0,
+            Diagnostic(f"{name}: data has {len(shape)} dimensions and its layout {layout} has {len(parsed.parts)}"), 0
         )
     return axes
 

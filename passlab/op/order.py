@@ -97,11 +97,7 @@ def _reverse_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     python=Python("data, axis"),
     shapes="S -> S",
     source="np.flip",
-    edge_cases=(
-        "reverse(%x: (2, 3), axis=-1)",
-        "reverse(%x: (3), axis=0)",
-        "reverse(%x: (0, 3), axis=0)",
-    ),
+    edge_cases=("reverse(%x: (2, 3), axis=-1)", "reverse(%x: (3), axis=0)", "reverse(%x: (0, 3), axis=0)"),
     example="reverse(%x, axis=0)",
     layout=layout_rules.along(),
     traits=Trait.MOVES,

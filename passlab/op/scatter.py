@@ -367,11 +367,7 @@ def _right_sides(align: str) -> tuple[bool, ...]:
     out=False,
     python=Python(
         "data, diagonal, k=0, align='RIGHT_LEFT'",
-        names={
-            "data": "input",
-            "k": ("k1", "k2"),
-            "align": ("super_diag_right_align", "sub_diag_right_align"),
-        },
+        names={"data": "input", "k": ("k1", "k2"), "align": ("super_diag_right_align", "sub_diag_right_align")},
         k=lambda k: (k, k) if isinstance(k, int) else (k[0], k[-1]),
         align=_right_sides,
     ),

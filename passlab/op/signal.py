@@ -136,11 +136,7 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_dft_grad,
     shapes="real and imaginary parts (..., n) -> (..., n), twice",
     source="np.fft.fft, np.fft.ifft; Cooley and Tukey (1965)",
-    edge_cases=(
-        "dft(%x: (2, 5), %y: (2, 5))",
-        "dft(%x: (4), %y: (4), inverse=True)",
-        "dft(%x: (0, 3), %y: (0, 3))",
-    ),
+    edge_cases=("dft(%x: (2, 5), %y: (2, 5))", "dft(%x: (4), %y: (4), inverse=True)", "dft(%x: (0, 3), %y: (0, 3))"),
     example="dft(%x, %x)",
 )
 def dft(attrs: Attrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:

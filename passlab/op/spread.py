@@ -279,11 +279,7 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     gradient=_tile_grad,
     shapes="(d0, ...) -> (d0 * reps[0], ...)",
     source="np.tile",
-    edge_cases=(
-        "tile(%x: (2, 3), reps=[2])",
-        "tile(%x: (), reps=[2, 2])",
-        "tile(%x: (2, 3), reps=[0, 1])",
-    ),
+    edge_cases=("tile(%x: (2, 3), reps=[2])", "tile(%x: (), reps=[2, 2])", "tile(%x: (2, 3), reps=[0, 1])"),
     example="tile(%x, reps=[2, 1])",
     layout=layout_rules.permute("reps"),
     precision=Precision.FOLLOW,

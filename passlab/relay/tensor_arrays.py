@@ -14,18 +14,7 @@ from passlab.ir.dtypes import DTYPES
 from passlab.ir.expr import GlobalVar
 from passlab.ir.module import IRModule
 from passlab.ir.types import GlobalTypeVar
-from passlab.relay.tensor_array_text import (
-    ARRAY,
-    CONCAT,
-    DYNAMIC,
-    GATHER,
-    READ,
-    SCATTER,
-    SPLIT,
-    STACK,
-    UNSTACK,
-    WRITE,
-)
+from passlab.relay.tensor_array_text import ARRAY, CONCAT, DYNAMIC, GATHER, READ, SCATTER, SPLIT, STACK, UNSTACK, WRITE
 from passlab.text.parser import parse
 
 RANKS = 6

@@ -8,20 +8,7 @@ Knows nothing of passes.
 from __future__ import annotations
 
 from passlab.errors import PasslabError
-from passlab.ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    RefCreate,
-    RefRead,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Match, RefCreate, RefRead, Tuple, TupleGetItem, Var
 from passlab.ir.op import Op
 from passlab.ir.types import FuncType, RefType, TensorType, TupleType, Type
 from passlab.ir.walk import CHILDREN

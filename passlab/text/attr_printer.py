@@ -145,17 +145,7 @@ def _commas(values: Iterable[Any], keys: Iterable[str] = ()) -> list[Any]:
 
 _DEFAULTS: dict[type[Attrs], dict[str, Any]] = {}
 _DEEP: dict[type[Attrs], bool] = {}
-_PLAIN_KINDS = (
-    "int",
-    "float",
-    "bool",
-    "str",
-    "dtype",
-    "list of int",
-    "list of float",
-    "shape",
-    "list of lists of int",
-)
+_PLAIN_KINDS = ("int", "float", "bool", "str", "dtype", "list of int", "list of float", "shape", "list of lists of int")
 
 
 def _defaults(record: type[Attrs]) -> dict[str, Any]:

@@ -11,20 +11,7 @@ from typing import Any
 from passlab import limits
 from passlab.ir.adt import Clause, Constructor
 from passlab.ir.attrs import Attrs
-from passlab.ir.expr import (
-    Call,
-    Expr,
-    Function,
-    If,
-    Let,
-    Match,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGetItem,
-    Var,
-)
+from passlab.ir.expr import Call, Expr, Function, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
 from passlab.ir.op import find_op
 from passlab.ir.span import Span
 from passlab.ir.types import Type, TypeVar

@@ -8,15 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from passlab.ir.adt import (
-    Clause,
-    Constructor,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    TypeData,
-)
+from passlab.ir.adt import Clause, Constructor, PatternConstructor, PatternTuple, PatternVar, PatternWildcard, TypeData
 from passlab.ir.attrs import Attrs
 from passlab.ir.expr import Call, Function, GlobalVar, If, Let, Match, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem
 from passlab.ir.module import IRModule

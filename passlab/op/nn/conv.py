@@ -18,14 +18,7 @@ from passlab.op.nn import conv_gradients
 from passlab.op.nn.arithmetic import result_dtype
 from passlab.op.nn.convolve import convolve
 from passlab.op.nn.sliding import Window
-from passlab.op.nn.windows import (
-    check_lengths,
-    check_positive,
-    on_axes,
-    pad,
-    split_padding,
-    window_size,
-)
+from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.relations import refuse, tensor
 
 KERNEL_LAYOUTS = {1: "OIW", 2: "OIHW", 3: "OIDHW"}

@@ -32,9 +32,7 @@ def _attrs(rank: int) -> type[Attrs]:
         integers("strides", (1,) * rank, "strides of the window in the result"),
         integers("output_padding", (0,) * rank, "additional size of the result at the end of each axis"),
         integers(
-            "padding",
-            (0,) * rank,
-            "cropping around the result: both sides alike, or all befores then all afters",
+            "padding", (0,) * rank, "cropping around the result: both sides alike, or all befores then all afters"
         ),
         integers("dilation", (1,) * rank, "distance between the taps of the window"),
         integer("groups", 1, "number of groups of channels"),

@@ -79,10 +79,7 @@ def _mean_product(a: Array, b: Array, out: Array | None) -> Array:
     gradient=_entropy_grad,
     shapes="x, y (batch, classes) -> ()",
     source="Shannon's cross entropy",
-    edge_cases=(
-        "nn.cross_entropy(%x: (2, 3), %y: (2, 3))",
-        "nn.cross_entropy(%x: (1, 1), %y: (1, 1))",
-    ),
+    edge_cases=("nn.cross_entropy(%x: (2, 3), %y: (2, 3))", "nn.cross_entropy(%x: (1, 1), %y: (1, 1))"),
     example="nn.cross_entropy(%p, %y)",
 )
 @in_float

@@ -195,11 +195,7 @@ def _flatten_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     gradient=gradients.batch_flatten,
     shapes="(n, ...) -> (n, size of the rest)",
     source="np.reshape",
-    edge_cases=(
-        "nn.batch_flatten(%x: (2, 3, 2))",
-        "nn.batch_flatten(%x: (0, 3, 2))",
-        "nn.batch_flatten(%x: (2, 1))",
-    ),
+    edge_cases=("nn.batch_flatten(%x: (2, 3, 2))", "nn.batch_flatten(%x: (0, 3, 2))", "nn.batch_flatten(%x: (2, 1))"),
     example="nn.batch_flatten(%x)",
     precision=Precision.FOLLOW,
     traits=Trait.RESHAPES | Trait.MOVES,

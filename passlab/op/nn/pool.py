@@ -23,14 +23,7 @@ from passlab.op.layout_names import layout_axes, spatial_axes
 from passlab.op.nn import pool_gradients, pooling
 from passlab.op.nn.activation import finish
 from passlab.op.nn.arithmetic import result_array
-from passlab.op.nn.windows import (
-    check_lengths,
-    check_positive,
-    on_axes,
-    pad,
-    split_padding,
-    window_size,
-)
+from passlab.op.nn.windows import check_lengths, check_positive, on_axes, pad, split_padding, window_size
 from passlab.op.reduce import extremum
 from passlab.op.relations import tensor
 from passlab.threads import share, thread_count

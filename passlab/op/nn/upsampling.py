@@ -21,12 +21,7 @@ from passlab.op.relations import tensor, times
 
 UPSAMPLING = ("nearest_neighbor", "bilinear", "bicubic")
 UPSAMPLING3D = ("nearest_neighbor", "trilinear")
-_METHOD = {
-    "nearest_neighbor": "nearest_neighbor",
-    "bilinear": "linear",
-    "trilinear": "linear",
-    "bicubic": "cubic",
-}
+_METHOD = {"nearest_neighbor": "nearest_neighbor", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
 
 def scaled_shape(shape: Shape, axes: Sequence[int], scales: Sequence[float], name: str) -> Shape:

@@ -271,11 +271,7 @@ def _code(dtype: Any) -> Any:
     no_gradient=QUANTIZED,
 )
 def simulated_quantize(
-    attrs: Attrs,
-    data: Array,
-    out_dtype: Array,
-    output_scale: Array,
-    output_zero_point: Array,
+    attrs: Attrs, data: Array, out_dtype: Array, output_scale: Array, output_zero_point: Array
 ) -> Array:
     """The integers that numbers would become, as floats; the dtype is a code: 0 none, 1 int8, 2 uint8, 3 int32."""
     bounds = _RANGES.get(int(out_dtype.item()))
@@ -304,9 +300,7 @@ def _simulate(attrs: Attrs, data: Expr, in_dtype: Expr, scale: Expr, zero_point:
     out=False,
     warns=True,
     python=Python(
-        "data, input_scale, input_zero_point, axis=-1, in_dtype='int8'",
-        fixed={"out_dtype": "float32"},
-        in_dtype=_code,
+        "data, input_scale, input_zero_point, axis=-1, in_dtype='int8'", fixed={"out_dtype": "float32"}, in_dtype=_code
     ),
     gradient=by_definition(_simulate),
     shapes="data S, in_dtype (), scale and zero point () or (S[axis]) -> S",

@@ -65,10 +65,7 @@ def _counts_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
     warns=True,
     shapes="data (N, n, fields), score_threshold () -> (N), (N, n, fields), (N, n)",
     source="MXNet's box_nms",
-    edge_cases=(
-        "vision.get_valid_counts(%x: (1, 3, 6), 0.1f)",
-        "vision.get_valid_counts(%x: (2, 0, 6), 0.1f)",
-    ),
+    edge_cases=("vision.get_valid_counts(%x: (1, 3, 6), 0.1f)", "vision.get_valid_counts(%x: (2, 0, 6), 0.1f)"),
     example="vision.get_valid_counts(%x, 0.5f)",
     no_gradient=BOX_CHOICE,
 )
@@ -355,7 +352,7 @@ def _regular_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Ty
     pattern=OpPattern.OPAQUE,
     level=5,
     python=Python(
-        "boxes, scores, max_detections_per_class, max_detections, num_classes, iou_threshold, score_threshold",
+        "boxes, scores, max_detections_per_class, max_detections, num_classes, iou_threshold, score_threshold"
     ),
     results=4,
     out=False,

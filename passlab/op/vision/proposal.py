@@ -112,7 +112,7 @@ def _kept(boxes: Any, threshold: float) -> list[int]:
     warns=True,
     python=Python(
         "cls_prob, bbox_pred, im_info, scales, ratios, feature_stride, threshold, "
-        "rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size, iou_loss",
+        "rpn_pre_nms_top_n, rpn_post_nms_top_n, rpn_min_size, iou_loss"
     ),
     shapes=(
         "cls_prob (N, 2 anchors, H, W), bbox_pred (N, 4 anchors, H, W), im_info (N, 3) -> (N * rpn_post_nms_top_n, 5)"

@@ -48,10 +48,7 @@ def _type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type | Non
     gradient=yolo_reorg_gradient,
     shapes="(N, C, H, W) -> (N, C stride², H / stride, W / stride)",
     source="Darknet's reorg layer",
-    edge_cases=(
-        "vision.yolo_reorg(%x: (1, 4, 2, 4), stride=2)",
-        "vision.yolo_reorg(%x: (2, 1, 2, 2), stride=1)",
-    ),
+    edge_cases=("vision.yolo_reorg(%x: (1, 4, 2, 4), stride=2)", "vision.yolo_reorg(%x: (2, 1, 2, 2), stride=1)"),
     example="vision.yolo_reorg(%x, stride=2)",
 )
 def yolo_reorg(attrs: Attrs, data: Array, *, out: Array | None = None) -> Array:

@@ -142,11 +142,7 @@ _NAME = "scale into the next weight"  # the name of the rewrite of each folded m
 
 
 def _take(
-    call: Call,
-    offer: Message | None,
-    is_movable: Movability,
-    waiting: dict[Expr, _Scaled],
-    new: Callable[[Expr], Expr],
+    call: Call, offer: Message | None, is_movable: Movability, waiting: dict[Expr, _Scaled], new: Callable[[Expr], Expr]
 ) -> _Scaled | None:
     """Return a call as value and scale: a multiplication whose scale its users take, or a step that passes a scale
     on.

@@ -35,12 +35,7 @@ from passlab.ir.op import Op, OpCall, is_call_of, is_op_call, op_name
 from passlab.ir.walk import CHILDREN, post_order, rebuild, rewrite
 from passlab.op import make
 from passlab.passes.precision.integer_rules import OPTIONAL, commutes, rule_of
-from passlab.passes.precision.quantized_region import (
-    NoIntegerFormError,
-    QuantizedRegion,
-    QuantParams,
-    QuantParamsTuple,
-)
+from passlab.passes.precision.quantized_region import NoIntegerFormError, QuantizedRegion, QuantParams, QuantParamsTuple
 from passlab.rewriting.node_types import NodeTypes
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext

@@ -20,11 +20,7 @@ from passlab.rewriting.tuple_values import fieldwise
 
 
 def recast(
-    expr: Any,
-    dtype: str,
-    out_dtype: str,
-    ops: Sequence[str] | None = None,
-    skip_layers: Iterable[int] | None = None,
+    expr: Any, dtype: str, out_dtype: str, ops: Sequence[str] | None = None, skip_layers: Iterable[int] | None = None
 ) -> Any:
     """Return a program in which the calls of `ops` (default: nn.conv2d) take their arguments in `dtype`.
 

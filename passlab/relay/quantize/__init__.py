@@ -14,14 +14,7 @@ from passlab.relay.quantize import calibration as kl_divergence
 from passlab.relay.quantize.annotating import QAnnotateKind, kind2str
 from passlab.relay.quantize.config import QConfig, current_qconfig, qconfig
 from passlab.relay.quantize.conversions import NotIntegralError, partition_conversions
-from passlab.relay.quantize.quantizing import (
-    annotate,
-    calibrate,
-    partition,
-    prerequisite_optimize,
-    quantize,
-    realize,
-)
+from passlab.relay.quantize.quantizing import annotate, calibrate, partition, prerequisite_optimize, quantize, realize
 
 __all__ = [
     "NotIntegralError",

@@ -16,12 +16,7 @@ from passlab.ir.op import OpCall, is_call_of
 from passlab.ir.types import TensorType
 from passlab.ir.walk import rewrite, substitute
 from passlab.relay.quantize.annotating import SIMULATED, Annotator, QAnnotateKind, kind2str, simulated_calls
-from passlab.relay.quantize.calibration import (
-    find_scale_by_kl,
-    find_scale_by_percentile,
-    max_scale,
-    power_of_two_scale,
-)
+from passlab.relay.quantize.calibration import find_scale_by_kl, find_scale_by_percentile, max_scale, power_of_two_scale
 from passlab.relay.quantize.config import QConfig, current_qconfig
 from passlab.relay.quantize.conversions import partition_conversions
 from passlab.relay.quantize.forward import rewrite_forward

@@ -20,9 +20,7 @@ from passlab.compat.topi.testing.arrays import strided_set_python as strided_set
 from passlab.compat.topi.testing.arrays import strided_slice_python as strided_slice_python
 from passlab.compat.topi.testing.convolutions import conv1d_ncw_python as conv1d_ncw_python
 from passlab.compat.topi.testing.convolutions import conv1d_transpose_ncw_python as conv1d_transpose_ncw_python
-from passlab.compat.topi.testing.convolutions import (
-    conv2d_backward_weight_python as conv2d_backward_weight_python,
-)
+from passlab.compat.topi.testing.convolutions import conv2d_backward_weight_python as conv2d_backward_weight_python
 from passlab.compat.topi.testing.convolutions import conv2d_hwcn_python as conv2d_hwcn_python
 from passlab.compat.topi.testing.convolutions import conv2d_nchw_python as conv2d_nchw_python
 from passlab.compat.topi.testing.convolutions import conv2d_nhwc_python as conv2d_nhwc_python

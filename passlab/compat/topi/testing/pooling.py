@@ -128,9 +128,7 @@ def pool_grad_nchw(
     out_grad_np = np.asarray(out_grad_np).astype(a_np.dtype)
     if pool_type == "max":
         return meaning(
-            lambda g, x: nn.max_pool2d_grad(g, x, pool_size, strides, padding, "NCHW", "", ceil_mode),
-            out_grad_np,
-            a_np,
+            lambda g, x: nn.max_pool2d_grad(g, x, pool_size, strides, padding, "NCHW", "", ceil_mode), out_grad_np, a_np
         )
     return meaning(
         lambda g, x: nn.avg_pool2d_grad(

@@ -136,10 +136,7 @@ ARITHMETIC = (
     Rule("dividing by one", "divide(x, n)", "x", _neutral(1)),
     Rule("one value throughout", f"{_BROADCASTING}(x, y)", _uniform_operand),
     Rule(
-        "sum times a constant",
-        "multiply(add(x, c1), c2)",
-        _distribute,
-        promise=NumericContract(4096, finite_only=True),
+        "sum times a constant", "multiply(add(x, c1), c2)", _distribute, promise=NumericContract(4096, finite_only=True)
     ),
     Rule(
         "product of products", "multiply(multiply(x, c1), c2)", _regroup, promise=NumericContract(4, finite_only=True)

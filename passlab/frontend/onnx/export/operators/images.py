@@ -60,13 +60,7 @@ def _resize(e: GraphEmitter, call: Call, data: str, size: str | list[int], layou
         more["nearest_mode"] = attrs.rounding_method
     if mode == "cubic":
         more = {"cubic_coeff_a": attrs.cubic_alpha, "exclude_outside": int(bool(attrs.cubic_exclude))}
-    result = e.node(
-        "Resize",
-        [result, "", "", sizes],
-        mode=mode,
-        coordinate_transformation_mode=coordinates,
-        **more,
-    )
+    result = e.node("Resize", [result, "", "", sizes], mode=mode, coordinate_transformation_mode=coordinates, **more)
     return in_result_dtype(e, call, in_layout(e, result, layout, attrs.layout))
 
 
