@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from passlab.errors import visible
 from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
-from passlab.text.marks import KINDS, Mark, Printed
+from passlab.text.marks import KINDS, Mark, MarkedText
 from passlab.text.printer import render
 
 HEAD_WIDTH = 100  # characters, and
@@ -69,7 +69,7 @@ class _Cut(NamedTuple):
     indent: str
 
 
-def _cuts(printed: Printed) -> list[_Cut]:
+def _cuts(printed: MarkedText) -> list[_Cut]:
     text = printed.text
     cuts = []
     at = text.find("\n")
@@ -82,7 +82,7 @@ def _cuts(printed: Printed) -> list[_Cut]:
     return sorted(cuts + heads) if heads else cuts
 
 
-def _head_cuts(printed: Printed, index: int) -> list[_Cut]:
+def _head_cuts(printed: MarkedText, index: int) -> list[_Cut]:
     """Break the head of a function that has too much for one line, as a formatter of code would."""
     text, marks = printed.text, printed.marks
     mark = marks[index]
@@ -141,7 +141,7 @@ class _Builder:
             self.value = mark.node
 
 
-def _lines(printed: Printed, cuts: list[_Cut]) -> list[Line]:
+def _lines(printed: MarkedText, cuts: list[_Cut]) -> list[Line]:
     text = printed.text
     starts = [0, *(cut.start for cut in cuts)]
     ends = [*(cut.end for cut in cuts), len(text)]

@@ -25,10 +25,10 @@ from passlab.rewriting.constant_values import UNKNOWN, as_constant, operator_val
 _SMALL = 1 << 16  # elements of a result that is folded whatever the size of its operands
 
 
-Entry = int | SizeVar | None  # of a shape: a number, a dimension of the inputs, or unknown
+ShapeEntry = int | SizeVar | None  # of a shape: a number, a dimension of the inputs, or unknown
 
 
-class Builder:
+class CallBuilder:
     """Creates expressions at `span`.
 
     `held` are the weights that stay variables, with their values; `entries` are the known elements of computed shapes;
@@ -38,7 +38,7 @@ class Builder:
     def __init__(self) -> None:
         self.span: Span | None = None
         self.held: dict[Expr, Array] = {}
-        self.entries: dict[Expr, list[Entry]] = {}
+        self.entries: dict[Expr, list[ShapeEntry]] = {}
         self._origins: dict[SizeVar, tuple[Expr, int]] = {}
         self._sizes: dict[tuple[Expr, int], Expr] = {}
         self.config: dict[str, Any] = {}

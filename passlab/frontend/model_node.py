@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from passlab.errors import Diagnostic, ModelError
-from passlab.frontend.building import Builder, Entry, tensor_type
+from passlab.frontend.building import CallBuilder, ShapeEntry, tensor_type
 from passlab.ir.expr import Constant, Expr
 from passlab.ir.span import Span
 from passlab.ir.types import Dim
@@ -24,7 +24,7 @@ class ModelNode:
 
     shape_hint = "fix the shapes of the inputs"
 
-    def __init__(self, op_type: str, name: str, builder: Builder) -> None:
+    def __init__(self, op_type: str, name: str, builder: CallBuilder) -> None:
         self.op_type = op_type
         self.name = name
         self.builder = builder
@@ -95,11 +95,11 @@ class ModelNode:
         """The whole numbers in a tensor. Raises `ModelError` if they are known only at run time."""
         return [int(entry) for entry in np.asarray(self.constant_of(x, what)).reshape(-1)]
 
-    def entries(self, x: Expr) -> list[Entry] | None:
+    def entries(self, x: Expr) -> list[ShapeEntry] | None:
         """The elements of a partly known shape, None if none is known."""
         return self.builder.entries.get(x)
 
-    def known_entries(self, x: Expr) -> list[Entry] | None:
+    def known_entries(self, x: Expr) -> list[ShapeEntry] | None:
         """The known elements of a vector of whole numbers, None if its length is unknown."""
         value = self.value(x)
         if value is not None:
@@ -107,7 +107,7 @@ class ModelNode:
         length = self.shape(x)[0] if self.rank(x) == 1 else None
         return self.entries(x) or ([None] * length if isinstance(length, int) else None)
 
-    def note(self, x: Expr, entries: list[Entry]) -> Expr:
+    def note(self, x: Expr, entries: list[ShapeEntry]) -> Expr:
         """Record the known elements of a computed shape; return the expression."""
         self.builder.entries[x] = entries
         return x

@@ -78,7 +78,7 @@ def _spell(link: Link) -> str:
     return "".join(reversed(steps))
 
 
-class Comparison:
+class StructuralComparison:
     """One comparison. `left` and `right` pair nodes and variables; `fixed` holds nodes paired with themselves.
 
     With `shortcut`, parts that both sides share are recorded instead of walked. A walk with it decides equality; a walk
@@ -302,7 +302,7 @@ def same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 
 # ---------------------------------------------------------------- node by node
-def _call(self: Comparison, a: Call, b: Call, link: Link) -> bool:
+def _call(self: StructuralComparison, a: Call, b: Call, link: Link) -> bool:
     if len(a.args) != len(b.args):
         return self.fail((link, "args", -1), a, b, f"{len(a.args)} arguments against {len(b.args)}")
     if a.attrs is not b.attrs or (a.attrs is not None and _holds_nodes(a.attrs)):
@@ -324,7 +324,7 @@ def _call(self: Comparison, a: Call, b: Call, link: Link) -> bool:
     return True
 
 
-def _tuple(self: Comparison, a: Tuple, b: Tuple, link: Link) -> bool:
+def _tuple(self: StructuralComparison, a: Tuple, b: Tuple, link: Link) -> bool:
     if len(a.fields) != len(b.fields):
         return self.fail(link, a, b, f"{len(a.fields)} fields against {len(b.fields)}")
     for i in range(len(a.fields) - 1, -1, -1):
@@ -332,14 +332,14 @@ def _tuple(self: Comparison, a: Tuple, b: Tuple, link: Link) -> bool:
     return True
 
 
-def _tuple_get_item(self: Comparison, a: TupleGetItem, b: TupleGetItem, link: Link) -> bool:
+def _tuple_get_item(self: StructuralComparison, a: TupleGetItem, b: TupleGetItem, link: Link) -> bool:
     if a.index != b.index:
         return self.fail((link, "index", -1), a.index, b.index, "different indices")
     self.stack.append((a.tuple_value, b.tuple_value, (link, "tuple_value", -1)))
     return True
 
 
-def _function(self: Comparison, a: Function, b: Function, link: Link) -> bool:
+def _function(self: StructuralComparison, a: Function, b: Function, link: Link) -> bool:
     if len(a.params) != len(b.params):
         return self.fail((link, "params", -1), a, b, f"{len(a.params)} parameters against {len(b.params)}")
     for i, (x, y) in enumerate(zip(a.params, b.params, strict=True)):
@@ -358,13 +358,13 @@ def _function(self: Comparison, a: Function, b: Function, link: Link) -> bool:
     return (a.attrs is b.attrs and not len(a.attrs)) or self.attrs(a.attrs, b.attrs, (link, "attrs", -1))
 
 
-def _let(self: Comparison, a: Let, b: Let, link: Link) -> bool:
+def _let(self: StructuralComparison, a: Let, b: Let, link: Link) -> bool:
     self.stack.append((a.body, b.body, (link, "body", -1)))
     self.stack.append((a.value, b.value, (link, "value", -1)))
     return self.var(a.var, b.var, (link, "var", -1), True)
 
 
-def _match(self: Comparison, a: Match, b: Match, link: Link) -> bool:
+def _match(self: StructuralComparison, a: Match, b: Match, link: Link) -> bool:
     if a.complete != b.complete:
         return self.fail((link, "complete", -1), a.complete, b.complete, "one match is partial")
     if len(a.clauses) != len(b.clauses):
@@ -375,12 +375,12 @@ def _match(self: Comparison, a: Match, b: Match, link: Link) -> bool:
     return True
 
 
-def _clause(self: Comparison, a: Clause, b: Clause, link: Link) -> bool:
+def _clause(self: StructuralComparison, a: Clause, b: Clause, link: Link) -> bool:
     self.stack.append((a.rhs, b.rhs, (link, "rhs", -1)))
     return _pattern(self, a.lhs, b.lhs, (link, "lhs", -1))
 
 
-def _pattern(self: Comparison, a: Pattern, b: Pattern, link: Link) -> bool:
+def _pattern(self: StructuralComparison, a: Pattern, b: Pattern, link: Link) -> bool:
     """Compare two match patterns, pairing the variables they bind."""
     pairs: list[tuple[Pattern, Pattern, Link]] = [(a, b, link)]
     while pairs:
@@ -401,7 +401,7 @@ def _pattern(self: Comparison, a: Pattern, b: Pattern, link: Link) -> bool:
     return True
 
 
-def _constructor(self: Comparison, a: Constructor, b: Constructor, link: Link) -> bool:
+def _constructor(self: StructuralComparison, a: Constructor, b: Constructor, link: Link) -> bool:
     if a is b:
         return True
     if a.name_hint != b.name_hint:
@@ -411,7 +411,7 @@ def _constructor(self: Comparison, a: Constructor, b: Constructor, link: Link) -
     return one.skeleton == two.skeleton or self.fail((link, "inputs", -1), a.inputs, b.inputs, "different types")
 
 
-def _type_data(self: Comparison, a: TypeData, b: TypeData, link: Link) -> bool:
+def _type_data(self: StructuralComparison, a: TypeData, b: TypeData, link: Link) -> bool:
     if a.header is not b.header:
         return self.fail((link, "header", -1), a.header, b.header, "different types")
     if [c.name_hint for c in a.constructors] != [c.name_hint for c in b.constructors]:
@@ -421,11 +421,11 @@ def _type_data(self: Comparison, a: TypeData, b: TypeData, link: Link) -> bool:
     return same or self.fail((link, "constructors", -1), a.constructors, b.constructors, "different constructors")
 
 
-def _constant(self: Comparison, a: Constant, b: Constant, link: Link) -> bool:
+def _constant(self: StructuralComparison, a: Constant, b: Constant, link: Link) -> bool:
     return same_array(a.data, b.data) or self.fail((link, "data", -1), a, b, "different constants")
 
 
-def _global_var(self: Comparison, a: GlobalVar, b: GlobalVar, link: Link) -> bool:
+def _global_var(self: StructuralComparison, a: GlobalVar, b: GlobalVar, link: Link) -> bool:
     if a.name_hint == b.name_hint and (self.by_name or self.map_free_vars or a is b):
         return True
     why = (
@@ -436,14 +436,14 @@ def _global_var(self: Comparison, a: GlobalVar, b: GlobalVar, link: Link) -> boo
     return self.fail(link, a, b, why)
 
 
-def _free_var(self: Comparison, a: Var, b: Var, link: Link) -> bool:
+def _free_var(self: StructuralComparison, a: Var, b: Var, link: Link) -> bool:
     return self.var(a, b, link, False)
 
 
-def _fields(*names: str) -> Callable[[Comparison, Any, Any, Link], bool]:
+def _fields(*names: str) -> Callable[[StructuralComparison, Any, Any, Link], bool]:
     """Return the comparison of a node that consists only of its child expressions `names`."""
 
-    def compare(self: Comparison, a: Any, b: Any, link: Link) -> bool:
+    def compare(self: StructuralComparison, a: Any, b: Any, link: Link) -> bool:
         for name in reversed(names):
             self.stack.append((getattr(a, name), getattr(b, name), (link, name, -1)))
         return True
@@ -451,11 +451,11 @@ def _fields(*names: str) -> Callable[[Comparison, Any, Any, Link], bool]:
     return compare
 
 
-def _op(self: Comparison, a: Op, b: Op, link: Link) -> bool:
+def _op(self: StructuralComparison, a: Op, b: Op, link: Link) -> bool:
     return a.name == b.name or self.fail(link, a, b, "different operators")
 
 
-_COMPARE: dict[type, Callable[[Comparison, Any, Any, Link], bool]] = {
+_COMPARE: dict[type, Callable[[StructuralComparison, Any, Any, Link], bool]] = {
     Var: _free_var, GlobalVar: _global_var, Constant: _constant, Op: _op, Constructor: _constructor, Call: _call,
     Tuple: _tuple, TupleGetItem: _tuple_get_item, Function: _function, Let: _let, Match: _match, Clause: _clause,
     If: _fields("cond", "true_branch", "false_branch"), RefCreate: _fields("value"), RefRead: _fields("ref"),

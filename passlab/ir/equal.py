@@ -16,7 +16,7 @@ from typing import Any
 
 from passlab.errors import Diagnostic, StructureError
 from passlab.ir.adt import Constructor
-from passlab.ir.comparison import Comparison, Link, Mismatch
+from passlab.ir.comparison import Link, Mismatch, StructuralComparison
 from passlab.ir.digest import node_digest, structural_hash
 from passlab.ir.expr import Call, Constant, Expr, GlobalVar, Var
 from passlab.ir.module import IRModule
@@ -82,7 +82,7 @@ def _mismatch(lhs: Any, rhs: Any, map_free_vars: bool, exact: bool, shortcut: bo
             continue
         if a is None or b is None:
             return Mismatch(f".functions[{link[1]!r}]" if link else "", a, b, "only one of the modules has it")
-        comparison = Comparison(map_free_vars, by_name, shortcut, exact)
+        comparison = StructuralComparison(map_free_vars, by_name, shortcut, exact)
         if not comparison.run(a, b, link):
             return comparison.mismatch
     return None

@@ -16,14 +16,14 @@ from passlab.ir.op import Op
 from passlab.ir.walk import CHILDREN, post_order
 
 
-class Outline(NamedTuple):
+class FunctionOutline(NamedTuple):
     """The key of a function. If `complete`, a function with another complete key is not equal to this one."""
 
     complete: bool
     records: tuple[Hashable, ...]
 
 
-def outline(function: Function) -> Outline | None:
+def outline(function: Function) -> FunctionOutline | None:
     """Return a key such that functions with equal keys are structurally equal.
 
     Nodes are numbered in evaluation order. A key holds calls, tuples and projections as the numbers of their parts,
@@ -50,7 +50,7 @@ def outline(function: Function) -> Outline | None:
         else:
             records.append((node, *parts))
             complete = complete and kind is Op
-    key = Outline(complete, (*records, numbers[function.body]))
+    key = FunctionOutline(complete, (*records, numbers[function.body]))
     try:
         hash(key)
     except TypeError:

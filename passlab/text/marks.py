@@ -1,7 +1,7 @@
 """Printed text with marks that map ranges to nodes, for highlighting, hover and following values.
 
 While a program is printed with marks, each marked range is wrapped in control characters, which printed Relay never
-contains (they are escaped in names and strings); `Printed` removes them when its text or marks are first used. Plain
+contains (they are escaped in names and strings); `MarkedText` removes them when its text or marks are first used. Plain
 printing pays nothing for this.
 """
 
@@ -57,7 +57,7 @@ def without_marks(text: str) -> str:
     return text.translate(_STRIP)
 
 
-class Printed:
+class MarkedText:
     """A printed program: its `text` and its `marks`, outer before inner, in the order of the text."""
 
     def __init__(self, annotated: str, marked: list[tuple[str, Any]]) -> None:

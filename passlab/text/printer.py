@@ -19,7 +19,7 @@ from passlab.ir.types import GlobalTypeVar, Type
 from passlab.text.cursor import Parse, drive
 from passlab.text.layout import LayoutPrinter, Rope, flatten
 from passlab.text.literals import local_text, name_text
-from passlab.text.marks import Annotations, Printed
+from passlab.text.marks import Annotations, MarkedText
 from passlab.text.meta_writer import OMITTED, MetaWriter
 
 HEADER = '#[version = "0.0.5"]\n'
@@ -51,11 +51,11 @@ def text_with(meta: MetaWriter, node: Any) -> str:
     return _print(node, meta, None, None, False)
 
 
-def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> Printed:
+def render(node: Any, annotate: Annotate | None = None, spans: bool = False) -> MarkedText:
     """Return the same as `pretty`, with marks that map ranges of the text to nodes."""
     annotations = Annotations()
     annotated = _print(node, MetaWriter(), annotate, annotations, spans)
-    return Printed(annotated, annotations.marked)
+    return MarkedText(annotated, annotations.marked)
 
 
 @building()

@@ -47,8 +47,8 @@ def test_a_definition_from_the_future_is_not_guessed(monkeypatch):
     from passlab.frontend.onnx import entries
 
     table = entries.entries()
-    old = entries.Entry("Relu", (1, 6), table["Relu"].translate, 1, 1, "")
-    monkeypatch.setitem(table, "Shape", entries.Entry("Shape", (1,), table["Shape"].translate, 1, 1, ""))
+    old = entries.OnnxOperator("Relu", (1, 6), table["Relu"].translate, 1, 1, "")
+    monkeypatch.setitem(table, "Shape", entries.OnnxOperator("Shape", (1,), table["Shape"].translate, 1, 1, ""))
     monkeypatch.setitem(table, "Relu", old)
     text = finding(model("g (float[2] x) => (int64[1] y) { y = Shape(x) }"))
     assert "its definition of opset 15 is not known" in text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 
-from passlab.frontend.onnx.entries import Entry, entries
+from passlab.frontend.onnx.entries import OnnxOperator, entries
 
 # Definitions that are not understood, with the reason.
 SKIPPED = {("Scan", 8): "its samples have lengths of their own, and a later definition has none"}
@@ -23,7 +23,7 @@ HISTORY = history()
 
 
 @pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
-def test_an_entry_understands_every_definition_of_its_operator(entry: Entry) -> None:
+def test_an_entry_understands_every_definition_of_its_operator(entry: OnnxOperator) -> None:
     skipped = {version for name, version in SKIPPED if name == entry.name}
     newest = max(HISTORY[entry.name])
     assert {version for version in entry.versions if version <= newest} == HISTORY[entry.name] - skipped
@@ -31,7 +31,7 @@ def test_an_entry_understands_every_definition_of_its_operator(entry: Entry) -> 
 
 
 @pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
-def test_an_entry_takes_the_inputs_that_its_operator_has(entry: Entry) -> None:
+def test_an_entry_takes_the_inputs_that_its_operator_has(entry: OnnxOperator) -> None:
     schema = onnx.defs.get_schema(entry.name)
     if not schema.deprecated:
         assert entry.needed <= max(schema.min_input, 1)
@@ -39,7 +39,7 @@ def test_an_entry_takes_the_inputs_that_its_operator_has(entry: Entry) -> None:
 
 
 @pytest.mark.parametrize("entry", entries().values(), ids=lambda entry: entry.name)
-def test_an_entry_says_what_its_operator_becomes(entry: Entry) -> None:
+def test_an_entry_says_what_its_operator_becomes(entry: OnnxOperator) -> None:
     assert entry.doc.partition("\n")[0].endswith(".")
 
 

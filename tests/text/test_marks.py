@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from passlab.infer import infer_module
-from passlab.text.marks import KINDS, Printed
+from passlab.text.marks import KINDS, MarkedText
 from passlab.text.parser import parse
 from passlab.text.printer import pretty, render
 
@@ -20,15 +20,15 @@ def @f(%x: Tensor[(2), float32], %l: List[int32], Primitive=1) {
 
 
 @pytest.fixture(scope="module")
-def printed() -> Printed:
+def printed() -> MarkedText:
     return render(parse(PROGRAM))
 
 
-def stretches(printed: Printed, kind: str) -> list[str]:
+def stretches(printed: MarkedText, kind: str) -> list[str]:
     return [printed.text[m.start : m.end] for m in printed.marks if m.kind == kind]
 
 
-def test_the_text_is_that_of_plain_printing(printed: Printed) -> None:
+def test_the_text_is_that_of_plain_printing(printed: MarkedText) -> None:
     assert printed.text == pretty(parse(PROGRAM)) == str(printed)
     typed = infer_module(parse(PROGRAM.replace("nn.dense(%x, %x, units=2)", "exp(%x)").replace("@f(%x, %l)", "%y")))
     assert render(typed).text == pretty(typed)
@@ -49,12 +49,12 @@ def test_the_text_is_that_of_plain_printing(printed: Printed) -> None:
         ("call", ["nn.dense(%x, %x, units=2)", "exp(%y)", "@f(%x, %l)", "%2(1f)"]),
     ],
 )
-def test_what_is_marked(printed: Printed, kind: str, expected: list[str]) -> None:
+def test_what_is_marked(printed: MarkedText, kind: str, expected: list[str]) -> None:
     result = stretches(printed, kind)
     assert sorted(result) == sorted(expected), result
 
 
-def test_marks_nest_and_stay_inside_the_text(printed: Printed) -> None:
+def test_marks_nest_and_stay_inside_the_text(printed: MarkedText) -> None:
     open_ends: list[int] = []
     last = 0
     for mark in printed.marks:

@@ -32,7 +32,7 @@ Translation = Callable[..., Any]  # (node, *inputs) -> an expression, or a list 
 
 
 @dataclass(frozen=True)
-class Entry:
+class OnnxOperator:
     """The translation of one ONNX operator: it takes `needed` to `most` inputs (None: any number)."""
 
     name: str
@@ -43,7 +43,7 @@ class Entry:
     doc: str
 
 
-_entries: dict[str, Entry] = {}
+_entries: dict[str, OnnxOperator] = {}
 
 
 def onnx_operator(name: str, *versions: int) -> Callable[[Translation], Translation]:
@@ -62,11 +62,11 @@ def enter(name: str, versions: tuple[int, ...], translate: Translation, doc: str
     any_number = any(p.kind is p.VAR_POSITIONAL for p in inputs)
     needed = sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in inputs)
     assert name not in _entries, f"{name} has two entries"
-    _entries[name] = Entry(name, versions, translate, needed, None if any_number else len(inputs), doc)
+    _entries[name] = OnnxOperator(name, versions, translate, needed, None if any_number else len(inputs), doc)
 
 
 @cache
-def entries() -> dict[str, Entry]:
+def entries() -> dict[str, OnnxOperator]:
     """Return the table, by name in ONNX's default domain."""
     for family in FAMILIES:
         importlib.import_module(f"passlab.frontend.onnx.operators.{family}")
@@ -83,7 +83,7 @@ def schema_of(name: str, domain: str, opset: int) -> Any:
         return None
 
 
-def find_entry(name: str, domain: str, opset: int) -> tuple[Entry, int] | None:
+def find_entry(name: str, domain: str, opset: int) -> tuple[OnnxOperator, int] | None:
     """Return the entry of an operator and the version of its definition, None for an unknown version."""
     entry = entries().get(name) if domain == "" else None
     schema = schema_of(name, domain, opset) if entry else None

@@ -13,10 +13,10 @@ from typing import Any
 
 from passlab import limits
 from passlab.errors import Diagnostic, LimitError, ModelError, PasslabError
-from passlab.frontend.building import Builder
+from passlab.frontend.building import CallBuilder
 from passlab.frontend.onnx.attributes import SubGraph, attributes_of
 from passlab.frontend.onnx.definitions import definition
-from passlab.frontend.onnx.entries import Entry, find_entry
+from passlab.frontend.onnx.entries import OnnxOperator, find_entry
 from passlab.frontend.onnx.node import Capture, OnnxNode, Subgraph
 from passlab.frontend.onnx.node_text import node_span
 from passlab.frontend.onnx.tensors import External, array_of
@@ -74,7 +74,7 @@ class Translator:
     """Translates the graphs of one model. `functions` are those that the model defines, by domain and name."""
 
     def __init__(self, functions: Mapping[tuple[str, str], Any], external: External | None) -> None:
-        self.builder = Builder()
+        self.builder = CallBuilder()
         self._functions = functions
         self._external = external
         self._count = 0
@@ -207,7 +207,7 @@ def node_names(nodes: Iterable[Any], inside: str = "") -> list[str]:
     return names
 
 
-def _apply(entry: Entry, node: OnnxNode, inputs: list[Expr | None]) -> Sequence[Expr | None]:
+def _apply(entry: OnnxOperator, node: OnnxNode, inputs: list[Expr | None]) -> Sequence[Expr | None]:
     """Return the result of a translation, after checking the number of inputs."""
     while inputs and inputs[-1] is None:
         inputs.pop()

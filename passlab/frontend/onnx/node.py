@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from passlab.frontend.building import Builder
+from passlab.frontend.building import CallBuilder
 from passlab.frontend.model_node import ModelNode
 from passlab.frontend.onnx.attributes import SubGraph, kind_of
 from passlab.ir.expr import Expr
@@ -49,7 +49,7 @@ class OnnxNode(ModelNode):
         outputs: Sequence[str],
         attributes: dict[str, Any],
         problems: dict[str, str],
-        builder: Builder,
+        builder: CallBuilder,
     ) -> None:
         super().__init__(op_type, name, builder)
         self.version = version

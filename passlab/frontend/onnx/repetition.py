@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from passlab.frontend.building import Builder, tensor_type
+from passlab.frontend.building import CallBuilder, tensor_type
 from passlab.frontend.modules import plain
 from passlab.frontend.onnx.node import Capture, OnnxNode
 from passlab.ir.expr import Call, Constant, Expr, Function, If, Let, Tuple, Var
@@ -152,7 +152,7 @@ class Loop:
 class _Outer:
     """Values from outside a loop, bound to variables so that no iteration recomputes them."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: CallBuilder) -> None:
         self._builder = builder
         self._known: dict[Expr, Var] = {}
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from passlab.errors import Diagnostic, LimitError, ModelError, PasslabError, did_you_mean
-from passlab.frontend.building import Builder
+from passlab.frontend.building import CallBuilder
 from passlab.frontend.identifiers import Identifiers
 from passlab.frontend.modules import module_of
 from passlab.frontend.pytorch.entries import entries, split_overload
@@ -139,7 +139,7 @@ class _Translation:
     def __init__(self, program: TorchProgram, freeze: bool) -> None:
         self.program = program
         self.freeze = freeze
-        self.builder = Builder()
+        self.builder = CallBuilder()
         self.values: dict[str, Any] = {}
         self.symbols: dict[str, SizeVar] = {}
         self.inputs: list[Var] = []

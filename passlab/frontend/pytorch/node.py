@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from passlab.frontend.building import Builder
+from passlab.frontend.building import CallBuilder
 from passlab.frontend.model_node import ModelNode
 from passlab.frontend.pytorch.program import NodeSpec, TensorMeta
 from passlab.frontend.pytorch.promotion import common_dtype, number_dtype
@@ -36,7 +36,7 @@ class TorchNode(ModelNode):
 
     shape_hint = "export the program with this dimension fixed"
 
-    def __init__(self, spec: NodeSpec, overload: str, builder: Builder) -> None:
+    def __init__(self, spec: NodeSpec, overload: str, builder: CallBuilder) -> None:
         super().__init__(spec.op, spec.name, builder)
         self.overload = overload
         self.result: TensorMeta | None = spec.type

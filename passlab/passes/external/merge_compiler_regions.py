@@ -64,7 +64,7 @@ class MergeCompilerRegions(FunctionPass):
         return rewrite(func, rule, only=(Call,))
 
 
-class _Groups:
+class _MergedRegions:
     """The regions merged so far."""
 
     def __init__(self, func: Function, regions: Regions) -> None:
@@ -84,8 +84,8 @@ class _Groups:
         return self.graph.find(self.number[region])
 
 
-def _merge(func: Function, regions: Regions) -> _Groups:
-    groups = _Groups(func, regions)
+def _merge(func: Function, regions: Regions) -> _MergedRegions:
+    groups = _MergedRegions(func, regions)
     scopes = Scopes(func)
     scope = {region: _scope(region, scopes) for region in regions.all}
     for region in groups.items:

@@ -32,7 +32,7 @@ from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
 from passlab.ir.op import Op, is_op_call
-from passlab.ir.outline import Outline, outline
+from passlab.ir.outline import FunctionOutline, outline
 from passlab.ir.walk import children, post_order, rewrite
 from passlab.rewriting.beta_reduction import beta_reduced
 from passlab.transform.base import ModulePass
@@ -70,7 +70,7 @@ class _KernelTable:
         self.kernels = {name: f for name, f in mod.items() if f.is_primitive}  # all primitive functions by name
         self.wrappers: dict[GlobalVar, Function] = {}
         self.wrapper_of: dict[str, GlobalVar] = {}
-        self.by_outline: dict[Outline, GlobalVar] = {}
+        self.by_outline: dict[FunctionOutline, GlobalVar] = {}
         self.by_call: dict[Hashable, GlobalVar] = {}  # of operators that fusion left alone
         self.by_hash: defaultdict[int, list[tuple[Function, GlobalVar]]] = defaultdict(list)
 

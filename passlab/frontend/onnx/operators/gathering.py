@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlab.frontend.building import Entry
+from passlab.frontend.building import ShapeEntry
 from passlab.frontend.formulas import from_zero
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
@@ -24,7 +24,7 @@ def gather(n: OnnxNode, x: Expr, indices: Expr) -> Expr:
     return _as_known(n, result, picked)
 
 
-def _as_known(n: OnnxNode, expr: Expr, entries: list[Entry]) -> Expr:
+def _as_known(n: OnnxNode, expr: Expr, entries: list[ShapeEntry]) -> Expr:
     """Return the elements of a shape: as a constant if all are known."""
     if not all(isinstance(entry, int) for entry in entries):
         return n.note(expr, entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from passlab.frontend.building import Entry
+from passlab.frontend.building import ShapeEntry
 from passlab.frontend.onnx.entries import onnx_operator
 from passlab.frontend.onnx.node import OnnxNode
 from passlab.frontend.sizes import Size, as_vector, reshape_to, size_of, sizes_of, two_dimensions
@@ -31,7 +31,7 @@ def _static_reshape(n: OnnxNode, x: Expr, newshape: list[int]) -> Expr:
     return n("reshape", x, newshape=newshape, allowzero=n.flag("allowzero"))
 
 
-def _partly_known(n: OnnxNode, x: Expr, shape: Expr, target: list[Entry]) -> Expr:
+def _partly_known(n: OnnxNode, x: Expr, shape: Expr, target: list[ShapeEntry]) -> Expr:
     """Return a reshape to a partly known shape: unknown sizes are copied, and one can be inferred."""
     own = n.shape(x)
     codes = [
