@@ -90,7 +90,8 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.memory": (_TUPLES, ("passlab.relay.memory",)),
     "tvm.relay.parser": (_of(f"{OWN}.spans", "SpanCheck"), ("passlab.relay.parsing",)),
     "tvm.relay.testing": (
-        _of(f"{OWN}.testing", "ctx_list", "enabled_targets", _np_randn_from_type="random_of_type"),
+        _of(f"{OWN}.testing", "ctx_list", "enabled_targets", _np_randn_from_type="random_of_type")
+        | _of("passlab.relay.transform", "gradient"),
         ("passlab.testing",),
     ),
     "tvm.relay.transform.mixed_precision": (

@@ -72,3 +72,14 @@ def test_arithmetic_of_dimensions() -> None:
     assert isinstance(n + 1, tir.PrimExpr)
     assert isinstance(3, tir.PrimExpr)
     assert not isinstance("n", tir.PrimExpr)
+
+
+def test_a_relation_tells_its_function() -> None:
+    import tvm
+    from tvm import relay
+
+    function = tvm.ir.EnvFunc.get("tvm.relay.type_relation.Broadcast")
+    attrs = tvm.ir.make_node("attrs.TestAttrs", name="attr", padding=(3, 4))
+    relation = relay.TypeRelation(function, [relay.TensorType((1, 2))], 1, attrs)
+    assert (relation.func.name, relation.num_inputs, relation.attrs.name) == (function.name, 1, "attr")
+    assert relay.TypeMutator().visit(relation) == relation

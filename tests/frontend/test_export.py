@@ -220,6 +220,23 @@ def test_everything_without_a_counterpart_is_named_at_once() -> None:
     assert "RefRead" in text or "RefCreate" in text
 
 
+@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"])
+@pytest.mark.parametrize("rounding", ["", "round", "floor", "ceil", "round_prefer_floor", "round_prefer_ceil"])
+@pytest.mark.parametrize("size", [(5, 7), (6, 8), (2, 3), (1, 1), (6, 5)])
+def test_the_nearest_elements_are_those_of_relay(coordinates: str, rounding: str, size: tuple[int, int]) -> None:
+    x = relay.var("x", shape=(1, 2, 3, 4))
+    body = relay.image.resize2d(x, size, None, "NCHW", "nearest_neighbor", coordinates, rounding)
+    mod = IRModule.from_expr(relay.Function([x], body))
+    data = np.arange(24, dtype="float32").reshape(1, 2, 3, 4)
+    if coordinates == "asymmetric" and rounding not in ("", "floor") and size == (6, 5):
+        with pytest.raises(ModelError, match="along some axes only"):
+            to_onnx(mod)
+        return
+    model, expected = to_onnx(mod), evaluate(mod, [data])[0]
+    np.testing.assert_array_equal(evaluate(from_onnx(model)[0], [data])[0], expected)
+    np.testing.assert_array_equal(run(model, [data])[0], expected)
+
+
 CODES = np.array([3, 1, 1, 4, 3, 0, 1], "int64")
 
 

@@ -40,6 +40,23 @@ def dyn_resize(e: GraphEmitter, call: Call, data: str, size: str, roi: str) -> s
     return _resize(e, call, data, e.cast(size, "int64"), "NCHW")
 
 
+def _rounding(e: GraphEmitter, call: Call, size: str | list[int]) -> str:
+    """Return how ONNX rounds positions as a call does; Relay repeats elements where sizes are whole multiples."""
+    attrs: Any = call.attrs
+    rule = attrs.rounding_method or ("round" if attrs.coordinate_transformation_mode == "align_corners" else "floor")
+    if attrs.coordinate_transformation_mode == "asymmetric" and rule != "floor" and isinstance(size, list):
+        shape = e.type(call.args[0]).shape
+        lengths = [dim for axis, dim in zip(attrs.layout, shape, strict=True) if axis not in "NC"]
+        repeated = {
+            isinstance(length, int) and length > 0 and count % length == 0
+            for length, count in zip(lengths, size, strict=True)
+        }
+        if repeated == {True, False}:
+            e.refuse("sizes that repeat elements along some axes only are not written with this rounding")
+        rule = "floor" if repeated == {True} else rule
+    return "round_prefer_ceil" if rule == "round" else rule  # halves are away from zero, and positions not below it
+
+
 def _resize(e: GraphEmitter, call: Call, data: str, size: str | list[int], layout: str) -> str:
     attrs: Any = call.attrs
     result = in_layout(e, data, attrs.layout, layout)
@@ -54,10 +71,7 @@ def _resize(e: GraphEmitter, call: Call, data: str, size: str | list[int], layou
     coordinates = attrs.coordinate_transformation_mode
     if coordinates not in ("half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel"):
         e.refuse(f"the coordinates {coordinates} are not written")
-    nearest = {"round": "round_prefer_floor", "floor": "floor", "ceil": "ceil", "": "round_prefer_floor"}
-    more: dict[str, Any] = {"nearest_mode": nearest.get(attrs.rounding_method)} if mode == "nearest" else {}
-    if mode == "nearest" and more["nearest_mode"] is None:
-        more["nearest_mode"] = attrs.rounding_method
+    more: dict[str, Any] = {"nearest_mode": _rounding(e, call, size)} if mode == "nearest" else {}
     if mode == "cubic":
         more = {"cubic_coeff_a": attrs.cubic_alpha, "exclude_outside": int(bool(attrs.cubic_exclude))}
     result = e.node("Resize", [result, "", "", sizes], mode=mode, coordinate_transformation_mode=coordinates, **more)
