@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_WIDEST = 400  # characters to which columns of text are aligned; a longer cell stands out
+
+
 class Table:
     """Rows under named columns. Methods and columns of a data frame (`query`, `sort_values`, ...) work on `frame()`."""
 
@@ -88,7 +91,7 @@ def text_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """Return rows as aligned text under a heading: numbers to the right, everything else to the left."""
     rows = list(rows)
     cells = [[_cell(value) for value in row] for row in rows]
-    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    widths = [min(_WIDEST, max([len(name), *(len(row[i]) for row in cells)])) for i, name in enumerate(columns)]
     right = [
         bool(rows) and all(isinstance(row[i], (int, float)) or row[i] is None for row in rows)
         for i in range(len(columns))

@@ -10,7 +10,7 @@ import pytest
 
 import passlab
 from passlab import limits
-from passlab.errors import LimitError, MissingPackageError, ModelError
+from passlab.errors import FileAccessError, LimitError, MissingPackageError, ModelError, PasslabError
 from passlab.frontend import from_onnx
 from passlab.frontend.onnx import package
 from tests.frontend.onnx_text import model
@@ -100,9 +100,23 @@ def test_what_is_no_model_is_told(data, tmp_path):
     assert "net.onnx cannot be read" in finding(str(tmp_path / "net.onnx"))
 
 
-def test_a_path_that_leads_nowhere_is_an_os_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        from_onnx(tmp_path / "none.onnx")
+@pytest.mark.parametrize(("path", "reason"), [("none.onnx", "No such file"), (".", "Is a directory")])
+def test_a_path_that_is_no_file_is_an_error_of_passlab_and_of_the_system(path, reason, tmp_path):
+    for kind in (FileAccessError, OSError):
+        with pytest.raises(kind, match=rf"cannot be read: {reason}"):
+            from_onnx(tmp_path / path)
+    with pytest.raises(FileAccessError, match="cannot be written: No such file"):
+        passlab.relay.to_onnx(passlab.parse("def @main(%x: float32) { %x }"), path=tmp_path / "no folder" / "net.onnx")
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [({"shape": 3}, "shapes by name of input"), ({"opset": "x"}, "a whole number"), ({"dtype": "float9"}, "`float9`")],
+)
+def test_an_argument_of_another_kind_is_told(argument, message, tmp_path):
+    passlab.relay.to_onnx(passlab.parse("def @main(%x: float32) { %x }"), path=tmp_path / "net.onnx")
+    with pytest.raises(PasslabError, match=message):
+        from_onnx(tmp_path / "net.onnx", **argument)
 
 
 def test_something_else_is_told_what_is_expected():

@@ -17,6 +17,7 @@ from passlab.frontend.onnx.model_file import load_model
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.support import check_support
 from passlab.frontend.onnx.tensors import array_of
+from passlab.ir.dtypes import dtype_name
 from passlab.ir.expr import Expr, Var
 from passlab.ir.gc_pause import building
 from passlab.ir.module import IRModule
@@ -51,7 +52,8 @@ def from_onnx(
     holds the model's metadata (documentation, version), for `to_onnx`.
 
     Raises `ModelError` if `model` is not a model, for unsupported operators (all of them at once) and for wrong shapes;
-    `MissingPackageError` without the package `onnx`; `LimitError` for a model that is too large.
+    `FileAccessError` for a path that cannot be read; `MissingPackageError` without the package `onnx`; `LimitError` for
+    a model that is too large.
     """
     proto, external = load_model(model)
     config = _config(convert_config)
@@ -102,6 +104,8 @@ def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
     result = {plain_domain(entry.domain): entry.version for entry in proto.opset_import}
     result.setdefault("", onnx().defs.onnx_opset_version() if result else 1)
     newest = onnx().defs.onnx_opset_version()
+    if opset is not None and not isinstance(opset, int):
+        raise ModelError(Diagnostic("an opset version is a whole number", found=type(opset).__name__))
     if opset is not None:
         result[""] = opset
     elif result[""] > newest:
@@ -115,13 +119,18 @@ def _opsets(proto: Any, opset: int | None) -> dict[str, int]:
 
 def _inputs(
     graph: Any,
-    shape: Mapping[str, Any],
+    shape: Any,
     dtype: Any,
     scope: GraphScope,
     identifiers: Identifiers,
     symbols: dict[str, SizeVar] | None,
 ) -> list[Var]:
     """Create variables for the inputs of the graph that are not weights."""
+    if not isinstance(shape, Mapping):
+        hint = 'say it of each input: {"x": (1, 3, 224, 224)}'
+        raise ModelError(Diagnostic("`shape` gives shapes by name of input", found=type(shape).__name__, hint=hint))
+    for name in dtype.values() if isinstance(dtype, Mapping) else (dtype,):
+        dtype_name(name)
     weights = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in weights]
     names = {value.name for value in inputs}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from passlab import limits
-from passlab.errors import Diagnostic, ModelError
+from passlab.errors import Diagnostic, FileAccessError, ModelError
 from passlab.frontend.onnx.external_data import external_reader
 from passlab.frontend.onnx.package import onnx
 from passlab.frontend.onnx.tensors import External
@@ -16,7 +16,7 @@ from passlab.frontend.onnx.tensors import External
 def load_model(model: Any) -> tuple[Any, External | None]:
     """Return the ModelProto of a path, of bytes or of itself, and a reader of its external data (for a path only).
 
-    Raises `ModelError` if it is not a model; `OSError`, as Python does, for an unreadable path.
+    Raises `ModelError` if it is not a model, and `FileAccessError` for a path that cannot be read.
     """
     package = onnx()
     if isinstance(model, package.ModelProto):
@@ -25,8 +25,12 @@ def load_model(model: Any) -> tuple[Any, External | None]:
         return _parse_text(package, bytes(model), "these bytes"), None
     if isinstance(model, (str, PathLike)):
         path = Path(model)
-        limits.check("model_bytes", path.stat().st_size, f"the model {path.name}")
-        return _parse_text(package, path.read_bytes(), path.name), external_reader(path.parent)
+        try:
+            limits.check("model_bytes", path.stat().st_size, f"the model {path.name}")
+            data = path.read_bytes()
+        except OSError as error:
+            raise FileAccessError(Diagnostic(f"{path} cannot be read: {error.strerror}")) from error
+        return _parse_text(package, data, path.name), external_reader(path.parent)
     raise ModelError(
         Diagnostic(
             "this is not an ONNX model", expected="a path, bytes, or an onnx.ModelProto", found=type(model).__name__

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from passlab.errors import Diagnostic, ModelError
+from passlab.errors import Diagnostic, FileAccessError, ModelError
 from passlab.frontend.onnx.export.combining import NodeGraph, combine, names_read
 from passlab.frontend.onnx.export.emitter import GraphEmitter
 from passlab.frontend.onnx.export.names import NoCounterpartError, element_type, flat, tensor_types
@@ -40,7 +40,8 @@ def to_onnx(
     name. A model of more than 2 GB stores its weights in `PATH.data` beside the file.
 
     Raises `ModelError` with everything that ONNX cannot express, each with its operator and reason, and for an opset
-    outside 18 to 23; `MissingPackageError` without the package `onnx`.
+    outside 18 to 23; `FileAccessError` for a path that cannot be written; `MissingPackageError` without the package
+    `onnx`.
     """
     model, _ = write_model(relay_ir, params, name, opset_version)
     if path is not None:
@@ -166,4 +167,7 @@ def save_model(model: Any, path: Path) -> None:
     """Write a model; one that is too large for one file stores its weights in a second one."""
     large = model.ByteSize() > PROTOBUF_LIMIT
     beside = {"save_as_external_data": True, "location": f"{path.name}.data"} if large else {}
-    onnx().save(model, str(path), **beside)
+    try:
+        onnx().save(model, str(path), **beside)
+    except OSError as error:
+        raise FileAccessError(Diagnostic(f"{path} cannot be written: {error.strerror}")) from error
