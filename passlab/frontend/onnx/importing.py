@@ -129,8 +129,8 @@ def _inputs(
     if not isinstance(shape, Mapping):
         hint = 'say it of each input: {"x": (1, 3, 224, 224)}'
         raise ModelError(Diagnostic("`shape` gives shapes by name of input", found=type(shape).__name__, hint=hint))
-    for name in dtype.values() if isinstance(dtype, Mapping) else (dtype,):
-        dtype_name(name)
+    if not isinstance(dtype, Mapping):
+        dtype_name(dtype)
     weights = {tensor.name for tensor in graph.initializer}
     inputs = [value for value in graph.input if value.name not in weights]
     names = {value.name for value in inputs}
