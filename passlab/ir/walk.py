@@ -201,7 +201,7 @@ def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
     return cast(ExprT, results.get(root, root))
 
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 Rule = Callable[[Expr, Expr], Expr]
 Observer = Callable[[Expr, Expr, str], None]
 Permit = Callable[[str], bool]
@@ -211,7 +211,7 @@ _unnamed_permit: ContextVar[Permit | None] = ContextVar("passlab_unnamed_rewrite
 
 
 @contextmanager
-def _within(variable: ContextVar[T | None], value: T | None) -> Iterator[None]:
+def _within(variable: ContextVar[_T | None], value: _T | None) -> Iterator[None]:
     token = variable.set(value)
     try:
         yield

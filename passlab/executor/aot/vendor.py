@@ -175,6 +175,7 @@ class Library:
             return self._definition(value, hint)
         raise VerifyError(f"the kernel of {hint} holds a {type(value).__name__}, which cannot be written in Python")
 
+    # recurses: once, from a ufunc's method to the ufunc
     def _simple(self, value: Any) -> str | None:
         """Return literals, and what NumPy and Python have under a name."""
         if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
