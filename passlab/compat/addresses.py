@@ -28,7 +28,7 @@ _ERRORS = _of(
     OpError="PasslabError",
     InternalError="PasslabError",
     OpAttributeUnImplemented="AttrsError",
-    OpNotImplemented="OpNotFoundError",
+    OpNotImplemented="DiagnosticError",  # an unknown operator of Relay, or one of a model that cannot be read
 )
 _ERRORS["TVMError"] = "builtins:RuntimeError"  # what a user's pass raises reaches programs for TVM as a TVMError
 _FUNCTIONS = _of(f"{OWN}.functions", "register_func", "get_global_func")

@@ -25,8 +25,8 @@ class NDArray(np.ndarray):
         return cpu() if name in ("device", "ctx") else super().__getattribute__(name)
 
     def copyfrom(self, source_array: Any) -> NDArray:
-        """Overwrite the elements with those of another array of the same shape."""
-        np.copyto(self, np.asarray(source_array))
+        """Overwrite the elements with those of another array of the same shape, converted to this dtype."""
+        np.copyto(self, np.asarray(source_array), casting="unsafe")
         return self
 
     def copyto(self, target: Any, mem_scope: Any = None) -> NDArray:

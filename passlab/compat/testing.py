@@ -10,6 +10,7 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
@@ -57,6 +58,22 @@ def install_request_hook(depth: int) -> None:
 def ctx_list() -> list[tuple[str, Device]]:
     """Return the targets that tests run on: (name, device)."""
     return enabled_targets()
+
+
+def enable_span_filling() -> AbstractContextManager[None]:
+    """Return a context for importers: nodes always get the source of the model's nodes as their span."""
+    return nullcontext()
+
+
+def disable_span_filling() -> AbstractContextManager[None]:
+    """Return a context for importers. Nodes get their spans here, too: spans change no program."""
+    return nullcontext()
+
+
+def get_dtype_range(dtype: str) -> tuple[int, int]:
+    """Return the smallest and the largest value of an integer dtype."""
+    bounds = np.iinfo(array_dtype(dtype))
+    return int(bounds.min), int(bounds.max)
 
 
 def random_of_type(ty: TensorType, scale: float = 1, mean: float = 0) -> np.ndarray[Any, Any]:

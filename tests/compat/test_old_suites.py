@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -177,3 +178,24 @@ def test_parts_for_the_c_compiler_are_annotated() -> None:
     result = relay.create_executor("vm", mod).evaluate()(*data).numpy()
     expected = [(np.exp(data[0]) + data[1] - data[2]) * data[3], data[0] + data[4] - data[1]]
     np.testing.assert_allclose(result, np.concatenate(expected), rtol=1e-6)
+
+
+def test_importers_run_with_and_without_spans_and_say_what_is_not_implemented() -> None:
+    onnx = pytest.importorskip("onnx", reason="models are read by onnx: pip install passlab[onnx]")
+    import tvm
+    from tvm import relay
+
+    def model(operator: str) -> Any:
+        return onnx.parser.parse_model(
+            f'<ir_version: 8, opset_import: ["" : 18]> net (float[2, 3] x) => (float[2, 3] y) {{ y = {operator}(x) }}'
+        )
+
+    with tvm.testing.disable_span_filling():
+        bare, _ = relay.frontend.from_onnx(model("Relu"), {"x": (2, 3)}, opset=18, freeze_params=False)
+    with tvm.testing.enable_span_filling():
+        filled, params = relay.frontend.from_onnx(model("Relu"), {"x": (2, 3)}, convert_config={})
+    assert tvm.ir.structural_equal(bare, filled)
+    assert params == {}
+    with pytest.raises(tvm.error.OpNotImplemented, match="Nope"):
+        relay.frontend.from_onnx(model("Nope"))
+    assert tvm.testing.get_dtype_range("uint8") == (0, 255)

@@ -74,3 +74,11 @@ def test_uninstalling_puts_the_functions_back() -> None:
     assert hasattr(params()["x"], "asnumpy")
     passlab.compat.uninstall()
     assert type(params()["x"]) is np.ndarray
+
+
+def test_arrays_are_copied_into_other_dtypes() -> None:
+    import tvm
+
+    short = tvm.nd.empty((2,), "bfloat16").copyfrom(np.array([1.5, 2.0], "float32"))
+    assert (str(short.dtype), short.numpy().astype("float32").tolist()) == ("bfloat16", [1.5, 2.0])
+    assert tvm.nd.empty((2,), "int32").copyfrom([1.0, 2.0]).numpy().tolist() == [1, 2]
