@@ -309,11 +309,11 @@ def summarise(difference: Diff) -> str:
             return "only types were inferred"
         return "nothing changed" if structural_equal(difference.before, difference.after) else _REARRANGED
     added = [n.after for n in difference.nodes(Change.ADDED) if isinstance(n.after, Function) and n.after.is_primitive]
-    gone = [
+    removed = [
         n.before for n in difference.nodes(Change.REMOVED) if isinstance(n.before, Function) and n.before.is_primitive
     ]
     inside = {node for group in added for node in post_order(group.body)}
-    grouped = [*_fusion_sentences(added, gone)]
+    grouped = [*_fusion_sentences(added, removed)]
     others = [*_function_sentences(difference), *_node_sentences(difference, inside)]
     if not grouped and not others:
         return _REARRANGED
@@ -335,9 +335,9 @@ def _function_sentences(difference: Diff) -> Iterator[str]:
             yield f"{kind.value} {_join_words([*names, *([counted(hashed, 'function')] if hashed else [])])}"
 
 
-def _fusion_sentences(added: list[Function], gone: list[Function]) -> Iterator[str]:
-    if gone:
-        yield f"opened {len(gone)} fused function{'s' if len(gone) > 1 else ''}"
+def _fusion_sentences(added: list[Function], removed: list[Function]) -> Iterator[str]:
+    if removed:
+        yield f"opened {len(removed)} fused function{'s' if len(removed) > 1 else ''}"
     sizes = [[node_name(n) for n in post_order(group.body) if isinstance(n, Call)] for group in added]
     if len(added) > 3:
         most = max(map(len, sizes))

@@ -120,12 +120,12 @@ def _anchors(old: Sequence[TextLine], new: Sequence[TextLine], low: int, high: i
     here = Counter(line.shape for line in old[low:high])
     there = Counter(line.shape for line in new[start:end])
     position_of = {new[j].shape: j for j in range(start, end) if there[new[j].shape] == 1}
-    hit = [
+    candidates = [
         (i, position_of[old[i].shape])
         for i in range(low, high)
         if here[old[i].shape] == 1 and old[i].shape in position_of and not is_structural(old[i].shape)
     ]
-    return _longest_rising(hit)
+    return _longest_rising(candidates)
 
 
 def _longest_rising(pairs: list[Pair]) -> list[Pair]:
@@ -165,7 +165,7 @@ def _align_gap(
     left = [(old[i].shape, new_names[i]) for i in range(low, high)]
     entry = {shape for shape, _ in right}
     table: list[list[float]] = [[0.0] * (columns + 1)]
-    for shape, mine in left:
+    for shape, names in left:
         last = table[-1]
         if shape not in entry:
             table.append(last)
@@ -173,11 +173,11 @@ def _align_gap(
         base = 0.9 if is_structural(shape) else 2.0
         row = [0.0] * (columns + 1)
         best = 0.0
-        for j, (other, others) in enumerate(right):
+        for j, (other, other_names) in enumerate(right):
             if last[j + 1] > best:
                 best = last[j + 1]
             if other == shape:
-                score = last[j] + base + _agreement(mine, others)
+                score = last[j] + base + _agreement(names, other_names)
                 if score > best:
                     best = score
             row[j + 1] = best
@@ -220,11 +220,11 @@ def _hash_lines(
     waiting: defaultdict[str, list[int]] = defaultdict(list)
     for j in range(end - 1, start - 1, -1):
         waiting[new[j].text].append(j)
-    hit = []
+    pairs = []
     for i in range(low, high):
         if not is_structural(old[i].shape) and (queue := waiting.get(old[i].text)):
-            hit.append((i, queue.pop()))
-    return _longest_rising(hit)
+            pairs.append((i, queue.pop()))
+    return _longest_rising(pairs)
 
 
 __all__ = ["HOLE", "Renaming", "align", "is_structural"]

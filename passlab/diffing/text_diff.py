@@ -273,9 +273,9 @@ def word_marks(left: str, right: str, names: dict[str, str] | None = None) -> tu
     marks: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for tag, i, k, j, m in matcher.get_opcodes():
         if tag != "equal":
-            for hit, low, high, out in ((a, i, k, marks[0]), (b, j, m, marks[1])):
+            for words, low, high, out in ((a, i, k, marks[0]), (b, j, m, marks[1])):
                 if low < high:
-                    out.append((hit[low].start(), hit[high - 1].end()))
+                    out.append((words[low].start(), words[high - 1].end()))
     return tuple(marks[0]), tuple(marks[1])
 
 

@@ -312,8 +312,8 @@ def _compare_units(step: Step, assembly: Assembly) -> tuple[bool, bool, int]:
         changed = True  # the pass split the group of functions
     if step.scope == MODULE:
         present = set(step.names)
-        gone = [unit for name, unit in units.items() if unit.alive and name not in present and "(machine" not in name]
-        for unit in gone:
+        alive = [(name, unit) for name, unit in units.items() if unit.alive and "(machine" not in name]
+        for unit in [unit for name, unit in alive if name not in present]:
             changed = True
             since = min(since, _first_suspect(unit.name, unit, step, assembly))
     return changed, unseen and (len(step.names) == 1 or not assembly.saw_program), since

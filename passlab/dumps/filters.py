@@ -66,17 +66,18 @@ FILTERS: dict[str, Filter] = {
 
 def noise_of(line: str) -> list[tuple[str, int, int]]:
     """Return the noise in a line: (filter, start, end) of each range."""
-    hit: list[tuple[str, int, int]] = []
+    ranges: list[tuple[str, int, int]] = []
     for name, (whole, part) in _PATTERNS.items():
         if whole.search(line):
-            hit.append((name, 0, len(line)))
+            ranges.append((name, 0, len(line)))
         elif name == "blobs":
-            hit += [(name, match.start(2), match.end(2)) for match in (part.finditer(line) if "dense" in line else ())]
+            matches = part.finditer(line) if "dense" in line else ()
+            ranges += [(name, match.start(2), match.end(2)) for match in matches]
         else:
             spans = [match.span() for match in part.finditer(line) if match[0]]
             is_all = name == "comments" and bool(spans) and not part.sub("", line).strip()
-            hit += [(name, 0, len(line))] if is_all else [(name, *span) for span in spans]
-    return hit
+            ranges += [(name, 0, len(line))] if is_all else [(name, *span) for span in spans]
+    return ranges
 
 
 def filters_named(names: Iterable[str]) -> tuple[Filter, ...]:

@@ -151,16 +151,16 @@ def _inspect_body(banner: Banner, below: bytes) -> None:
         banner.scope = MODULE
     elif text.startswith(b"# Machine code") or b"\n# Machine code for function " in head or banner.language == "mir":
         banner.language = "mir"
-        hit = _MACHINE.search(head)
-        if hit:
-            banner.unit, banner.kind = banner.unit or decode(hit[1]), "function"
+        match = _MACHINE.search(head)
+        if match:
+            banner.unit, banner.kind = banner.unit or decode(match[1]), "function"
     elif banner.kind == "loop" or text.startswith((b"; Preheader:", b"; Loop:")):
         banner.scope = FRAGMENT if b"define " not in head else UNIT
         banner.kind = "loop"
     elif not banner.unit:
-        hit = _DEFINE.search(head)
-        if hit:
-            banner.unit, banner.kind = decode(hit[1]).strip('"'), "function"
+        match = _DEFINE.search(head)
+        if match:
+            banner.unit, banner.kind = decode(match[1]).strip('"'), "function"
 
 
 def _mark_diffs(banners: list[Banner]) -> None:

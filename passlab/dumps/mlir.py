@@ -102,14 +102,14 @@ def root_of(head: bytes) -> str:
         if line.startswith((b"//", b"#", b"!")) or not line.strip():
             continue
         text = decode(line)
-        hit = _ROOT.match(text)
-        if hit is None:
+        root = _ROOT.match(text)
+        if root is None:
             return ""
-        op = "builtin.module" if hit[1] == "module" else hit[1]
+        op = "builtin.module" if root[1] == "module" else root[1]
         if "." not in op:
             return ""
         generic = _SYMBOL_NAME.search(text) if text.lstrip().startswith('"') else None
-        symbol = generic[1] if generic else hit[2]
+        symbol = generic[1] if generic else root[2]
         return op + (f" @{symbol}" if symbol else "")
     return ""
 
@@ -133,7 +133,7 @@ def scan_tree(files: list[Path], root: Path) -> Scan:
     Before and after of one run share a counter and a name; their headings differ. Sibling operations have the order of
     the program, which is that of a run without threads.
     """
-    hit: list[tuple[tuple[str, ...], tuple[int, ...], Banner]] = []
+    dumps: list[tuple[tuple[str, ...], tuple[int, ...], Banner]] = []
     for path in sorted(files):
         match = _TREE.fullmatch(path.name)
         if match is None:
@@ -145,8 +145,8 @@ def scan_tree(files: list[Path], root: Path) -> Scan:
         banner = inside[0] if inside else Banner(source, "after", argument, unit, "op", argument)
         banner.end = source.size
         numbers = tuple(map(int, match["numbers"].split("_")))
-        hit.append((path.parent.relative_to(root).parts, numbers, banner))
-    offsets = _folder_offsets([banner for _, _, banner in hit])
+        dumps.append((path.parent.relative_to(root).parts, numbers, banner))
+    offsets = _folder_offsets([banner for _, _, banner in dumps])
 
     def key(item: tuple[tuple[str, ...], tuple[int, ...], Banner]) -> tuple[object, ...]:
         folders, numbers, banner = item
@@ -158,7 +158,7 @@ def scan_tree(files: list[Path], root: Path) -> Scan:
             parts.append((number, nested, offsets.get(folder, 0), folder))
         return (*parts, banner.when == "after")
 
-    return Scan([item[2] for item in sorted(hit, key=key)])
+    return Scan([item[2] for item in sorted(dumps, key=key)])
 
 
 def _folder_offsets(banners: list[Banner]) -> dict[str, int]:
@@ -191,7 +191,7 @@ def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
 
     Paths name the enclosing operations: `builtin.module/func.func @f`. Parents come before their children.
     """
-    hit: list[tuple[str, int, int, int]] = []
+    operations: list[tuple[str, int, int, int]] = []
     around: list[tuple[str, int]] = []  # path and end of the operations that are open
     seen: dict[str, int] = {}
     at = data.find(b"{\n")
@@ -217,9 +217,9 @@ def split_ops(data: bytes) -> list[tuple[str, int, int, int]]:
         seen[path] = count = seen.get(path, 0) + 1
         if count > 1:
             path = f"{path} #{count}"
-        hit.append((path, start, end, indent))
+        operations.append((path, start, end, indent))
         around.append((path, end))
-    return hit
+    return operations
 
 
 def aliases_of(data: bytes) -> dict[bytes, bytes]:

@@ -90,11 +90,11 @@ class _Aliases:
         if meanings is None:
             meanings = self._defined[at] = dict(_ALIAS.findall(self._bodies[at].text))
         needed: set[str] = set()
-        waiting = [text] if meanings else []
-        while waiting:
-            new_names = {name for name in _USE.findall(waiting.pop()) if name in meanings} - needed
+        worklist = [text] if meanings else []
+        while worklist:
+            new_names = {name for name in _USE.findall(worklist.pop()) if name in meanings} - needed
             needed |= new_names
-            waiting += [meanings[name] for name in new_names]
+            worklist += [meanings[name] for name in new_names]
         renamed = {name: self._unique_name(name, at) for name in meanings if name in needed}
         for name, new in renamed.items():
             line = f"{new} = {_rename(meanings[name], renamed)}"

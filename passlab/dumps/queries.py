@@ -136,18 +136,18 @@ def find(recording: TextRecording, pattern: str | re.Pattern[str]) -> list[Occur
     """Return the ranges of steps in which a pattern matches, unit by unit."""
     regex = _compile_pattern(pattern)
     matches: dict[int, str | None] = {}
-    hit: list[Occurrence] = []
+    occurrences: list[Occurrence] = []
     for name, unit in recording.units.items():
         for at, (step, piece) in enumerate(zip(unit.steps, unit.pieces, strict=True)):
             line = _matching_line(piece, regex, matches) if piece is not None else None
             end = unit.steps[at + 1] - 1 if at + 1 < len(unit.steps) else len(recording.steps)
             if line is None:
                 continue
-            if hit and hit[-1].unit == name and hit[-1].last + 1 >= step:
-                hit[-1] = hit[-1]._replace(last=end)
+            if occurrences and occurrences[-1].unit == name and occurrences[-1].last + 1 >= step:
+                occurrences[-1] = occurrences[-1]._replace(last=end)
             else:
-                hit.append(Occurrence(name, step, end, line))
-    return hit
+                occurrences.append(Occurrence(name, step, end, line))
+    return occurrences
 
 
 def _matching_line(piece: Excerpt, regex: re.Pattern[str], matches: dict[int, str | None]) -> str | None:

@@ -89,12 +89,12 @@ class TextRecording(Tabular):
             return self.step(key)
         if not isinstance(key, str):
             raise TypeError(f"a recording is indexed by number or name of a pass, not by {type(key).__name__}")
-        hit = self.where(name=key)
-        if not hit:
+        steps = self.where(name=key)
+        if not steps:
             names = dict.fromkeys(step.name for step in self.steps)
             hint = did_you_mean(key, names) or f"it has {', '.join([*names][:12])}"
             raise DumpError(Diagnostic(f"no pass `{key}` is in the dump", hint=hint))
-        return next((step for step in hit if step.verdict == "changed"), hit[0])
+        return next((step for step in steps if step.verdict == "changed"), steps[0])
 
     def step(self, number: int) -> Step:
         """Return step `number`, from 1 on; negative numbers count from the end."""
@@ -136,8 +136,8 @@ class TextRecording(Tabular):
         if isinstance(step, Step):
             return step.number
         if isinstance(step, str):
-            hit: Step = self[step]
-            return hit.number
+            named: Step = self[step]
+            return named.number
         return int(step) if step >= 0 else len(self.steps) + 1 + int(step)
 
     def before(self, step: Any) -> str:
@@ -178,12 +178,12 @@ class TextRecording(Tabular):
 
     def unit_text(self, step: Any, unit: str) -> str:
         """Return the text of a unit after a step; empty where the program does not have it."""
-        hit = self._unit(unit).at(self.number_of(step))
-        return hit.text if hit is not None else ""
+        excerpt = self._unit(unit).at(self.number_of(step))
+        return excerpt.text if excerpt is not None else ""
 
     def _unit(self, name: str) -> Unit:
-        hit = self.units.get(name)
-        if hit is None:
+        unit = self.units.get(name)
+        if unit is None:
             ends = [key for key in self.units if key.endswith(("/" + name, "@" + name, " " + name))]
             if len(ends) == 1:
                 return self.units[ends[0]]
@@ -191,7 +191,7 @@ class TextRecording(Tabular):
                 did_you_mean(name, self.units) or f"there are {', '.join([key or repr('') for key in self.units][:12])}"
             )
             raise DumpError(Diagnostic(f"no unit `{name}` is in the dump", hint=hint))
-        return hit
+        return unit
 
     def units_at(self, step: Any) -> list[str]:
         """Return the names of the units that the program has after a step."""
@@ -236,10 +236,10 @@ class TextRecording(Tabular):
     def reader(self, language: str = "") -> LineReader:
         """Return the line reader of a language; by default that of the dump."""
         name = language or self.language.name
-        hit = self._readers.get(name)
-        if hit is None:
-            hit = self._readers[name] = LineReader(LANGUAGES.get(name, self.language).syntax)
-        return hit
+        reader = self._readers.get(name)
+        if reader is None:
+            reader = self._readers[name] = LineReader(LANGUAGES.get(name, self.language).syntax)
+        return reader
 
     def diff(self, step: Any, other: Any = None, *, unit: str | None = None, filters: Iterable[str] = ()) -> TextDiff:
         """Return what a step changed, or with `other` the change between two steps, in one unit or in all."""
@@ -276,14 +276,14 @@ class TextRecording(Tabular):
 
     def history(self, unit: str) -> UnitHistory:
         """Return all versions of a unit. Raises `DumpError` for one that the dump does not have."""
-        hit = self._unit(unit)
-        entry = self._histories.get(hit.name)
+        target = self._unit(unit)
+        entry = self._histories.get(target.name)
         if entry is None:
             if len(self._histories) >= MOST_HISTORIES:
                 self._histories.pop(next(iter(self._histories)))
-            language = "mir" if hit.name.endswith("(machine code)") else ""
-            entry = UnitHistory(hit, self.reader(language), limits.current().dump_lines)
-            self._histories[hit.name] = entry
+            language = "mir" if target.name.endswith("(machine code)") else ""
+            entry = UnitHistory(target, self.reader(language), limits.current().dump_lines)
+            self._histories[target.name] = entry
         return entry
 
     def blame(self, unit: str = WHOLE, step: Any = -1) -> queries.Blame:

@@ -47,13 +47,13 @@ class BytesSource(Source):
 
 
 class FileSource(Source):
-    """A file; `held` keeps it open, which suits one large file and not thousands of small ones."""
+    """A file; `keep_open` keeps it open, which suits one large file and not thousands of small ones."""
 
-    def __init__(self, path: Path, name: str = "", held: bool = False, temporary: bool = False) -> None:
+    def __init__(self, path: Path, name: str = "", keep_open: bool = False, temporary: bool = False) -> None:
         super().__init__(name or path.name, path.stat().st_size)
         self.path = path
         self._lock = threading.Lock()
-        self._file: IO[bytes] | None = path.open("rb") if held or temporary else None
+        self._file: IO[bytes] | None = path.open("rb") if keep_open or temporary else None
         if temporary and os.name == "posix":
             path.unlink()  # the open file keeps the bytes until it is closed
 
@@ -75,12 +75,12 @@ class FileSource(Source):
             self._file.close()  # type: ignore[union-attr]
 
 
-def open_file(path: Path, name: str = "", held: bool = True) -> Source:
+def open_file(path: Path, name: str = "", keep_open: bool = True) -> Source:
     """Return a file as a source; one that gzip compressed is unpacked into a temporary file first."""
     with path.open("rb") as file:
         packed = file.read(2) == GZIP
     if not packed:
-        return FileSource(path, name, held)
+        return FileSource(path, name, keep_open)
     try:
         with gzip.open(path, "rb") as stream:
             return spool(stream, name or path.stem)

@@ -126,5 +126,5 @@ def scan_torch(source: Source) -> Scan:
 
 
 def _title(head: re.Match[str], text: str) -> str:
-    hit = head.groupdict()
-    return _UUID.sub("", (hit.get("title") or hit.get("plain") or text).strip())
+    groups = head.groupdict()
+    return _UUID.sub("", (groups.get("title") or groups.get("plain") or text).strip())

@@ -177,13 +177,13 @@ def _takes_integers(function: Function) -> bool:
 
 def _parameter_types(function: Function) -> list[Type | None]:
     """Return the types of parameters, and of the fields of tuples among them."""
-    waiting: list[Type | None] = [p.checked_type_ or p.type_annotation for p in function.params]
+    worklist: list[Type | None] = [p.checked_type_ or p.type_annotation for p in function.params]
     parts: list[Type | None] = []
-    while waiting:
-        ty = waiting.pop()
+    while worklist:
+        ty = worklist.pop()
         parts.append(ty)
         if isinstance(ty, TupleType):
-            waiting.extend(ty.fields)
+            worklist.extend(ty.fields)
     return parts
 
 

@@ -59,9 +59,9 @@ def count_module(mod: IRModule) -> tuple[int, Counter[str]]:
 def shown_change(before: Counter[str], after: Counter[str]) -> str:
     """Return the difference of two counts as text: `-2 nn.bias_add +2 add`."""
     changes = {name: after[name] - before[name] for name in sorted({*before, *after})}
-    gone = [f"{change} {name}" for name, change in changes.items() if change < 0]
-    come = [f"+{change} {name}" for name, change in changes.items() if change > 0]
-    return " ".join(gone + come)
+    fewer = [f"{change} {name}" for name, change in changes.items() if change < 0]
+    more = [f"+{change} {name}" for name, change in changes.items() if change > 0]
+    return " ".join(fewer + more)
 
 
 def function_size(function: Expr) -> Size:

@@ -103,15 +103,15 @@ def lengthen(value: Value, like: Value) -> Value:
     """Return a value with each float array in the dtype of the corresponding array of another value."""
     results: list[Value] = []
     # pairs (-1), and tuples with the number of their fields, which are done
-    waiting: list[tuple[Any, Any, int]] = [(value, like, -1)]
-    while waiting:
-        part, other, count = waiting.pop()
+    worklist: list[tuple[Any, Any, int]] = [(value, like, -1)]
+    while worklist:
+        part, other, count = worklist.pop()
         if count >= 0:
             fields = tuple(results[len(results) - count :])
             results[len(results) - count :] = [fields]
         elif isinstance(part, tuple) and isinstance(other, tuple) and len(part) == len(other):
-            waiting.append((part, other, len(part)))
-            waiting += [(a, b, -1) for a, b in zip(part[::-1], other[::-1], strict=True)]
+            worklist.append((part, other, len(part)))
+            worklist += [(a, b, -1) for a, b in zip(part[::-1], other[::-1], strict=True)]
         else:
             results.append(_with_dtype_of(part, other))
     return results[0]
@@ -187,11 +187,11 @@ def _totals_at_ends(
 
 
 def _total(value: Value) -> float:
-    total, waiting = 0.0, [value]
-    while waiting:
-        part = waiting.pop()
+    total, worklist = 0.0, [value]
+    while worklist:
+        part = worklist.pop()
         if isinstance(part, tuple):
-            waiting.extend(part)
+            worklist.extend(part)
         elif isinstance(part, np.ndarray) and is_float(part.dtype):
             total += float(np.sum(part.astype(np.float64)))
     return total

@@ -131,12 +131,12 @@ def examine(
     check = comparison.check()
     if check.finding is None or not locate:
         return check
-    held = promise or UNDECLARED
+    contract = promise or UNDECLARED
     purpose = purpose_of(before, after, trial.entry) if promise is None else Purpose()
     if purpose.derivative:
         return check
-    noise = 0.0 if held.exact else max(noise_of(held), purpose.noise)
-    node = first_wrong(before, after, held, trial.entry, check.arguments, list(rewrites), noise)
+    noise = 0.0 if contract.exact else max(noise_of(contract), purpose.noise)
+    node = first_wrong(before, after, contract, trial.entry, check.arguments, list(rewrites), noise)
     return replace(check, node=node)
 
 
@@ -148,7 +148,7 @@ class _Comparison:
         self.before = before
         self.after = after
         self.promise = promise
-        self.held = promise if promise is not None else UNDECLARED
+        self.contract = promise if promise is not None else UNDECLARED
         self.trial = trial
         self.compared: list[str] = []
         self.left_out: list[str] = []
@@ -191,7 +191,7 @@ class _Comparison:
         """Return why the programs are not compared on a draw, "" where they are."""
         if run.error is not None:
             return f"the program does not run on them: {run.error.diagnostics[0].message}"
-        if self.held.exact:
+        if self.contract.exact:
             return ""
         if self.purpose.noise and not draw.kind.startswith((*MILD, GIVEN)):
             return "shorter floats do not hold such numbers"
@@ -201,7 +201,7 @@ class _Comparison:
             return "the contract allows rounding, which has no bound there"
         if draw.special:
             return "" if self.promise is UNDECLARED else "the contract says nothing of NaN and infinities"
-        rounds_apart = self.held.finite_only or "magnitudes" in draw.kind  # intermediate values may overflow
+        rounds_apart = self.contract.finite_only or "magnitudes" in draw.kind  # intermediate values may overflow
         if rounds_apart and not run.finite and not draw.typical and draw.kind != GIVEN:
             return "numbers on the way are not finite"
         return ""
@@ -217,11 +217,11 @@ class _Comparison:
             return self._check_derivatives(number, draw, run.value, value)
         if self.purpose.noise:
             value = lengthen(value, run.value)
-        if draw.special and not self.held.exact:
+        if draw.special and not self.contract.exact:
             difference = special_disagreement(run.value, value)
         else:
-            difference = disagreement(run.value, value, self.held.ulps, self.held.finite_only)
-        if difference is not None and not self.held.exact and not draw.special:
+            difference = disagreement(run.value, value, self.contract.ulps, self.contract.finite_only)
+        if difference is not None and not self.contract.exact and not draw.special:
             difference = self._beyond_noise(number, difference, run.value, value)
         if difference is None:
             return None
@@ -230,7 +230,7 @@ class _Comparison:
     def _check_derivatives(self, number: int, draw: Draw, before: Value, after: Value) -> Check | None:
         """Compare a program of (value, derivatives) with the value before the pass and with finite differences."""
         entry = self.trial.entry
-        difference = disagreement(before, after[0], self.held.ulps, self.held.finite_only)
+        difference = disagreement(before, after[0], self.contract.ulps, self.contract.finite_only)
         if difference is not None:
             difference = self._beyond_noise(number, difference, before, after[0])
         if difference is None:
@@ -246,7 +246,7 @@ class _Comparison:
 
     def _beyond_noise(self, number: int, difference: Disagreement, before: Value, after: Value) -> Disagreement | None:
         """Return a difference that rounding does not explain; few noisy runs suffice for a large one."""
-        noise, steps = max(noise_of(self.held), self.purpose.noise), STEPS * (self.purpose.noise > 0)
+        noise, steps = max(noise_of(self.contract), self.purpose.noise), STEPS * (self.purpose.noise > 0)
         rest: Disagreement | None = difference
         for count in FEW_RUNS:
             try:
@@ -254,10 +254,10 @@ class _Comparison:
             except PasslabError:
                 return None  # it fails under noise, so nothing is known about rounding
             if count < RUNS:
-                far = beyond(difference, before, after, noisy, self.held, overall=True, steps=steps)
+                far = beyond(difference, before, after, noisy, self.contract, overall=True, steps=steps)
                 if far is not None:
                     return far
-            rest = beyond(difference, before, after, noisy, self.held, steps=steps)
+            rest = beyond(difference, before, after, noisy, self.contract, steps=steps)
             if rest is None:
                 return None
         return rest

@@ -230,16 +230,16 @@ def _watched_match(ev: Any, node: Match, act: Activation) -> Waits:
 def branches_of(mod: IRModule, entry: str) -> set[Branch]:
     """Return all branches of `if` and `match` that a function can reach, and all sides of comparisons and clips."""
     branches: set[Branch] = set()
-    waiting, seen = [entry], {entry}
-    while waiting:
-        for node in post_order(mod[waiting.pop()]):
+    worklist, seen = [entry], {entry}
+    while worklist:
+        for node in post_order(mod[worklist.pop()]):
             if isinstance(node, If) or has_sides(node):
                 branches |= {(node, 0), (node, 1)}
             elif isinstance(node, Match):
                 branches |= {(node, number) for number in range(len(node.clauses))}
             elif isinstance(node, GlobalVar) and node.name_hint not in seen and node.name_hint in mod:
                 seen.add(node.name_hint)
-                waiting.append(node.name_hint)
+                worklist.append(node.name_hint)
     return branches
 
 

@@ -237,13 +237,13 @@ class _ArgumentGuard:
     """Copies of the arrays in arguments, to detect and undo writes of an executor."""
 
     def __init__(self, arguments: Sequence[Any]) -> None:
-        waiting, arrays = list(arguments), list[Any]()
-        while waiting:
-            value = waiting.pop()
+        worklist, arrays = list(arguments), list[Any]()
+        while worklist:
+            value = worklist.pop()
             if isinstance(value, np.ndarray):
                 arrays.append(value)
             else:
-                waiting += getattr(value, "fields", value if isinstance(value, tuple) else ())
+                worklist += getattr(value, "fields", value if isinstance(value, tuple) else ())
         small = sum(array.nbytes for array in arrays) <= MOST_COPIED
         self.pairs = [(array, array.copy()) for array in arrays] if small else []
 

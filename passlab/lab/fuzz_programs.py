@@ -159,15 +159,15 @@ def _of_lower_rank(template: Template, choice: random.Random) -> Template:
     rank = max((len(ty.shape) for ty in types), default=0)
     if not isinstance(call, Call) or rank < 2:
         return template
-    gone = choice.randrange(rank)
+    axis = choice.randrange(rank)
     lower: dict[Expr, Expr] = {}
     for param in template.params:
         ty = param.type_annotation
         if isinstance(ty, TensorType) and len(ty.shape) == rank and param not in template.constants:
-            lower[param] = Var(param.name_hint, TensorType((*ty.shape[:gone], *ty.shape[gone + 1 :]), ty.dtype))
+            lower[param] = Var(param.name_hint, TensorType((*ty.shape[:axis], *ty.shape[axis + 1 :]), ty.dtype))
     attrs = dict(call.attrs.items()) if call.attrs is not None else {}
     lists = {name: v for name, v in attrs.items() if isinstance(v, (list, tuple)) and len(v) == rank}
-    shorter = {name: (*v[:gone], *v[gone + 1 :]) for name, v in lists.items()}
+    shorter = {name: (*v[:axis], *v[axis + 1 :]) for name, v in lists.items()}
     if call.attrs is not None and shorter:
         call = call.with_fields(attrs=call.attrs.with_fields(**shorter))
     params: Any = tuple([lower.get(p, p) for p in template.params])

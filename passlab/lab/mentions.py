@@ -48,10 +48,10 @@ def mentions(pass_: Pass) -> Mentions:
 
 def _values(pass_: Pass) -> Iterator[Any]:
     """Yield names and constants in the code of a pass."""
-    waiting: list[Any] = [pass_]
+    worklist: list[Any] = [pass_]
     seen: set[int] = set()
-    while waiting and len(seen) < MOST:
-        value = waiting.pop()
+    while worklist and len(seen) < MOST:
+        value = worklist.pop()
         if id(value) in seen:
             continue
         seen.add(id(value))
@@ -59,33 +59,33 @@ def _values(pass_: Pass) -> Iterator[Any]:
             yield value
         elif isinstance(value, CodeType):
             yield from value.co_names
-            waiting += value.co_consts
+            worklist += value.co_consts
         elif isinstance(value, FunctionType):
-            waiting.append(value.__code__)
-            waiting += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
+            worklist.append(value.__code__)
+            worklist += [cell.cell_contents for cell in value.__closure__ or () if _is_filled(cell)]
             used = (value.__globals__.get(name) for name in _names_in(value.__code__))
-            waiting += [v for v in used if isinstance(v, (FunctionType, str, int, float, tuple)) and _is_own(v, value)]
+            worklist += [v for v in used if isinstance(v, (FunctionType, str, int, float, tuple)) and _is_own(v, value)]
         elif isinstance(value, (tuple, list, frozenset, set)):
-            waiting += list(value)[:MOST]
+            worklist += list(value)[:MOST]
         elif isinstance(value, Op):
             yield value.name
         elif isinstance(value, Sequential):
-            waiting += value.passes
+            worklist += value.passes
         elif isinstance(value, Pass):
             own = getattr(value, "_user_object", value)
-            waiting += [m for _, m in inspect.getmembers(type(own), inspect.isfunction) if _is_users(m)]
-            waiting += [getattr(value, "pass_func", None), *vars(own).values()]
+            worklist += [m for _, m in inspect.getmembers(type(own), inspect.isfunction) if _is_users(m)]
+            worklist += [getattr(value, "pass_func", None), *vars(own).values()]
         elif inspect.ismethod(value):
-            waiting.append(value.__func__)
+            worklist.append(value.__func__)
 
 
 def _names_in(code: CodeType) -> Iterator[str]:
     """Yield the names that a function uses, those of functions inside it included."""
-    waiting = [code]
-    while waiting:
-        inner = waiting.pop()
+    worklist = [code]
+    while worklist:
+        inner = worklist.pop()
         yield from inner.co_names
-        waiting += [const for const in inner.co_consts if isinstance(const, CodeType)]
+        worklist += [const for const in inner.co_consts if isinstance(const, CodeType)]
 
 
 def _is_filled(cell: Any) -> bool:

@@ -20,14 +20,14 @@ def neighbourhood(mod: IRModule, node: Expr, depth: int) -> IRModule | None:
     """
     values = _let_values(mod)
     inside: dict[Expr, int] = {}
-    waiting = [(node, depth)]
-    while waiting:
-        part, left = waiting.pop()
+    worklist = [(node, depth)]
+    while worklist:
+        part, left = worklist.pop()
         part = _let_value(part, values)
         if inside.get(part, 0) >= left or not isinstance(part, _DATAFLOW):
             continue
         inside[part] = left
-        waiting.extend((child, left - 1) for child in children(part))
+        worklist.extend((child, left - 1) for child in children(part))
     if not inside:
         return None
     replacements: dict[Expr, Expr] = {}

@@ -75,7 +75,7 @@ class WhatIf:
     def first_difference(self) -> int | None:
         """The number of the first pass that differs from the recording; None where none does."""
         pairs = zip(self.passes, self._recorded_passes, strict=False)
-        same = next((at for at, (mine, old) in enumerate(pairs) if mine is not old), None)
+        same = next((at for at, (new, old) in enumerate(pairs) if new is not old), None)
         shortest = min(len(self.passes), len(self._recorded_passes))
         return (
             same + 1 if same is not None else None if len(self.passes) == len(self._recorded_passes) else shortest + 1

@@ -79,7 +79,7 @@ class Provenance:
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.origins: dict[Expr, Origin] = {}
-        self.became: dict[Expr, tuple[Event, Expr]] = {}
+        self.successors: dict[Expr, tuple[Event, Expr]] = {}
         self._seen: set[Expr] = set()
         self._living: set[Expr] | None = None  # the nodes of the last program, computed on first use
         self._matches: tuple[Event, dict[Expr, Expr]] | None = None  # of one event: equal nodes before and after it
@@ -112,7 +112,7 @@ class Provenance:
         for number, (old, new) in enumerate(event.rewrites):
             if new is old:
                 continue
-            self.became[old] = (event, new)
+            self.successors[old] = (event, new)
             if new in self._seen:
                 continue  # the replacement is a node that existed before
             new_nodes = post_order(new, seen=self._seen)
@@ -138,7 +138,7 @@ class Provenance:
             older = self._matches_before(event).get(node) or (old if node.span is None else None)
         if older is None or older is node or not _differs_only_below(older, node):
             return Origin(event, old)
-        self.became.setdefault(older, (event, node))
+        self.successors.setdefault(older, (event, node))
         return Origin(event, older, True)
 
     def _matches_before(self, event: Event) -> dict[Expr, Expr]:
@@ -170,7 +170,7 @@ class Provenance:
         return True
 
     def _was_replaced_by(self, old: Expr, new: Expr) -> bool:
-        successor = self.became.get(old)
+        successor = self.successors.get(old)
         return successor is not None and successor[1] is new
 
     def _descends(self, new: Expr, old: Expr) -> bool:
@@ -229,8 +229,8 @@ class Provenance:
         back.reverse()
         forth: list[Chapter] = []
         at = node
-        while at in self.became and self.became[at][1] not in seen:
-            event, at = self.became[at]
+        while at in self.successors and self.successors[at][1] not in seen:
+            event, at = self.successors[at]
             seen.add(at)
             chapter = self._chapter(at)
             forth.append(chapter if chapter.event is event else Chapter(event, at))  # an older node was the replacement

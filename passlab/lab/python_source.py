@@ -92,24 +92,24 @@ def _source(value: Any) -> str | None:
 def _with_uses(function: Any, name: str = "") -> str | None:
     """Return the source of a function below all that it uses; a lambda gets a name. None where there is no source."""
     imports, blocks = dict[str, None](), dict[int, str]()
-    waiting: list[tuple[Any, str, str | None]] = [(function, name, None)]
+    worklist: list[tuple[Any, str, str | None]] = [(function, name, None)]
     begun: set[int] = set()
-    while waiting:
-        value, called, done = waiting.pop()
+    while worklist:
+        value, called, done = worklist.pop()
         if done is not None:  # dependencies come first
             blocks[id(value)] = done
         elif id(value) not in begun:
             begun.add(id(value))
             source = _named_source(value, called) or ""
-            waiting.append((value, called, source))
-            for used, held in _globals_used(value, source):
-                line = _import(used, held, function.__module__)
+            worklist.append((value, called, source))
+            for used, used_value in _globals_used(value, source):
+                line = _import(used, used_value, function.__module__)
                 if line is not None:
                     imports[line] = None
-                elif isinstance(held, FunctionType) or inspect.isclass(held):
-                    waiting.append((held, used, None))
-                elif isinstance(held, (bool, int, float, str)):
-                    blocks[id(held)] = f"{used} = {held!r}\n"
+                elif isinstance(used_value, FunctionType) or inspect.isclass(used_value):
+                    worklist.append((used_value, used, None))
+                elif isinstance(used_value, (bool, int, float, str)):
+                    blocks[id(used_value)] = f"{used} = {used_value!r}\n"
     if not blocks[id(function)]:
         return None
     head = "".join(f"{line}\n" for line in sorted(imports))

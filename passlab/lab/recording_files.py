@@ -212,18 +212,18 @@ def _read_text(path: Path) -> str:
 
 def _decoder(path: Path) -> Callable[[Any], np.ndarray[Any, Any]]:
     """Return a function that decodes the JSON of an array; large arrays are views of the memory-mapped file."""
-    held: list[memoryview] = []
+    mapped: list[memoryview] = []
 
     def decode(value: Any) -> np.ndarray[Any, Any]:
         if isinstance(value, str):
             return decode_tensor(value)
-        if not held:
+        if not mapped:
             with path.open("rb") as file:
-                held.append(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
+                mapped.append(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
         start, length = _valid_index(value["at"]), _valid_index(value["bytes"])
-        if start + length > len(held[0]):
+        if start + length > len(mapped[0]):
             raise ValueError(f"{path.name} is cut off")
-        return tensor_of_record(held[0][start : start + length])
+        return tensor_of_record(mapped[0][start : start + length])
 
     return decode
 

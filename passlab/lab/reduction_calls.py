@@ -228,14 +228,14 @@ def _without_parameter(mod: IRModule, name: str, index: int, merged: bool = Fals
     """
     function = mod[name]
     callers = [(n, f) for n, f in mod.items() if _refers_to(f, name)]
-    gone = function.params[index]
+    dropped = function.params[index]
     if merged:
-        alike = [p for p in function.params if p is not gone and p.checked_type_ is gone.checked_type_]
-        if not alike:
+        substitutes = [p for p in function.params if p is not dropped and p.checked_type_ is dropped.checked_type_]
+        if not substitutes:
             return None
-        function = function.with_fields(body=rewrite(function.body, replace={gone: alike[0]}))
+        function = function.with_fields(body=rewrite(function.body, replace={dropped: substitutes[0]}))
     inner = _shorter_calls(function, name, index)
-    if not callers or gone in free_vars(inner.body):
+    if not callers or dropped in free_vars(inner.body):
         return None
     changes: Changes = {n: _shorter_calls(f, name, index) for n, f in callers}
     changes[name] = inner.with_fields(params=(*function.params[:index], *function.params[index + 1 :]))

@@ -133,8 +133,8 @@ def _without_lets(function: Function, count: int, called: bool) -> Function | No
     """Return a function without its first lets."""
     lets, body = let_chain(function.body)
     rest = make_lets([(let.var, let.value) for let in lets[count:]], body)
-    gone = {let.var: let.value for let in lets[:count]}
-    return _with_inputs_for(function, rest, {var: gone[var] for var in free_vars(rest) if var in gone}, called)
+    dropped = {let.var: let.value for let in lets[:count]}
+    return _with_inputs_for(function, rest, {var: dropped[var] for var in free_vars(rest) if var in dropped}, called)
 
 
 def _without_nodes(function: Function, order: list[Expr], count: int, called: bool) -> Function | None:
@@ -148,18 +148,18 @@ def _without_nodes(function: Function, order: list[Expr], count: int, called: bo
 
 def _with_inputs_for(function: Function, body: Expr, parts: dict[Expr, Expr], called: bool) -> Function | None:
     """Return a function in which parameters or constants replace parts; `parts` maps each to a node of its type."""
-    stands, params = dict[Expr, Expr](), list[Var]()
+    replacements, params = dict[Expr, Expr](), list[Var]()
     for number, (part, typed) in enumerate(parts.items()):
-        stand = (
+        replacement = (
             _filler(typed.checked_type_)
             if called
             else _parameter(typed.checked_type_, f"p{len(function.params) + number}")
         )
-        if stand is None:
+        if replacement is None:
             return None
-        stands[part] = stand
-        params += [stand] if isinstance(stand, Var) else []
-    return function.with_fields(params=(*function.params, *params), body=rewrite(body, replace=stands))
+        replacements[part] = replacement
+        params += [replacement] if isinstance(replacement, Var) else []
+    return function.with_fields(params=(*function.params, *params), body=rewrite(body, replace=replacements))
 
 
 def bypass_operators(search: ReductionSearch) -> None:
@@ -271,13 +271,13 @@ def merge_parameters(search: ReductionSearch) -> None:
         index = 0
         while search.sharing and not _is_called(search, name) and index < len(search.best[name].params):
             function = search.best[name]
-            gone = function.params[index]
+            dropped = function.params[index]
             rest = (*function.params[:index], *function.params[index + 1 :])
-            others = [n for n in (*rest, *_dataflow(function.body)) if n.checked_type_ is gone.checked_type_]
+            others = [n for n in (*rest, *_dataflow(function.body)) if n.checked_type_ is dropped.checked_type_]
             merged = (
-                function.with_fields(params=rest, body=rewrite(function.body, replace={gone: other}))
+                function.with_fields(params=rest, body=rewrite(function.body, replace={dropped: other}))
                 for other in others[: 2 * LIKE]
-                if other is not gone and gone not in free_vars(other)
+                if other is not dropped and dropped not in free_vars(other)
             )
             if not search.first(({name: fewer}, f"a parameter of @{name}") for fewer in merged):
                 index += 1
@@ -294,29 +294,31 @@ def merge_types(search: ReductionSearch) -> None:
             (old, new) for old in types for new in types if old is not new and _is_tensors(old) and _is_tensors(new)
         ]
         merged: Iterator[tuple[Changes, str]] = (
-            ({name: _with_type(search.best[name], old, new, gone)}, f"a type in @{name}")
+            ({name: _with_type(search.best[name], old, new, dropped)}, f"a type in @{name}")
             for old, new in pairs
-            for gone in [p for p in params if p.checked_type_ is old][:LIKE]
+            for dropped in [p for p in params if p.checked_type_ is old][:LIKE]
         )
         search.first(merged)
 
 
-def _with_type(function: Function, old: Type | None, new: Type | None, gone: Var) -> Function:
-    """Return a function with one type replaced by another, and the parameter `gone` by one of the new type."""
+def _with_type(function: Function, old: Type | None, new: Type | None, dropped: Var) -> Function:
+    """Return a function with one type replaced by another, and the parameter `dropped` by one of the new type."""
 
-    def now(ty: Type | None) -> Type | None:
+    def retyped(ty: Type | None) -> Type | None:
         return None if ty is None else map_type(ty, lambda part: new if part is old else None)
 
-    held = [n for n in post_order(function) if isinstance(n, Var) and now(n.type_annotation) is not n.type_annotation]
-    stands: dict[Expr, Expr] = {var: Var(var.name_hint, now(var.type_annotation)) for var in held}
-    stands[gone] = next(p for p in function.params if p.checked_type_ is new)
+    variables = [
+        n for n in post_order(function) if isinstance(n, Var) and retyped(n.type_annotation) is not n.type_annotation
+    ]
+    replacements: dict[Expr, Expr] = {var: Var(var.name_hint, retyped(var.type_annotation)) for var in variables}
+    replacements[dropped] = next(p for p in function.params if p.checked_type_ is new)
 
     def rule(pre: Expr, post: Expr) -> Expr:
         assert isinstance(post, Function)
-        return post.with_fields(ret_type=now(post.ret_type))
+        return post.with_fields(ret_type=retyped(post.ret_type))
 
-    params = tuple([stands.get(p, p) for p in function.params if p is not gone])
-    body = rewrite(function.body, rule, replace=stands, only=(Function,))
+    params = tuple([replacements.get(p, p) for p in function.params if p is not dropped])
+    body = rewrite(function.body, rule, replace=replacements, only=(Function,))
     result: Function = function.with_fields(params=params, body=body, ret_type=None)
     return result
 
@@ -330,9 +332,9 @@ def share_constants(search: ReductionSearch) -> None:
             constants = [n for n in post_order(function.body) if isinstance(n, Constant)]
             if index >= len(constants):
                 break
-            gone = constants[index]
-            others = [n for n in constants if n is not gone and n.tensor_type is gone.tensor_type]
-            shared = (_replace_node(function, gone, other) for other in others[:LIKE])
+            dropped = constants[index]
+            others = [n for n in constants if n is not dropped and n.tensor_type is dropped.tensor_type]
+            shared = (_replace_node(function, dropped, other) for other in others[:LIKE])
             if not search.first(({name: fewer}, f"a constant of @{name}") for fewer in shared):
                 index += 1
 

@@ -88,13 +88,13 @@ def rewrites_of(event: Event) -> list[RewriteStep]:
     """Return the rewrites of a pass and of the passes inside it, in order. Linear in their number."""
     steps: list[RewriteStep] = []
     for inner in event.walk():
-        became: dict[Expr, Expr] = {}
+        successors: dict[Expr, Expr] = {}
         for number, (old, new) in enumerate(inner.rewrites):
-            became[old] = new
+            successors[old] = new
             rule = inner.rewrites.rule(number)
             if old is new or isinstance(old, (Function, Let)) or (not rule and same_but_children(old, new)):
                 continue
-            removed, added, names = _changed_parts(old, new, became)
+            removed, added, names = _changed_parts(old, new, successors)
             steps.append(RewriteStep(inner, len(steps) + 1, rule, old, new, removed, added, names))
     return steps
 
@@ -119,12 +119,12 @@ def rewritten_at(steps: Sequence[RewriteStep], node: Expr) -> RewriteStep | None
 
 
 def _changed_parts(
-    old: Expr, new: Expr, became: dict[Expr, Expr]
+    old: Expr, new: Expr, successors: dict[Expr, Expr]
 ) -> tuple[tuple[Expr, ...], tuple[Expr, ...], dict[Expr, Var]]:
     """Return the removed nodes, the added nodes, and variables for the values that both sides use."""
     left, right = _nodes_to_depth(old), _nodes_to_depth(new)
     there = set(right)
-    shared = {node: became.get(node, node) for node in left if node is not old}
+    shared = {node: successors.get(node, node) for node in left if node is not old}
     shared = {node: other for node, other in shared.items() if other in there and other is not new}
     names: dict[Expr, Var] = {}
     removed = _nodes_to_border(old, set(shared), names)

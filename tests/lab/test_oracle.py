@@ -126,7 +126,7 @@ def test_a_pool_of_processes_is_sent_text(net):
         assert keeps_tanh(small.module)
         with pytest.raises(PassError, match="the executor could not evaluate the predicate") as refused:
             lab.bisect(net, PASSES, lambda mod: True, executor=pool)
-        assert "define the predicate in a file, or use threads" in str(refused.value)
+        assert "define it in a file, or use threads" in str(refused.value)
 
 
 def test_orders_are_gone_through_by_processes(net):

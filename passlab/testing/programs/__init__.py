@@ -114,7 +114,7 @@ def _attempt(seed: int, options: Options, size: int | None) -> Program | None:
     writer = ProgramWriter(seed, options, (statement,), disturb if options.effects else None)
     choices = (*STATIC_PARAMETERS, *DYNAMIC_PARAMETERS) if options.dynamic else STATIC_PARAMETERS
     types = [VECTOR, BOOL, INT, *writer.random.sample(choices, writer.random.randrange(1, 4))]
-    params = [writer.fresh(ty, f"x{i}") for i, ty in enumerate(types)]
+    params = [writer.new_var(ty, f"x{i}") for i, ty in enumerate(types)]
     try:
         main = main_function(writer, params, writer.random.choice((2, 4, 6, 9)) if size is None else size)
         mod = infer_module(

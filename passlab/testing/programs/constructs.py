@@ -73,7 +73,7 @@ def branch(writer: ProgramWriter, size: int) -> None:
 def function(writer: ProgramWriter, size: int) -> None:
     """A function bound by a let, called twice; it may capture values in scope."""
     argument = writer.static_tensor()
-    x = writer.fresh(type_of(argument))
+    x = writer.new_var(type_of(argument))
     f = writer.let(Function([x], writer.block(size, [x])))
     first = writer.add(Call(f, [argument]), bound=1)
     if first.checked_type is type_of(argument):
@@ -83,7 +83,7 @@ def function(writer: ProgramWriter, size: int) -> None:
 def literal(writer: ProgramWriter, size: int) -> None:
     """A call of a function literal."""
     argument = writer.static_tensor()
-    x = writer.fresh(type_of(argument))
+    x = writer.new_var(type_of(argument))
     writer.add(Call(Function([x], writer.block(size, [x])), [argument]), bound=0.8)
 
 
@@ -91,7 +91,7 @@ def higher_order(writer: ProgramWriter, size: int) -> None:
     """A function that calls its argument twice."""
     argument = writer.static_tensor()
     ty = type_of(argument)
-    x, y, g = writer.fresh(ty), writer.fresh(ty), writer.fresh(FuncType([ty], ty), "g")
+    x, y, g = writer.new_var(ty), writer.new_var(ty), writer.new_var(FuncType([ty], ty), "g")
     twice = writer.let(Function([g, y], Call(g, [Call(g, [y])]), ty))
     writer.add(Call(twice, [Function([x], writer.block(size, [x], ty), ty), argument]), bound=0.8)
 
@@ -100,7 +100,7 @@ def returned_function(writer: ProgramWriter, size: int) -> None:
     """A function that returns a tuple of two functions."""
     argument = writer.static_tensor()
     ty = type_of(argument)
-    x, y = writer.fresh(ty), writer.fresh(ty)
+    x, y = writer.new_var(ty), writer.new_var(ty)
     outer = writer.let(Function([x], Function([y], writer.block(size, [x, y], ty), ty)))
     pair = writer.let(Tuple([Call(outer, [argument]), Call(outer, [writer.value(ty)])]))
     writer.add(Call(TupleGetItem(pair, writer.random.randrange(2)), [writer.operand(argument)]), bound=0.8)
@@ -115,11 +115,11 @@ def tuples(writer: ProgramWriter, size: int) -> None:
 
 def option(writer: ProgramWriter, size: int) -> None:
     """A value of a data type, and a match on it."""
-    library, held = writer.library, writer.static_tensor()
-    ty = type_of(held)
-    some, none = Call(library.some, [held]), Call(library.none, [], type_args=[ty])
+    library, tensor = writer.library, writer.static_tensor()
+    ty = type_of(tensor)
+    some, none = Call(library.some, [tensor]), Call(library.none, [], type_args=[ty])
     maybe: Expr = If(writer.condition(), some, none) if writer.random.random() < 0.5 else some
-    x, whole = writer.fresh(ty), writer.fresh(TypeCall(library.option_type, [ty]), "whole")
+    x, whole = writer.new_var(ty), writer.new_var(TypeCall(library.option_type, [ty]), "whole")
     last: Pattern = writer.random.choice((PatternConstructor(library.none), PatternWildcard(), PatternVar(whole)))
     clauses = [
         Clause(PatternConstructor(library.some, [PatternVar(x)]), writer.block(size, [x], ty)),
@@ -141,7 +141,7 @@ def loop(writer: ProgramWriter, size: int) -> None:
     """A local function that calls itself a few times."""
     start = writer.static_tensor()
     ty = type_of(start)
-    n, x, f = writer.fresh(INT, "n"), writer.fresh(ty), writer.fresh(FuncType([INT, ty], ty), "loop")
+    n, x, f = writer.new_var(INT, "n"), writer.new_var(ty), writer.new_var(FuncType([INT, ty], ty), "loop")
     step = writer.block(size, [x], ty)
     again = Call(f, [make("subtract", n, Constant(np.int32(1))), step])
     body = If(make("less", n, Constant(np.int32(1))), x, again)
@@ -167,16 +167,16 @@ def global_call(writer: ProgramWriter, size: int) -> None:
 def reference(writer: ProgramWriter, size: int) -> None:
     """A tensor in a reference, changed in place or by a closure, and read before and after."""
     start = writer.static_tensor()
-    held = writer.let(RefCreate(start))
-    old = writer.let(RefRead(held))
+    ref = writer.let(RefCreate(start))
+    old = writer.let(RefRead(ref))
     ty = type_of(start)
     if writer.random.random() < 0.5:
-        x = writer.fresh(ty)
-        put = Function([x], make_lets([(Var("u"), RefWrite(held, x))], RefRead(held)))
+        x = writer.new_var(ty)
+        put = Function([x], make_lets([(Var("u"), RefWrite(ref, x))], RefRead(ref)))
         writer.add(Call(writer.let(put), [writer.block(size, result_type=ty)]), bound=0.8)
     else:
-        writer.let(RefWrite(held, writer.block(size, result_type=ty)))
-    pair = writer.add(Tuple([old, writer.let(RefRead(held))]))
+        writer.let(RefWrite(ref, writer.block(size, result_type=ty)))
+    pair = writer.add(Tuple([old, writer.let(RefRead(ref))]))
     writer.add(TupleGetItem(pair, writer.random.randrange(2)))
 
 
@@ -191,7 +191,7 @@ def state(writer: ProgramWriter, size: int) -> None:
 
 def gradient(writer: ProgramWriter, size: int) -> None:
     """A call of the gradient of a function of floats: its value and the derivative."""
-    x = writer.fresh(VECTOR)
+    x = writer.new_var(VECTOR)
     function = Function([x], _scalar_of(writer, x))
     try:
         if writer.options.effects:  # the derivative of higher order keeps its sums in references
@@ -254,6 +254,6 @@ def main_function(writer: ProgramWriter, params: list[Var], size: int) -> Functi
     body = writer.block(size)
     if start:
         final = RefRead(writer.cells[0])
-        result = writer.fresh(body.checked_type, "result")
+        result = writer.new_var(body.checked_type, "result")
         body = make_lets([*opening, (result, body)], Tuple([result, final]))
     return Function(params, writer.infer_type(body))

@@ -63,7 +63,7 @@ def counter(writer: ProgramWriter) -> Expr:
     if pick == 0:
         function: Expr = writer.let(Call(writer.library.function("counter"), [small(writer)]))
     else:
-        k, changed = writer.fresh(INT, "k"), cell(writer)
+        k, changed = writer.new_var(INT, "k"), cell(writer)
         update = RefWrite(changed, make("add", make("multiply", RefRead(changed), Constant(np.int32(3))), k))
         body = Let(Var("u"), update, RefRead(changed))
         function = writer.let(Function([k], body, INT)) if pick == 1 else Function([k], body, INT)
@@ -137,13 +137,13 @@ def counter_in_a_tuple(writer: ProgramWriter) -> Expr:
 
 def counter_in_a_cell(writer: ProgramWriter) -> Expr:
     """Call a function out of a reference."""
-    held = writer.fresh(RefType(COUNTER), "held")
+    held = writer.new_var(RefType(COUNTER), "held")
     return Let(held, RefCreate(counter(writer)), Call(RefRead(held), [tick(writer, 1)]))
 
 
 def counter_in_data(writer: ProgramWriter) -> Expr:
     """Call a function out of a data type."""
-    library, f = writer.library, writer.fresh(COUNTER, "f")
+    library, f = writer.library, writer.new_var(COUNTER, "f")
     clauses = [
         Clause(PatternConstructor(library.some, [PatternVar(f)]), Call(f, [small(writer)])),
         Clause(PatternConstructor(library.none), small(writer)),
@@ -153,14 +153,14 @@ def counter_in_data(writer: ProgramWriter) -> Expr:
 
 def counter_as_argument(writer: ProgramWriter) -> Expr:
     """Pass a function that counts to one that calls it twice."""
-    f, k = writer.fresh(COUNTER, "f"), writer.fresh(INT, "k")
+    f, k = writer.new_var(COUNTER, "f"), writer.new_var(INT, "k")
     twice = Function([f, k], make("subtract", Call(f, [k]), Call(f, [k])), INT)
     return Call(twice, [counter(writer), tick(writer, 1)])
 
 
 def cell_as_argument(writer: ProgramWriter) -> Expr:
     """Pass a reference to a function that writes to it."""
-    q, k = writer.fresh(CELL, "q"), writer.fresh(INT, "k")
+    q, k = writer.new_var(CELL, "q"), writer.new_var(INT, "k")
     return Call(Function([q, k], then(writer, RefWrite(q, k), RefRead(q)), INT), [cell(writer), tick(writer, 1)])
 
 
@@ -180,7 +180,7 @@ def shared_with_a_branch(writer: ProgramWriter) -> Expr:
 
 def shared_with_an_arm(writer: ProgramWriter) -> Expr:
     """Use one effect in a clause of a match and after it."""
-    library, first, held = writer.library, tick(writer, 1), writer.fresh(INT, "held")
+    library, first, held = writer.library, tick(writer, 1), writer.new_var(INT, "held")
     clauses = [
         Clause(PatternConstructor(library.some, [PatternVar(held)]), make("subtract", first, held)),
         Clause(PatternWildcard(), small(writer)),
@@ -190,7 +190,7 @@ def shared_with_an_arm(writer: ProgramWriter) -> Expr:
 
 def shared_with_a_function(writer: ProgramWriter) -> Expr:
     """Use one effect in a function, called once or twice, and after it: the effect comes before the function."""
-    first, k = writer.infer_type(tick(writer, 1)), writer.fresh(INT, "k")  # typed here, so that a let keeps it one node
+    first, k = writer.infer_type(tick(writer, 1)), writer.new_var(INT, "k")  # typed, so that a let keeps one node
     function: Expr = Function([k], make("subtract", tick(writer, 1), first), INT)
     if writer.random.random() < 0.5:
         function = writer.let(function)
@@ -200,7 +200,7 @@ def shared_with_a_function(writer: ProgramWriter) -> Expr:
 
 def shared_with_a_let(writer: ProgramWriter) -> Expr:
     """Use one effect in the body of a let inside an operand, and after it."""
-    first, x = tick(writer, 1), writer.fresh(INT, "x")
+    first, x = tick(writer, 1), writer.new_var(INT, "x")
     return make("subtract", Let(x, tick(writer, 1), make("subtract", first, x)), first)
 
 
@@ -266,7 +266,7 @@ def in_a_branch(writer: ProgramWriter, expr: Expr) -> Expr:
 def in_an_arm(writer: ProgramWriter, expr: Expr) -> Expr:
     """Put an expression into the clauses of a match, and an effect into one of them."""
     library = writer.library
-    held = writer.fresh(expr.checked_type, "held")
+    held = writer.new_var(expr.checked_type, "held")
     clauses = [
         Clause(PatternConstructor(library.some, [PatternVar(held)]), before(writer, held)),
         Clause(PatternWildcard(), expr),
@@ -276,19 +276,19 @@ def in_an_arm(writer: ProgramWriter, expr: Expr) -> Expr:
 
 def in_a_function(writer: ProgramWriter, expr: Expr) -> Expr:
     """Pass an expression to a function literal with an effect."""
-    x = writer.fresh(expr.checked_type, "x")
+    x = writer.new_var(expr.checked_type, "x")
     return Call(Function([x], before(writer, x)), [expr])
 
 
 def through_a_cell(writer: ProgramWriter, expr: Expr) -> Expr:
     """Store an expression in a reference during another effect."""
-    held = writer.fresh(RefType(expr.checked_type), "held")
+    held = writer.new_var(RefType(expr.checked_type), "held")
     return Let(held, RefCreate(expr), Let(Var("u"), tick(writer, 1), RefRead(held)))
 
 
 def behind_a_let(writer: ProgramWriter, expr: Expr) -> Expr:
     """Bind an expression by a let inside the operand."""
-    x = writer.fresh(expr.checked_type, "x")
+    x = writer.new_var(expr.checked_type, "x")
     return Let(x, expr, then(writer, tick(writer), x))
 
 

@@ -18,8 +18,8 @@ def nested_patterns(writer: ProgramWriter, size: int) -> None:
     long: Expr = Call(library.cons, [writer.like(VECTOR), short])
     pick = writer.random.randrange(4)
     items = (end, short, long, If(writer.condition(), short, end))[pick]
-    rest = writer.fresh(TypeCall(library.list_type, [VECTOR]), "rest")
-    x, y, only = (writer.fresh(VECTOR) for _ in range(3))
+    rest = writer.new_var(TypeCall(library.list_type, [VECTOR]), "rest")
+    x, y, only = (writer.new_var(VECTOR) for _ in range(3))
     inner = PatternConstructor(library.cons, [PatternVar(y), PatternVar(rest)])
     clauses = [
         Clause(PatternConstructor(library.cons, [PatternVar(x), inner]), writer.block(size, [x, y], VECTOR)),
@@ -33,12 +33,12 @@ def nested_patterns(writer: ProgramWriter, size: int) -> None:
 
 def tuple_patterns(writer: ProgramWriter, size: int) -> None:
     """A match on a tuple of an option and a number."""
-    library, held = writer.library, writer.static_tensor()
-    ty = type_of(held)
+    library, tensor = writer.library, writer.static_tensor()
+    ty = type_of(tensor)
     none: Expr = Call(library.none, [], type_args=[ty])
-    some: Expr = Call(library.some, [held])
+    some: Expr = Call(library.some, [tensor])
     pair = Tuple([If(writer.condition(), some, none) if writer.random.random() < 0.5 else some, writer.number()])
-    x, k, other = writer.fresh(ty), writer.fresh(INT, "k"), writer.fresh(INT, "k")
+    x, k, other = writer.new_var(ty), writer.new_var(INT, "k"), writer.new_var(INT, "k")
     clauses = [
         Clause(
             PatternTuple([PatternConstructor(library.some, [PatternVar(x)]), PatternVar(k)]),
@@ -51,19 +51,19 @@ def tuple_patterns(writer: ProgramWriter, size: int) -> None:
 
 def incomplete_match(writer: ProgramWriter, size: int) -> None:
     """An incomplete match, whose one clause always applies."""
-    library, held = writer.library, writer.static_tensor()
-    x = writer.fresh(type_of(held))
+    library, tensor = writer.library, writer.static_tensor()
+    x = writer.new_var(type_of(tensor))
     lhs: Pattern = PatternConstructor(library.some, [PatternVar(x)])
-    writer.add(Match(Call(library.some, [held]), [Clause(lhs, writer.block(size, [x]))], complete=False), bound=0.8)
+    writer.add(Match(Call(library.some, [tensor]), [Clause(lhs, writer.block(size, [x]))], complete=False), bound=0.8)
 
 
 def constructor_as_value(writer: ProgramWriter, size: int) -> None:
     """A constructor passed to a function that calls it."""
-    library, held = writer.library, writer.static_tensor()
-    ty = type_of(held)
+    library, tensor = writer.library, writer.static_tensor()
+    ty = type_of(tensor)
     maybe = TypeCall(library.option_type, [ty])
-    g, x, inside = writer.fresh(FuncType([ty], maybe), "g"), writer.fresh(ty), writer.fresh(ty)
-    wrapped = Call(Function([g, x], Call(g, [x]), maybe), [library.some, held])
+    g, x, inside = writer.new_var(FuncType([ty], maybe), "g"), writer.new_var(ty), writer.new_var(ty)
+    wrapped = Call(Function([g, x], Call(g, [x]), maybe), [library.some, tensor])
     clauses = [
         Clause(PatternConstructor(library.some, [PatternVar(inside)]), writer.block(size, [inside], ty)),
         Clause(PatternConstructor(library.none), writer.block(size, result_type=ty)),
@@ -81,7 +81,7 @@ def without_parameters(writer: ProgramWriter, size: int) -> None:
 def generic_function(writer: ProgramWriter, size: int) -> None:
     """A local function of any type, called at two types."""
     any_type = TypeVar("A")
-    x, number = writer.fresh(any_type), writer.fresh(INT, "k")
+    x, number = writer.new_var(any_type), writer.new_var(INT, "k")
     pick = writer.let(Function([x, number], x, any_type, [any_type]))
     for value in (writer.static_tensor(), writer.number()):
         writer.add(Call(pick, [value, writer.number()], type_args=[type_of(value)]), bound=0.7)

@@ -116,7 +116,7 @@ class ProgramWriter:
         """Return an int32 scalar."""
         return self.tensor(lambda t: t is INT) or Constant(np.asarray(self.random.randrange(4), "int32"))
 
-    def fresh(self, ty: Type, name: str = "p") -> Var:
+    def new_var(self, ty: Type, name: str = "p") -> Var:
         """Return a new typed variable."""
         var = Var(name, ty)
         set_checked_type(var, ty)
@@ -133,7 +133,7 @@ class ProgramWriter:
     def let(self, expr: Expr) -> Var:
         """Bind a value by a let of the current block and return its variable."""
         expr = self.infer_type(expr)
-        var = self.fresh(expr.checked_type, self.random.choice("abv"))
+        var = self.new_var(expr.checked_type, self.random.choice("abv"))
         self.lets.append((var, expr))
         return var
 
