@@ -53,7 +53,7 @@ class TimingView(View):
             inside = dict.fromkeys(range(len(self.timed.steps) + 1), 0.0)
             for step in self.timed.steps:
                 inside[step.parent] += step.seconds or 0.0
-            return [_live_row(depth, step, inside[step.number]) for depth, step in self.timed.nested()]
+            return [_live_row(depth, step, inside[step.number]) for depth, step in self.timed.nested_steps()]
         events = [e for e in self.timed.events if e.status != "input"]
         return [
             TimeRow(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from passlab.dumps.source import Excerpt, Source
+from passlab.dumps.source import DumpSource, Excerpt
 
 MODULE, UNIT, FRAGMENT, DIFF, NONE = "module", "unit", "fragment", "diff", "none"  # scopes of a body
 
@@ -19,7 +19,7 @@ class Banner:
     dump are in several languages.
     """
 
-    source: Source
+    source: DumpSource
     when: str
     name: str
     unit: str = ""

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from passlab.dumps.banner import DIFF, FRAGMENT, MODULE, NONE, UNIT, Banner, Scan
-from passlab.dumps.source import PEEK, FileSource, Source, decode, find_lines, without_colours
+from passlab.dumps.source import PEEK, DumpSource, FileSource, decode, find_lines, without_colours
 
 MARK = b"*** IR "
 _HEAD = re.compile(
@@ -73,7 +73,7 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str] | None:
     return when, name, unit or match["function"] or "", status if what != "Deleted After" else "changed", scope
 
 
-def scan_stream(source: Source) -> Scan:
+def scan_stream(source: DumpSource) -> Scan:
     """Return the dumps in a stream."""
     banners: list[Banner] = []
     bare = True

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from passlab.dumps.banner import MODULE, UNIT, Banner, Scan
-from passlab.dumps.source import FileSource, Source, decode, find_lines
+from passlab.dumps.source import DumpSource, FileSource, decode, find_lines
 
 MARK = b"// -----// IR Dump "
 _HEAD = re.compile(r"// -----// IR Dump (?P<when>Before|After) (?P<rest>.*?) //----- //\s*")
@@ -56,7 +56,7 @@ def parse_heading(line: str) -> tuple[str, str, str, str, str, str] | None:
     return match["when"].lower(), name, argument, " ".join(options[1:-1].split()), unit, status
 
 
-def scan_stream(source: Source) -> Scan:
+def scan_stream(source: DumpSource) -> Scan:
     """Return the dumps in a stream."""
     banners: list[Banner] = []
     for start, end, line, _ in find_lines(source, MARK):

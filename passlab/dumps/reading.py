@@ -19,7 +19,7 @@ from passlab.dumps.evidence import Traits, is_only_changes
 from passlab.dumps.language import GCC, HLO, LLVM, MLIR, ONNX, PYTHON, RUST, TEXT, Language
 from passlab.dumps.programs import assemble
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import BytesSource, Excerpt, FileSource, Source, chunks, open_file, spool
+from passlab.dumps.source import BytesSource, DumpSource, Excerpt, FileSource, chunks, open_file, spool
 from passlab.errors import Diagnostic, DumpError, did_you_mean
 
 SAMPLED = 400  # passes that decide whether a dump has all passes or only those that changed something
@@ -32,7 +32,7 @@ class Format:
     name: str
     language: Language
     traits: Traits
-    stream: Callable[[Source], Scan] | None = None
+    stream: Callable[[DumpSource], Scan] | None = None
     mark: bytes = b""
     folder: Callable[[list[Path], Path], Scan] | None = None
     is_folder: Callable[[list[str]], bool] | None = None
@@ -136,7 +136,7 @@ def _format_named(name: str | None) -> Format | None:
 
 
 # ---------------------------------------------------------------- streams
-def _read_stream(source: Source, chosen: Format | None) -> TextRecording:
+def _read_stream(source: DumpSource, chosen: Format | None) -> TextRecording:
     limits.check("dump_bytes", source.size, f"reading {source.name}")
     if chosen is None:
         chosen = detect(source)
@@ -149,7 +149,7 @@ def _read_stream(source: Source, chosen: Format | None) -> TextRecording:
     return _recording(chosen, scan, source.name, source.size)
 
 
-def detect(source: Source) -> Format | None:
+def detect(source: DumpSource) -> Format | None:
     """Return the format with the most headings in the first chunk of a stream that has any; None without any."""
     streams = [one for one in FORMATS if one.stream is not None]
     for _, data in chunks(source):
@@ -166,11 +166,11 @@ def _headings(one: Format, data: bytes) -> int:
     return len([banner for banner in one.stream(BytesSource(data)).banners if banner.name or banner.when == "start"])
 
 
-def _whole_source(source: Source) -> list[Excerpt]:
+def _whole_source(source: DumpSource) -> list[Excerpt]:
     return [Excerpt(source, (0, source.size))] if source.size else []
 
 
-def _other_ranges(source: Source, banners: list[Banner]) -> list[Excerpt]:
+def _other_ranges(source: DumpSource, banners: list[Banner]) -> list[Excerpt]:
     """Return the ranges of a stream before, between and after the dumps."""
     pieces = []
     at = 0

@@ -315,7 +315,7 @@ class TextRecording(Tabular):
         """Return the time of each pass as a view with a flame chart; only live recordings have times."""
         return late("passlab.display.timing", "timing_view")(self)
 
-    def nested(self) -> Iterator[tuple[int, Step]]:
+    def nested_steps(self) -> Iterator[tuple[int, Step]]:
         """Yield the steps in the order in which they began, each with the number of passes around it."""
         inside: dict[int, list[Step]] = {}
         for step in self.steps:
@@ -325,6 +325,8 @@ class TextRecording(Tabular):
             depth, step = stack.pop()
             yield depth, step
             stack += [(depth + 1, child) for child in reversed(inside.get(step.number, ()))]
+
+    nested = nested_steps  # the former name, for one release
 
     def follow(self, name: str, unit: str = WHOLE, step: Any = -1) -> Table:
         """Return a row for each step that changed the name of a value of a unit or the line that defines it."""

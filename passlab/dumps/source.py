@@ -24,7 +24,7 @@ LONGEST_LINE = 64 * 2**20  # bytes after which a scan stops looking for the end 
 GZIP = b"\x1f\x8b"
 
 
-class Source:
+class DumpSource:
     """A named sequence of bytes, read in sections."""
 
     def __init__(self, name: str, size: int) -> None:
@@ -35,7 +35,7 @@ class Source:
         raise NotImplementedError
 
 
-class BytesSource(Source):
+class BytesSource(DumpSource):
     """Bytes in memory."""
 
     def __init__(self, data: bytes, name: str = "dump") -> None:
@@ -46,7 +46,7 @@ class BytesSource(Source):
         return self._data[start:end]
 
 
-class FileSource(Source):
+class FileSource(DumpSource):
     """A file; `keep_open` keeps it open, which suits one large file and not thousands of small ones."""
 
     def __init__(self, path: Path, name: str = "", keep_open: bool = False, temporary: bool = False) -> None:
@@ -75,7 +75,7 @@ class FileSource(Source):
             self._file.close()  # type: ignore[union-attr]
 
 
-def open_file(path: Path, name: str = "", keep_open: bool = True) -> Source:
+def open_file(path: Path, name: str = "", keep_open: bool = True) -> DumpSource:
     """Return a file as a source; one that gzip compressed is unpacked into a temporary file first."""
     with path.open("rb") as file:
         packed = file.read(2) == GZIP
@@ -88,7 +88,7 @@ def open_file(path: Path, name: str = "", keep_open: bool = True) -> Source:
         raise DumpError(Diagnostic(f"{path.name} looks like gzip and cannot be unpacked: {error}")) from error
 
 
-def spool(stream: Any, name: str) -> Source:
+def spool(stream: Any, name: str) -> DumpSource:
     """Copy a stream of bytes or text into a temporary file and return that as a source."""
     first = stream.read(CHUNK)
     if isinstance(first, str):
@@ -106,7 +106,7 @@ def spool(stream: Any, name: str) -> Source:
     return FileSource(Path(copy.name), name, temporary=True)
 
 
-def chunks(source: Source) -> Iterator[tuple[int, bytes]]:
+def chunks(source: DumpSource) -> Iterator[tuple[int, bytes]]:
     """Yield chunks of whole lines, each with its offset."""
     at = 0
     while at < source.size:
@@ -129,7 +129,7 @@ def chunks(source: Source) -> Iterator[tuple[int, bytes]]:
 PEEK = 400  # bytes below a heading that decide what its body is
 
 
-def find_lines(source: Source, mark: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
+def find_lines(source: DumpSource, mark: bytes) -> Iterator[tuple[int, int, bytes, bytes]]:
     """Yield start, end and bytes of each line with `mark`, and the first bytes below it."""
     for base, data in chunks(source):
         at = data.find(mark)
@@ -143,7 +143,7 @@ def find_lines(source: Source, mark: bytes) -> Iterator[tuple[int, int, bytes, b
             at = data.find(mark, end)
 
 
-def match_lines(source: Source, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int, re.Match[bytes]]]:
+def match_lines(source: DumpSource, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int, re.Match[bytes]]]:
     """Yield start, end and match of each line in which a pattern of a whole line, in multi-line mode, matches."""
     for base, data in chunks(source):
         for match in pattern.finditer(data):
@@ -165,7 +165,9 @@ class Excerpt:
 
     __slots__ = ("source", "spans", "digest", "form", "lines")
 
-    def __init__(self, source: Source, spans: tuple[int, ...], digest: int = 0, form: str = "", lines: int = 0) -> None:
+    def __init__(
+        self, source: DumpSource, spans: tuple[int, ...], digest: int = 0, form: str = "", lines: int = 0
+    ) -> None:
         self.source, self.spans, self.digest, self.form, self.lines = source, spans, digest, form, lines
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from passlab.dumps.banner import MODULE, Banner, Scan
-from passlab.dumps.source import Source, decode, find_lines, match_lines
+from passlab.dumps.source import DumpSource, decode, find_lines, match_lines
 
 XDSL_MARK = b"IR after "
 TVM_MARK = b" Running Pass: "
@@ -17,7 +17,7 @@ LAST = "(last pass)"
 
 
 # ---------------------------------------------------------------- xDSL
-def scan_xdsl(source: Source) -> Scan:
+def scan_xdsl(source: DumpSource) -> Scan:
     """Return the dumps of xDSL. The result of the last pass comes after the last heading, without one of its own."""
     banners: list[Banner] = []
     for start, end, line, _ in find_lines(source, XDSL_MARK):
@@ -39,7 +39,7 @@ def scan_xdsl(source: Source) -> Scan:
     return Scan(banners)
 
 
-def _last_pass_banner(source: Source, start: int, banners: list[Banner]) -> Banner:
+def _last_pass_banner(source: DumpSource, start: int, banners: list[Banner]) -> Banner:
     """Return the banner of the last pass. A pipeline that ran a clean-up before is assumed to end with it."""
     names = {banner.name for banner in banners[:-1]} - {banners[-1].name}
     name = "canonicalize" if "canonicalize" in names else LAST
@@ -53,7 +53,7 @@ def _last_pass_banner(source: Source, start: int, banners: list[Banner]) -> Bann
 
 
 # ---------------------------------------------------------------- TVM
-def scan_tvm(source: Source) -> Scan:
+def scan_tvm(source: DumpSource) -> Scan:
     """Return the dumps of TVM's printing instruments; inner passes end before outer ones."""
     banners: list[Banner] = []
     for start, end, line, _ in find_lines(source, TVM_MARK):
@@ -88,7 +88,7 @@ _GRAPHS = re.compile(rb"graph|bytecode|ir_\w+")  # artifacts with a program and 
 _UUID = re.compile(r"_[0-9a-f]{8}(?:_[0-9a-f]{4}){3}_[0-9a-f]{12}\Z")
 
 
-def scan_torch(source: Source) -> Scan:
+def scan_torch(source: DumpSource) -> Scan:
     """Return the graphs in the logs of `torch.compile`: snapshots, each of one artifact of one graph."""
     banners: list[Banner] = []
     last: tuple[bytes, bytes] | None = None

@@ -261,6 +261,7 @@ def _attempt_within(work: Callable[[], Any], seconds: float) -> tuple[Any, Passl
     return (None, late) if outcome is None else outcome
 
 
+# Executors that do not support a program refuse it with these words, which is no fault.
 _REFUSALS = (
     "the graph executor does not support",
     "a graph is made of",

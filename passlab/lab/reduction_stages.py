@@ -453,6 +453,7 @@ def _is_filler(node: Expr) -> bool:
     )
 
 
+# Ends and starts are cut again after lets are inlined: bound values are dataflow then, and can be cut anywhere.
 STAGES: tuple[Callable[[ReductionSearch], None], ...] = (
     drop_functions,
     cut_ends,

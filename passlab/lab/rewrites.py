@@ -64,14 +64,14 @@ class RewriteStep:
         return _cut_out(self.old, self.removed, self.names), _cut_out(self.new, self.added, self.names)
 
     @property
-    def declared(self) -> Rule | None:
+    def declared_rule(self) -> Rule | None:
         """The rule, where the pass declares its rules as data."""
         return next((rule for rule in rules_of(self.event) if rule.name == self.rule), None)
 
     @property
     def why(self) -> str:
         """The reason for the rewrite: the rule as declared, else its name, else the pass."""
-        rule = self.declared
+        rule = self.declared_rule
         if rule is not None:
             result = rule.result if isinstance(rule.result, str) else "what it computes"
             return f"{rule.pattern} is what the rule looks for; it puts {result} there and promises: {rule.promise}"

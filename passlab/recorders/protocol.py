@@ -25,7 +25,7 @@ from passlab.dumps.evidence import Traits
 from passlab.dumps.graph_node import GraphNode
 from passlab.dumps.language import LANGUAGES, TEXT, Language
 from passlab.dumps.recording import TextRecording
-from passlab.dumps.source import BytesSource, Excerpt, Source
+from passlab.dumps.source import BytesSource, DumpSource, Excerpt
 from passlab.errors import Diagnostic, DumpError
 
 
@@ -177,7 +177,7 @@ class _ProgramTexts:
     def __init__(self, recorder: HostRecorder) -> None:
         self.recorder = recorder
         self.size = 0
-        self._sources: dict[int, Source] = {}
+        self._sources: dict[int, DumpSource] = {}
         self._texts: dict[int, str] = {}
 
     def text_of(self, program: Any) -> str:
@@ -191,7 +191,7 @@ class _ProgramTexts:
             self._texts[id(program)] = text
         return text
 
-    def _source(self, program: Any) -> Source:
+    def _source(self, program: Any) -> DumpSource:
         source = self._sources.get(id(program))
         if source is None:
             data = self.text_of(program).encode("utf-8", "surrogateescape") if program is not None else b""

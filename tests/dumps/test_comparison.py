@@ -101,7 +101,11 @@ def test_a_live_recording_has_a_flame_chart():
     recorder.end("b")
     recorder.end("b")
     recording = recorder.recording()
-    assert [(depth, step.name) for depth, step in recording.nested()] == [(0, "outer"), (1, "inner"), (1, "second")]
+    assert [(depth, step.name) for depth, step in recording.nested_steps()] == [
+        (0, "outer"),
+        (1, "inner"),
+        (1, "second"),
+    ]
     view = recording.timing()
     assert view.text().split("\n") == ["outer", "  inner", "  second"]
     frame = view.frame()

@@ -60,7 +60,7 @@ _EFFECTS = """
 
 
 @dataclass(frozen=True)
-class Library:
+class ProgramLibrary:
     """A typed module without `main`, and the names that generated programs use of it."""
 
     mod: IRModule
@@ -77,9 +77,9 @@ class Library:
 
 
 @cache
-def library(effects: bool) -> Library:
+def library(effects: bool) -> ProgramLibrary:
     """Return the library, with or without the functions that read and write references."""
     mod = infer_module(parse(_TEXT + _EFFECTS if effects else _TEXT))
     list_type, cons, nil = mod.get_type("List")
     option_type, some, none = mod.get_type("Option")
-    return Library(mod, list_type, cons, nil, option_type, some, none)
+    return ProgramLibrary(mod, list_type, cons, nil, option_type, some, none)
