@@ -17,7 +17,7 @@ Segmentation fault
 """
 
 
-def covered(recording, size):
+def covered_bytes(recording, size):
     """Which bytes of a stream are in a body, in other output or in a heading."""
     seen = bytearray(size)
     pieces = [*recording.other]
@@ -33,7 +33,7 @@ def covered(recording, size):
 def test_every_line_but_headings_is_kept(name):
     data = corpus.stream(name)
     recording = read(data)
-    seen = covered(recording, len(data))
+    seen = covered_bytes(recording, len(data))
     at = 0
     while (at := seen.find(0, at)) >= 0:
         end = seen.find(1, at)
@@ -118,7 +118,7 @@ def test_threads_that_mix_functions_are_told_apart():
         assert step.verdict == "unknown" or (step.verdict == "changed") == changed
 
 
-def damaged(rng, data):
+def damage(rng, data):
     """A dump with bytes cut out, repeated, swapped or overwritten."""
     data = bytearray(data)
     for _ in range(rng.randint(1, 4)):
@@ -199,7 +199,7 @@ def fuzz(count, seed):
     whole = samples()
     for _ in range(count):
         pieces = rng.choice(whole), rng.choice(whole)
-        survives(damaged(rng, pieces[0] if rng.random() < 0.8 else b"".join(pieces)))
+        survives(damage(rng, pieces[0] if rng.random() < 0.8 else b"".join(pieces)))
 
 
 def test_damaged_dumps_raise_nothing_but_errors_of_passlab():
@@ -217,7 +217,7 @@ def test_damaged_folders_raise_nothing_but_errors_of_passlab(name, tmp_path):
     rng = random.Random(3)
     for path in sorted(root.rglob("*")):
         if path.is_file() and rng.random() < 0.5:
-            path.write_bytes(damaged(rng, path.read_bytes() or b"x"))
+            path.write_bytes(damage(rng, path.read_bytes() or b"x"))
     recording = read(root)
     for step in recording.steps[:40]:
         step.diff()

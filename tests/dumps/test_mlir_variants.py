@@ -92,7 +92,7 @@ def test_locations_are_no_part_of_what_a_program_is_compared_by():
     assert [step.verdict for step in recording.steps][1:] == ["unchanged", "unknown"]
 
 
-def scoped(name, unit, value):
+def scoped_dump(name, unit, value):
     """A heading with module scope, and a program in which one function holds `value`."""
     program = f"""module {{
   hal.executable private @exe {{
@@ -114,13 +114,13 @@ def scoped(name, unit, value):
 def test_a_pass_around_others_changed_what_those_changed_though_its_text_is_that_of_the_last():
     text = "".join(
         [
-            scoped("First", "builtin.module", 1),
-            scoped("Tile", "func.func", 2),
-            scoped("Cleanup", "builtin.module", 3),
-            scoped("TranslateTargetExecutableVariantsPass", "hal.executable.variant", 3),
-            scoped("Last", "func.func", 3),
-            scoped("OpPipelineAdaptorPass", "builtin.module", 3),
-            scoped("PruneExecutablesPass", "builtin.module", 3),
+            scoped_dump("First", "builtin.module", 1),
+            scoped_dump("Tile", "func.func", 2),
+            scoped_dump("Cleanup", "builtin.module", 3),
+            scoped_dump("TranslateTargetExecutableVariantsPass", "hal.executable.variant", 3),
+            scoped_dump("Last", "func.func", 3),
+            scoped_dump("OpPipelineAdaptorPass", "builtin.module", 3),
+            scoped_dump("PruneExecutablesPass", "builtin.module", 3),
         ]
     )
     recording = read(text.encode())

@@ -70,7 +70,7 @@ def test_generated_programs_run_alike_with_known_results(seed: int, small: None)
 
 
 @pytest.fixture
-def computed(monkeypatch: pytest.MonkeyPatch):
+def computations(monkeypatch: pytest.MonkeyPatch):
     """How often each operator was computed."""
     counts: Counter[str] = Counter()
     plain = evaluator.apply_operator
@@ -83,7 +83,7 @@ def computed(monkeypatch: pytest.MonkeyPatch):
     return counts
 
 
-def test_validation_computes_again_only_what_has_other_operands(computed: Counter[str]):
+def test_validation_computes_again_only_what_has_other_operands(computations: Counter[str]):
     net = passlab.parse(NET)
     passes = [
         transform.ToANormalForm(),
@@ -97,24 +97,24 @@ def test_validation_computes_again_only_what_has_other_operands(computed: Counte
     with transform.PassContext(opt_level=4, instruments=[checking]):
         transform.Sequential(passes)(net)
     assert [c.outcome for c in checking.checks if c.name in ("CanonicalizeOps", "FuseOps")] == ["kept", "kept"]
-    assert computed["nn.conv2d"] == 2  # once for each convolution, however many passes change the program
-    assert computed["nn.bias_add"] == 1
-    assert computed["add"] == 1  # CanonicalizeOps makes it of bias_add: other operands, but the same numbers
+    assert computations["nn.conv2d"] == 2  # once for each convolution, however many passes change the program
+    assert computations["nn.bias_add"] == 1
+    assert computations["add"] == 1  # CanonicalizeOps makes it of bias_add: other operands, but the same numbers
 
 
-def remembered() -> list[KnownResults]:
-    """Return all that is remembered in this process, by other tests too."""
+def living_caches() -> list[KnownResults]:
+    """Return all caches of results in this process, those of other tests included."""
     return [o for o in gc.get_objects() if type(o) is KnownResults]
 
 
 def test_validation_gives_its_memory_back():
-    earlier = remembered()
+    earlier = living_caches()
     mod = passlab.parse("def @main(%x: Tensor[(4096), float32]) { exp(add(%x, %x)) }")
     checking = Validate(inputs=[np.ones(4096, "float32")])
     with transform.PassContext(opt_level=4, instruments=[checking]):
         transform.ToANormalForm()(mod)
-        assert len(remembered()) > len(earlier)
-    assert len(remembered()) == len(earlier)
+        assert len(living_caches()) > len(earlier)
+    assert len(living_caches()) == len(earlier)
 
 
 def test_other_bits_are_other_results():
@@ -128,20 +128,20 @@ def test_other_bits_are_other_results():
         assert value.tobytes() == np.negative(array).tobytes()
 
 
-def test_what_the_last_run_did_not_ask_for_is_forgotten(computed: Counter[str]):
+def test_what_the_last_run_did_not_ask_for_is_forgotten(computations: Counter[str]):
     mod = passlab.parse("def @main(%x: Tensor[(4096), float32]) { exp(%x) }")
     results = KnownResults()
     one, other = np.ones(4096, "float32"), np.zeros(4096, "float32")
     for array in (one, other, other, one):
         results.begin_run()
         Watched(mod, results=results).run("main", [array])
-    assert computed["exp"] == 3
+    assert computations["exp"] == 3
 
 
-def test_no_more_is_kept_than_fits(computed: Counter[str]):
+def test_no_more_is_kept_than_fits(computations: Counter[str]):
     mod = passlab.parse("def @main(%x: Tensor[(4096), float32]) { exp(%x) }")
     results = KnownResults(most=4096)
     for _ in range(3):
         results.begin_run()
         Watched(mod, results=results).run("main", [np.ones(4096, "float32")])
-    assert computed["exp"] == 3
+    assert computations["exp"] == 3

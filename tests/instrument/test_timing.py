@@ -40,7 +40,7 @@ def lasting(clock, name, microseconds, *inner):
     return module_pass(work, opt_level=0, name=name)
 
 
-def measured(pass_, instrument=None):
+def measure(pass_, instrument=None):
     instrument = instrument or PassTimingInstrument()
     with PassContext(instruments=[instrument]):
         pass_(IRModule())
@@ -51,7 +51,7 @@ def test_the_example_of_the_specification_to_the_letter(clock):
     infer = lasting(clock, "InferType", 300)
     fold = lasting(clock, "FoldConstant", 500, lasting(clock, "InferType", 370))
     pipeline = lasting(clock, "sequential", 30, infer, fold)
-    assert measured(pipeline).render() == (
+    assert measure(pipeline).render() == (
         "sequential: 1200us [30us] (100.00%; 100.00%)\n"
         "\tInferType: 300us [300us] (25.00%; 25.00%)\n"
         "\tFoldConstant: 870us [500us] (72.50%; 72.50%)\n"
@@ -61,7 +61,7 @@ def test_the_example_of_the_specification_to_the_letter(clock):
 
 def test_the_shape_of_every_line():
     line = re.compile(r"\t*[^\t:]+: \d+us \[-?\d+us\] \(\d+\.\d\d%; \d+\.\d\d%\)\n")
-    text = measured(Sequential([idle("A"), Sequential([idle("B")], name="inner")])).render()
+    text = measure(Sequential([idle("A"), Sequential([idle("B")], name="inner")])).render()
     assert line.sub("", text) == ""
     assert [part.count("\t") for part in text.splitlines()] == [0, 1, 1, 2]
 
@@ -118,12 +118,12 @@ def test_two_instruments_in_one_context_do_not_disturb_each_other():
 
 
 def test_entering_again_starts_anew():
-    instrument = measured(idle("A"))
-    assert measured(idle("B"), instrument).text() == "B"
+    instrument = measure(idle("A"))
+    assert measure(idle("B"), instrument).text() == "B"
 
 
 def test_the_same_as_a_data_frame(clock):
-    frame = measured(lasting(clock, "A", 100, lasting(clock, "B", 300))).frame()
+    frame = measure(lasting(clock, "A", 100, lasting(clock, "B", 300))).frame()
     assert list(frame["pass"]) == ["A", "B"]
     assert list(frame["depth"]) == [0, 1]
     assert list(frame["total_us"]) == [400.0, 300.0]
@@ -133,4 +133,4 @@ def test_the_same_as_a_data_frame(clock):
 
 
 def test_a_clock_that_stands_still_divides_nothing_by_zero(clock):
-    assert measured(idle("A")).render() == "A: 0us [0us] (0.00%; 0.00%)\n"
+    assert measure(idle("A")).render() == "A: 0us [0us] (0.00%; 0.00%)\n"

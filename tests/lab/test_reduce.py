@@ -329,11 +329,11 @@ def test_what_a_called_function_returns_may_become_another_type():
         }
     """)
 
-    def called(mod):
+    def has_calls(mod):
         kernels = [name for name, f in mod.items() if f.is_primitive]
         return bool(kernels) and any(isinstance(n, GlobalVar) for n in post_order(mod["main"]))
 
-    small = lab.reduce(mod, called)
+    small = lab.reduce(mod, has_calls)
     assert count_module(small.module)[0] < 10
 
 

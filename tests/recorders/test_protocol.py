@@ -26,12 +26,12 @@ class ToyCompiler:
         return program
 
 
-def recorded(**options):
+def toy_recorder(**options):
     return HostRecorder("toy", text=lambda words: "\n".join(words), language="text", **options)
 
 
 def test_steps_verdicts_nesting_and_texts():
-    recorder = recorded()
+    recorder = toy_recorder()
     toy = ToyCompiler(recorder)
     recorder.start(["a", "b"])
     toy.run("outer", ["a", "b"], lambda p: toy.run("inner", p, lambda q: [*q, "c"]), lambda p: toy.run("idle", p))
@@ -53,7 +53,7 @@ def test_steps_verdicts_nesting_and_texts():
 
 
 def test_a_pass_that_raises_is_the_last_step_with_its_input():
-    recorder = recorded()
+    recorder = toy_recorder()
     toy = ToyCompiler(recorder)
 
     def fail(program):
@@ -67,7 +67,7 @@ def test_a_pass_that_raises_is_the_last_step_with_its_input():
 
 
 def test_passes_without_an_end_are_failed_when_the_recording_is_made():
-    recorder = recorded()
+    recorder = toy_recorder()
     recorder.begin("first", ["a"])
     recorder.begin("second")
     assert [step.verdict for step in recorder.recording().steps] == ["failed", "failed"]
@@ -75,15 +75,15 @@ def test_passes_without_an_end_are_failed_when_the_recording_is_made():
 
 def test_an_end_without_a_begin_is_refused():
     with pytest.raises(DumpError, match="never began"):
-        recorded().end(["a"])
+        toy_recorder().end(["a"])
     with pytest.raises(DumpError, match="never began"):
-        recorded().fail("x")
+        toy_recorder().fail("x")
     with pytest.raises(DumpError, match="no language"):
         HostRecorder("toy", language="cobol")
 
 
 def test_programs_that_change_in_place_are_copied():
-    recorder = recorded(copy=list)
+    recorder = toy_recorder(copy=list)
     program = ["a"]
     recorder.begin("grow", program)
     program.append("b")
@@ -94,7 +94,7 @@ def test_programs_that_change_in_place_are_copied():
 
 
 def test_equality_of_the_host_wins_over_text():
-    recorder = recorded(equal=lambda left, right: False)
+    recorder = toy_recorder(equal=lambda left, right: False)
     recorder.begin("constants", ["a"])
     recorder.end(["a"])
     assert recorder.recording()[1].verdict == "changed"
@@ -120,7 +120,7 @@ def test_a_printer_that_raises_spoils_its_own_text_alone():
 @pytest.mark.parametrize("seed", range(10))
 def test_any_run_of_events_is_recorded_as_it_was(seed):
     rng = random.Random(seed)
-    recorder = recorded()
+    recorder = toy_recorder()
     recorder.start(["w"])
     program, begun, truth = ["w"], [], []
     for number in range(60):
@@ -143,7 +143,7 @@ def test_a_host_with_graphs_has_them_drawn_from_its_nodes():
         for place, word in enumerate(words):
             yield GraphNode(str(place), "word", word, (str(place - 1),) if place else ())
 
-    recorder = recorded(nodes=nodes)
+    recorder = toy_recorder(nodes=nodes)
     recorder.start(["a", "b"])
     recorder.begin("longer", ["a", "b"])
     recorder.end(["a", "x", "c"])
@@ -158,7 +158,7 @@ def test_a_host_with_graphs_has_them_drawn_from_its_nodes():
 
 
 def test_a_graph_with_keys_that_lead_nowhere_is_drawn_without_those_arrows():
-    recorder = recorded(nodes=lambda words: [GraphNode("a", "loop", "a", ("a", "nobody"))])
+    recorder = toy_recorder(nodes=lambda words: [GraphNode("a", "loop", "a", ("a", "nobody"))])
     recorder.begin("one", ["a"])
     recorder.end(["b"])
     assert recorder.recording().graph(step=1).text() == "1 node, 0 arrows.\n  0: a"

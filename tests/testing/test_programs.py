@@ -51,7 +51,7 @@ def kinds(mod: IRModule) -> set[type]:
     return {type(node) for _, function in mod.items() for node in post_order(function)}
 
 
-def called(mod: IRModule) -> set[str]:
+def operators_called(mod: IRModule) -> set[str]:
     nodes = post_order(mod["main"])
     return {node.op.name for node in nodes if isinstance(node, Call) and isinstance(node.op, Op)}
 
@@ -90,7 +90,7 @@ def test_programs_with_effects_read_and_write_references_and_others_do_not():
 
 
 def test_programs_use_most_of_the_registry():
-    used = set[str]().union(*(called(programs.generate(seed, size=9)) for seed in range(60)))
+    used = set[str]().union(*(operators_called(programs.generate(seed, size=9)) for seed in range(60)))
     assert len(used) > 80
     assert any(name.startswith("nn.") for name in used)
 
@@ -178,7 +178,7 @@ def test_operators_can_be_chosen():
     chosen = {"nn.relu", "tanh"}
     mods = [programs.generate(seed, operators=chosen, effects=False, gradients=False, size=5) for seed in SEEDS]
     plumbing = {"less", "subtract", "minimum"}
-    assert set[str]().union(*map(called, mods)) - plumbing == chosen
+    assert set[str]().union(*map(operators_called, mods)) - plumbing == chosen
 
 
 def test_options_leave_constructs_out():
