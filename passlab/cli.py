@@ -427,7 +427,7 @@ def _dump(options: argparse.Namespace) -> int:
         recording.to_html(options.out, options.static)
         print(f"{options.out}: {recording.summary()}")
         if recording.advice:
-            print(f"a dump that tells more: {recording.advice}", file=sys.stderr)
+            print(f"for a more complete dump: {recording.advice}", file=sys.stderr)
         return 0
     if options.bisect is not None:
         culprit = recording.bisect(options.bisect, unit=options.unit)

@@ -83,9 +83,9 @@ export function relayCell(source) {
   const language = new Compartment();
   const follow = EditorState.transactionExtender.of(transaction => {
     if (!transaction.docChanged) return null;
-    const wanted = isRelay(transaction.newDoc);
-    if (wanted === (language.get(transaction.startState) === cell)) return null;
-    return { effects: language.reconfigure(wanted ? cell : []) };
+    const applies = isRelay(transaction.newDoc);
+    if (applies === (language.get(transaction.startState) === cell)) return null;
+    return { effects: language.reconfigure(applies ? cell : []) };
   });
   return [language.of(MAGIC.test(source) ? cell : []), follow];
 }

@@ -1,10 +1,10 @@
-"""Which line of one printed program stands beside which line of another: lines are matched by their nodes.
+"""The alignment of two printed programs, line by line, by the nodes that the lines define.
 
-A line belongs beside the line that defines the matching node (`lab.matching`), so renaming, renumbering and moving code
-into another function leave lines paired. Lines about no node (brackets, parameters, results) are paired by their words,
-in which a name counts as the node it stands for. Pairs that cross are told apart by the longest increasing subsequence
-(Hunt and Szymanski, "A fast algorithm for computing longest common subsequences", 1977; patience diff). Everything is
-linear in lines but for that sequence, which is n log n.
+A line is paired with the line that defines the matching node (`diffing.matching`), so renaming, renumbering and moving
+code into another function leave lines paired. Lines without a node (brackets, parameters, results) are paired by their
+words, where a name counts as its node. Of pairs that cross, the longest increasing subsequence is kept
+(Hunt and Szymanski, "A fast algorithm for computing longest common subsequences", 1977; patience diff). The time is
+linear in lines, except for that sequence, which takes n log n.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ SAME, MOVED, CHANGED, REMOVED, ADDED, AWAY, HERE = "=~*-+<>"
 class Row(NamedTuple):
     """Two lines side by side: for each its kind (a character from above) and its number, None where there is none.
 
-    In a changed row, `words` holds the ranges of the left and of the right line that differ, and `retyped` tells
-    whether the type of what the line defines is another one.
+    In a changed row, `words` holds the ranges of the left and of the right line that differ; `retyped` is True if the
+    type of the defined node changed.
     """
 
     left_kind: str
@@ -59,9 +59,9 @@ def _sections(lines: Sequence[Line]) -> dict[str, range]:
     """Return the lines of each definition of a module by name, in the order of printing; "" before the first."""
     starts: list[tuple[str, int]] = [("", 0)]
     for number, line in enumerate(lines):
-        pieces = line.pieces
-        if len(pieces) > 1 and pieces[0].start == 0 and pieces[1].kind == "global" and line.text.startswith("def "):
-            starts.append((pieces[1].node.name_hint, number))
+        tokens = line.tokens
+        if len(tokens) > 1 and tokens[0].start == 0 and tokens[1].kind == "global" and line.text.startswith("def "):
+            starts.append((tokens[1].node.name_hint, number))
     ends = [*(start for _, start in starts[1:]), len(lines)]
     return {name: range(start, end) for (name, start), end in zip(starts, ends, strict=True) if end > start}
 
@@ -78,7 +78,7 @@ class _Side:
         self.keys = [line_key(lines[i], self.meaning) for i in rows]
 
     def meaning(self, node: Expr) -> Hashable:
-        """What a name or constant stands for, told alike on both sides."""
+        """The node of a name or constant, as the same key on both sides."""
         matching = self.matching
         at = resolve(node, self.source)
         if type(at) is Var:
@@ -92,15 +92,15 @@ class _Side:
         return at if self.new else matching.forward.get(at, at)
 
     def subjects(self) -> dict[Expr, int]:
-        """The line about each node, told by the new node on both sides."""
+        """The line of each node; on both sides the key is the new node."""
         result: dict[Expr, int] = {}
         for at, number in enumerate(self.rows):
             subject = self.lines[number].subject
             if subject is not None and self.matching is not None:
                 node = resolve(subject, self.source)
-                meant = node if self.new else self.matching.forward.get(node)
-                if meant is not None:
-                    result.setdefault(meant, at)
+                new_node = node if self.new else self.matching.forward.get(node)
+                if new_node is not None:
+                    result.setdefault(new_node, at)
         return result
 
 
@@ -128,7 +128,7 @@ def _align_section(
 
 
 def longest_increasing(values: Sequence[int]) -> list[int]:
-    """Return the places of a longest strictly increasing subsequence, in order."""
+    """Return the indices of a longest strictly increasing subsequence, in order."""
     ends: list[int] = []  # the smallest last value of an increasing subsequence of each length
     places: list[int] = []
     before: list[int] = [-1] * len(values)
@@ -149,7 +149,7 @@ def longest_increasing(values: Sequence[int]) -> list[int]:
 
 
 def _fill(a: _Side, b: _Side, left: range, right: range, moved: tuple[set[int], set[int]]) -> Iterator[Row]:
-    """Pair the lines between two pairs by their words, and put what is left beside each other."""
+    """Pair the lines between two pairs by their words, and align the remaining lines in order."""
     pairs = _pairs_by_key(a, b, left, right, moved)
     i, j = left.start, right.start
     for to_i, to_j in [*pairs, (left.stop, right.stop)]:
@@ -214,6 +214,6 @@ def _pair(function: FunctionDiff | None, a: _Side, b: _Side, i: int, j: int) -> 
         words = changed_words(left, right, a.meaning, b.meaning)
         return Row(CHANGED, a.rows[i], CHANGED, b.rows[j], words, retyped)
     subject = None if right.subject is None else resolve(right.subject, b.source)
-    fate = function.of_new.get(subject) if function is not None and subject is not None else None
-    kind = MOVED if fate is not None and fate.change is Change.MOVED else SAME
+    node_diff = function.of_new.get(subject) if function is not None and subject is not None else None
+    kind = MOVED if node_diff is not None and node_diff.change is Change.MOVED else SAME
     return Row(kind, a.rows[i], kind, b.rows[j])

@@ -1,9 +1,9 @@
-"""The view of who made what: the program after a step, and beside each line the pass that made what the line defines.
+"""The blame view: the program after a step, and beside each line the pass that created the node of the line.
 
-What stems from the input has nothing beside it, unless a constant in the line, which has no line of its own, was made
-by a pass. Successive lines of one pass are named where it begins and marked all
-along; the rule that made a line, and what it took the place of, are told by hovering. Linear in the recording, the
-first time one is asked, and then in the program. What the passes did is known by `lab.provenance` alone.
+A line from the input has no pass beside it, unless a pass created a constant in it, which has no line of its own.
+The first of successive lines of one pass shows its name, and all of them a bar; hovering shows the rule and the
+replaced node. The origins come from `lab.provenance`. The first view takes time linear in the recording, later ones in
+the program.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from passlab.diffing.diff import node_name
-from passlab.display.code_lines import Listing, Maker
+from passlab.display.code_lines import GutterLabel, Listing
 from passlab.display.listing import Line, LineTable
 from passlab.display.module import ModuleView, code_line
 from passlab.display.nodes import Links
@@ -34,7 +34,7 @@ NAMED = 3  # passes that the title names
 
 
 class Credit(NamedTuple):
-    """What made a line: the origin of what it defines, or of one constant in it, which is then `part`."""
+    """The origin of a line: of the node that it defines, or of one constant in it, whose text is then `part`."""
 
     origin: Origin
     part: str = ""
@@ -45,7 +45,7 @@ class Credit(NamedTuple):
         return self.origin.event
 
     def description(self, provenance: Provenance) -> str:
-        """Return what hovering tells besides the pass: its options, the rule, and what was there before."""
+        """Return the hover text below the pass: its options, the rule, and the replaced node."""
         event, old = self.event, self.origin.old
         lines = [event.text] if event.text != event.name else []
         if self.origin.rule:
@@ -60,7 +60,7 @@ class Credit(NamedTuple):
 
 
 def credits_of(provenance: Provenance, lines: Sequence[Line]) -> list[Credit | None]:
-    """Return what made each line: None for the input, and where a line defines nothing."""
+    """Return the origin of each line: None for the input, and for lines that define nothing."""
     return [_credit(provenance, line) for line in lines]
 
 
@@ -68,17 +68,17 @@ def _credit(provenance: Provenance, line: Line) -> Credit | None:
     origin = None if line.result is None else provenance.origin(line.result)
     if origin is not None:
         return Credit(origin)
-    for piece in line.pieces:
-        origin = provenance.origin(piece.node) if type(piece.node) is Constant else None
+    for token in line.tokens:
+        origin = provenance.origin(token.node) if type(token.node) is Constant else None
         if origin is not None:
-            return Credit(origin, line.text[piece.start : piece.end])
+            return Credit(origin, line.text[token.start : token.end])
     return None
 
 
 class Makers:
-    """Who made the lines of the programs of one recording, as data for a browser: each different origin once.
+    """The origins of the lines of all programs of a recording, as data for a browser: each different origin once.
 
-    `numbers` are those of `origins`, -1 for what stems from the input, -2 for lines that define nothing. An origin is
+    `numbers` index `origins`; -1 stands for the input, -2 for lines that define nothing. An origin is
     `[pass, text]`: a number of `passes` and one of the texts of the line table, which hovering shows. A pass is
     `[label, colour, event]`.
     """
@@ -114,7 +114,7 @@ class Makers:
         return number
 
     def data(self, **programs: Any) -> dict[str, Any]:
-        """Return what was numbered as JSON-able data, with the numbers of the programs."""
+        """Return the passes and origins as JSON-able data, with the numbers of the programs."""
         return {"passes": self.passes, "origins": self.origins, **programs}
 
 
@@ -128,12 +128,12 @@ class BlameView(ModuleView):
 
     @cached_property
     def credits(self) -> list[Credit | None]:
-        """What made each line; None for the input, and where a line defines nothing."""
+        """The origin of each line; None for the input, and for lines that define nothing."""
         return credits_of(self.recording.provenance, self.lines)
 
     @cached_property
     def title(self) -> str:
-        """Who made how many of the lines: `After 3 FuseOps: 6 lines, 4 by FuseOps, 2 from the input`."""
+        """The number of lines by pass: `After 3 FuseOps: 6 lines, 4 by FuseOps, 2 from the input`."""
         by_pass = Counter(credit.event.name for credit in self.credits if credit is not None).most_common()
         named = by_pass if len(by_pass) <= NAMED + 1 else by_pass[:NAMED]
         shown = [(count, f"by {name}") for name, count in named]
@@ -154,16 +154,16 @@ class BlameView(ModuleView):
         pairs = zip(self.lines, map(self._maker, self._names, self.credits), strict=True)
         yield Listing([code_line(line, maker=maker) for line, maker in pairs])
 
-    def _maker(self, name: str, credit: Credit | None) -> Maker:
-        """Return what stands in the gutter: the pass, and along what it made a bar, which hovering explains."""
+    def _maker(self, name: str, credit: Credit | None) -> GutterLabel:
+        """Return the gutter of a line: the pass, a bar in its colour, and the hover text."""
         if credit is None:
-            return Maker(name)
+            return GutterLabel(name)
         tip = f"{label(credit.event)}\n{credit.description(self.recording.provenance)}".strip()
-        return Maker(name, COLOURS[self._colours[credit.event.name]], tip)
+        return GutterLabel(name, COLOURS[self._colours[credit.event.name]], tip)
 
     @cached_property
     def _names(self) -> list[str]:
-        """What stands in the gutter: the pass where its lines begin."""
+        """The names in the gutter: a pass is named at the first of its lines."""
         names = []
         last: Event | None = None
         for line, credit in zip(self.lines, self.credits, strict=True):
@@ -197,7 +197,7 @@ class BlameView(ModuleView):
         }
 
     def source(self) -> HasFrame:
-        """Return one row per line: its text, the pass that made it, by which rule, from which node."""
+        """Return one row per line: its text, the pass that created it, the rule, and the node it was created from."""
         rows = [
             (number, line.text, *_row(line, credit))
             for number, (line, credit) in enumerate(zip(self.lines, self.credits, strict=True), 1)
@@ -206,7 +206,7 @@ class BlameView(ModuleView):
 
 
 def blame_view(recording: Recording, step: int | str = -1) -> BlameView:
-    """Return the program after a step (the last, unless given) with the pass that made each line.
+    """Return the program after a step (by default the last) with the pass that created each line.
 
     `step` is a number, an id ("3.1") or the name of a pass. Raises `IndexError` and `PassError` for steps that were not
     recorded.
@@ -216,19 +216,19 @@ def blame_view(recording: Recording, step: int | str = -1) -> BlameView:
 
 # ---------------------------------------------------------------- names and colours
 def label(event: Event) -> str:
-    """Return how a gutter calls a pass: `3 FuseOps`."""
+    """Return the label of a pass: `3 FuseOps`."""
     return f"{event.id} {event.name}"
 
 
 def colours(recording: Recording) -> dict[str, int]:
-    """Return a number of a colour for each name of a pass, in the order in which they first changed something."""
+    """Return the number of a colour for each pass name, in the order in which the passes first changed something."""
     changed = [event.name for event in recording.events if event.changed]
     names = dict.fromkeys([*changed, *(event.name for event in recording.events)])
     return {name: place % len(COLOURS) for place, name in enumerate(names)}
 
 
 def shorten(name: str) -> str:
-    """Return the label of a pass as a gutter has room for it."""
+    """Return the label of a pass, cut to the width of a gutter."""
     return name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 3]}..."
 
 

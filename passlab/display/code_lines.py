@@ -1,6 +1,6 @@
-"""`Listing`: lines of code with marks: coloured words, what a diff says of a line, who made it, what is beside it.
+"""`Listing`: lines of code with coloured words, diff signs, a gutter, and comments beside them.
 
-It knows nothing of Relay or of other languages: whoever lists a program says what to colour.
+It knows nothing of Relay or of other languages: the caller says what to colour.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _BAR = "flex:none;width:3px;margin-right:1ch"
 _MADE = "flex:1;min-width:0;padding-left:44px;text-indent:-44px"
 
 
-class Maker(NamedTuple):
-    """Who made a line: a name where its lines begin, the colour of the bar along it, and its tooltip."""
+class GutterLabel(NamedTuple):
+    """The gutter of a line: the name of the pass that created it, the colour of the bar, and the tooltip."""
 
     name: str = ""
     colour: str = ""
@@ -34,22 +34,22 @@ class Maker(NamedTuple):
 
 
 class CodeLine(NamedTuple):
-    """A line. `pieces` begin with (start, end, kind), from left to right: kinds are those of `listing.Piece`, or WORD.
+    """A line. `tokens` begin with (start, end, kind), from left to right: kinds are those of `listing.Token`, or WORD.
 
-    `kind` is what a diff says of the line, one of `palette.ROWS` or FOLD; "" in listings that are no diffs. Behind it
-    stand a `comment` in text and `beside`, muted, in HTML.
+    `kind` is the kind of a diff row, one of `palette.ROWS` or FOLD; "" in other listings. Text shows `comment` after
+    the line, HTML shows `beside` there, muted.
     """
 
     text: str
-    pieces: Sequence[Any] = ()
+    tokens: Sequence[Any] = ()
     kind: str = ""
     comment: str = ""
     beside: str = ""
-    maker: Maker | None = None
+    maker: GutterLabel | None = None
 
 
 class Listing(Part):
-    """Lines of code, the first `most` of them in HTML. Long lists of parameters are folded there, but in a diff."""
+    """Lines of code, the first `most` of them in HTML, where long parameter lists are folded, except in a diff."""
 
     def __init__(self, lines: Sequence[CodeLine], most: int = MOST_LINES) -> None:
         self.code, self.most = lines, most
@@ -59,7 +59,7 @@ class Listing(Part):
         return [self._text(line).rstrip() for line in self.code]
 
     def _text(self, line: CodeLine) -> str:
-        maker = line.maker or Maker()
+        maker = line.maker or GutterLabel()
         gutter = f"{maker.name.ljust(self.width)} {'|' if maker.colour else ' '} " if self.width else ""
         sign = f"{' ' if line.kind in _BLANK else line.kind} " if line.kind else ""
         return f"{gutter}{sign}{line.text}{line.comment}"
@@ -101,7 +101,7 @@ class Listing(Part):
             return tag("span", signed, _style_line(line), beside, style=f"{_LINE}{back}")
         if not self.width:
             return tag("span", _style_line(line), beside, style=_LINE)
-        maker = line.maker or Maker()
+        maker = line.maker or GutterLabel()
         look = f"{_GUTTER};color:{maker.colour or MUTED};width:{self.width + 2}ch"
         name = tag("span", maker.name, style=look, title=maker.tip or None)
         bar = tag("span", style=f"{_BAR};background:{maker.colour or 'transparent'}", title=maker.tip or None)
@@ -112,7 +112,7 @@ class Listing(Part):
 def _style_line(line: CodeLine) -> Markup:
     parts: list[str] = []
     at = 0
-    for start, end, kind, *_ in line.pieces:
+    for start, end, kind, *_ in line.tokens:
         look = f"background:{ROWS[line.kind][3]};border-radius:3px" if kind == WORD else _LOOKS.get(kind)
         if look is not None and start >= at:
             parts += (line.text[at:start], tag("span", line.text[start:end], style=look))

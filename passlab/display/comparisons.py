@@ -1,4 +1,4 @@
-"""The view of two recordings side by side: aligned passes, where the programs part, the programs of any two steps."""
+"""The view of two recordings side by side: aligned passes, where the programs diverge, any two programs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ComparisonView(View):
 
     @cached_property
     def title(self) -> str:
-        """Where they part, and what differs in the end."""
+        """Where they diverge, and what differs at the end."""
         summary = self.comparison.summary()
         return visible(summary[:1].upper() + summary[1:] + ".")
 
@@ -70,11 +70,11 @@ class ComparisonView(View):
         return view.data()
 
     def sentence(self, a: int, b: int) -> str:
-        """Return what the difference between the programs after two steps is in a sentence."""
+        """Return the difference between the programs after two steps as a sentence."""
         return sentence(diff(_step(self.comparison.a, a).after, _step(self.comparison.b, b).after))
 
     def data(self, only_start: bool = False) -> dict[str, Any]:
-        """Return what the widget needs; with `only_start` the difference of the row that it opens with alone."""
+        """Return the data of the widget; with `only_start`, only the difference of the row that it opens with."""
         rows = [self._row(row, at) for row, at in self._rows_with_steps()]
         first = next((number for number, row in enumerate(rows) if not row["same"]), -1)
         start = first if first >= 0 else len(rows) - 1
@@ -90,7 +90,7 @@ class ComparisonView(View):
         }
 
     def _rows_with_steps(self) -> Iterable[tuple[ComparedStep, tuple[int, int]]]:
-        """Yield the rows with the numbers of the steps that either side has come to."""
+        """Yield the rows with the number of the latest step of each side."""
         a = b = 0
         for row in self.comparison.rows:
             a = a if row.a is None else int(row.a.id)
@@ -121,11 +121,11 @@ def _step(recording: Recording, number: int) -> Event:
 
 
 def _side(recording: Recording) -> dict[str, Any]:
-    """The steps of one recording: name, outcome, what each took."""
-    return {"name": visible(recording.name), "steps": [_taken(step) for step in recording.steps]}
+    """The steps of one recording: names, outcomes, times and sizes."""
+    return {"name": visible(recording.name), "steps": [_step_data(step) for step in recording.steps]}
 
 
-def _taken(step: Event) -> dict[str, Any]:
+def _step_data(step: Event) -> dict[str, Any]:
     nodes, calls = count_module(step.after)
     return {
         "id": step.id,

@@ -1,4 +1,4 @@
-"""The views of searches for faults: a culprit with its smallest program, a campaign with all that a pass broke."""
+"""The views of searches for faults: a culprit with its smallest program, a campaign with its failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from passlab.table import Table
 
 
 class CulpritView(VerdictView):
-    """What broke a program, and how one knows."""
+    """The culprit that broke a program, with the evidence."""
 
     kind = "culprit"
 
@@ -84,7 +84,7 @@ def culprit_view(culprit: Culprit) -> CulpritView:
 
 
 class CampaignView(View):
-    """What a search for programs that a pass breaks came to."""
+    """The result of a search for programs that a pass breaks."""
 
     kind = "campaign"
 
@@ -109,7 +109,7 @@ class CampaignView(View):
 
 
 class CampaignReport(View):
-    """All that a campaign came to, over all its runs: a page that stands alone."""
+    """The results of all runs of a campaign, as a complete page."""
 
     kind = "campaign"
 
@@ -118,7 +118,7 @@ class CampaignReport(View):
 
     @property
     def title(self) -> str:
-        """What all runs came to."""
+        """The totals of all runs."""
         return self.campaign.totals()
 
     def parts(self) -> Iterable[Part]:
@@ -136,7 +136,7 @@ class CampaignReport(View):
 def write_campaign(campaign: Campaign, directory: str | PathLike[str]) -> Path:
     """Write the report of a campaign, `report.html`, into its directory and return the path. Raises `FileAccessError`.
 
-    The page needs no script: failures unfold without any.
+    The page needs no script, not even to unfold failures.
     """
     view, path = CampaignReport(campaign), Path(directory) / "report.html"
     try:

@@ -1,8 +1,8 @@
-"""A program as a graph of boxes and arrows: which value flows from which operator into which.
+"""A program as a graph of boxes and arrows: an arrow leads from the operator that computes a value to its user.
 
-Names, lets, projections and function literals called on the spot are looked through: an arrow leads from the operator
-that computes a value to the one that takes it. Weights (parameters and constants that only one operator takes, not as
-its first operand) are written into its box. Function literals and branches are groups. Linear in the program.
+Names, lets, projections and immediately called function literals have no boxes. Weights (parameters and constants that
+only one operator uses, not as its first operand) are written into its box. Function literals and branches are groups.
+The time is linear in the program.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Arrow:
 
 
 @dataclass(eq=False)
-class Group:
-    """Boxes that belong together: a function of a module, a literal, or a branch; `parent` is the group around."""
+class BoxGroup:
+    """The boxes of a function of a module, a function literal, or a branch; `parent` is the enclosing group."""
 
     number: int
     kind: str
@@ -75,7 +75,7 @@ class Dataflow:
 
     boxes: list[Box] = field(default_factory=list)
     arrows: list[Arrow] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
+    groups: list[BoxGroup] = field(default_factory=list)
     left_out: int = 0
 
     def box(self, kind: str, name: str, expr: Expr | None, group: int | None) -> Box:
@@ -85,7 +85,7 @@ class Dataflow:
         return box
 
     def members(self) -> dict[int, list[Box]]:
-        """The boxes right inside each group."""
+        """The boxes of each group, without those of inner groups."""
         boxes: dict[int, list[Box]] = {group.number: [] for group in self.groups}
         for box in self.boxes:
             if box.group is not None:
@@ -102,7 +102,7 @@ def dataflow(program: Any) -> Dataflow:
             home = None
             if len(functions) > 1:
                 home = len(graph.groups)
-                graph.groups.append(Group(home, "definition", f"@{visible(name)}", function))
+                graph.groups.append(BoxGroup(home, "definition", f"@{visible(name)}", function))
             _Reader(graph, function, home).read()
     else:
         _Reader(graph, program, None).read()
@@ -125,7 +125,7 @@ def _in_order(graph: Dataflow) -> Dataflow:
             waiting[target] -= 1
             if not waiting[target]:
                 heappush(heap, target)
-    order += [number for number, count in enumerate(waiting) if count]  # on or behind a cycle: recursive functions
+    order += [number for number, count in enumerate(waiting) if count]  # on or after a cycle: recursive functions
     new = {number: place for place, number in enumerate(order)}
     graph.boxes = [graph.boxes[number] for number in order]
     for place, box in enumerate(graph.boxes):
@@ -154,7 +154,7 @@ class _Reader:
                 self.carried[node.var] = node.value
                 self.carried[node] = node.body
         for node in self.scopes.order:
-            callee = self._on_the_spot(node) if isinstance(node, Call) else None
+            callee = self._inlined_callee(node) if isinstance(node, Call) else None
             if callee is not None:
                 assert isinstance(node, Call)
                 self.carried.update(zip(callee.params, node.args, strict=True))
@@ -173,8 +173,8 @@ class _Reader:
             self._arrows_into(node, box)
         self._output()
 
-    def _on_the_spot(self, node: Call) -> Function | None:
-        """The function literal that is called here and nowhere else, by itself or by the name a let gave it."""
+    def _inlined_callee(self, node: Call) -> Function | None:
+        """The function literal that is called here and nowhere else, directly or through a let-bound name."""
         op = node.op
         if type(op) is Var and self.uses[op] == 2:  # where it is bound and here
             op = self.carried.get(op, op)
@@ -208,7 +208,7 @@ class _Reader:
             assert isinstance(owner, Match)
             kind, name = "branch", pattern_text(owner.clauses[part].lhs)
         number = len(self.graph.groups)
-        self.graph.groups.append(Group(number, kind, name, owner, outer))
+        self.graph.groups.append(BoxGroup(number, kind, name, owner, outer))
         return number
 
     # ------------------------------------------------------------ arrows
@@ -245,7 +245,7 @@ class _Reader:
             self.graph.arrows.append(Arrow(start.number, box.number, label))
 
     def _follow(self, expr: Expr) -> tuple[Expr, str]:
-        """Return the node that computes a value, and which part of its result is meant (`.0`)."""
+        """Return the node that computes a value, and the projection of its result (`.0`)."""
         part = ""
         seen: set[Expr] = set()
         while expr not in seen:
@@ -265,7 +265,7 @@ class _Reader:
 
 
 def _operands(node: Expr) -> Iterator[tuple[str, Expr]]:
-    """Yield what flows into a node, each with a label."""
+    """Yield the operands of a node, each with a label."""
     if isinstance(node, Call):
         if not isinstance(node.op, (Op, GlobalVar, Constructor)):
             yield "callee", node.op
@@ -291,7 +291,7 @@ def pattern_name(pattern: Pattern) -> str:
 
 
 def pattern_text(pattern: Pattern) -> str:
-    """Return a pattern without types, what is nested in its parts cut: `Node(%left, Leaf(...))`."""
+    """Return a pattern without types, with nested patterns cut: `Node(%left, Leaf(...))`."""
     if not isinstance(pattern, (PatternConstructor, PatternTuple)):
         return pattern_name(pattern)
     parts = []
@@ -321,7 +321,7 @@ _BOXES: dict[type, Any] = {
 
 
 def _atom_name(node: Expr) -> str:
-    """What a leaf is called, as in a program's text."""
+    """The name of a leaf, as in a program's text."""
     if isinstance(node, Var):
         return f"%{visible(node.name_hint)}"
     if isinstance(node, GlobalVar):
@@ -371,7 +371,7 @@ def truncate(graph: Dataflow, most: int) -> Dataflow:
     return Dataflow(graph.boxes[:most], arrows, graph.groups, graph.left_out + len(graph.boxes) - most)
 
 
-def _contract(graph: Dataflow, into: list[int], names: dict[int, Group]) -> Dataflow:
+def _contract(graph: Dataflow, into: list[int], names: dict[int, BoxGroup]) -> Dataflow:
     """Return the graph with box `i` folded into box `into[i]`; `names` gives the group that a box stands for."""
     contracted = Dataflow(groups=graph.groups, left_out=graph.left_out)
     new: dict[int, Box] = {}
@@ -389,7 +389,7 @@ def _contract(graph: Dataflow, into: list[int], names: dict[int, Group]) -> Data
         parts.setdefault(head, []).append(box.name)
     for head, box in new.items():
         if box.count > 1:
-            box.name = _told(parts[head])
+            box.name = _joined_names(parts[head])
     seen = set()
     for arrow in graph.arrows:
         source, target = new[into[arrow.source]].number, new[into[arrow.target]].number
@@ -399,7 +399,7 @@ def _contract(graph: Dataflow, into: list[int], names: dict[int, Group]) -> Data
     return contracted
 
 
-def _told(names: list[str]) -> str:
-    """Return names in order, runs and repeats told once."""
+def _joined_names(names: list[str]) -> str:
+    """Return names in order, each once, the first three of more than four."""
     unique = list(dict.fromkeys(names))
     return " · ".join(unique) if len(unique) <= 4 else f"{' · '.join(unique[:3])} · {len(names) - 3} more"

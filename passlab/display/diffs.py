@@ -55,7 +55,7 @@ class DiffView(View):
 
     @cached_property
     def operators(self) -> list[tuple[str, int, int]]:
-        """The operators that are not called as often as before: name, calls before, calls after."""
+        """The operators whose number of calls changed: name, calls before, calls after."""
         return [(name, old, new) for name, (old, new) in self.diff.op_counts.items() if old != new]
 
     def parts(self) -> Iterable[Part]:
@@ -63,11 +63,11 @@ class DiffView(View):
         yield from self.changes(STATIC_LINES)
 
     def changes(self, most: int) -> Iterable[Part]:
-        """Yield how often which operator is called now, and the unified diff, `most` lines of it in HTML."""
+        """Yield the changed numbers of calls, and the unified diff, `most` lines of it in HTML."""
         if self.operators:
             yield Gap()
             yield Counts(self.operators)
-        lines = list(self.unified())
+        lines = list(self.unified_lines())
         if lines:
             yield Gap()
             yield Listing(lines, most)
@@ -77,15 +77,15 @@ class DiffView(View):
             yield Gap()
             yield Sentence("   ".join(legend), "muted")
 
-    def unified(self) -> Iterator[CodeLine]:
+    def unified_lines(self) -> Iterator[CodeLine]:
         """Yield the lines of a unified diff, with long runs of unchanged lines folded."""
         for hunk in hunks(self.rows):
             if isinstance(hunk, int):
                 yield CodeLine(f"... {hunk:,} unchanged lines", kind=FOLD)
             else:
-                yield from self._unified_hunk(hunk)
+                yield from self._hunk_lines(hunk)
 
-    def _unified_hunk(self, hunk: Sequence[Row]) -> Iterator[CodeLine]:
+    def _hunk_lines(self, hunk: Sequence[Row]) -> Iterator[CodeLine]:
         later: list[CodeLine] = []
         for row in hunk:
             both = row.left_kind == row.right_kind
@@ -108,7 +108,7 @@ class DiffView(View):
         return {"kind": self.kind, "title": self.title, **self.data_with(table), **table.data()}
 
     def data_with(self, table: LineTable) -> dict[str, Any]:
-        """Return what the widget draws, with the lines in a table that others may add to before it is read."""
+        """Return the data of the widget, with the lines in a table that views can share."""
         return {
             "before": [table.add(line) for line in self.before],
             "after": [table.add(line) for line in self.after],
@@ -129,7 +129,7 @@ class DiffView(View):
         return {"kinds": "".join([row.kinds for row in rows]), "words": words}
 
     def source(self) -> HasFrame:
-        """Return one row per node that did not stay as it was: function, change, node, fields."""
+        """Return one row per changed node: function, change, node, fields."""
         rows = [
             (f"@{f.name}", n.change.value, n.what, "; ".join(map(str, n.fields)))
             for f in self.diff.changed
@@ -144,13 +144,13 @@ def diff_view(difference: Diff) -> DiffView:
 
 
 def sentence(difference: Diff) -> str:
-    """Return what changed as a sentence."""
+    """Return a difference as a sentence."""
     summary = difference.summary
     return summary[:1].upper() + summary[1:] + "."
 
 
 def hunks(rows: Sequence[Row], context: int = CONTEXT) -> Iterator[list[Row] | int]:
-    """Yield groups of rows with changes and some lines around them, and between them the number of rows left out."""
+    """Yield groups of changed rows with context, and between them the number of rows left out."""
     touched = [number for number, row in enumerate(rows) if row.kinds != SAME + SAME]
     at = index = 0
     while index < len(touched):
@@ -170,7 +170,7 @@ def hunks(rows: Sequence[Row], context: int = CONTEXT) -> Iterator[list[Row] | i
 
 
 def _unified_line(row: Row, kind: str, line: Line, side: int) -> CodeLine:
-    """A line of a row; `side` is 0 for the old one. A changed line stands there as removed and as added."""
+    """A line of a row; `side` is 0 for the old one. A changed line appears as removed and as added."""
     kind = "-+"[side] if kind == CHANGED else kind
     text, words = line.text, row.words[side] if row.words is not None else ()
     if row.retyped:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from passlab.display.dataflow import Dataflow
 from passlab.display.html import Markup, join, tag
-from passlab.display.layout import Layout
+from passlab.display.layout import GraphLayout
 from passlab.display.palette import HUES
 
 AMBER, BLUE, GREEN, MUTED, TEAL, VIOLET = (HUES[name] for name in ("amber", "blue", "green", "muted", "teal", "violet"))
@@ -22,17 +22,17 @@ _KINDS = {
     "fused": VIOLET,
     "branch": AMBER,
 }
-_FATES = {"added": GREEN, "changed": AMBER, "moved": BLUE}
+_CHANGES = {"added": GREEN, "changed": AMBER, "moved": BLUE}
 _MARKS = {"added": "+", "changed": "±", "moved": "~"}
 MARGIN = 12.0
 CHAR, LINE, PAD_X, PAD_Y = 6.7, 15.0, 11.0, 6.0
 
 
 class Caption(NamedTuple):
-    """What a box shows: its lines, the first one its name, and what became of it in a diff ("" for nothing)."""
+    """The lines of a box, the first one its name, and its change in a diff ("" for none)."""
 
     lines: tuple[str, ...]
-    fate: str
+    change: str
 
 
 def box_size(lines: tuple[str, ...]) -> tuple[float, float]:
@@ -40,7 +40,7 @@ def box_size(lines: tuple[str, ...]) -> tuple[float, float]:
     return max(map(len, lines)) * CHAR + 2 * PAD_X, len(lines) * LINE + 2 * PAD_Y
 
 
-def draw(graph: Dataflow, captions: Sequence[Caption], at: Layout) -> Markup:
+def draw(graph: Dataflow, captions: Sequence[Caption], at: GraphLayout) -> Markup:
     """Return the graph as SVG."""
     parts = [
         *(_group(group.name, at.groups[group.number]) for group in graph.groups if group.number in at.groups),
@@ -101,9 +101,11 @@ def _head(points: Sequence[float]) -> Markup:
 def _box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[float, float]) -> Markup:
     (x, y), (width, height) = place, size
     colour = _KINDS.get(kind, MUTED)
-    edge = _FATES.get(caption.fate, colour)
+    edge = _CHANGES.get(caption.change, colour)
     round_ = height / 2 if kind in ("input", "constant", "output") else 6
-    looks = {"fill_opacity": 0.14, "stroke_width": 1.6} if caption.fate else {"fill_opacity": 0.06, "stroke_width": 1.0}
+    looks = (
+        {"fill_opacity": 0.14, "stroke_width": 1.6} if caption.change else {"fill_opacity": 0.06, "stroke_width": 1.0}
+    )
     frame = tag(
         "rect",
         x=x - width / 2,
@@ -129,12 +131,12 @@ def _box(kind: str, caption: Caption, place: tuple[float, float], size: tuple[fl
         )
         for row, line in enumerate(caption.lines)
     ]
-    return tag("g", frame, *lines, *_badge(caption.fate, x - width / 2, y - height / 2, edge))
+    return tag("g", frame, *lines, *_badge(caption.change, x - width / 2, y - height / 2, edge))
 
 
-def _badge(fate: str, x: float, y: float, colour: str) -> list[Markup]:
-    """The mark of what became of a box, on its corner."""
-    if fate not in _MARKS:
+def _badge(change: str, x: float, y: float, colour: str) -> list[Markup]:
+    """The mark of a changed box, on its corner."""
+    if change not in _MARKS:
         return []
     disc = tag("rect", x=x - 6, y=y - 6, width=12, height=12, rx=6, fill=colour)
-    return [disc, tag("text", _MARKS[fate], x=x, y=y + 4, text_anchor="middle", font_weight="700", fill="#ffffff")]
+    return [disc, tag("text", _MARKS[change], x=x, y=y + 4, text_anchor="middle", font_weight="700", fill="#ffffff")]

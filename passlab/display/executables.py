@@ -11,7 +11,7 @@ from typing import Any
 from passlab import limits
 from passlab.debugger.code_map import CodeMap
 from passlab.debugger.trace import recorded_code
-from passlab.display.listing import Line, LineTable, Piece
+from passlab.display.listing import Line, LineTable, Token
 from passlab.display.module import module_view
 from passlab.display.nodes import Links, number_of
 from passlab.display.parts import Embedded, Fold, Part, Sentence
@@ -59,11 +59,11 @@ class ExecutableView(View):
         table, code = LineTable(), self._code
         links = None if code.recording is None else Links(code.recording)
         rows, nodes, chosen = [], [], []
-        for line, site in islice(self._lines(), most):
+        for line, point in islice(self._lines(), most):
             rows.append(table.add(line))
-            own = [] if site is None else code.nodes(site)
+            own = [] if point is None else code.nodes(point)
             nodes.append([number_of(node) for node in own])
-            chosen.append([] if site is None else [number_of(node) for node in code.sources(site)])
+            chosen.append([] if point is None else [number_of(node) for node in code.sources(point)])
             if links is not None:
                 for node in own:
                     links.add_node(node)
@@ -81,7 +81,7 @@ class ExecutableView(View):
 
     @cached_property
     def _code(self) -> CodeMap:
-        """The instructions, with the recording of their compilation: what is selected are nodes of the program."""
+        """The instructions, with the recording of their compilation: a selection has nodes of the source program."""
         return recorded_code(self.executable)
 
     def _lines(self) -> Iterator[tuple[Line, int | None]]:
@@ -89,15 +89,15 @@ class ExecutableView(View):
         code = self._code
         for number, function in enumerate(self.executable.functions):
             head = f"{_head(function)} {{"
-            yield Line(head, (Piece(0, head.index("("), "global", None, None),), None, None), None
-            for site in range(code.offsets[number], code.offsets[number + 1]):
-                text = f"  {code.pc[site]:>4}  {code.text(site)}"
-                pieces = tuple(self._pieces(text, len(code.functions) == 1))
-                yield Line(text, pieces, None, None), site
+            yield Line(head, (Token(0, head.index("("), "global", None, None),), None, None), None
+            for point in range(code.offsets[number], code.offsets[number + 1]):
+                text = f"  {code.pc[point]:>4}  {code.text(point)}"
+                tokens = tuple(self._tokens(text, len(code.functions) == 1))
+                yield Line(text, tokens, None, None), point
             yield Line("}", (), None, None), None
 
-    def _pieces(self, text: str, only: bool) -> Iterator[Piece]:
-        """Yield the marked spans of an instruction. Registers are names where they are those of one function."""
+    def _tokens(self, text: str, only: bool) -> Iterator[Token]:
+        """Yield the tokens of an instruction. Registers are names only if there is a single function."""
         for match in _WORDS.finditer(text):
             word, kind = match[0], "constant"
             if word.startswith("$"):
@@ -110,7 +110,7 @@ class ExecutableView(View):
                 kind = "op" if word in self._kernels else "keyword"
             elif not word.startswith("Const["):
                 continue
-            yield Piece(match.start(), match.end(), kind, None, None)
+            yield Token(match.start(), match.end(), kind, None, None)
 
     @cached_property
     def _kernels(self) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """The view of a pass that failed: the message, the frames of the pass author's code, and the node it was working on.
 
-Frames of passlab and of IPython stand between a notebook and the line at fault; they are left out, and all of them are
-one fold away. Errors of passlab are diagnostics with a place of their own and need no frames.
+Frames of passlab and of IPython are left out; a fold shows the full traceback. Errors of passlab are diagnostics with
+a source location and need no frames.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HOSTS = ("IPython", "ipykernel", "traitlets", "decorator.py", "nbclient")
 
 
 class UserFrame(NamedTuple):
-    """A frame that is neither passlab's nor the notebook's machinery: where it stands, its source, and its node."""
+    """A frame of the user's own code: its file and line, its source, and its node."""
 
     file: str
     line: int
@@ -51,7 +51,7 @@ class FailureView(View):
 
     @property
     def title(self) -> str:
-        """What was raised in which pass."""
+        """The error and the pass that raised it."""
         if isinstance(self.error, PasslabError) or self.error is None:
             return visible(str(self.error or "").split("\n")[0])
         return f"the pass `{visible(self.event.name)}` raised {type(self.error).__name__}: {visible(str(self.error))}"
@@ -65,7 +65,7 @@ class FailureView(View):
 
     @property
     def node(self) -> str:
-        """The node that the innermost frame with one was working on, "" where none is known."""
+        """The node that the innermost frame was working on, "" if no frame has one."""
         return next((frame.node for frame in reversed(self.frames) if frame.node), "")
 
     @property
@@ -118,13 +118,13 @@ def _user_frames(trace: TracebackType | None) -> Iterator[UserFrame]:
 
 
 def _file_name(file: str) -> str:
-    """A file as people name it: cells of a notebook have no path worth reading."""
+    """A short name of a file; the paths of cells say nothing to a reader."""
     name = Path(file).name
     return "cell" if "ipython-input" in file or "ipykernel_" in file else visible(name)
 
 
 def _source(file: str, line: int, frame: FrameType) -> str:
-    """The line at fault, marked, with some around it; of a function none behind its end."""
+    """The line that raised, marked, with context lines, which end with the function."""
     linecache.lazycache(file, frame.f_globals)
     code, rows = frame.f_code, []
     end = max((number for *_, number in code.co_lines() if number), default=line)

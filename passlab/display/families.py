@@ -1,7 +1,6 @@
-"""Families of operators, for colour: what does the heavy work, what normalises, what only moves data.
+"""Families of operators, for colour: heavy work, normalisation, data movement, and so on.
 
-Read from the operator's declaration and its name's words, so that an operator that is added falls into a family by
-itself.
+The family follows from the words in an operator's name, so that new operators have one, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The view of a run at one instant: a box for each frame of the stack, and in it a row for each register.
+"""The view of a run at one instant: a box for each frame of the stack, with a row for each register.
 
-What the next instruction reads and writes is marked, so that a lesson can show the machine without a widget.
+The registers that the next instruction reads and writes are marked, so a lesson can show the machine without a widget.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The view of a program as a dataflow graph: drawn where Graphviz is at hand, listed line by line everywhere."""
+"""The view of a program as a dataflow graph: a drawing in HTML and widgets, a list of boxes in text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from passlab.display.layout import LayoutError, lay_out_all
 from passlab.display.listing import short_type, type_text
 from passlab.display.nodes import number_of
 from passlab.display.parts import Drawing, Gap, Part, Sentence
-from passlab.display.repeats import Item, Piece, structure
+from passlab.display.repeats import GraphPiece, Item, structure
 from passlab.display.sheet import PlacedPiece, pack, parts_of, place
 from passlab.display.sheet_data import SheetData, on_sheet
 from passlab.display.view import HasFrame, View
@@ -36,14 +36,14 @@ from passlab.table import Table
 
 WHOLE = 24  # boxes up to which a graph is laid out in one piece
 STEP = 20  # pixels by which the widths of boxes in large graphs grow
-MOST_INNER = 400  # operators of a fused function that its box is lit for
+MOST_INNER = 400  # operators of a fused function whose selection highlights its box
 STATIC_WINDOW = (1000.0, 520.0)  # pixels of the picture in static HTML
 FOLD_AT = 120  # boxes above which fused functions start folded
 WIDEST = 34  # characters of one line in a box
 
 
 class GraphView(View):
-    """A program as boxes and arrows. `changed` are nodes to mark, or a diff whose new side this is."""
+    """A program as boxes and arrows. `changed` are nodes to mark, or a diff whose new side is this program."""
 
     kind = script = "graph"
     whole = "graph_view(function) shows one function"
@@ -61,15 +61,15 @@ class GraphView(View):
         self.program = program
         self.folded = folded
         self.is_folded = False
-        self.fates = changed if isinstance(changed, dict) else _fates(changed)
+        self.changes = changed if isinstance(changed, dict) else _changes_of(changed)
 
     def with_folding(self, folded: bool) -> GraphView:
-        """Return the view with every fused function as one box, or with none so."""
-        return GraphView(self.program, self.fates, folded, self.overlays, self.notes)
+        """Return the view with every fused function as one box, or with all of them open."""
+        return GraphView(self.program, self.changes, folded, self.overlays, self.notes)
 
     @cached_property
     def graph(self) -> Dataflow:
-        """The graph as it is drawn: folded where it would be too large."""
+        """The graph to draw: folded if it would be too large."""
         graph = dataflow(self.program)
         most = limits.current().graph_nodes
         self.is_folded = self.folded if self.folded is not None else len(graph.boxes) > FOLD_AT
@@ -84,18 +84,18 @@ class GraphView(View):
         """What each box shows."""
         lines = _brief_lines if self.is_large else _lines
         return [
-            Caption((*lines(box), *self._note(box)), self.fates.get(box.expr, "") if box.expr is not None else "")
+            Caption((*lines(box), *self._note(box)), self.changes.get(box.expr, "") if box.expr is not None else "")
             for box in self.graph.boxes
         ]
 
     def _note(self, box: Box) -> tuple[str, ...]:
-        """What was noted of a box, where there is room for it: in small graphs."""
+        """The note of a box, in small graphs only."""
         note = "" if box.expr is None else self.notes.get(box.expr, "")
         return (_cut(note),) if note and not self.is_large else ()
 
     @cached_property
     def sizes(self) -> list[tuple[float, float]]:
-        """Width and height of each box, widths in steps so that alike blocks are laid out once."""
+        """Width and height of each box, widths rounded so that similar blocks are laid out once."""
         sizes = [box_size(caption.lines) for caption in self.captions]
         return [(ceil(width / STEP) * STEP, height) for width, height in sizes] if self.is_large else sizes
 
@@ -110,7 +110,7 @@ class GraphView(View):
         return structure(self.graph, WHOLE)
 
     @cached_property
-    def placed(self) -> dict[Piece, PlacedPiece]:
+    def layouts(self) -> dict[GraphPiece, PlacedPiece]:
         """The layout of each piece."""
         return place(self.graph, self.items, self.sizes)
 
@@ -132,10 +132,10 @@ class GraphView(View):
         yield Drawing(self._draw, f"dataflow graph: {self.title}", self._words(), self.is_large)
 
     def _draw(self) -> Markup:
-        return draw(*on_sheet(self.graph, self.captions, pack(self.items, self.placed, STATIC_WINDOW)))
+        return draw(*on_sheet(self.graph, self.captions, pack(self.items, self.layouts, STATIC_WINDOW)))
 
     def _words(self) -> list[str]:
-        """The boxes one by one: each with the names of those it takes values of."""
+        """A line for each box: its name, the names of the boxes that it reads, and its lines."""
         graph = self.graph
         names = _names(graph)
         into: list[list[str]] = [[] for _ in graph.boxes]
@@ -143,7 +143,7 @@ class GraphView(View):
             into[arrow.target].append(f"{names[arrow.source]}{arrow.label if arrow.label[:1] == '.' else ''}")
         lines = []
         for box, caption in zip(graph.boxes, self.captions, strict=True):
-            mark = {"added": "+ ", "changed": "* ", "moved": "~ "}.get(caption.fate, "  ")
+            mark = {"added": "+ ", "changed": "* ", "moved": "~ "}.get(caption.change, "  ")
             more = f"  [{', '.join(caption.lines[1:])}]" if len(caption.lines) > 1 else ""
             sources = f" <- {', '.join(into[box.number])}" if into[box.number] else ""
             lines.append(f"{mark}{names[box.number]}{sources}{more}")
@@ -151,7 +151,7 @@ class GraphView(View):
 
     @building()
     def _tip(self, box: Box) -> str:
-        """Return what a box says where the pointer rests on it."""
+        """Return the hover text of a box."""
         note = self.notes.get(box.expr, "") if box.expr is not None else ""
         return "\n".join(filter(None, (_about(box), note)))
 
@@ -164,7 +164,7 @@ class GraphView(View):
             "folded": self.is_folded,
             "boxes": [
                 [
-                    *(*size, box.kind, caption.fate, -1 if box.group is None else box.group),
+                    *(*size, box.kind, caption.change, -1 if box.group is None else box.group),
                     *(list(caption.lines), self._tip(box), _box_nodes(box), family(box)),
                 ]
                 for box, caption, size in zip(self.graph.boxes, self.captions, self.sizes, strict=True)
@@ -175,11 +175,11 @@ class GraphView(View):
                 for group in self.graph.groups
             ],
             "values": {name: values for name, values in self._values() if any(v is not None for v in values)},
-            **SheetData(self.graph, self.placed).data(self.items),
+            **SheetData(self.graph, self.layouts).data(self.items),
         }
 
     def _values(self) -> Iterator[tuple[str, list[float | None]]]:
-        """Numbers of each box by which it may be coloured: what calls cost, and the overlays that were given."""
+        """The numbers by which boxes can be coloured: the cost of calls, and the overlays."""
         costs = [call_cost(box.expr) if isinstance(box.expr, Call) else None for box in self.graph.boxes]
         yield "multiplications", [None if cost is None else cost.macs for cost in costs]
         yield "output bytes", [None if cost is None else cost.bytes_written for cost in costs]
@@ -193,7 +193,7 @@ class GraphView(View):
         digraph = graphviz.Digraph(node_attr={"shape": "box", "style": "rounded", "fontname": "Courier"})
         names = _names(self.graph)
         for box, caption in zip(self.graph.boxes, self.captions, strict=True):
-            colour = {"added": "#2d874b", "changed": "#a46a12", "moved": "#2577d4"}.get(caption.fate)
+            colour = {"added": "#2d874b", "changed": "#a46a12", "moved": "#2577d4"}.get(caption.change)
             label, tip = graphviz.escape("\n".join(caption.lines)), graphviz.escape(names[box.number])
             digraph.node(f"n{box.number}", label, tooltip=tip, **({"color": colour} if colour else {}))
         for arrow in self.graph.arrows:
@@ -204,7 +204,7 @@ class GraphView(View):
     def source(self) -> HasFrame:
         """Return one row per box."""
         rows = [
-            (b.number, b.kind, b.name, b.count, f.fate) for b, f in zip(self.graph.boxes, self.captions, strict=True)
+            (b.number, b.kind, b.name, b.count, f.change) for b, f in zip(self.graph.boxes, self.captions, strict=True)
         ]
         return Table(("box", "kind", "name", "nodes", "change"), rows)
 
@@ -231,13 +231,13 @@ def graph_view(
 
 
 def lay_out_together(views: Iterable[GraphView]) -> None:
-    """Lay out many graphs by one process, so that each finds its pieces done; without Graphviz do nothing."""
+    """Lay out the pieces of many graphs in one process; without Graphviz do nothing."""
     parts = [part for view in views for part in parts_of(view.graph, view.items, view.sizes)]
     with suppress(LayoutError):
         lay_out_all(parts)
 
 
-def _fates(changed: Diff | Iterable[Expr] | None) -> dict[Expr, str]:
+def _changes_of(changed: Diff | Iterable[Expr] | None) -> dict[Expr, str]:
     if changed is None:
         return {}
     if not isinstance(changed, Diff):
@@ -261,14 +261,14 @@ def _lines(box: Box) -> tuple[str, ...]:
     several = box.count > 1 and box.kind != "fused"
     type_ = None if box.expr is None or several else box.expr.checked_type_
     if box.kind == "fused" and isinstance(type_, FuncType):
-        type_ = type_.ret_type  # of what comes out, as beside the last of its operators
+        type_ = type_.ret_type  # of the result, as for the last of its operators
     if type_ is not None and (short := short_type(type_)):
         lines.append(_cut(short))
     return tuple(lines)
 
 
 def _brief_lines(box: Box) -> tuple[str, ...]:
-    """The name and the type alone, of float32 the shape: what a box of a large graph shows."""
+    """The name and the type (of a float32 tensor only the shape): the lines of a box in a large graph."""
     name = _lines(box)[0]
     type_ = None if box.expr is None else box.expr.checked_type_
     if box.kind == "fused" and isinstance(type_, FuncType):
@@ -279,7 +279,7 @@ def _brief_lines(box: Box) -> tuple[str, ...]:
 
 
 def _box_nodes(box: Box) -> list[int]:
-    """The numbers of the nodes that a box stands for, its own first: those of a fused function all of its operators."""
+    """The numbers of the nodes of a box, its own first; for a fused function, all its operators."""
     if box.expr is None or box.kind == "output":
         return []
     inner = [n for n in post_order(box.expr) if isinstance(n, Call)] if isinstance(box.expr, Function) else []
@@ -298,7 +298,7 @@ def _cut(text: str) -> str:
 
 
 def _about(box: Box) -> str:
-    """What is shown of a selected box: everything that does not fit into it."""
+    """The details of a selected box, which do not fit into it."""
     expr = box.expr
     parts = [box.name] if box.count == 1 else [f"{box.count} operators: {box.name}"]
     if isinstance(expr, (Call, Function)) and isinstance(expr.attrs, Attrs):
@@ -313,7 +313,7 @@ def _about(box: Box) -> str:
 
 
 def _names(graph: Dataflow) -> list[str]:
-    """A name for each box: its own where that is unique, else with a number behind."""
+    """A unique name for each box, with a number if several boxes have the same name."""
     counts = Counter(box.name for box in graph.boxes)
     taken: Counter[str] = Counter()
     names = []

@@ -1,4 +1,4 @@
-"""Data values and closures as a heap of boxes and arrows, as data: each object once, however often it is held."""
+"""Data values and closures as a heap of boxes and arrows, as data: each object once, even if several refer to it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def heap_of(value: Any) -> list[list[Any]] | None:
     """Return the boxes of a value, itself first: `[name, kind, depth, cells]`; None for values that need no drawing:
     tensors, and tuples of nothing else.
 
-    A cell is `[text, box]`: what it holds in a word, or the number of the box that it points to, else -1. Boxes beyond
-    `MOST` are told in words.
+    A cell is `[text, box]`: a short text, and the number of the box that it points to or -1. Objects beyond `MOST`
+    boxes become text.
     """
     if not isinstance(value, _OBJECTS) and not (
         isinstance(value, tuple) and any(isinstance(field, _OBJECTS) for field in value)
@@ -47,7 +47,7 @@ def heap_of(value: Any) -> list[list[Any]] | None:
 
 
 def _parts(value: Any) -> tuple[str, str, list[Any]]:
-    """The name of an object, its kind, and what it holds."""
+    """The name of an object, its kind, and its fields."""
     if isinstance(value, ADTValue):
         return value.constructor.name_hint, DATA, list(value.fields)
     if isinstance(value, VMClosure):

@@ -15,7 +15,7 @@ FACTS = {"nodes": "nodes", "kernels": "kernels", "constant_bytes": "bytes of con
 
 
 class HeatMapView(View):
-    """What each pass of a pipeline is worth: the result without it, with it twice, and with it after the next one."""
+    """The effect of each pass of a pipeline: the result without it, with it twice, and with it after the next one."""
 
     kind = script = "heatmap"
 
@@ -57,7 +57,7 @@ class HeatMapView(View):
         }
 
     def _cell(self, variant: Variant | None, text: str) -> dict[str, Any] | None:
-        """A cell: what stands in it, by how many nodes the result differs, and what is said of the variant."""
+        """A cell: its text, its outcome, by how many nodes the result differs, and facts about the variant."""
         if variant is None:
             return None
         cost, base = variant.cost, self.table.base.cost

@@ -1,4 +1,4 @@
-"""The one place where text becomes markup: `tag` builds elements, and escapes all it is given but what it built.
+"""The one place where text becomes markup: `tag` builds elements, and escapes everything that is not its own markup.
 
 Names, strings and messages of programs are hostile. They may become text between tags, and the `title`, `alt` and
 `aria-label` of an element; every other attribute takes only what this module checks: styles without addresses, names
@@ -52,21 +52,21 @@ _NUMBERS = frozenset(
 
 
 def escape(text: object) -> Markup:
-    """Return text as markup that shows exactly this text, odd characters as visible escapes."""
+    """Return text as markup that shows exactly this text, control characters as visible escapes."""
     if isinstance(text, Markup):
         return text
     return Markup(html.escape(visible(str(text)), quote=True))
 
 
 def join(parts: Iterable[str], between: str = "") -> Markup:
-    """Return parts one behind the other; those that are no markup yet are escaped."""
+    """Return the parts joined; those that are not markup are escaped."""
     return Markup(escape(between).join([escape(part) for part in parts]))
 
 
 def tag(name: str, *children: str, **attributes: object) -> Markup:
-    """Return an element. Children that are no markup yet are escaped; attributes that are None or False are left out.
+    """Return an element. Children that are not markup are escaped; attributes that are None or False are left out.
 
-    Raises `ValueError` for an element, an attribute or a value that passlab does not write: always an error of ours.
+    Raises `ValueError` for an element, an attribute or a value that passlab does not write: a bug in the caller.
     """
     if name not in _TAGS:
         raise ValueError(f"passlab writes no <{name}> elements")

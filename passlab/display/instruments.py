@@ -1,4 +1,4 @@
-"""The view of an instrument: what it measured or found, as a table; what a printer showed, as diffs that unfold."""
+"""The view of an instrument: its measurements as a table; the programs of a printer as diffs that unfold."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_ATTRIBUTES = 40
 
 
 class InstrumentView(View):
-    """An instrument: its table, where it has one; else what can be read of it."""
+    """An instrument: its table if it has one, else its public attributes."""
 
     kind = script = "instrument"
 
@@ -36,7 +36,7 @@ class InstrumentView(View):
 
     @property
     def title(self) -> str:
-        """What it says of itself, else its name and how many rows its table has."""
+        """Its own `str` or `repr`, else its name and the number of rows."""
         own, rows = self.instrument, len(self.table)
         for form in (str, repr):
             if getattr(type(own), f"__{form.__name__}__") is not PassInstrument.__str__:
@@ -47,7 +47,7 @@ class InstrumentView(View):
 
     @property
     def table(self) -> Table:
-        """What it measured; of an instrument without a table its public attributes."""
+        """Its measurements; for an instrument without a table, its public attributes."""
         if self._measurement is not None:
             return self._measurement
         rows = [(name, _brief(value)) for name, value in vars(self.instrument).items() if not name.startswith("_")]
@@ -56,8 +56,8 @@ class InstrumentView(View):
     @property
     def _measurement(self) -> Table | None:
         table = getattr(self.instrument, "table", None)
-        measured = table() if callable(table) else None
-        return measured if isinstance(measured, Table) else None
+        result = table() if callable(table) else None
+        return result if isinstance(result, Table) else None
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title, "muted")
@@ -84,7 +84,7 @@ class PrintedStepView(View):
 
     @cached_property
     def inside(self) -> ModuleView | DiffView | None:
-        """What the line unfolds to, besides the text of an error: the difference, or the program."""
+        """The difference or the program that the line unfolds to, None if there is only an error text."""
         before, after = self.step.before, self.step.after
         if after is None:
             return None
@@ -92,7 +92,7 @@ class PrintedStepView(View):
 
     @property
     def outcome(self) -> str:
-        """What became of the pass, as marks know it: a program that is printed whole is an "input"."""
+        """The outcome of the pass, one of `palette.OUTCOMES`; a program that is printed whole counts as "input"."""
         if isinstance(self.inside, DiffView):
             return "changed" if self.inside.diff else "unchanged"
         if self.inside is None:
@@ -101,14 +101,14 @@ class PrintedStepView(View):
 
     @property
     def summary(self) -> str:
-        """What is said of the pass in a line."""
+        """The pass's effect in one line."""
         if self.step.note or self.inside is None:
             return self.step.note or "no program"
         return sentence(self.inside.diff) if isinstance(self.inside, DiffView) else self.inside.title
 
     @property
     def title(self) -> str:
-        """When and which pass, and what is said of it."""
+        """When it was printed, the pass, and its effect."""
         return f"{self.step.when} {self.step.name}: {self.summary}"
 
     @property
@@ -127,7 +127,7 @@ class PrintedStepView(View):
         return printed_data(self.title, [self])
 
     def data_with(self, table: LineTable) -> dict[str, Any]:
-        """Return what the widget shows of the step, with its lines in a table that steps share."""
+        """Return the data of the step, with its lines in a table that steps share."""
         step, inside = self.step, self.inside
         lines = inside.data_with(table) if inside is not None and self.outcome != "unchanged" else {}
         head = {"when": step.when, "name": visible(step.name), "said": visible(self.summary), "outcome": self.outcome}
@@ -156,7 +156,7 @@ class PrinterView(InstrumentView):
 
     @property
     def table(self) -> Table:
-        """One row per pass: its name, and what is said of it."""
+        """One row per pass: its name and its effect."""
         return Table(("pass", "what happened"), [(f"{v.step.when} {v.step.name}", v.summary) for v in self.steps])
 
     def parts(self) -> Iterable[Part]:
@@ -190,7 +190,7 @@ def printed_step_view(step: PrintedStep) -> PrintedStepView:
 
 
 def _plain(value: Any) -> str | float:
-    """A cell as JSON can say it: numbers as they are, all else as text."""
+    """A cell as JSON: a number, or else text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     exact = isinstance(value, int | float) and abs(value) < 1 << 53

@@ -1,4 +1,4 @@
-"""Bars along time, in lanes one below the other: passes inside passes, storages that share memory. Knows neither."""
+"""Bars along a time axis, in lanes one below the other: nested passes, or storages that share memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Bar(NamedTuple):
 
 
 class Lanes(Part):
-    """Bars. Text draws each lane with the names of its bars behind it; `note` is told in HTML."""
+    """Bars in lanes. Text lists the names of the bars after each lane; only HTML shows `note`."""
 
     def __init__(self, bars: Sequence[Bar], note: str = "") -> None:
         self.bars, self.note = bars, note

@@ -1,9 +1,9 @@
-"""A layout of our own for what Graphviz would take too long over: boxes in layers, arrows from a layer to later ones.
+"""A layered layout for graphs that would take Graphviz too long: boxes in layers, arrows from a layer to later ones.
 
-Layers are longest paths. A value that is taken further down runs through a lane of its own in every layer between,
-which all its takers share. Lanes and boxes of a layer are sorted by the middle of what feeds them, then moved beneath
-it as far as their order allows (least squares). Groups are not drawn. It takes time in proportion to boxes and lanes,
-and never fails.
+The layer of a box is the length of the longest path to it. A value that is used more than one layer below runs through
+a lane in every layer between, which its users share. Lanes and boxes of a layer are sorted by the mean position of
+their inputs, then moved as close to it as their order allows (least squares). Groups are not drawn. The time is linear
+in boxes and lanes, and the layout never fails.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from passlab.display.dataflow import Box, Dataflow
-from passlab.display.layout import Layout, Size
+from passlab.display.layout import GraphLayout, Size
 
 GAP, RANK_GAP, LANE = 16.0, 30.0, 10.0  # points between neighbours, between layers, and of a lane's width
 HEAD = 6.0  # points of the straight end of an arrow
 SWEEPS = 2  # times that layers are sorted by what feeds them and by what they feed
 
 
-def lay_out_layers(graph: Dataflow, sizes: Sequence[Size]) -> Layout:
+def lay_out_layers(graph: Dataflow, sizes: Sequence[Size]) -> GraphLayout:
     """Return the layout of a graph in layers, in points."""
     ranks = _ranks(graph)
     drawing = _Drawing(graph, sizes, ranks)
@@ -28,7 +28,7 @@ def lay_out_layers(graph: Dataflow, sizes: Sequence[Size]) -> Layout:
 
 
 def _ranks(graph: Dataflow) -> list[int]:
-    """The layer of each box: one below the lowest of what feeds it. Arrows backwards (recursion) do not count."""
+    """The layer of each box: one below the lowest of its inputs. Arrows backwards (recursion) do not count."""
     into: list[list[int]] = [[] for _ in graph.boxes]
     for arrow in graph.arrows:
         into[arrow.target].append(arrow.source)
@@ -41,7 +41,7 @@ def _ranks(graph: Dataflow) -> list[int]:
 
 
 def _order(box: Box) -> tuple[bool, int]:
-    """What comes before what: the port, through which values enter, and then the program."""
+    """The sort key of a box: the port, through which values enter, comes first, then the order of the program."""
     return box.kind != "port", box.number
 
 
@@ -63,7 +63,7 @@ class _Drawing:
         self.x = [0.0] * len(self.ranks)
 
     def _feeder(self, source: int, rank: int) -> int:
-        """What carries a box's value into the layer below `rank`: the box or its lane there."""
+        """The box, or its lane, that passes a value into the layer below `rank`."""
         lanes = self.lanes.setdefault(source, [source])
         while self.ranks[lanes[-1]] < rank:
             number = len(self.ranks)
@@ -82,7 +82,7 @@ class _Drawing:
 
     # ------------------------------------------------------------ places
     def sort(self) -> None:
-        """Sort each layer by what it is joined to above, then below, and above once more."""
+        """Sort each layer by its neighbours above, then by those below, `SWEEPS` times."""
         place = {number: at for layer in self.layers for at, number in enumerate(layer)}
         for _ in range(SWEEPS):
             for neighbours, layers in ((self.above, self.layers), (self.below, self.layers[::-1])):
@@ -92,7 +92,7 @@ class _Drawing:
                     place.update((number, at) for at, number in enumerate(layer))
 
     def move(self) -> None:
-        """Move every layer beneath what feeds it, then above what it feeds, keeping its order."""
+        """Move every layer towards its inputs, then towards its users, then its inputs, keeping its order."""
         for layer in self.layers:
             self._spread(layer, [0.0] * len(layer))
         x = dict(enumerate(self.x))
@@ -106,7 +106,7 @@ class _Drawing:
                 x.update((number, self.x[number]) for number in layer)
 
     def _spread(self, layer: list[int], targets: list[float]) -> None:
-        """Put a layer as near to its targets as its widths allow, by least squares (isotonic regression)."""
+        """Place a layer as close to its targets as the widths allow, by least squares (isotonic regression)."""
         offsets: list[float] = []
         at = 0.0
         for before, number in zip([None, *layer], layer, strict=False):
@@ -124,7 +124,7 @@ class _Drawing:
             self.x[number] = way + offset
 
     # ------------------------------------------------------------ result
-    def layout(self) -> Layout:
+    def layout(self) -> GraphLayout:
         """Return the places of boxes, and the curves of arrows through their lanes."""
         left = min((x - width / 2 for x, width in zip(self.x, self.widths, strict=True)), default=0.0)
         self.x = [float(round(x - left)) for x in self.x]  # short numbers: there are many in a page
@@ -137,7 +137,7 @@ class _Drawing:
         width = max((x + wide / 2 for x, wide in zip(self.x, self.widths, strict=True)), default=0.0)
         boxes = [(self.x[box.number], sum(tops[self.ranks[box.number]]) / 2) for box in self.graph.boxes]
         arrows = [self._curve(arrow.source, arrow.target, tops, boxes) for arrow in self.graph.arrows]
-        return Layout(round(width, 2), round(max(0.0, y - RANK_GAP), 2), boxes, {}, arrows)
+        return GraphLayout(round(width, 2), round(max(0.0, y - RANK_GAP), 2), boxes, {}, arrows)
 
     def _curve(
         self, source: int, target: int, tops: list[tuple[float, float]], boxes: list[tuple[float, float]]
@@ -160,5 +160,5 @@ class _Drawing:
 
 
 def _middle(neighbours: list[int], place: dict[int, int] | dict[int, float], own: float) -> float:
-    """The mean place of what something is joined to; its own where it is joined to nothing."""
+    """The mean position of the neighbours; its own position if there are none."""
     return sum(place[number] for number in neighbours) / len(neighbours) if neighbours else own

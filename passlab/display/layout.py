@@ -1,7 +1,7 @@
-"""Where the boxes and arrows of a graph go: Graphviz, in a process of its own with a time limit.
+"""The layout of a graph's boxes and arrows by Graphviz, in a separate process with a time limit.
 
-Graphviz gets sizes and numbers, never a name, and only numbers are taken back, so neither a hostile name nor a bug in
-its drawing can reach a page. `pygraphviz` brings Graphviz in its wheel; without it the `dot` on PATH serves.
+Graphviz gets sizes and numbers, never a name, and only numbers are read back, so neither a hostile name nor a bug in
+its drawing can reach a page. The wheel of `pygraphviz` contains Graphviz; without it, the `dot` on PATH is used.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ Part = tuple[Dataflow, Sequence[Size], frozenset[int]]  # a graph, the sizes of 
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Places in points, y downwards: box centres, the four sides of groups, and the points of arrows.
+class GraphLayout:
+    """Coordinates in points, y downwards: box centres, the four sides of groups, and the points of arrows.
 
     An arrow is a start point and then three points for each cubic Bezier curve; empty when it was not drawn.
     """
@@ -49,15 +49,15 @@ class LayoutError(Exception):
     """No layout could be made; the message says why and what to do. Caught by the view, which then shows text."""
 
 
-def lay_out(graph: Dataflow, sizes: Sequence[Size]) -> Layout:
+def lay_out(graph: Dataflow, sizes: Sequence[Size]) -> GraphLayout:
     """Return the layout of a graph whose boxes have these sizes, in points. Raises `LayoutError`."""
     (layout,) = lay_out_all([(graph, sizes, frozenset())])
     assert layout is not None
     return layout
 
 
-def lay_out_all(parts: Sequence[Part], most: float = math.inf) -> list[Layout | None]:
-    """Return the layouts of several graphs, drawn by one process; equal ones are drawn once, and remembered.
+def lay_out_all(parts: Sequence[Part], most: float = math.inf) -> list[GraphLayout | None]:
+    """Return the layouts of several graphs, computed by one process; equal ones are computed once, and cached.
 
     Graphs of more than `most` boxes together are not all drawn: the small ones first, None for the rest. Raises
     `LayoutError`.
@@ -82,7 +82,7 @@ def lay_out_all(parts: Sequence[Part], most: float = math.inf) -> list[Layout | 
 
 
 def _within(sizes: dict[str, int], most: float) -> set[str]:
-    """The texts of so many boxes together at most, the small ones first; equal counts in the order of the texts."""
+    """The texts of the smallest graphs with at most `most` boxes together; equal sizes in the order of the texts."""
     chosen: set[str] = set()
     for text, size in sorted(sizes.items(), key=lambda item: item[1]):
         most -= size
@@ -93,7 +93,7 @@ def _within(sizes: dict[str, int], most: float) -> set[str]:
 
 
 def forget() -> None:
-    """Forget all layouts that were drawn."""
+    """Clear the cache of layouts."""
     _drawings.clear()
 
 
@@ -110,7 +110,7 @@ def _answers(raw: bytes, count: int) -> list[dict[str, Any]]:
 
 
 def skeleton(graph: Dataflow, sizes: Sequence[Size], trunk: frozenset[int] = frozenset()) -> str:
-    """Return the graph as DOT with numbers for names: what Graphviz needs to know and no more.
+    """Return the graph as DOT, with numbers for names.
 
     The arrows of `trunk`, by their numbers, run straight where that is possible.
     """
@@ -173,7 +173,7 @@ def _run(dot: str) -> bytes:
 
 
 # ---------------------------------------------------------------- reading its answer
-def _read(drawing: dict[str, Any], graph: Dataflow) -> Layout:
+def _read(drawing: dict[str, Any], graph: Dataflow) -> GraphLayout:
     _, _, width, height = _numbers(drawing["bb"], 4)
     objects = drawing.get("objects", [])
     places: dict[int, tuple[float, float]] = {}
@@ -193,7 +193,7 @@ def _read(drawing: dict[str, Any], graph: Dataflow) -> Layout:
         ends = number_of[edge["tail"]], number_of[edge["head"]]
         drawn.setdefault(ends, []).append(_curve(edge.get("pos", ""), height))
     arrows = [(drawn.get((a.source, a.target)) or [[]]) for a in graph.arrows]
-    return Layout(
+    return GraphLayout(
         width,
         height,
         [places[box.number] for box in graph.boxes],

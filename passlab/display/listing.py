@@ -1,7 +1,7 @@
-"""A printed program as lines to display: each with its marked spans and the node it is about.
+"""A printed program as lines to display: each with its tokens and the node that it defines.
 
-Types are left out of the lines (they stand beside them, or in what hovering shows), and the head of a function with
-many parameters is broken, one parameter a line. The listing of one program is linear in its text.
+Lines contain no types (views show them beside the lines, or on hovering), and the head of a function with
+many parameters has one parameter per line. The time is linear in the text of the program.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _SPREAD = frozenset(("call", "function", "branch"))  # marks around others
 _CODES = {kind: code for code, kind in enumerate(KINDS)}
 
 
-class Piece(NamedTuple):
-    """Characters `start` up to `end` of a line: their kind (of `marks.KINDS`), node, and the call they stand in."""
+class Token(NamedTuple):
+    """Characters `start` up to `end` of a line: their kind (of `marks.KINDS`), node, and enclosing call."""
 
     start: int
     end: int
@@ -34,15 +34,15 @@ class Piece(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line: its text, its marked pieces from left to right, and its subject.
+    """One line: its text, its tokens from left to right, and its subject.
 
-    `subject` is the node whose value or definition the line is: that of a temporary, the variable of a let, the call or
-    function in tail position; None for parameters and closing brackets. `made` is the node whose maker made the line:
-    the subject, but of a let its value, where that is a call, a function or a branch.
+    `subject` is the node that the line defines: that of a temporary, the variable of a let, the call or
+    function in tail position; None for parameters and closing brackets. `result` is the node whose origin is the origin
+    of the line: the subject, or for a let its value if that is a call, a function or a branch.
     """
 
     text: str
-    pieces: tuple[Piece, ...]
+    tokens: tuple[Token, ...]
     subject: Expr | None
     result: Expr | None
 
@@ -83,7 +83,7 @@ def _cuts(printed: MarkedText) -> list[_Cut]:
 
 
 def _head_cuts(printed: MarkedText, index: int) -> list[_Cut]:
-    """Break the head of a function that has too much for one line, as a formatter of code would."""
+    """Break the head of a function that is too long for one line, as a code formatter would."""
     text, marks = printed.text, printed.marks
     mark = marks[index]
     function: Function = mark.node
@@ -120,19 +120,19 @@ def _head_parts(marks: Sequence[Mark], index: int, end: int, function: Function)
 
 # ---------------------------------------------------------------- lines
 class _Builder:
-    """Collects the pieces of one line."""
+    """The tokens of one line, while they are collected."""
 
     def __init__(self) -> None:
-        self.pieces: list[Piece] = []
+        self.tokens: list[Token] = []
         self.subject: Expr | None = None
         self.fixed = False
         self.value: Expr | None = None  # of the let that the line begins
 
-    def add(self, piece: Piece) -> None:
-        kind = piece.kind
-        if kind == "temporary" or (kind == "binder" and len(self.pieces) == 1 and self.pieces[0].kind == "keyword"):
-            self.subject, self.fixed = piece.node, True
-        self.pieces.append(piece)
+    def add(self, token: Token) -> None:
+        kind = token.kind
+        if kind == "temporary" or (kind == "binder" and len(self.tokens) == 1 and self.tokens[0].kind == "keyword"):
+            self.subject, self.fixed = token.node, True
+        self.tokens.append(token)
 
     def around(self, mark: Mark) -> None:
         if self.subject is None and not self.fixed:
@@ -148,7 +148,7 @@ def _lines(printed: MarkedText, cuts: list[_Cut]) -> list[Line]:
     indents = ["", *(cut.indent for cut in cuts)]
     builders = [_Builder() for _ in starts]
     calls: list[Mark] = []
-    shown = 0  # where the last piece ended: marks inside it are its own affair
+    shown = 0  # where the last token ended: marks inside it are skipped
     row, last = 0, len(starts) - 1
     for mark in printed.marks:
         while row < last and starts[row + 1] <= mark.start:
@@ -164,7 +164,7 @@ def _lines(printed: MarkedText, cuts: list[_Cut]) -> list[Line]:
             stop = min(mark.end, ends[row])
             shown = stop
             call = calls[-1].node if calls else None
-            builders[row].add(Piece(mark.start + shift, stop + shift, mark.kind, mark.node, call))
+            builders[row].add(Token(mark.start + shift, stop + shift, mark.kind, mark.node, call))
     lines = [
         _line(f"{indent}{text[start:end]}", builder)
         for indent, start, end, builder in zip(indents, starts, ends, builders, strict=True)
@@ -178,15 +178,15 @@ def _line(text: str, builder: _Builder) -> Line:
     subject = builder.value or builder.subject
     if len(text) > LINE_WIDTH:
         more = len(text) - LINE_WIDTH
-        kept = tuple(p for p in builder.pieces if p.end <= LINE_WIDTH)
+        kept = tuple(p for p in builder.tokens if p.end <= LINE_WIDTH)
         return Line(f"{text[:LINE_WIDTH]} ... {more:,} more characters", kept, builder.subject, subject)
-    return Line(text, tuple(builder.pieces), builder.subject, subject)
+    return Line(text, tuple(builder.tokens), builder.subject, subject)
 
 
 # ---------------------------------------------------------------- types in a few characters
 @lru_cache(maxsize=8192)
 def short_type(type_: Type) -> str:
-    """Return a type as it stands beside a line: `(1, 64) float32`; "" for functions."""
+    """Return the short form of a type, to be shown beside a line: `(1, 64) float32`; "" for functions."""
     return _short_type(type_, 3)
 
 
@@ -223,7 +223,7 @@ def _full_type(type_: Type) -> str:
 class LineTable:
     """Lines as data for a browser, each different one once: `add` returns its number.
 
-    A line is `[text, marks, type]`: `marks` holds four numbers a piece (start, end, kind, hover text or -1), `type` and
+    A line is `[text, marks, type]`: `marks` holds four numbers a token (start, end, kind, hover text or -1), `type` and
     the hover texts are numbers of `texts`.
     """
 
@@ -237,8 +237,8 @@ class LineTable:
     def add(self, line: Line) -> int:
         """Return the number of a line."""
         marks: list[int] = []
-        for piece in line.pieces:
-            marks += (piece.start, piece.end, _CODES[piece.kind], self._hover(piece))
+        for token in line.tokens:
+            marks += (token.start, token.end, _CODES[token.kind], self._hover(token))
         beside = "" if line.type is None else short_type(line.type)
         key = (line.text, beside, *marks)
         number = self._numbers.get(key)
@@ -255,9 +255,9 @@ class LineTable:
             self.texts.append(text)
         return number
 
-    def _hover(self, piece: Piece) -> int:
-        node = piece.call if piece.kind == "op" and piece.call is not None else piece.node
-        if not isinstance(node, Expr) or piece.kind == "keyword":
+    def _hover(self, token: Token) -> int:
+        node = token.call if token.kind == "op" and token.call is not None else token.node
+        if not isinstance(node, Expr) or token.kind == "keyword":
             return -1
         key = (node.checked_type_, id(node.span))
         number = self._hovers.get(key)

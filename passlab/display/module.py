@@ -1,4 +1,4 @@
-"""The view of one program: its Relay text, highlighted, with types beside the lines and in what hovering shows."""
+"""The view of one program: its Relay text, highlighted, with types beside the lines and on hovering."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from passlab import limits
 from passlab.diffing.diff import count_operators
-from passlab.display.code_lines import CodeLine, Listing, Maker
+from passlab.display.code_lines import CodeLine, GutterLabel, Listing
 from passlab.display.listing import Line, LineTable, listing, short_type, type_text
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import HtmlOnly, Part, Sentence
@@ -35,7 +35,7 @@ class ModuleView(View):
 
     @cached_property
     def title(self) -> str:
-        """What this is, in a few words: `@main: 70 operators`."""
+        """The functions and the number of operators: `@main: 70 operators`."""
         calls = sum(count_operators(self.program).values()) if isinstance(self.program, (IRModule, Expr)) else 0
         words = counted(calls, "operator")
         if not isinstance(self.program, IRModule):
@@ -56,7 +56,7 @@ class ModuleView(View):
         return {"kind": self.kind, "title": title, **self.data_with(table), **table.data()}
 
     def data_with(self, table: LineTable) -> dict[str, Any]:
-        """Return what the widget draws, with the lines in a table that others may add to before it is read."""
+        """Return the data of the widget, with the lines in a table that views can share."""
         lines = self.lines[: limits.current().shown_lines]
         return {
             "rows": [table.add(line) for line in lines],
@@ -82,13 +82,13 @@ def module_view(program: Any) -> ModuleView:
 
 
 def line_comment(line: Line) -> str:
-    """Return the type of what a line defines as a comment behind it, "" where it would end or hold another one."""
+    """Return the type of a line's node as a comment, "" if the type itself contains a comment sign."""
     beside = type_text(line.type)
     return "" if not beside or "/*" in beside or "*/" in beside else f"  /* ty={beside} */"
 
 
-def code_line(line: Line, comment: str = "", beside: str | None = None, maker: Maker | None = None) -> CodeLine:
+def code_line(line: Line, comment: str = "", beside: str | None = None, maker: GutterLabel | None = None) -> CodeLine:
     """Return a line of a listing, highlighted, with its type `beside` it unless that is given."""
     if beside is None:
         beside = short_type(line.type) if line.type is not None else ""
-    return CodeLine(line.text, line.pieces, "", comment, beside, maker)
+    return CodeLine(line.text, line.tokens, "", comment, beside, maker)

@@ -1,7 +1,7 @@
 """The view of a run on its program: beside each line the shape, range, NaN and infinities, time and bytes of its value.
 
-With an earlier run the lines say how far their values lie from it, and the first that differs is marked. The same facts
-colour the boxes of the graph.
+With an earlier run, the lines show how far their values differ from it, and the first that differs is marked. The same
+facts colour the boxes of the graph.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MICRO, MILLI = 1e-6, 1e-3
 
 
 class NodeValuesView(View):
-    """A run on its program; with `against` held to an earlier run."""
+    """A run on its program, compared with the earlier run `against` if there is one."""
 
     kind = script = "values"
 
@@ -39,7 +39,7 @@ class NodeValuesView(View):
 
     @cached_property
     def title(self) -> str:
-        """How many nodes ran, where numbers stop to be finite, where the runs first differ."""
+        """How many nodes ran, the first non-finite value, and where the runs first differ."""
         parts = [self.run.summary()] + ([] if self.comparison is None else [self.comparison.summary()])
         failed = [] if self.run.error is None else [self.run.error.diagnostics[0].message]
         return visible(". ".join(f"{part[:1].upper()}{part[1:]}" for part in [*parts, *failed]))
@@ -64,17 +64,17 @@ class NodeValuesView(View):
         if node is None:
             return line.text
         facts = self.run[node]
-        words = [shape_text(facts), range_text(facts), odd_text(facts), self._distance(node)]
+        words = [shape_text(facts), range_text(facts), non_finite_text(facts), self._distance(node)]
         return f"{line.text}  // {'  '.join(filter(None, words))}".rstrip(" /")
 
     def _distance(self, node: Expr) -> str:
-        """How far the value of a node lies from that of the earlier run; "" where it is the same."""
+        """How far the value of a node differs from the earlier run; "" if it is the same."""
         difference = None if self.comparison is None else self.comparison.differences.get(node)
         return "" if difference is None else distance_text(difference)
 
     # ------------------------------------------------------------ data
     def graph(self) -> GraphView:
-        """Return the graph of the program, whose boxes tell the same."""
+        """Return the graph of the program, with the same facts in its boxes."""
         facts = self.run.facts
         overlays = {
             "milliseconds": {node: f.seconds / MILLI for node, f in facts.items() if f.seconds},
@@ -84,7 +84,8 @@ class NodeValuesView(View):
             "units in the last place": self._distances(self.comparison),
         }
         notes = {
-            node: (range_text(f), odd_text(f), time_text(f.seconds), self._distance(node)) for node, f in facts.items()
+            node: (range_text(f), non_finite_text(f), time_text(f.seconds), self._distance(node))
+            for node, f in facts.items()
         }
         first = None if self.comparison is None else self.comparison.first
         marks = {first: "changed"} if first is not None else {}
@@ -116,14 +117,14 @@ class NodeValuesView(View):
         }
 
     def _cells(self, node: Expr, longest: float, is_first: bool) -> list[Any]:
-        """What stands beside a line: shape, range, odd numbers, distance, time, part of the longest, bytes, more."""
+        """The cells of a line: shape, range, NaN and infinities, distance, time, part of the longest, bytes, more."""
         facts = self.run[node]
         difference = None if self.comparison is None else self.comparison.differences.get(node)
         more = [f"ran {facts.runs:,} times" if facts.runs > 1 else "", visible(str(difference)) if difference else ""]
         return [
             shape_text(facts),
             range_text(facts),
-            odd_text(facts),
+            non_finite_text(facts),
             self._distance(node),
             time_text(facts.seconds),
             round(facts.seconds / longest, 3),
@@ -139,7 +140,7 @@ def number_text(number: float) -> str:
 
 
 def shape_text(facts: ValueFacts) -> str:
-    """Return `(1, 64) float32`; "" for what is no tensor."""
+    """Return `(1, 64) float32`; "" for a value that is not a tensor."""
     if facts.shape is None:
         return ""
     tensor = f"({', '.join(map(str, facts.shape))}) {facts.dtype}" if facts.shape else facts.dtype
@@ -154,14 +155,14 @@ def range_text(facts: ValueFacts) -> str:
     return low if low == high else f"{low} … {high}"
 
 
-def odd_text(facts: ValueFacts) -> str:
-    """Return `12 NaN, 1 inf`; "" where all numbers are finite."""
+def non_finite_text(facts: ValueFacts) -> str:
+    """Return `12 NaN, 1 inf`; "" if all numbers are finite."""
     counts = [(facts.nans, "NaN"), (facts.infinities, "inf")]
     return ", ".join(f"{count:,} {name}" for count, name in counts if count)
 
 
 def distance_text(difference: Disagreement) -> str:
-    """Return how far two values lie apart: `≠ 3 ulps`, `≠` where it cannot be said in such units."""
+    """Return how far two values differ: `≠ 3 ulps`, or `≠` if units in the last place do not apply."""
     far = difference.ulps
     if isinf(far):
         return "≠"
@@ -186,5 +187,5 @@ def bytes_text(count: int) -> str:
 
 
 def node_values_view(run: NodeValues, against: NodeValues | None = None) -> NodeValuesView:
-    """Return the view of a run that was watched (`lab.watch`); `against` is an earlier run to hold it to."""
+    """Return the view of a watched run (`lab.watch`); `against` is an earlier run to compare it with."""
     return NodeValuesView(run, against)

@@ -1,8 +1,8 @@
-"""Numbers for the nodes that views show, and which node of a recording replaced which.
+"""Numbers for the nodes that views show, and links from a node of a recording to the node that it replaced.
 
-A node has one number for the whole process, so that what is selected in one view can be lit in all others. What a line
-of a program selects is its subject; a node that replaced another is linked to it, through nodes that have no line of
-their own, by `lab.provenance`, or where no rewrite was noted by the two lines standing side by side in the diff.
+A node has one number for the whole process, so that a selection in one view is highlighted in all others. A line
+of a program selects its subject. A node that replaced another is linked to it by `lab.provenance`, also through nodes
+without a line; without a recorded rewrite, two lines that are side by side in the diff are linked.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _next = count()
 
 
 def number_of(node: Expr) -> int:
-    """Return the number of a node: the same in every view of this process."""
+    """Return the number of a node, which is the same in every view of this process."""
     number = _numbers.get(node)
     if number is None:
         number = _numbers[node] = next(_next)
@@ -36,15 +36,15 @@ def number_of(node: Expr) -> int:
 
 
 def node_of(number: int) -> Expr | None:
-    """Return the node of a number, None for one that no view has shown or that is no longer alive."""
+    """Return the node of a number, None if no view has shown it or it is no longer alive."""
     return _nodes.get(number)
 
 
 def line_node(line: Line) -> Expr | None:
-    """Return the node that a line selects: what it defines, or the one parameter that stands in it."""
+    """Return the node that a line selects: the node that it defines, or the only parameter in it."""
     if line.result is not None:
         return line.result
-    binders = [piece.node for piece in line.pieces if piece.kind == "binder"]
+    binders = [token.node for token in line.tokens if token.kind == "binder"]
     return binders[0] if len(binders) == 1 and isinstance(binders[0], Var) else None
 
 
@@ -55,9 +55,9 @@ def line_numbers(lines: Sequence[Line]) -> list[int]:
 
 
 class Links:
-    """Which node replaced which, as data: for each link child, parent, event, rule and whether it was only rebuilt.
+    """The replacements of nodes as data: for each link child, parent, event, rule and whether it was only rebuilt.
 
-    Every child has one parent, so that what a node was before is a chain.
+    Every child has one parent, so the earlier forms of a node are a chain.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -87,7 +87,7 @@ class Links:
         self._links[number_of(node)] = (parent, self._events.get(origin.event, 0), origin.rule, origin.rebuilt)
 
     def add_diff(self, before: Sequence[Line], after: Sequence[Line], rows: Iterable[Row], event: int) -> None:
-        """Link the nodes of lines that stand side by side, where no rewrite says what became of them."""
+        """Link the nodes of lines that are side by side in a diff, if no rewrite links them."""
         old_nodes = {number for number in line_numbers(before) if number >= 0}
         for row in rows:
             if row.left is None or row.right is None:

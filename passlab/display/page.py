@@ -1,4 +1,4 @@
-"""A view as one HTML file that works on its own: the widget, its data and a host for it; no kernel, no network.
+"""A view as one HTML file that needs neither kernel nor network: the widget, its data and a host for it.
 
 `write(recording_view(rec), "report.html")` makes a report.
 """
@@ -18,7 +18,7 @@ from passlab.display.scripts import inline, style
 from passlab.display.view import View
 from passlab.errors import Diagnostic, PasslabError
 
-# The static form of the view is painted first; the script takes its place once the widget stands.
+# The static form of the view is painted first; the script replaces it when the widget is drawn.
 _HOST = """{
 const host = document.getElementById("host"), first = host.firstElementChild;
 if (!document.hidden) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
@@ -63,7 +63,7 @@ h1 {{ font-size: 1.5rem }} table {{ border-collapse: collapse }} @media print {{
 {body}
 </body></html>
 """
-Answers = Callable[[dict[str, Any]], dict[str, Any]]  # from the data of a view what else a page's state holds
+Answers = Callable[[dict[str, Any]], dict[str, Any]]  # from the data of a view to the additional state of a page
 
 
 def document(view: View, answers: Answers | None = None, *more: Markup) -> str:

@@ -1,9 +1,9 @@
-"""The looks of static HTML: colours that read well on white and on black alike, and the styles made of them.
+"""The styles of static HTML, and colours that are legible on white and on black.
 
-Where no widget runs there is no telling whether the page is light or dark, and untrusted notebooks keep neither style
-sheets nor variables. So every text colour is a hue mixed with the page's own ink, which stands out from both ends, and
-every background is a thin veil over whatever lies beneath. Pictures have no ink of a page: they use the hues as they
-are (`HUES`). Widgets have their own style sheet, which follows the theme.
+Without a widget, it is unknown whether the page is light or dark, and untrusted notebooks keep neither style
+sheets nor variables. So every text colour is a hue mixed with the page's text colour, which contrasts with both, and
+every background is translucent. Pictures use the pure hues (`HUES`). Widgets have their own style sheet, which follows
+the theme.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HUES = {
 
 
 def ink(name: str) -> str:
-    """Return the colour of text in a hue: mixed with the colour that the page's text has."""
+    """Return the text colour of a hue: mixed with the text colour of the page."""
     return f"color-mix(in srgb,{HUES[name]} 58%,currentColor)"
 
 

@@ -1,4 +1,4 @@
-"""What a view is made of: parts, each of which renders itself as lines of plain text and as static HTML.
+"""The parts of a view, each of which renders itself as lines of plain text and as static HTML.
 
 A view lists its parts once (`View.parts`); its text, its HTML and what a page shows before its script runs are all
 drawn from that list. Here are the simple parts; `rows` has tables and lists, `code_lines` listings, `lanes` bars along
@@ -21,7 +21,7 @@ TONES = {"": "", "muted": f";color:{MUTED}", "good": f";color:{GREEN}", "bad": f
 
 
 class Part:
-    """A piece of a view. `first` says whether a page paints it before its script runs."""
+    """A part of a view. `first` says whether a page paints it before its script runs."""
 
     first = True
 
@@ -72,7 +72,7 @@ class Code(Part):
 
 
 class Drawing(Part):
-    """A picture, which text tells in `words`. It is drawn when HTML is asked for."""
+    """A picture, with `words` as its text form. It is drawn when its HTML is needed."""
 
     def __init__(self, draw: Callable[[], Markup], alt: str, words: Sequence[str] = (), fits: bool = True) -> None:
         self.draw, self.alt, self.words, self.fits = draw, alt, list(words), fits
@@ -136,7 +136,7 @@ class Fold(Part):
 
 
 class HtmlOnly(Part):
-    """Parts that text leaves out: times, and what is one fold away."""
+    """Parts that text leaves out: times, and folded details."""
 
     def __init__(self, *parts: Part) -> None:
         self.parts, self.first = parts, all(part.first for part in parts)
@@ -149,7 +149,7 @@ class HtmlOnly(Part):
 
 
 class TextOnly(Part):
-    """Lines of text for what HTML shows by other parts."""
+    """Lines that only text shows, because HTML has other parts for them."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.text = list(lines)

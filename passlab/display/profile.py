@@ -1,4 +1,4 @@
-"""The view of where the time of a run went: a row for each kernel, with a bar, and memory over time as a line."""
+"""The view of a profile: a row for each kernel, with a bar for its time, and memory over time as a curve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WIDTH, HEIGHT = 640, 48  # of the drawing of memory
 
 
 class ProfileView(View):
-    """What each kernel of a run took, the longest first."""
+    """The time of each kernel of a run, the longest first."""
 
     kind = "profile"
 
@@ -49,11 +49,11 @@ class ProfileView(View):
         else:
             yield Sentence("nothing was run", "muted")
         if self.report.memory:
-            yield Sentence(self._memory_said(), "muted")
+            yield Sentence(self._memory_summary(), "muted")
             memory, events = self.report.memory, len(self.report.calls)
             yield HtmlOnly(Drawing(lambda: _memory_drawing(memory, events), "memory over time"))
 
-    def _memory_said(self) -> str:
+    def _memory_summary(self) -> str:
         return f"at most {self.report.peak_bytes:,} bytes alive at once, of {self.report.allocated_bytes:,} allocated"
 
     def data(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _row(row: Row) -> tuple[Any, ...]:
 
 
 def _memory_drawing(memory: Sequence[tuple[int, int]], events: int) -> Markup:
-    """Return the bytes alive after each event as a staircase; of many events beside each other the highest."""
+    """Return the live bytes after each event as a step curve; of events in one column of pixels, the highest."""
     most = max(live for _, live in memory) or 1
     highest: dict[int, int] = {}
     for event, live in memory:

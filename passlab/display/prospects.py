@@ -1,4 +1,4 @@
-"""The view of a program's prospects: which passes would change it now, each by itself, and what each would do."""
+"""The view of the passes that would change a program, each by itself, and of what each would do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAILS = "fails"
 
 
 class ProspectsView(TableView):
-    """Passes that would change a program, what one can use first. `name` is what the program is called."""
+    """Passes that would change a program, failing ones last. `name` is the name of the program."""
 
     kind = script = "prospects"
 
@@ -39,5 +39,5 @@ class ProspectsView(TableView):
 
 
 def prospects_view(mod: IRModule, name: str = "") -> ProspectsView:
-    """Return the view of which passes would change a program, which each is tried on: see `lab.prospects`."""
+    """Return the view of the passes that would change a program; each is tried on it: see `lab.prospects`."""
     return ProspectsView(mod, name)

@@ -1,4 +1,4 @@
-"""The view of a recording: every pass, what became of it, how long it took, what it changed, the program after it."""
+"""The view of a recording: every pass with its outcome, its time, its changes, and the program after it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from passlab.display.module import is_untyped
 from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import OUTCOMES
 from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
-from passlab.display.rows import Entry, Outline
+from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.timing import milliseconds, time_bars
 from passlab.display.view import HasFrame, View
 from passlab.errors import counted, visible
@@ -29,7 +29,7 @@ STATIC_NODES = 1500  # nodes of the programs whose diffs static HTML shows, fold
 PAGE_BOXES = 4000  # of the graphs that a page holds
 STATIC_LINES = 60  # lines of each
 ONLY_TYPES = "only types were inferred"  # what `Diff.summary` says of passes such as InferType
-TOLD_NODES = 8000  # nodes of all programs that passes changed up to which the twin of a widget tells each diff
+DIFF_NODES = 8000  # nodes of all changed programs up to which the static form beside a widget describes each diff
 LARGE = 2500  # nodes of all programs together above which a widget starts with one step and asks for the rest
 
 
@@ -41,7 +41,7 @@ class RecordingView(View):
 
     def __init__(self, recording: Recording, brief: bool = False) -> None:
         self.recording = recording
-        self.brief = brief  # tells what most passes did by numbers of operators, which needs no diff
+        self.brief = brief  # describes most passes by numbers of operators, which needs no diff
         self._listings: dict[int, list[Line]] = {}
         self._diffs: dict[tuple[int, int], DiffView] = {}
         self._followed: dict[Expr, dict[str, list[Expr]]] = {}
@@ -76,8 +76,8 @@ class RecordingView(View):
             view = self._diffs[key] = DiffView(event.diff(), *lines)
         return view
 
-    def said(self, event: Event) -> str:
-        """What a pass did, in a sentence."""
+    def description(self, event: Event) -> str:
+        """The effect of a pass, in a sentence."""
         if event.status == "failed":
             first = str(event.error).strip().split("\n")[0].removeprefix("error: ")
             return f"{type(event.error).__name__}: {first}"
@@ -92,9 +92,9 @@ class RecordingView(View):
         return "Nothing changed." if view is None else sentence(view.diff)
 
     def twin(self) -> RecordingView:
-        """Return the view beside the widget: of a large recording a brief one, made before anything is seen."""
+        """Return the static form beside the widget: a brief one for a large recording."""
         changed = sum(count_module(event.after)[0] for event in self.recording.steps if event.changed)
-        if changed <= TOLD_NODES:
+        if changed <= DIFF_NODES:
             return self
         brief = RecordingView(self.recording, brief=True)
         brief._listings, brief._diffs = self._listings, self._diffs
@@ -104,22 +104,22 @@ class RecordingView(View):
     def parts(self) -> Iterable[Part]:
         yield Sentence(f"Recording: {self.title}.", "muted")
         yield Gap()
-        yield Outline(self._entries(), ("ms",), noted="what it did", below=True)
+        yield StepOutline(self._entries(), ("ms",), noted="what it did", below=True)
         for event in self._shown_diffs():
             difference = self.diff(event)
             assert difference is not None
             yield HtmlOnly(Fold(f"{event.id} {event.text or event.name}", difference.changes(STATIC_LINES)))
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[OutlineEntry]:
         times = time_bars([event.seconds for event in self.recording.steps])
         for event, time in zip(self.recording.steps, times, strict=True):
             mark = OUTCOMES[outcome(event)]
-            note = self.said(event) if mark[2] != "unchanged" else ""
+            note = self.description(event) if mark[2] != "unchanged" else ""
             cells = ("" if event.status in ("input", "skipped") else time,)
-            yield Entry(event.text or event.name, event.id, mark, note=note, cells=cells)
+            yield OutlineEntry(event.text or event.name, event.id, mark, note=note, cells=cells)
 
     def _shown_diffs(self) -> Iterator[Event]:
-        """Yield the steps whose diff is shown in static HTML: those from the start on for which there is room."""
+        """Yield the steps whose diff static HTML shows: the first ones, as far as there is room."""
         room = STATIC_NODES
         for event in self.recording.steps:
             if event.changed and room > 0 and (not self.brief or event is self.events[self.start]):
@@ -128,7 +128,7 @@ class RecordingView(View):
 
     @cached_property
     def start(self) -> int:
-        """Which event to show at first: the one that failed, else the first that changed more than types."""
+        """The number of the event to show first: the one that failed, else the first that changed more than types."""
         failed = next((at for at, event in enumerate(self.events) if event.status == "failed"), None)
         if failed is not None:
             return failed
@@ -141,12 +141,12 @@ class RecordingView(View):
 
     @property
     def is_large(self) -> bool:
-        """Whether the programs of all events together are too large to be printed before anything is shown."""
+        """Whether printing the programs of all events would delay the first picture."""
         modules = {id(mod): mod for event in self.events for mod in (event.before, event.after)}
         return sum(count_module(mod)[0] for mod in modules.values()) > LARGE
 
     def data(self, only_start: bool = False) -> dict[str, Any]:
-        """Return what the widget needs; with `only_start` the programs and the diff of the first step only."""
+        """Return the data of the widget; with `only_start`, the programs and the diff of the first step only."""
         pages = _Pages(self, {self.start} if only_start else None)
         steps = [
             pages.step(at, event, self._step(event, not only_start or at == self.start))
@@ -170,13 +170,13 @@ class RecordingView(View):
         }
 
     def _makers(self, programs: list[IRModule], table: LineTable) -> dict[str, Any]:
-        """Who made the lines of each program: see `blame.Makers`."""
+        """The origins of the lines of each program: see `blame.Makers`."""
         makers = Makers(self.recording, table)
         numbers = [makers.numbers(self.lines(mod)) for mod in programs]
         return makers.data(programs=numbers)
 
     def _links(self, pages: _Pages) -> list[int]:
-        """Which node replaced which: see `nodes.Links`."""
+        """The links from nodes to those that they replaced: see `nodes.Links`."""
         links = Links(self.recording)
         for mod in pages.printed:
             links.add_program(self.lines(mod))
@@ -187,7 +187,7 @@ class RecordingView(View):
         return links.data(lambda rule: pages.table.text(visible(rule)))
 
     def _step(self, event: Event, whole: bool) -> dict[str, Any]:
-        """The row of an event; with `whole`, what it did is described in words, which takes a diff."""
+        """The row of an event; with `whole`, it includes the description, which needs a diff."""
         nodes, calls = count_module(event.after)
         failure = {} if event.error is None else {"failure": failure_view(event).data()}
         return {
@@ -198,12 +198,12 @@ class RecordingView(View):
             "name": event.text or event.name,
             "outcome": outcome(event),
             "ms": milliseconds(event.seconds),
-            "said": self.said(event) if whole else "",
+            "said": self.description(event) if whole else "",
             "role": event.role,
             "level": event.opt_level,
             "error": "" if event.error is None else str(event.error),
             "log": list(event.log[:200]),
-            "touched": touched(event),
+            "touched": changed_operators(event),
             "nodes": nodes,
             "calls": sum(calls.values()),
             "rewrites": len(event.rewrites),
@@ -211,7 +211,7 @@ class RecordingView(View):
         }
 
     def graph(self, event: Event) -> GraphView:
-        """Return the graph of the program after a pass: marked is what it changed; overlays follow their nodes."""
+        """Return the graph of the program after a pass, with its changes marked; overlays follow their nodes."""
         changes = self.diff(event)
         overlays = {
             name: {became: number for node, number in numbers.items() for became in self._became(node, event)}
@@ -220,7 +220,7 @@ class RecordingView(View):
         return graph_view(event.after, None if changes is None else changes.diff, overlays=overlays)
 
     def _became(self, node: Expr, event: Event) -> list[Expr]:
-        """What a node is in the program after a step, or after the step that an event lies in."""
+        """The nodes that a node became in the program after a step (for a nested event, after its step)."""
         followed = self._followed.get(node)
         if followed is None:
             pairs = self.recording.follow(node)
@@ -230,7 +230,7 @@ class RecordingView(View):
     def graphs(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the drawn graphs of all steps, for a page without a kernel; `data` is that of the widget.
 
-        Steps share what is alike, and are laid out together. What is beyond `PAGE_BOXES` boxes is left out.
+        Equal graphs are drawn once, and all are laid out together. Graphs beyond `PAGE_BOXES` boxes are left out.
         """
         views: dict[str, GraphView] = {}
         room = PAGE_BOXES
@@ -248,10 +248,10 @@ class RecordingView(View):
 
 
 class _Pages:
-    """The programs and diffs of a recording as data: each different one once, None for those not wanted."""
+    """The programs and diffs of a recording as data: each different one once, None for steps that are left out."""
 
     def __init__(self, view: RecordingView, steps: set[int] | None) -> None:
-        self.view, self.wanted = view, steps
+        self.view, self.steps = view, steps
         self.table = LineTable()
         self.printed: list[IRModule] = []
         self.modules: list[list[int] | None] = []
@@ -261,7 +261,7 @@ class _Pages:
 
     def step(self, at: int, event: Event, row: dict[str, Any]) -> dict[str, Any]:
         """Return the row of an event with the numbers of its programs and its diff."""
-        included = self.wanted is None or at in self.wanted
+        included = self.steps is None or at in self.steps
         row["before"], row["after"] = self._module(event.before, included), self._module(event.after, included)
         if event.changed:
             key = (row["before"], row["after"])
@@ -294,13 +294,13 @@ def recording_view(recording: Recording) -> RecordingView:
 
 
 def in_numbers(event: Event) -> str:
-    """Return what a pass changed as numbers of operators: `16 rewrites: -2 nn.bias_add +2 add.`"""
+    """Return the changes of a pass as numbers of operators: `16 rewrites: -2 nn.bias_add +2 add.`"""
     (_, before), (_, after) = count_module(event.before), count_module(event.after)
     change = shown_change(before, after) or "the same operators as before"
     return f"{counted(len(event.rewrites), 'rewrite')}: {change}." if event.rewrites else f"Changed: {change}."
 
 
-def touched(event: Event) -> list[str]:
+def changed_operators(event: Event) -> list[str]:
     """Return the operators that are called more or less often after a pass than before it."""
     _, before = count_module(event.before)
     _, after = count_module(event.after)

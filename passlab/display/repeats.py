@@ -1,4 +1,4 @@
-"""The structure of a large graph without the help of names: blocks in a row, and which of them repeat.
+"""The structure of a large graph, without using names: its blocks in order, and the blocks that repeat.
 
 A *waist* is a box that no arrow jumps over; behind each one the graph is cut into segments, so that every residual body
 is one segment. Two segments are identical when their operators, attributes and arrows are; channel counts are left out,
@@ -30,7 +30,7 @@ WIDTHS = frozenset(("channels", "units"))  # attributes that only say how wide a
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
+class GraphPiece:
     """Boxes that are laid out together, by number, in program order."""
 
     boxes: tuple[int, ...]
@@ -44,7 +44,7 @@ class Repeat:
     similar: bool = False
 
 
-Item = Union[Piece, Repeat]  # noqa: UP007 - evaluated, and Python 3.10 knows no `|` of names to come
+Item = Union[GraphPiece, Repeat]  # noqa: UP007 - evaluated, and Python 3.10 knows no `|` of names to come
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class _Token:
 def structure(graph: Dataflow, whole: int) -> list[Item]:
     """Return the items of a graph in order; one of at most `whole` boxes, or a function of as few, is one piece."""
     if len(graph.boxes) <= whole:
-        return [Piece(tuple(range(len(graph.boxes))))] if graph.boxes else []
+        return [GraphPiece(tuple(range(len(graph.boxes))))] if graph.boxes else []
     order, homes = _order(graph), _homes(graph)
     tokens: list[_Token] = []
     producers = _producers(graph)
@@ -67,7 +67,7 @@ def structure(graph: Dataflow, whole: int) -> list[Item]:
     items: list[Item] = []
     for token in squeeze(tokens):
         item = token.item
-        items += _region(graph, item.boxes) if isinstance(item, Piece) and token.weight > NO_WAISTS else [item]
+        items += _region(graph, item.boxes) if isinstance(item, GraphPiece) and token.weight > NO_WAISTS else [item]
     return _join_pieces(items, RUN, homes)
 
 
@@ -79,9 +79,9 @@ def _join_pieces(items: Sequence[Item], most: int, homes: Sequence[int]) -> list
             joined.append(Repeat(tuple(tuple(_join_pieces(body, BODY, homes)) for body in item.bodies), item.similar))
             continue
         last = joined[-1] if joined else None
-        fits = isinstance(last, Piece) and len(last.boxes) + len(item.boxes) <= most
-        if isinstance(last, Piece) and fits and homes[last.boxes[-1]] == homes[item.boxes[0]]:
-            joined[-1] = Piece(last.boxes + item.boxes)
+        fits = isinstance(last, GraphPiece) and len(last.boxes) + len(item.boxes) <= most
+        if isinstance(last, GraphPiece) and fits and homes[last.boxes[-1]] == homes[item.boxes[0]]:
+            joined[-1] = GraphPiece(last.boxes + item.boxes)
         else:
             joined.append(item)
     return joined
@@ -93,7 +93,7 @@ def boxes_of(items: Sequence[Item]) -> list[int]:
     stack: list[Item] = list(reversed(items))
     while stack:
         item = stack.pop()
-        if isinstance(item, Piece):
+        if isinstance(item, GraphPiece):
             numbers += item.boxes
         else:
             stack.extend(part for body in reversed(item.bodies) for part in reversed(body))
@@ -187,7 +187,7 @@ def _token(graph: Dataflow, segment: list[int], producers: list[list[int]]) -> _
         )
         for place, number in enumerate(segment)
     )
-    return _Token(key, Piece(tuple(segment)), len(segment))
+    return _Token(key, GraphPiece(tuple(segment)), len(segment))
 
 
 def _box_key(box: Box) -> Hashable:
@@ -210,19 +210,21 @@ def _region(graph: Dataflow, segment: Sequence[int]) -> list[Item]:
         chain = all(any((a, b) in takes for a in one for b in other) for one, other in pairwise(sets))
         return chain and len(sets) >= LEAST_SIMILAR
 
-    operators = [_Token(graph.boxes[number].name, Piece((number,)), 1) for number in segment]
+    operators = [_Token(graph.boxes[number].name, GraphPiece((number,)), 1) for number in segment]
     items: list[Item] = []
     loose: list[int] = []
     for token in [*squeeze(operators, follow), None]:
-        if token is not None and isinstance(token.item, Piece):
+        if token is not None and isinstance(token.item, GraphPiece):
             loose += token.item.boxes
             continue
         size = CHUNK if len(loose) > WHOLE_SEGMENT else len(loose)
-        items += [Piece(tuple(loose[start : start + size])) for start in range(0, len(loose), max(1, size))]
+        items += [GraphPiece(tuple(loose[start : start + size])) for start in range(0, len(loose), max(1, size))]
         loose = []
         if token is not None:
             assert isinstance(token.item, Repeat)
-            items.append(Repeat(tuple((Piece(tuple(boxes_of(body))),) for body in token.item.bodies), similar=True))
+            items.append(
+                Repeat(tuple((GraphPiece(tuple(boxes_of(body))),) for body in token.item.bodies), similar=True)
+            )
     return items
 
 
@@ -275,14 +277,14 @@ def _rotation(tokens: list[_Token], start: int, slack: int, period: int) -> int:
 
 # ---------------------------------------------------------------- names
 def body_name(graph: Dataflow, body: Sequence[Item]) -> str:
-    """Return what a body does in a few words: its most telling operators and how often each occurs."""
+    """Return a short name of a body: its most characteristic operators and how often each occurs."""
     names = Counter(graph.boxes[n].name for n in boxes_of(body) if graph.boxes[n].kind not in ("input", "constant"))
     telling = sorted(names, key=lambda name: (-_telling(name), -names[name], name))[:2]
     return " + ".join(f"{short_name(name)}{f' ×{names[name]}' if names[name] > 1 else ''}" for name in telling)
 
 
 def _telling(name: str) -> int:
-    """How much an operator says about the layer it stands in."""
+    """How characteristic an operator is for its layer."""
     heavy = ("conv", "dense", "matmul", "attention", "lstm", "pool")
     return 2 if any(word in name for word in heavy) else 1 if name.startswith("nn.") else 0
 

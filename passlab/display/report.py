@@ -1,8 +1,8 @@
 """`write_html`: a recording as one HTML file that needs nothing else: no kernel and no network.
 
-The file is the explorer of a notebook, with all it can show inside. Where no script may run, and in the static form,
-it is the static form of `RecordingView`, and the program at the end below it. Everything a program can name is escaped
-by `html`; this module only puts a page around it.
+The file is the explorer of a notebook with all its data. Without scripts, and in the static form,
+it shows the static form of `RecordingView`, with the last program below it. `html` escapes everything that a program
+names; this module only adds a page around it.
 """
 
 from __future__ import annotations

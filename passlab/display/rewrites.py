@@ -1,4 +1,4 @@
-"""The rewrites of a pass as data for a browser: rule, why, the nodes that went and came, the two parts side by side."""
+"""The rewrites of a pass as data for a browser: rule, reason, removed and added nodes, the two parts side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST = 2000  # rewrites of a pass that are listed
 
 
 def step_data(step: RewriteStep) -> dict[str, Any]:
-    """Return what the list shows of a rewrite, and which nodes it lights."""
+    """Return the list entry of a rewrite, and the nodes that it highlights."""
     return {
         "rule": visible(step.rule),
         "pass": visible(step.event.name),
@@ -27,11 +27,11 @@ def step_data(step: RewriteStep) -> dict[str, Any]:
 
 
 def parts_data(step: RewriteStep) -> dict[str, Any]:
-    """Return the part that was matched and what took its place, side by side."""
+    """Return the matched part and its replacement, side by side."""
     return DiffView(diff(step.before, step.after)).data()
 
 
 def misses_data(node: Expr, misses: list[NearMiss]) -> dict[str, Any]:
-    """Return why rules left a node as it was."""
+    """Return why rules did not rewrite a node."""
     rows = [[miss.rule.name, f"{miss.matched} of {miss.total}", miss.rule.pattern, miss.reason] for miss in misses[:8]]
     return {"node": visible(node_name(node)), "rows": [[visible(cell) for cell in row] for row in rows]}

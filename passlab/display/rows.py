@@ -1,7 +1,7 @@
-"""Parts of rows: `Rows`, a table of typed columns, and `Outline`, a list of steps with a mark and a note each.
+"""Parts of rows: `Rows`, a table of typed columns, and `StepOutline`, a list of steps with a mark and a note each.
 
-Columns of numbers stand to the right with their thousands apart, everything else to the left; a column `depth` becomes
-the indentation of the one behind it. What was measured differs from run to run, so text leaves it out.
+Numbers are aligned right, with thousands separators, everything else left; a column `depth` becomes
+the indentation of the next one. Measurements differ from run to run, so text leaves them out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INDENT = 16  # pixels for each step of depth
 WIDE = f"{TABLE};width:100%"
 
 
-class Bar(NamedTuple):
+class BarCell(NamedTuple):
     """A number on a bar, which is as long as its `part` (0 to 1) of the longest."""
 
     text: str
@@ -33,10 +33,10 @@ class Bar(NamedTuple):
         return tag("div", self.text, style=f"background:{veil};padding:0 6px;border-radius:3px;{NUMBER}")
 
 
-def bars(values: Sequence[float], shown: Callable[[float], str]) -> list[Bar]:
+def bars(values: Sequence[float], shown: Callable[[float], str]) -> list[BarCell]:
     """Return numbers as bars beside one another."""
     longest = max(values, default=0) or 1
-    return [Bar(shown(value), value / longest) for value in values]
+    return [BarCell(shown(value), value / longest) for value in values]
 
 
 class Rows(Part):
@@ -90,7 +90,7 @@ class Rows(Part):
 
     @property
     def _depth(self) -> int:
-        """Which column is the depth of the one behind it, -1 where none is."""
+        """The index of the column `depth`, -1 if there is none."""
         names = self.table.columns
         return names.index("depth") if "depth" in names[:-1] else -1
 
@@ -106,7 +106,7 @@ class Rows(Part):
 
     def _cell(self, value: Any, place: int) -> str:
         longest = self._longest[place]
-        return Bar(shown_value(value), value / longest).html() if longest else shown_value(value)
+        return BarCell(shown_value(value), value / longest).html() if longest else shown_value(value)
 
     @cached_property
     def _longest(self) -> list[float]:
@@ -116,7 +116,7 @@ class Rows(Part):
 
     @cached_property
     def _looks(self) -> list[str]:
-        """The style of each column. Text gives way where all columns need more room than there is: long words break."""
+        """The style of each column. Long words break if the columns need more room than there is."""
         looks = []
         for place, right in enumerate(self.numeric):
             texts = [shown_value(row[place]) for row in self.table.rows[:MOST_ROWS]]
@@ -127,10 +127,10 @@ class Rows(Part):
         return looks
 
 
-class Entry(NamedTuple):
+class OutlineEntry(NamedTuple):
     """A step of an outline: its number, mark (sign, colour, meaning), name, what it is `about`, and a note.
 
-    `cells` stand between its name and its note, in HTML alone.
+    `cells` are between name and note, in HTML only.
     """
 
     name: str
@@ -139,10 +139,10 @@ class Entry(NamedTuple):
     depth: int = 0
     about: str = ""
     note: str = ""
-    cells: tuple[str | Bar, ...] = ()
+    cells: tuple[str | BarCell, ...] = ()
 
 
-class Outline(Part):
+class StepOutline(Part):
     """Steps one below the other, the first `most` of them in HTML. `columns` name the cells and `noted` the notes.
 
     Notes stand `below` their step in text, or behind it; numbers up to `last` have room.
@@ -150,7 +150,7 @@ class Outline(Part):
 
     def __init__(
         self,
-        entries: Iterable[Entry],
+        entries: Iterable[OutlineEntry],
         columns: Sequence[str] = (),
         *,
         noted: str = "",
@@ -165,7 +165,7 @@ class Outline(Part):
     def lines(self) -> list[str]:
         return [line for entry in self.entries for line in self._lines(entry)]
 
-    def _lines(self, entry: Entry) -> list[str]:
+    def _lines(self, entry: OutlineEntry) -> list[str]:
         sign = f"{entry.number:>{self.width}} {entry.mark[0]} " if entry.mark is not None else ""
         about = f" on {entry.about}" if entry.about else ""
         line = f"{'  ' * entry.depth}{sign}{entry.name}{about}"
@@ -186,7 +186,7 @@ class Outline(Part):
         return join([table, _left_out(rest)])
 
     @staticmethod
-    def _row(entry: Entry, marked: bool, about: bool) -> Markup:
+    def _row(entry: OutlineEntry, marked: bool, about: bool) -> Markup:
         cells = []
         if marked:
             sign, colour, meaning = entry.mark or ("", MUTED, "")
@@ -196,9 +196,9 @@ class Outline(Part):
         cells.append(tag("td", f"{entry.number} {entry.name}".strip(), style=f"{CELL};white-space:nowrap{indent}"))
         cells += [tag("td", entry.about, style=CELL)] if about else []
         for cell in entry.cells:
-            is_bar = isinstance(cell, Bar)
+            is_bar = isinstance(cell, BarCell)
             look = f"{CELL};width:110px" if is_bar else f"{CELL};{NUMBER}"
-            cells.append(tag("td", cell.html() if isinstance(cell, Bar) else cell, style=look))
+            cells.append(tag("td", cell.html() if isinstance(cell, BarCell) else cell, style=look))
         cells.append(tag("td", entry.note, style=f"{CELL};color:{MUTED}"))
         return tag("tr", *cells, style="background:transparent")
 
@@ -222,7 +222,7 @@ class Counts(Part):
 
 
 def shown_value(value: Any) -> str:
-    """Return a value as people read it: gaps are empty, numbers have their thousands apart."""
+    """Return a value as text: None is empty, numbers have thousands separators."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -245,5 +245,5 @@ def _is_number(value: Any) -> bool:
 
 
 def _spoken(name: str) -> str:
-    """A column's name as words; in Python it is called as it is."""
+    """The heading of a column: its name as words."""
     return {"milliseconds": "ms"}.get(name, name.replace("_", " "))

@@ -1,8 +1,8 @@
 """One script per widget, joined from the small modules in `display/static`: no bundler, no network.
 
-A widget's front-end must be one ES module. `script(name)` puts the modules it imports in front of it, each as a
-function that returns what it exports, and takes out comments and indentation. `inline(name)` is the same for a page, in
-which it needs no address of its own to be imported from. Both read only passlab's own JavaScript.
+A widget's front-end must be one ES module. `script(name)` puts the imported modules before it, each as a
+function that returns its exports, and removes comments and indentation. `inline(name)` returns the same for a page,
+which needs no export. Both read only passlab's own JavaScript.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 STATIC = Path(__file__).parent / "static"
-# What is common; large views; what one asks, what one edits, what was computed. Later rules win over earlier ones.
+# Common styles; large views; questions, editors, values. Later rules win over earlier ones.
 STYLES = ("passlab", "graphs", "pipeline", "stepper", "dumps", "asking", "live", "values")
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:async )?(?:function|class|const|let) (\w+)", re.MULTILINE)
@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"^[ \t]*//.*\n|[ \t]+// .*$", re.MULTILINE)
 
 @cache
 def style() -> str:
-    """Return the style sheets of all widgets, one behind the other."""
+    """Return the style sheets of all widgets, joined."""
     return "".join([(STATIC / f"{name}.css").read_text(encoding="utf-8") for name in STYLES])
 
 

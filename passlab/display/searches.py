@@ -1,4 +1,4 @@
-"""Views of searches: which pass broke a program, with what it did; and the smallest program that shows something."""
+"""The views of a bisection (the pass that broke a program) and of a reduction (the smallest program)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from passlab.table import Table
 
 
 class VerdictView(RecordingView):
-    """A recording that a search looked at, beneath what the search came to; it opens at the guilty pass.
+    """The verdict of a search above the recording that it examined, which opens at the culprit.
 
-    A node that went wrong is selected there when asked for, so that all views of the notebook show it.
+    A button selects the first wrong node, in all views of the notebook.
     """
 
     def __init__(self, recording: Recording, bisection: Bisection | None) -> None:
@@ -32,7 +32,7 @@ class VerdictView(RecordingView):
 
     @cached_property
     def start(self) -> int:
-        """The pass that broke the program; where none did, what a recording starts with."""
+        """The number of the pass that broke the program; if none did, the start of the recording."""
         event = None if self.bisection is None else self.bisection.event
         return self.events.index(event) if event in self.events else super().start
 
@@ -40,15 +40,15 @@ class VerdictView(RecordingView):
         return self
 
     def sentences(self) -> Sequence[str]:
-        """What the search came to, the most important first, and what it looked at last."""
+        """The result of the search, the most important sentence first, and what it examined last."""
         raise NotImplementedError
 
     def folds(self) -> list[tuple[str, str]]:
-        """What unfolds below the sentences: its name, and a program or a script."""
+        """The folds below the sentences: a name, and a program or a script."""
         return []
 
     def data(self, only_start: bool = False) -> dict[str, Any]:
-        """Return what the widget needs: that of the recording, with what was said of it and of its steps."""
+        """Return the data of the widget: that of the recording, with the verdict on it and on its steps."""
         data = super().data(only_start)
         verdicts = () if self.bisection is None else self.bisection.verdicts
         verdict_of = {verdict.event.id: [verdict.good, visible(verdict.why)] for verdict in verdicts}
@@ -76,7 +76,7 @@ class VerdictView(RecordingView):
 
 
 class BisectionView(VerdictView):
-    """The pass that broke a program: a sentence, the programs that were looked at, and what the pass changed."""
+    """The pass that broke a program: a sentence, the programs that were tested, and what the pass changed."""
 
     kind = "bisection"
     bisection: Bisection
@@ -107,13 +107,13 @@ class BisectionView(VerdictView):
             yield Fold(f"what {event.id} {event.name} changed", [Embedded(diff_view(event.diff()))], opened=True)
 
     def _verdicts(self) -> Table:
-        """The programs that were looked at; what the sentence says already is not said again."""
+        """The programs that were tested, without the reason that the sentence gives already."""
         event, table = self.bisection.event, self.bisection.table()
         shown = None if event is None else event.id
         return Table(table.columns, [(*row[:-1], "" if row[0] == shown else row[-1]) for row in table.rows])
 
     def source(self) -> HasFrame:
-        """Return one row per program that was looked at."""
+        """Return one row per tested program."""
         return self.bisection
 
 
@@ -123,21 +123,21 @@ class ReductionView(View):
     kind = "reduction"
 
     def __init__(self, reduction: Reduction) -> None:
-        self.found = reduction
+        self.reduction = reduction
 
     @property
     def title(self) -> str:
         """How much smaller the program became."""
-        return self.found.summary()
+        return self.reduction.summary()
 
     def parts(self) -> Iterable[Part]:
         yield Sentence(self.title, "good")
-        yield Embedded(module_view(self.found.module))
-        yield HtmlOnly(Fold("what was cut", [Rows(self.found.table())], tone="muted"))
+        yield Embedded(module_view(self.reduction.module))
+        yield HtmlOnly(Fold("what was cut", [Rows(self.reduction.table())], tone="muted"))
 
     def source(self) -> HasFrame:
         """Return one row per part that was cut."""
-        return self.found
+        return self.reduction
 
 
 def bisection_view(bisection: Bisection) -> BisectionView:

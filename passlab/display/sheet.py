@@ -1,7 +1,7 @@
-"""A large graph on one sheet: each piece laid out by itself, pieces below one another in columns like a newspaper's.
+"""A large graph on one sheet: each piece is laid out separately, and the pieces fill columns like those of a newspaper.
 
-`place` lays out the pieces of a structure (equal ones once); `pack` puts them on a sheet whose shape fits a window, the
-repeats folded. The browser packs in the same way, and unfolds.
+`place` lays out the pieces of a structure (equal ones once); `pack` puts them on a sheet whose shape fits a window,
+with repeats folded. The browser packs in the same way, and can unfold repeats.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from passlab.display.dataflow import Arrow, Box, Dataflow
 from passlab.display.layered import lay_out_layers
-from passlab.display.layout import Layout, LayoutError, Part, Size, lay_out_all
-from passlab.display.repeats import Item, Piece, Repeat
+from passlab.display.layout import GraphLayout, LayoutError, Part, Size, lay_out_all
+from passlab.display.repeats import GraphPiece, Item, Repeat
 
 PORT = (6.0, 2.0)  # the size of the point through which values from outside enter a piece
 GAP, GUTTER = 24.0, 44.0  # points between pieces of a column, and between columns
@@ -24,21 +24,21 @@ BY_GRAPHVIZ = 1200  # boxes of different pieces that Graphviz draws; others stan
 
 @dataclass(frozen=True, eq=False)
 class PlacedPiece:
-    """The layout of a piece. `entry` is where values from outside come in at the top, `exit` where they leave.
+    """The layout of a piece. `entry` is where values from outside enter at the top, `exit` where they leave.
 
-    `arrows` are those inside it, as (source, target, label) with places in `piece.boxes`; a source of -1 is the entry.
-    Either end is None where nothing passes. `groups` are those of the whole graph that lie inside.
+    `arrows` are those inside it, as (source, target, label) with indices of `piece.boxes`; a source of -1 is the entry.
+    `entry` and `exit` are None if no value passes. `groups` are the groups of the whole graph inside the piece.
     """
 
-    piece: Piece
-    layout: Layout
+    piece: GraphPiece
+    layout: GraphLayout
     arrows: list[tuple[int, int, str]]
     entry: float | None
     exit: float | None
     groups: list[int]
 
 
-def place(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> dict[Piece, PlacedPiece]:
+def place(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> dict[GraphPiece, PlacedPiece]:
     """Return the layout of every piece of some items."""
     pieces = _pieces(items)
     leaves = {arrow.source for arrow in _crossing(graph, pieces)}
@@ -50,9 +50,9 @@ def place(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> dict
     }
 
 
-def _layouts(parts: Sequence[Part]) -> list[Layout]:
-    """The layouts of pieces: by Graphviz as far as it is there and quick enough, in layers of our own otherwise."""
-    drawn: Sequence[Layout | None]
+def _layouts(parts: Sequence[Part]) -> list[GraphLayout]:
+    """The layouts of pieces: by Graphviz if it is installed and quick enough, else in layers (`layered`)."""
+    drawn: Sequence[GraphLayout | None]
     try:
         drawn = lay_out_all(parts, BY_GRAPHVIZ)
     except LayoutError:
@@ -61,7 +61,7 @@ def _layouts(parts: Sequence[Part]) -> list[Layout]:
 
 
 def parts_of(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> list[Part]:
-    """Return what has to be laid out for some items: the graph of each piece, sizes, and its straight arrows."""
+    """Return what to lay out for some items: the graph of each piece, its sizes, and its straight arrows."""
     into: dict[int, list[Arrow]] = {}
     for arrow in graph.arrows:
         into.setdefault(arrow.target, []).append(arrow)
@@ -69,25 +69,27 @@ def parts_of(graph: Dataflow, items: Sequence[Item], sizes: Sequence[Size]) -> l
     return [_part(graph, piece, sizes, into, _groups_of(graph, piece, group_sizes)) for piece in _pieces(items)]
 
 
-def _pieces(items: Sequence[Item]) -> list[Piece]:
-    pieces: list[Piece] = []
+def _pieces(items: Sequence[Item]) -> list[GraphPiece]:
+    pieces: list[GraphPiece] = []
     stack = list(reversed(items))
     while stack:
         item = stack.pop()
-        if isinstance(item, Piece):
+        if isinstance(item, GraphPiece):
             pieces.append(item)
         else:
             stack.extend(part for body in reversed(item.bodies) for part in reversed(body))
     return pieces
 
 
-def _crossing(graph: Dataflow, pieces: Sequence[Piece]) -> list[Arrow]:
+def _crossing(graph: Dataflow, pieces: Sequence[GraphPiece]) -> list[Arrow]:
     """The arrows from one piece to another."""
-    home = {number: at for at, piece in enumerate(pieces) for number in piece.boxes}
-    return [arrow for arrow in graph.arrows if home[arrow.source] != home[arrow.target]]
+    piece_of = {number: at for at, piece in enumerate(pieces) for number in piece.boxes}
+    return [arrow for arrow in graph.arrows if piece_of[arrow.source] != piece_of[arrow.target]]
 
 
-def _part(graph: Dataflow, piece: Piece, sizes: Sequence[Size], into: dict[int, list[Arrow]], groups: set[int]) -> Part:
+def _part(
+    graph: Dataflow, piece: GraphPiece, sizes: Sequence[Size], into: dict[int, list[Arrow]], groups: set[int]
+) -> Part:
     """The graph of one piece: its boxes numbered from 0, and a port where values come from outside."""
     inside = {number: at for at, number in enumerate(piece.boxes)}
     part = Dataflow(groups=[graph.groups[number] for number in sorted(groups)])
@@ -120,8 +122,8 @@ def _group_sizes(graph: Dataflow) -> Counter[int | None]:
     return sizes
 
 
-def _groups_of(graph: Dataflow, piece: Piece, sizes: Counter[int | None]) -> set[int]:
-    """The groups that lie in a piece: a function only with all its boxes, for others are never cut."""
+def _groups_of(graph: Dataflow, piece: GraphPiece, sizes: Counter[int | None]) -> set[int]:
+    """The groups inside a piece; a function counts only if all its boxes are in the piece."""
     parents = {group.number: group.parent for group in graph.groups}
     definitions = {group.number for group in graph.groups if group.kind == "definition"}
     inside: Counter[int] = Counter()
@@ -134,7 +136,7 @@ def _groups_of(graph: Dataflow, piece: Piece, sizes: Counter[int | None]) -> set
 
 
 def _trunk(part: Dataflow) -> frozenset[int]:
-    """The arrows of the longest path, which runs straight."""
+    """The arrows of the longest path, which is drawn straight."""
     best: dict[int, tuple[int, int]] = {}  # by box: the length of the longest path to it, and its last arrow
     order = sorted(part.boxes, key=lambda box: (box.kind != "port", box.number))
     arrows_into: dict[int, list[int]] = {}
@@ -151,7 +153,7 @@ def _trunk(part: Dataflow) -> frozenset[int]:
     return frozenset(trunk)
 
 
-def _placed_piece(graph: Dataflow, piece: Piece, part: Part, layout: Layout, leaves: set[int]) -> PlacedPiece:
+def _placed_piece(graph: Dataflow, piece: GraphPiece, part: Part, layout: GraphLayout, leaves: set[int]) -> PlacedPiece:
     count = len(piece.boxes)
     has_port = len(layout.boxes) > count
     arrows = [(a.source if a.source < count else -1, a.target, a.label) for a in part[0].arrows]
@@ -164,7 +166,7 @@ def _placed_piece(graph: Dataflow, piece: Piece, part: Part, layout: Layout, lea
 
 # ---------------------------------------------------------------- columns
 @dataclass(frozen=True, eq=False)
-class Fold:
+class FoldedRepeat:
     """A repeat that is drawn as its first body: how often it repeats, and the sides of its frame."""
 
     repeat: Repeat
@@ -178,11 +180,11 @@ class Sheet:
     width: float
     height: float
     pieces: list[tuple[PlacedPiece, float, float]]
-    folds: list[Fold]
+    folds: list[FoldedRepeat]
     joints: list[list[float]]
 
 
-def pack(items: Sequence[Item], placed: dict[Piece, PlacedPiece], window: Size) -> Sheet:
+def pack(items: Sequence[Item], placed: dict[GraphPiece, PlacedPiece], window: Size) -> Sheet:
     """Return a sheet with all repeats folded, in as many columns as show it largest in a window."""
     units = [_unit(item, placed) for item in items]
     heights = [sum(p.layout.height + GAP for p in pieces) for pieces, _ in units]
@@ -202,8 +204,8 @@ def pack(items: Sequence[Item], placed: dict[Piece, PlacedPiece], window: Size) 
     return _arrange(units, best[1], widths)
 
 
-def _unit(item: Item, placed: dict[Piece, PlacedPiece]) -> tuple[list[PlacedPiece], Repeat | None]:
-    if isinstance(item, Piece):
+def _unit(item: Item, placed: dict[GraphPiece, PlacedPiece]) -> tuple[list[PlacedPiece], Repeat | None]:
+    if isinstance(item, GraphPiece):
         return [placed[item]], None
     return [placed[piece] for piece in _pieces(item.bodies[0])], item
 
@@ -224,7 +226,7 @@ def _arrange(
     units: list[tuple[list[PlacedPiece], Repeat | None]], columns: list[list[int]], widths: list[float]
 ) -> Sheet:
     pieces: list[tuple[PlacedPiece, float, float]] = []
-    folds: list[Fold] = []
+    folds: list[FoldedRepeat] = []
     joints: list[list[float]] = []
     left = height = 0.0
     last: tuple[float, float] | None = None  # where the piece before is left
@@ -245,7 +247,7 @@ def _arrange(
             if repeat is not None:
                 span = max(p.layout.width for p in unit)
                 x = left + (wide - span) / 2
-                folds.append(Fold(repeat, (x - 8, top - 10, x + span + 8, y - GAP + 8)))
+                folds.append(FoldedRepeat(repeat, (x - 8, top - 10, x + span + 8, y - GAP + 8)))
         height = max(height, y)
         left += wide + GUTTER
     return Sheet(left, height, pieces, folds, joints)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from passlab.display.dataflow import Arrow, Box, Dataflow, Group
+from passlab.display.dataflow import Arrow, Box, BoxGroup, Dataflow
 from passlab.display.drawing import Caption
-from passlab.display.layout import Layout
-from passlab.display.repeats import Item, Piece, Repeat, body_name, boxes_of
+from passlab.display.layout import GraphLayout
+from passlab.display.repeats import GraphPiece, Item, Repeat, body_name, boxes_of
 from passlab.display.sheet import PlacedPiece, Sheet
 
 
@@ -19,7 +19,7 @@ class SheetData:
     label, points), the sides of its groups, and where values enter and leave (-1: nowhere).
     """
 
-    def __init__(self, graph: Dataflow, placed: dict[Piece, PlacedPiece]) -> None:
+    def __init__(self, graph: Dataflow, placed: dict[GraphPiece, PlacedPiece]) -> None:
         self.graph, self.placed = graph, placed
         self._layouts: list[dict[str, Any]] = []
         self._numbers: dict[str, int] = {}
@@ -34,7 +34,7 @@ class SheetData:
         while pending:
             body, body_rows = pending.pop()
             for item in body:
-                if isinstance(item, Piece):
+                if isinstance(item, GraphPiece):
                     body_rows.append(self._piece(item))
                     continue
                 bodies: list[list[Any]] = [[] for _ in item.bodies]
@@ -51,7 +51,7 @@ class SheetData:
             "bodies": bodies,
         }
 
-    def _piece(self, piece: Piece) -> list[Any]:
+    def _piece(self, piece: GraphPiece) -> list[Any]:
         placed = self.placed[piece]
         layout = placed.layout
         data = {
@@ -71,7 +71,7 @@ class SheetData:
         return [number, list(piece.boxes), placed.groups]
 
 
-def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tuple[Dataflow, list[Caption], Layout]:
+def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tuple[Dataflow, list[Caption], GraphLayout]:
     """Return what a sheet shows as one graph with one layout: its boxes, folds as groups, and all arrows."""
     drawn = Dataflow()
     shown: list[Caption] = []
@@ -88,10 +88,10 @@ def on_sheet(graph: Dataflow, captions: Sequence[Caption], sheet: Sheet) -> tupl
         for group in placed.groups:
             x0, y0, x1, y1 = placed.layout.groups[group]
             sides[len(drawn.groups)] = (x0 + x, y0 + y, x1 + x, y1 + y)
-            drawn.groups.append(Group(len(drawn.groups), graph.groups[group].kind, graph.groups[group].name, None))
+            drawn.groups.append(BoxGroup(len(drawn.groups), graph.groups[group].kind, graph.groups[group].name, None))
     for fold in sheet.folds:
         name = f"{body_name(graph, fold.repeat.bodies[0])}: {len(fold.repeat.bodies)} times"
         sides[len(drawn.groups)] = fold.sides
-        drawn.groups.append(Group(len(drawn.groups), "function", name, None))
+        drawn.groups.append(BoxGroup(len(drawn.groups), "function", name, None))
     drawn.arrows = [Arrow(0, 0) for _ in arrows]
-    return drawn, shown, Layout(sheet.width, sheet.height, places, sides, arrows)
+    return drawn, shown, GraphLayout(sheet.width, sheet.height, places, sides, arrows)

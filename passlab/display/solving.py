@@ -1,4 +1,4 @@
-"""The view of an analysis at work: the program with the state of each line, decision by decision, forward and back."""
+"""The view of a watched analysis: the program with the state of each line, before and after each decision."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SolvingView(View):
         return [node if node in states else None for node in map(line_node, self.module.lines)]
 
     def parts(self) -> Iterable[Part]:
-        """Yield the sentence, the decisions, and the program with what was known in the end."""
+        """Yield the sentence, the decisions, and the program with the final state of each line."""
         yield Sentence(self.title)
         yield Rows(self.run.table())
         yield Fold("in the end", [Code(self._program(len(self.run.steps)))], opened=True)
@@ -82,5 +82,5 @@ class SolvingView(View):
 
 
 def solving_view(run: Solving) -> SolvingView:
-    """Return the view of an analysis that was watched (`lab.watch_solver`)."""
+    """Return the view of a watched analysis (`lab.watch_solver`)."""
     return SolvingView(run)

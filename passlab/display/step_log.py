@@ -1,8 +1,8 @@
-"""The log of a trace as columns for a browser: which instruction ran when, and the number of the value each wrote.
+"""The log of a trace as columns for a browser: the instruction at each instant, and the number of the value it wrote.
 
-Columns are short because programs repeat themselves: instructions that follow each other are one run, what a place
-always writes is told once, and times are told of kernels only. `Run` in `steprun.js` reads all of this; nothing here
-knows how it is drawn.
+Columns are short because programs repeat themselves: consecutive instructions are one run, the value that an
+instruction always writes is stored once, and times are stored for kernels only. `Run` in `steprun.js` reads these
+columns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from passlab.display.step_values import NOTHING, WAITING, StepValues
 from passlab.vm.isa import Opcode
 
 TIME_STEPS = 2000  # times are sent as logarithms: to a twentieth of a percent
-VARIES = -2  # in place of the number of what a place always writes
+VARIES = -2  # of an instruction that writes different values
 SLICE = 8000  # instructions: what takes some 50 ms
 BACK, AHEAD = 500, 3000  # the instants around the first one whose values are sent before all others
 _ALLOCATE = (Opcode.ALLOC_TENSOR, Opcode.ALLOC_TENSOR_REG)
@@ -44,16 +44,16 @@ def pack(numbers: Any) -> str:
 def log_data(sweep: Sweep) -> dict[str, Any]:
     """Return the columns of the instructions that a sweep has gone through as JSON-able data."""
     trace, length = sweep.trace, sweep.length
-    log, site = trace.log, trace.point[:length]
-    starts = np.flatnonzero(np.diff(site, prepend=-2) != 1)
+    log, point = trace.log, trace.point[:length]
+    starts = np.flatnonzero(np.diff(point, prepend=-2) != 1)
     switched_at, switched_to = np.array(log.switched_at, np.int64), np.array(log.switched_to, np.int64)
     switched_at, switched_to = switched_at[switched_at <= length], switched_to[switched_at <= length]
     kernels = trace.seconds[:length][trace.role[:length] == KERNEL]
     frames = len(log.parent)
     return {
         "runs": pack(np.diff(starts, append=length)),
-        "runSites": pack(site[starts]),
-        **_by_place(site, sweep.values(), len(trace.code_map)),
+        "runPoints": pack(point[starts]),
+        **_by_point(point, sweep.values(), len(trace.code_map)),
         "more": sweep.more,
         "micros": pack(np.rint(np.log1p(np.maximum(kernels, 0) * 1e6) * TIME_STEPS)),
         "switches": pack(np.diff(switched_at, append=length)),
@@ -63,22 +63,22 @@ def log_data(sweep: Sweep) -> dict[str, Any]:
         "created": pack(log.created),
         "result": pack(log.result_register),
         "depth": pack(log.depth),
-        **_given(sweep.given, frames),
+        **_argument_data(sweep.arguments, frames),
         "waits": _waits(trace),
     }
 
 
-def _by_place(site: Column, values: Column, sites: int) -> dict[str, Any]:
-    """What each place always writes, and, one after the other, the values of the places where that varies."""
-    always = np.full(sites, NOTHING, np.int64)
-    always[site[::-1]] = values[::-1]  # what it wrote first
-    other = values != always[site]
-    always[site[other]] = VARIES
-    return {"always": always.tolist(), "value": pack(values[always[site] == VARIES])}
+def _by_point(point: Column, values: Column, points: int) -> dict[str, Any]:
+    """The value that each program point always writes, and the values of the points that write different ones."""
+    always = np.full(points, NOTHING, np.int64)
+    always[point[::-1]] = values[::-1]  # what it wrote first
+    other = values != always[point]
+    always[point[other]] = VARIES
+    return {"always": always.tolist(), "value": pack(values[always[point] == VARIES])}
 
 
-def _given(params: dict[int, list[int]], frames: int) -> dict[str, str]:
-    """The values that frames began with, one after the other, and how many there are of each."""
+def _argument_data(params: dict[int, list[int]], frames: int) -> dict[str, str]:
+    """The values that frames began with, and their number for each frame."""
     counts = [len(params.get(frame, ())) for frame in range(frames)]
     return {
         "given": pack([number for frame in range(frames) for number in params.get(frame, ())]),
@@ -87,7 +87,7 @@ def _given(params: dict[int, list[int]], frames: int) -> dict[str, str]:
 
 
 def _waits(trace: Trace) -> dict[int, int]:
-    """Where the frames that a run began with go on: more than one in a fork."""
+    """Where the frames that a run began with continue: more than one in a fork."""
     waits: dict[int, int] = {}
     at = trace.log.segments[0].top if trace.log.segments else None
     while at is not None:
@@ -97,76 +97,77 @@ def _waits(trace: Trace) -> dict[int, int]:
 
 
 class Sweep:
-    """One pass over the log that numbers the values: what each instruction wrote, what frames were given.
+    """One traversal of the log that numbers the values: those that instructions wrote, and the arguments of frames.
 
-    It goes through the first `length` instructions, some thousands at a time, so that others can work in between.
+    It goes through the first `length` instructions, some thousands at a time, so that other work can run in between.
     """
 
     def __init__(self, trace: Trace, numbers: StepValues, length: int) -> None:
         self.trace = trace
         self.numbers = numbers
         self.length = length
-        self.found: list[int] = []
+        self.written: list[int] = []
         self.more: dict[int, list[int]] = {}
-        self.given: dict[int, list[int]] = {}
+        self.arguments: dict[int, list[int]] = {}
         self.registers: dict[int, list[Any]] = {}
 
     def advance(self, count: int = SLICE) -> bool:
         """Go through the next instructions; return whether there are more."""
-        done = len(self.found)
+        done = len(self.written)
         if not done:
             self._first()
-        self.found += self._between(done, min(self.length, done + count))
-        return len(self.found) < self.length
+        self.written += self._between(done, min(self.length, done + count))
+        return len(self.written) < self.length
 
     def values(self) -> Column:
-        """Return the number of what each instruction wrote, going through what is left."""
+        """Return the number of the value that each instruction wrote, after going through the rest."""
         while self.advance():
             pass
-        return np.array(self.found, np.int64)
+        return np.array(self.written, np.int64)
 
     @cached_property
-    def _called(self) -> dict[int, int]:
-        """The frames by the instruction that made them."""
+    def _created_frames(self) -> dict[int, int]:
+        """The frames by the instruction that created them."""
         return {created: frame for frame, created in enumerate(self.trace.log.created)}
 
     def _between(self, first: int, last: int) -> list[int]:
-        """Return the numbers of what a range of instructions wrote; `registers` are those where it begins."""
+        """Return the numbers of the values that a range of instructions wrote; `registers` are those at its start."""
         trace, add, registers = self.trace, self.numbers.add, self.registers
-        sites, log = trace.code_map, trace.log
-        roles, written = sites.role.tolist(), sites.written.tolist()
-        results = [sites.results(s) for s in range(len(sites))]
-        unwritten = [getattr(i, "opcode", None) in _ALLOCATE for i in sites.instructions]
+        code, log = trace.code_map, trace.log
+        roles, written = code.role.tolist(), code.written.tolist()
+        results = [code.results(s) for s in range(len(code))]
+        unwritten = [getattr(i, "opcode", None) in _ALLOCATE for i in code.instructions]
         numbers: list[int] = []
         put = numbers.append
         values: list[Any] = []
         start = end = 0
         instants = zip(trace.point[first:last].tolist(), trace.frame_of[first:last].tolist(), strict=True)
-        for event, (site, frame) in enumerate(instants, first):
+        for event, (point, frame) in enumerate(instants, first):
             if event >= end:
                 segment, _ = trace.segment(event)
                 values, start = segment.values or [], segment.start
                 end = start + len(values)
-            value, role = values[event - start], roles[site]
-            if role == KERNEL and results[site]:
-                held = registers[frame]
+            value, role = values[event - start], roles[point]
+            if role == KERNEL and results[point]:
+                objects = registers[frame]
                 outputs = [
-                    add(trace.value_at(held[r], event + 1) if log.overwritten else held[r]) for r in results[site]
+                    add(trace.value_at(objects[r], event + 1) if log.overwritten else objects[r])
+                    for r in results[point]
                 ]
                 put(outputs[0])
                 if len(outputs) > 1:
-                    self.more[event] = [n for pair in zip(results[site][1:], outputs[1:], strict=True) for n in pair]
+                    self.more[event] = [n for pair in zip(results[point][1:], outputs[1:], strict=True) for n in pair]
             elif role == CALL:
-                self._enter(self._called[event], value)
+                self._enter(self._created_frames[event], value)
                 put(NOTHING)
             elif role == RETURN:
                 put(add(value))
                 self._leave(frame, value)
-            elif written[site] < 0:
+            elif written[point] < 0:
                 put(NOTHING)
             else:
-                registers[frame][written[site]] = value
-                put(add(value, not unwritten[site]))
+                registers[frame][written[point]] = value
+                put(add(value, not unwritten[point]))
         return numbers
 
     def _first(self) -> None:
@@ -175,9 +176,9 @@ class Sweep:
         while at is not None:
             size = self.trace.code_map.functions[at.func_index].register_file_size
             self.registers[at.number] = [*at.objects(), *[None] * (size - len(at.registers))]
-            held = [self.trace.value_at(v, 0) for v in at.objects()]
-            self.given[at.number] = [
-                self.numbers.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.objects(), held, strict=True)
+            objects = [self.trace.value_at(v, 0) for v in at.objects()]
+            self.arguments[at.number] = [
+                self.numbers.add(v, not isinstance(h, Unwritten)) for v, h in zip(at.objects(), objects, strict=True)
             ]
             at = at.below
 
@@ -185,7 +186,7 @@ class Sweep:
         trace = self.trace
         size = trace.code_map.functions[trace.log.function[frame]].register_file_size
         self.registers[frame] = [*args, *[None] * (size - len(args))]
-        self.given[frame] = [self.numbers.add(value) for value in args]
+        self.arguments[frame] = [self.numbers.add(value) for value in args]
 
     def _leave(self, frame: int, value: Any) -> None:
         back = self.trace.log.parent[frame]
@@ -203,12 +204,12 @@ class _Registers(dict[int, list[Any]]):
         self.instant = instant
 
     def __missing__(self, frame: int) -> list[Any]:
-        self[frame] = held = self.trace.registers(frame, self.instant)
-        return held
+        self[frame] = objects = self.trace.registers(frame, self.instant)
+        return objects
 
 
-class Window(Sweep):
-    """The values near an instant only. Those in the registers of its frame are there however old they are."""
+class PartialSweep(Sweep):
+    """The values near an instant only, and all values in the registers of its frame."""
 
     def __init__(self, trace: Trace, numbers: StepValues, length: int, at: int) -> None:
         super().__init__(trace, numbers, length)
@@ -229,13 +230,13 @@ class Window(Sweep):
         return self.seen
 
     def _before(self, running: int, first: int) -> None:
-        """Tell what older instructions left in the registers of the frame that runs; other frames wait."""
+        """Add the older values in the registers of the current frame; other frames wait."""
         trace, functions = self.trace, self.trace.code_map.functions
         for frame, function in enumerate(trace.log.function):
-            self.given.setdefault(frame, [WAITING] * len(functions[function].params))
+            self.arguments.setdefault(frame, [WAITING] * len(functions[function].params))
         if running < 0 or first == 0:
             return
-        params = self.given[running]
+        params = self.arguments[running]
         for register, value in enumerate(trace.registers(running, first)):
             number = self.numbers.add(trace.value_at(value, first))
             events = changes_of(trace, running, register) if value is not None or register < len(params) else []

@@ -1,6 +1,6 @@
 """The values of a trace as data for a browser: each once, in a line of text, tensors with a small picture.
 
-Pictures are made as long as there is room; later tensors have their text, and a kernel can draw them when asked.
+Pictures are drawn as long as there is room; later tensors have only text, and a kernel draws them on request.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class StepValues:
         return number
 
     def _drawn(self, value: Any) -> int:
-        """The number of a value that is told in a line; objects that hold others have a drawing as well."""
+        """The number of a value that is shown as a line; objects that refer to others have a drawing as well."""
         boxes = heap_of(value) if len(self.heaps) < HEAPS else None
         if boxes is None:
             return self._text(_line(value), 0)
@@ -123,7 +123,7 @@ class StepValues:
 
 @cache
 def _name(dtype: np.dtype[Any]) -> str:
-    """The name of a dtype, which NumPy makes anew each time."""
+    """The name of a dtype; NumPy computes it each time, which is slow."""
     return dtype.name
 
 

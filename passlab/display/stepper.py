@@ -1,7 +1,7 @@
-"""The view of a trace: the stepper. All that stepping needs is in its data, so it works without a kernel.
+"""The view of a trace: the stepper. Its data has everything that stepping needs, so it works without a kernel.
 
-The browser gets the log (sites, frames, the number of the value each instruction wrote), not states: it finds the
-registers of any instant as `lab.Trace` does, by the last write before it.
+The browser gets the log (instructions, frames, the number of the value that each instruction wrote), not states: it
+finds the registers of any instant as `lab.Trace` does, by the last write before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from passlab.debugger.trace import Trace
 from passlab.display.listing import LineTable, listing
 from passlab.display.nodes import line_numbers, number_of
 from passlab.display.parts import Code, Part, Sentence
-from passlab.display.step_log import Sweep, Window, log_data
+from passlab.display.step_log import PartialSweep, Sweep, log_data
 from passlab.display.step_values import StepValues
 from passlab.display.view import HasFrame, View
 from passlab.errors import visible
@@ -34,7 +34,7 @@ EXECUTORS = {"vm": "virtual machine", "graph": "graph executor", "debug": "evalu
 
 
 class StepperView(View):
-    """A recorded run, to be stepped through. It opens where the debugger stands, with its breakpoints."""
+    """A recorded run to step through. It opens at the debugger's instant, with its breakpoints."""
 
     kind = script = "stepper"
     whole = "frame() has all"
@@ -46,7 +46,7 @@ class StepperView(View):
 
     @cached_property
     def title(self) -> str:
-        """What was run, and how much of it there is."""
+        """The function, the executor, and the length of the run."""
         return f"@{self.trace.entry} on the {EXECUTORS[self.trace.kind]}: {self.trace.summary()}"
 
     def parts(self) -> Iterable[Part]:
@@ -70,14 +70,14 @@ class StepperView(View):
     # ------------------------------------------------------------ data
     @property
     def is_large(self) -> bool:
-        """Whether the run is so long that its values are sent after what is near the instant that is shown."""
+        """Whether the run is so long that the values near the shown instant are sent first."""
         return len(self.trace) > LARGE
 
     def data(self, only_start: bool = False) -> dict[str, Any]:
-        """Return what the widget needs; with `only_start` the values near the debugger's instant only."""
+        """Return the data of the widget; with `only_start`, only the values near the debugger's instant."""
         values, length = StepValues(), self._length
         if only_start:
-            return self._data(Window(self.trace, values, length, min(self.debugger.at, length)), partial=True)
+            return self._data(PartialSweep(self.trace, values, length, min(self.debugger.at, length)), partial=True)
         return self._data(Sweep(self.trace, values, length))
 
     def slices(self) -> Iterator[dict[str, Any] | None]:
@@ -99,13 +99,13 @@ class StepperView(View):
             "at": min(self.debugger.at, length),
             "end": self._end(length),
             "functions": self._functions(),
-            "sites": self._sites(table),
+            "code": self._code(table),
             **log_data(sweep),
             "values": self.values.data(),
             "storage": _NO_STORAGE if partial else self._storage(length),
             "partial": partial,
             "breaks": [
-                {"text": visible(b.text), "sites": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints
+                {"text": visible(b.text), "points": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints
             ],
             "fork": trace.parent[1] if trace.parent is not None else -1,
             **table.data(),
@@ -130,7 +130,7 @@ class StepperView(View):
         return {"what": "ended", "text": "the program has ended", "result": self.values.add(trace.result)}
 
     def _functions(self) -> list[dict[str, Any]]:
-        sites = self.trace.code_map
+        code = self.trace.code_map
         return [
             {
                 "name": visible(f.name),
@@ -138,43 +138,45 @@ class StepperView(View):
                 "base": base,
                 "size": f.register_file_size,
             }
-            for f, base in zip(sites.functions, sites.offsets, strict=False)
+            for f, base in zip(code.functions, code.offsets, strict=False)
         ]
 
-    def _sites(self, table: LineTable) -> dict[str, Any]:
-        """What the browser knows of each instruction; the lines of source, kernels and lives that belong to it."""
-        sites = self.trace.code_map
+    def _code(self, table: LineTable) -> dict[str, Any]:
+        """The facts about each instruction, with the lines of its source, its kernel, and its history."""
+        code = self.trace.code_map
         places = _Places(self.trace, table)
-        every = range(len(sites))
+        every = range(len(code))
         return {
-            "texts": [visible(sites.text(s)) for s in every],
-            "names": [visible(sites.name(s)) for s in every],
-            "kinds": [sites.mnemonic(s) for s in every],
-            "operators": [sites.operators(s) for s in every],
-            "roles": sites.role.tolist(),
-            "written": sites.written.tolist(),
-            "reads": [list(sites.reads(s)) for s in every],
-            "results": [list(sites.results(s)) for s in every],
-            "changes": [list(sites.changes(s)) for s in every],
-            "calls": [_argument_registers(sites, s) for s in every],
+            "texts": [visible(code.text(s)) for s in every],
+            "names": [visible(code.name(s)) for s in every],
+            "kinds": [code.mnemonic(s) for s in every],
+            "operators": [code.operators(s) for s in every],
+            "roles": code.role.tolist(),
+            "written": code.written.tolist(),
+            "reads": [list(code.reads(s)) for s in every],
+            "results": [list(code.results(s)) for s in every],
+            "changes": [list(code.changes(s)) for s in every],
+            "calls": [_argument_registers(code, s) for s in every],
             "source": [places.of(s) for s in every],
             "kernel": [places.kernel(s) for s in every],
             "lives": [places.lives(s) for s in every],
             "nodes": [self._nodes(s) for s in every],
             "programNodes": places.program_nodes,
-            "places": [", ".join(f"{visible(n)}:{line}" for n, line in lines_of_site) for lines_of_site in sites.lines],
+            "places": [
+                ", ".join(f"{visible(n)}:{line}" for n, line in lines_of_point) for lines_of_point in code.lines
+            ],
             "program": places.program,
             "kernels": places.kernels,
             "biographies": places.biographies,
         }
 
-    def _nodes(self, site: int) -> list[int]:
-        """The numbers of the nodes that an instruction computes, and of all that they were before."""
-        sites = self.trace.code_map
-        numbers = {number_of(node): None for node in sites.sources(site)}
-        for node in sites.nodes(site):
+    def _nodes(self, point: int) -> list[int]:
+        """The numbers of the nodes that an instruction computes, and of all their earlier forms."""
+        code = self.trace.code_map
+        numbers = {number_of(node): None for node in code.sources(point)}
+        for node in code.nodes(point):
             numbers[number_of(node)] = None
-            chapters = sites.recording.biography(node).chapters if sites.recording is not None else ()
+            chapters = code.recording.biography(node).chapters if code.recording is not None else ()
             numbers.update((number_of(chapter.node), None) for chapter in chapters)
         return list(numbers)
 
@@ -199,7 +201,7 @@ class StepperView(View):
 
 
 def stepper_view(program: Trace | Debugger) -> StepperView:
-    """Return the view of a trace, or of a debugger where it stands."""
+    """Return the view of a trace, or of a debugger at its instant."""
     return StepperView(program if isinstance(program, Debugger) else Debugger(program))
 
 
@@ -207,15 +209,15 @@ def _rows(trace: Trace, start: int, end: int, here: int) -> list[str]:
     """A range of instructions, one a line, the next one marked."""
     lines = []
     for event in range(start, end):
-        site = int(trace.point[event])
-        name = trace.code_map.functions[trace.code_map.function[site]].name
-        text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.code_map.text(site)}"
-        lines.append(f"{'>' if event == here else ' '} {event:>5}  @{name} {trace.code_map.pc[site]:>3}  {text}")
+        point = int(trace.point[event])
+        name = trace.code_map.functions[trace.code_map.function[point]].name
+        text = f"{'  ' * min(int(trace.depth[event]), 8)}{trace.code_map.text(point)}"
+        lines.append(f"{'>' if event == here else ' '} {event:>5}  @{name} {trace.code_map.pc[point]:>3}  {text}")
     return lines
 
 
 def _blocks(allocations: Iterable[Allocation], length: int) -> list[list[int]]:
-    """The storages as blocks: born, died, lane, reused. Where they are many, those close together in a lane are one."""
+    """The storages as blocks: born, died, lane, reused. If there are many, neighbours in a lane are merged."""
     shown = [a for a in allocations if a.born <= length]
     apart = length // STRIP if len(shown) > STRIP else -1
     last: dict[int, list[int]] = {}
@@ -230,16 +232,16 @@ def _blocks(allocations: Iterable[Allocation], length: int) -> list[list[int]]:
     return blocks[: 4 * STRIP]
 
 
-def _argument_registers(sites: Any, site: int) -> list[int]:
-    if sites.role[site] != CALL:
+def _argument_registers(code: Any, point: int) -> list[int]:
+    if code.role[point] != CALL:
         return []
-    instruction = sites.instructions[site]
+    instruction = code.instructions[point]
     return list(instruction.given) if hasattr(instruction, "given") else list(instruction.args)
 
 
 # ---------------------------------------------------------------- source, kernels, lives
 class _Places:
-    """What belongs to instructions besides themselves, each different thing once."""
+    """The source lines, kernels and histories of instructions, each different one once."""
 
     def __init__(self, trace: Trace, table: LineTable) -> None:
         self.trace = trace
@@ -260,21 +262,21 @@ class _Places:
         lines = listing(program)[: limits.current().shown_lines]
         self.program_nodes = line_numbers(lines)
         for number, line in enumerate(lines):
-            for piece in line.pieces:
-                for node in (piece.call, piece.node):
+            for token in line.tokens:
+                for node in (token.call, token.node):
                     if isinstance(node, Expr):
                         self._line_of.setdefault(node, number)
             if line.subject is not None:
                 self._line_of[line.subject] = number
         return [self.table.add(line) for line in lines]
 
-    def of(self, site: int) -> list[int]:
+    def of(self, point: int) -> list[int]:
         """The lines of the program that an instruction comes from."""
-        return sorted({self._line_of[n] for n in self.trace.code_map.sources(site) if n in self._line_of})
+        return sorted({self._line_of[n] for n in self.trace.code_map.sources(point) if n in self._line_of})
 
-    def kernel(self, site: int) -> int:
+    def kernel(self, point: int) -> int:
         """The number of the listing of an instruction's kernel, -1 for none."""
-        function = self.trace.code_map.kernel(site)
+        function = self.trace.code_map.kernel(point)
         if function is None:
             return -1
         if id(function) not in self._kernels:
@@ -282,13 +284,13 @@ class _Places:
             self.kernels.append([self.table.add(line) for line in listing(function)])
         return self._kernels[id(function)]
 
-    def lives(self, site: int) -> int:
+    def lives(self, point: int) -> int:
         """The number of the lives of an instruction's nodes, -1 where compiling was not recorded."""
         recording = self.trace.code_map.recording
-        produces = self.trace.code_map.role[site] == KERNEL or self.trace.code_map.mnemonic(site) == "load_const"
+        produces = self.trace.code_map.role[point] == KERNEL or self.trace.code_map.mnemonic(point) == "load_const"
         if recording is None or not produces:
             return -1
-        lives = tuple(visible(str(recording.biography(node))) for node in self.trace.code_map.nodes(site))
+        lives = tuple(visible(str(recording.biography(node))) for node in self.trace.code_map.nodes(point))
         if lives not in self._lives:
             self._lives[lives] = len(self.biographies)
             self.biographies.append(list(lives))

@@ -15,8 +15,8 @@ import numpy as np
 BINS = 28
 CELLS = 40  # of a heat map, in each direction
 SLICES = 16  # of a tensor of more dimensions that its heat map shows
-ZERO, SPAN, NAN, PLUS, MINUS = 125, 125, 255, 254, 253  # codes of cells: 0 to 250 around ZERO, then the odd ones
-SAMPLE = 1 << 15  # numbers that histogram and moments look at; range and odd numbers always count all
+ZERO, SPAN, NAN, PLUS, MINUS = 125, 125, 255, 254, 253  # codes of cells: 0 to 250 around ZERO, then non-finite ones
+SAMPLE = 1 << 15  # numbers that histogram and moments use; range, NaN and infinities always count all
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff, near_changes
 from passlab.display.parts import Fold, HtmlOnly, Part, Sentence, TextOnly
-from passlab.display.rows import Entry, Outline
+from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text_recording import SHOWN_STEPS, VERDICTS, Pages, TextRecordingView, diff_parts, write_view
 from passlab.display.view import HasFrame, View
 from passlab.dumps.language import LANGUAGES
@@ -40,7 +40,7 @@ class TextComparisonView(View):
 
     @property
     def title(self) -> str:
-        """The names of both, how many passes ran in which, and where the programs part."""
+        """The names of both, how many passes each ran, and where the programs diverge."""
         compared = self.comparison
         return visible(f"{compared.left.name} and {compared.right.name}: {compared.summary()}")
 
@@ -51,7 +51,7 @@ class TextComparisonView(View):
         entries = [self._entry(pair) for pair in compared.pairs if self._differs(pair)]
         if entries:
             names = (visible(compared.left.name), visible(compared.right.name))
-            yield HtmlOnly(Outline(entries, names, most=SHOWN_STEPS))
+            yield HtmlOnly(StepOutline(entries, names, most=SHOWN_STEPS))
         if len(entries) < len(compared):
             yield HtmlOnly(Sentence(f"{len(compared) - len(entries):,} are alike; frame() has a row for each", "muted"))
         if first is not None:
@@ -62,12 +62,12 @@ class TextComparisonView(View):
         return pair.left is None or pair.right is None or pair.left.verdict != pair.right.verdict or pair.same is False
 
     @staticmethod
-    def _entry(pair: Pair) -> Entry:
-        """What either recording has: the sign of the verdict and the number of the step."""
+    def _entry(pair: Pair) -> OutlineEntry:
+        """A row with a cell for each recording: the sign of the verdict and the number of the step."""
         steps = [pair.left, pair.right]
         cells = ["did not run" if step is None else f"{VERDICTS[step.verdict][0]} {step.number}" for step in steps]
         note = "other text" if pair.same is False else ""
-        return Entry(visible(pair.name), about=visible(pair.unit), note=note, cells=tuple(cells))
+        return OutlineEntry(visible(pair.name), about=visible(pair.unit), note=note, cells=tuple(cells))
 
     def data(self) -> dict[str, Any]:
         compared, view = self.comparison, TextRecordingView(self.comparison.left)
@@ -79,7 +79,7 @@ class TextComparisonView(View):
         return {**data, "title": self.title, "start": start, "against": against, "filters": pages.filters}
 
     def _against(self, pages: Pages) -> dict[str, Any]:
-        """What the other recording has at each step: the same pass, passes of its own, in what the texts differ."""
+        """The other recording at each step: the same pass, passes that only it has, and differences of the texts."""
         pairs: dict[int, list[Any]] = {}
         alone: dict[int, list[Any]] = {}
         diffs: dict[int, list[Any]] = {}
@@ -105,7 +105,7 @@ class TextComparisonView(View):
         return {"name": visible(self.comparison.right.name), "pairs": pairs, "alone": alone, "diffs": diffs}
 
     def _diff_data(self, pair: Pair, pages: Pages) -> list[Any]:
-        """The rows near what differs, the lines of both sides, and how many rows are left out."""
+        """The rows near differences, the lines of both sides, and how many rows are left out."""
         assert pair.left is not None
         diff: TextDiff = self.comparison.diff(pair)
         if not diff:

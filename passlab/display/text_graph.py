@@ -1,6 +1,6 @@
-"""The graph of one function of another compiler: lines as boxes, an arrow from where a value is defined to each use.
+"""The graph of one function of another compiler: lines as boxes, arrows from the definition of a value to its uses.
 
-It knows of a language only what its `Syntax` says: which words are names, and what the operation of a line is.
+The language is described by its `Syntax`: which words are names, and what the operation of a line is.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _LABEL = re.compile(r"^[-\w.$]+:(?:\s|$)")  # of a block of LLVM: no value
 WIDEST = 44  # characters of a line that a box shows
 PAGE_BOXES = 300  # boxes that the page of a recording draws
 MOST = 2000  # lines that Graphviz draws in one piece, without blocks to cut it into
-_FATES = {ADDED: "added", CHANGED: "changed", OPERANDS: "changed", MOVED: "moved"}
+_CHANGES = {ADDED: "added", CHANGED: "changed", OPERANDS: "changed", MOVED: "moved"}
 
 
 class TextGraphView(View):
-    """The values of one text as boxes and arrows; `kinds` are what became of each line in a diff."""
+    """The values of one text as boxes and arrows; `kinds` are the kinds of the lines in a diff."""
 
     whole = "blame() has every line"
 
@@ -73,13 +73,13 @@ class TextGraphView(View):
 
     @cached_property
     def captions(self) -> list[Caption]:
-        """What each box shows: its line, and what became of it."""
+        """The line of each box, and its change."""
         captions = []
         for box, number in zip(self.graph.boxes, self._line_of, strict=False):
             text = visible(self.lines[number].text.strip())
             shown = text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
-            fate = _FATES.get(self.kinds[number], "") if number < len(self.kinds) else ""
-            captions.append(Caption((visible(box.name), shown), fate))
+            change = _CHANGES.get(self.kinds[number], "") if number < len(self.kinds) else ""
+            captions.append(Caption((visible(box.name), shown), change))
         return captions
 
     def parts(self) -> Iterable[Part]:
@@ -95,20 +95,20 @@ class TextGraphView(View):
         return draw(self.graph, self.captions, layout)
 
     def _words(self) -> list[str]:
-        """The boxes one by one: each with the numbers of those it takes values of."""
+        """A line for each box, with the numbers of the boxes that it reads."""
         marks = {"added": "+ ", "changed": "± ", "moved": "~ ", "": "  "}
         uses: dict[int, list[str]] = {}
         for arrow in self.graph.arrows:
             uses.setdefault(arrow.target, []).append(str(arrow.source))
         return [
-            f"{marks[caption.fate]}{box.number}: {caption.lines[-1]}"
+            f"{marks[caption.change]}{box.number}: {caption.lines[-1]}"
             + (f"  <- {', '.join(uses[box.number])}" if box.number in uses else "")
             for box, caption in zip(self.graph.boxes, self.captions, strict=True)
         ]
 
 
 class LiveGraphView(TextGraphView):
-    """The nodes of a program that its host has as a graph; what differs from the graph `before` is marked."""
+    """The nodes of a program that its compiler has as a graph; differences from the graph `before` are marked."""
 
     def __init__(self, nodes: Sequence[GraphNode], before: Sequence[GraphNode] | None) -> None:
         self.nodes, self.before = nodes, None if before is None else {node.key: node for node in before}
@@ -135,24 +135,24 @@ class LiveGraphView(TextGraphView):
 
     @cached_property
     def captions(self) -> list[Caption]:
-        """What each box shows: its node, and what became of it."""
+        """The node of each box, and its change."""
         captions = []
         for box, node in zip(self.graph.boxes, self.nodes, strict=False):
             text = visible(node.text.strip())
             shown = text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
-            captions.append(Caption((visible(box.name), shown), self._fate(node)))
+            captions.append(Caption((visible(box.name), shown), self._change(node)))
         return captions
 
     def page(self) -> dict[str, Any]:
-        """Return the counts of nodes and arrows, and the first boxes (lines, input, fate, key) with their arrows."""
+        """Return the counts of nodes and arrows, and the first boxes (lines, input, change, key) with their arrows."""
         boxes = [
-            [*caption.lines, int(box.kind == "input"), caption.fate, visible(node.key)]
+            [*caption.lines, int(box.kind == "input"), caption.change, visible(node.key)]
             for box, caption, node in zip(self.graph.boxes[:PAGE_BOXES], self.captions, self.nodes, strict=False)
         ]
         arrows = [[one.source, one.target] for one in self.graph.arrows if max(one.source, one.target) < PAGE_BOXES]
         return {"count": [len(self.nodes), len(self.graph.arrows)], "boxes": boxes, "arrows": arrows}
 
-    def _fate(self, node: GraphNode) -> str:
+    def _change(self, node: GraphNode) -> str:
         if self.before is None or self.before.get(node.key) == node:
             return ""
         return "changed" if node.key in self.before else "added"
@@ -187,9 +187,9 @@ def _sides(line: TextLine) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def page_graphs(steps: Sequence[Step], nodes_of: Callable[[Any], Iterable[GraphNode]] | None) -> list[Any]:
-    """Return for each step the graph that its host has of the program after it, or the number of a step with the same.
+    """Return for each step the compiler's graph of the program after it, or the number of a step with the same graph.
 
-    None stands for a step without one. A recording of texts has none at all: the page draws those from the lines.
+    A step without a graph has None. A recording of texts has none at all: the page draws graphs from the lines.
     """
     if nodes_of is None:
         return []

@@ -1,7 +1,7 @@
-"""The view of a recording of text: every pass of a dump, what became of it, what it changed, who made each line.
+"""The view of a recording of text: every pass of a dump, its verdict, its changes, and the step that wrote each line.
 
 The data has the versions of each unit (function, operation with a symbol) once; a step shows the versions that it
-wrote. Large recordings are cut: what changed first stays, and the view says what is left out.
+wrote. Large recordings are cut: the first changes are kept, and the view says what is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from passlab.display.code_lines import CodeLine, Listing
 from passlab.display.page import document, static_document
 from passlab.display.palette import AMBER, GREEN, MUTED, RED
 from passlab.display.parts import Fold, Gap, HtmlOnly, Part, Sentence
-from passlab.display.rows import Entry, Outline
+from passlab.display.rows import OutlineEntry, StepOutline
 from passlab.display.text_colours import marks
 from passlab.display.text_graph import page_graphs, values_of
 from passlab.display.timing import timing_view
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 VERDICTS = {
     "changed": ("●", GREEN, "changed the program"),
     "unchanged": ("○", MUTED, "changed nothing"),
-    "unknown": ("◌", AMBER, "the dump does not tell"),
-    "invalidated": ("⊘", RED, "took away what it ran on"),
+    "unknown": ("◌", AMBER, "the dump does not prove it"),
+    "invalidated": ("⊘", RED, "removed what it ran on"),
     "filtered": ("–", MUTED, "filtered out of the dump"),
     "ignored": ("–", MUTED, "not a pass of its own"),
     "failed": ("✕", RED, "failed"),
@@ -65,24 +65,24 @@ class TextRecordingView(View):
 
     @cached_property
     def title(self) -> str:
-        """The name of the dump, how many passes it has and what became of them."""
+        """The name of the dump, how many passes it has, and their verdicts."""
         return f"{self.recording.name}: {self.recording.summary()}"
 
     def remarks(self) -> list[str]:
-        """What a reader should know of the whole dump: what it leaves open, a crash, the command for a better one."""
+        """Remarks about the whole dump: open verdicts, a crash, the command for a more complete dump."""
         rec = self.recording
         lines = [f"{note[:1].upper()}{note[1:]}." for note in rec.notes]
         if rec.crash:
             lines.append(f"The compiler crashed: {rec.crash}")
         open_ones = rec.counts["unknown"]
         if open_ones:
-            lines.append(f"{counted(open_ones, 'verdict')} cannot be told from this dump: a range of steps is given.")
+            lines.append(f"{counted(open_ones, 'verdict')} cannot be proved by this dump: a range of steps is given.")
         if rec.advice:
-            lines.append(f"A dump that tells more: {rec.advice}")
+            lines.append(f"For a more complete dump: {rec.advice}")
         return [visible(line) for line in lines]
 
     def remark(self, step: Step) -> str:
-        """What is known of a step besides its verdict."""
+        """The facts about a step besides its verdict."""
         parts = []
         if step.verdict == "unknown" and step.since < step.number:
             parts.append(f"between step {step.since} and {step.number}")
@@ -96,12 +96,12 @@ class TextRecordingView(View):
         yield Sentence(f"Recording: {self.title}.", "muted")
         yield from (Sentence(remark, "muted") for remark in self.remarks())
         yield Gap()
-        yield Outline(self._entries(), most=SHOWN_STEPS, last=str(len(self.recording.steps)))
+        yield StepOutline(self._entries(), most=SHOWN_STEPS, last=str(len(self.recording.steps)))
         for step in self.recording.changed[:STATIC_DIFFS]:
             changes = diff_parts(step.diff(filters=self.filters))
             yield HtmlOnly(Fold(f"{step.number} {step.name} {step.unit}", changes))
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[OutlineEntry]:
         """The steps; those that changed nothing are counted. Phases, where there are several, begin with a line."""
         quiet = 0
         phases = {step.phase for step in self.recording.steps}
@@ -114,12 +114,12 @@ class TextRecordingView(View):
                 quiet = 0
             if starts:
                 phase = step.phase
-                yield Entry(f"{visible(phase)}:")
+                yield OutlineEntry(f"{visible(phase)}:")
             if is_quiet:
                 quiet += 1
                 continue
             mark = VERDICTS[step.verdict]
-            yield Entry(step.name, str(step.number), mark, about=step.unit, note=self.remark(step))
+            yield OutlineEntry(step.name, str(step.number), mark, about=step.unit, note=self.remark(step))
         if quiet:
             yield _quiet_entry(quiet)
 
@@ -128,7 +128,7 @@ class TextRecordingView(View):
         return self.page_data(Pages(self))
 
     def page_data(self, pages: Pages) -> dict[str, Any]:
-        """Return the data; the lines of the texts are put into `pages`, which may hold more than this view shows."""
+        """Return the data; the lines of the texts are added to `pages`, which views can share."""
         pages.fill()
         steps = self.recording.steps[:MOST_STEPS]
         rows = [self._step(step, pages) for step in steps]
@@ -199,7 +199,7 @@ class Pages:
         self._room = min(MOST_LINES, limits.current().shown_lines)
 
     def fill(self) -> None:
-        """Take the units in, those with the most versions first."""
+        """Add the units, those with the most versions first."""
         names = dict(zip(self.recording.units, unit_names(self.recording), strict=True))
         order = sorted(self.recording.units.values(), key=lambda unit: (not unit.name, -len(unit.steps)))
         for unit in order:
@@ -228,7 +228,7 @@ class Pages:
             numbers = [self.line(line, history.reader, language.lexer) for line in lines]
             origins = [[origin.since, origin.step] for origin in history.origins(at)]
             versions.append(
-                [step, history.unit.since[at], numbers, origins, self._rows(history, at), self._renamed(history, at)]
+                [step, history.unit.since[at], numbers, origins, self._rows(history, at), self._renamings(history, at)]
             )
 
     def _rows(self, history: UnitHistory, at: int) -> list[list[Any]]:
@@ -243,11 +243,11 @@ class Pages:
             rows.append([sign, -1 if row.left is None else row.left, -1 if row.right is None else row.right, *words])
         return rows
 
-    def _renamed(self, history: UnitHistory, at: int) -> dict[str, str]:
+    def _renamings(self, history: UnitHistory, at: int) -> dict[str, str]:
         return dict(list(history.diff(at).renamed.items())[:2000]) if at else {}
 
     def line(self, line: TextLine, reader: LineReader, lexer: str) -> int:
-        """Return the number of a line, which is put in if it is not there."""
+        """Return the number of a line, adding it if it is new."""
         text = line.text
         shown = visible(text[:LINE_WIDTH]) + (f" ... {len(text) - LINE_WIDTH:,} more" if len(text) > LINE_WIDTH else "")
         number = self._line_numbers.get((shown, lexer))
@@ -259,7 +259,7 @@ class Pages:
         return number
 
     def _noise(self, text: str) -> list[int]:
-        """Which filter leaves out which span of a line: number of the filter, start, end, one behind the other."""
+        """The spans of a line that filters hide, as a flat list: number of the filter, start, end."""
         hit = []
         for name, start, end in noise_of(text):
             if name not in self.filters:
@@ -268,7 +268,7 @@ class Pages:
         return hit
 
     def fragment(self, step: Step) -> list[int]:
-        """The lines of a body that is no part of the program: of a loop, or of a unit that cannot be told apart."""
+        """The lines of a body that is not a unit of the program: a loop, or a unit without a unique name."""
         shown = any(name in self.numbers for name in step.names)
         if step.after_body is None or shown or self._room < step.after_body.lines:
             return []
@@ -280,13 +280,13 @@ class Pages:
 
 
 def unit_names(recording: TextRecording) -> list[str]:
-    """Return what a page calls each unit of a recording, in order."""
+    """Return the names of the units of a recording on a page, in order."""
     rest = "the rest of the module" if len(recording.units) > 1 else "the program"
     return [visible(name) or rest for name in recording.units]
 
 
-def _quiet_entry(count: int) -> Entry:
-    return Entry(f"{count:,} that changed nothing", "", VERDICTS["unchanged"])
+def _quiet_entry(count: int) -> OutlineEntry:
+    return OutlineEntry(f"{count:,} that changed nothing", "", VERDICTS["unchanged"])
 
 
 class TextDiffView(View):

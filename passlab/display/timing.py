@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from passlab.display.lanes import Bar as LaneBar
-from passlab.display.lanes import Lanes
+from passlab.display.lanes import Bar, Lanes
 from passlab.display.parts import HtmlOnly, Part, Sentence, TextOnly
-from passlab.display.rows import Bar, Entry, Outline, bars
+from passlab.display.rows import BarCell, OutlineEntry, StepOutline, bars
 from passlab.display.view import HasFrame, View
 from passlab.dumps.recording import TextRecording
 from passlab.instrument.timing import PassTimingInstrument
@@ -80,16 +79,16 @@ class TimingView(View):
         yield HtmlOnly(Sentence(f"{self.title}, {self.whole_seconds * 1000:.1f} ms", "muted"), self._flame())
         if not self.rows:
             yield TextOnly(["no passes were timed"])
-        yield Outline(self._entries(), ("total ms", "own ms", "share"))
+        yield StepOutline(self._entries(), ("total ms", "own ms", "share"))
 
     def _flame(self) -> Lanes:
         rows = ((row.depth, row.name, row.total, row.note) for row in self.rows)
         return Lanes(flame_bars(rows), "width is time, and what runs inside stands below")
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self) -> Iterator[OutlineEntry]:
         for row, bar in zip(self.rows, time_bars([row.total for row in self.rows]), strict=True):
             share = f"{100 * row.total / self.whole_seconds:.1f}%" if self.whole_seconds else ""
-            yield Entry(row.name, depth=row.depth, note=row.note, cells=(bar, f"{row.own * 1000:.2f}", share))
+            yield OutlineEntry(row.name, depth=row.depth, note=row.note, cells=(bar, f"{row.own * 1000:.2f}", share))
 
     def data(self) -> dict[str, Any]:
         rows = [[r.depth, r.name, milliseconds(r.total), milliseconds(r.own), r.note] for r in self.rows]
@@ -117,26 +116,26 @@ def milliseconds(seconds: float) -> float:
     return round(seconds * 1000, 3)
 
 
-def time_bars(seconds: Sequence[float]) -> list[Bar]:
+def time_bars(seconds: Sequence[float]) -> list[BarCell]:
     """Return times in milliseconds as bars beside one another."""
     return bars(seconds, lambda time: f"{time * 1000:.2f}")
 
 
-def flame_bars(rows: Iterable[tuple[int, str, float, str]]) -> list[LaneBar]:
+def flame_bars(rows: Iterable[tuple[int, str, float, str]]) -> list[Bar]:
     """Return the bars of a flame chart of time spans (depth, name, seconds, note) listed in order of starting.
 
     Spans of one depth stand side by side without gaps; those inside another start where it starts.
     """
     listed = list(rows)
     whole = sum(seconds for depth, _, seconds, _ in listed if depth == 0)
-    drawn: list[LaneBar] = []
+    drawn: list[Bar] = []
     starts = [0.0]  # by depth: where the next bar begins
     for depth, name, seconds, note in listed:
         del starts[depth + 1 :]
         width = 100 * seconds / whole if whole else 0.0
         tip = f"{name}{f' ({note})' if note else ''}: {seconds * 1000:.2f} ms, {width:.1f}%"
         colour = FAILED if note == "failed" else SHADES[depth % len(SHADES)]
-        drawn.append(LaneBar(depth, starts[depth], width, name, tip, colour))
+        drawn.append(Bar(depth, starts[depth], width, name, tip, colour))
         starts[depth] += width
         starts.append(drawn[-1].left)
     return drawn

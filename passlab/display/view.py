@@ -1,6 +1,6 @@
-"""`View`: one thing to look at, in every form a place may want: plain text, HTML, data for a widget, a data frame.
+"""`View`: one object in every form: plain text, HTML, data for a widget, a data frame.
 
-Views are made by the functions of `passlab.display` and know neither IPython nor a browser.
+The functions of `passlab.display` create views. A view knows neither IPython nor a browser.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class HasFrame(Protocol):
 class View:
     """Base of all views: its text and its HTML are drawn from one list of parts.
 
-    `kind` is what its data is called; `script` names the module in `static` that shows it live, "" for views without a
-    widget; `whole` says how to see what a text leaves out that is longer than `limits.output_bytes`.
+    `kind` is the name of its data; `script` is the module in `static` that shows it live, "" for views without a
+    widget; `whole` says how to see the rest of a text that is longer than `limits.output_bytes`.
     """
 
     kind = ""
@@ -37,42 +37,42 @@ class View:
 
     @property
     def title(self) -> str:
-        """What is shown, in a line."""
+        """The content of the view, in one line."""
         return ""
 
     def parts(self) -> Iterable[Part]:
-        """Return what the view consists of, from top to bottom."""
+        """Return the parts of the view, from top to bottom."""
         raise NotImplementedError
 
     def text(self) -> str:
-        """Return all of it as plain text: the same for every run, without times, addresses or paths."""
+        """Return the view as plain text: the same for every run, without times, addresses or paths."""
         return cap([line for part in self.parts() for line in part.lines()], self.whole)
 
     def html(self) -> Markup:
-        """Return it as static HTML with inline styles, for places where no widget runs."""
+        """Return the view as static HTML with inline styles, for places where no widget runs."""
         return tag("div", html_of(self.parts()))
 
     def data(self) -> dict[str, Any]:
-        """Return what the widget needs, as JSON-able data; without a widget of its own, the text."""
+        """Return the data of the widget, as JSON; for a view without a widget, the text."""
         return {"kind": self.kind, "title": self.title, "text": self.text()}
 
     def twin(self) -> View:
-        """Return what stands beside a widget for places where none runs: this view, or a shorter one."""
+        """Return the view whose static form is stored beside the widget: this view, or a shorter one."""
         return self
 
     def source(self) -> HasFrame:
-        """Return what has the rows of the data frame. Raises `TypeError` where it is no table."""
+        """Return the object with the rows of the data frame. Raises `TypeError` for views that are not tables."""
         raise TypeError(f"a {type(self).__name__} is not a table")
 
     def frame(self) -> pd.DataFrame:
-        """Return it as a pandas data frame. Raises `TypeError` where it is no table."""
+        """Return the view as a pandas data frame. Raises `TypeError` for views that are not tables."""
         return self.source().frame()
 
     def __repr__(self) -> str:
         return self.text()
 
 
-PartsView = View  # what views made of parts were called while there were others
+PartsView = View  # an earlier name
 
 
 def cap(lines: list[str], whole: str) -> str:

@@ -1,7 +1,7 @@
 """The words of a line, and which of them differ between two lines.
 
-A name or constant counts as the node it stands for, so that `%3` and `%7` are the same word where both mean the same
-value. Everything else is compared as text.
+A name or constant counts as its node, so `%3` and `%7` are the same word if both are the same value. Everything else
+is compared as text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST = 128  # words between the ends of two lines up to which they are compared
 
 
 class Word(NamedTuple):
-    """Characters `start` up to `end` of a line, and what they say."""
+    """Characters `start` up to `end` of a line, and the key by which they are compared."""
 
     key: Hashable
     start: int
@@ -29,30 +29,30 @@ class Word(NamedTuple):
 
 
 def line_key(line: Line, meaning: Meaning) -> tuple[Hashable, ...]:
-    """Return what a line says: equal for lines that differ in nothing but names of the same nodes.
+    """Return the key of a line: equal for lines that differ only in the names of the same nodes.
 
-    Whether a value is given a name, by a temporary or by a let, is no difference either.
+    Whether a temporary or a let names the value does not matter either.
     """
     out: list[Hashable] = []
     text = line.text
     at = _value_start(line)
-    for piece in line.pieces:
-        if piece.start >= at and piece.kind in _NAMES and isinstance(piece.node, Expr):
-            out.append(text[at : piece.start].strip())
-            out.append(meaning(piece.node))
-            at = piece.end
+    for token in line.tokens:
+        if token.start >= at and token.kind in _NAMES and isinstance(token.node, Expr):
+            out.append(text[at : token.start].strip())
+            out.append(meaning(token.node))
+            at = token.end
     out.append(text[at:].strip(" ;" if line.subject is not None else " "))
     return tuple(out)
 
 
 def _value_start(line: Line) -> int:
     """Where the value that a line defines starts: behind `%3 =` and `let %x: T =`; 0 in other lines."""
-    pieces = line.pieces
-    if not pieces or line.subject is None:
+    tokens = line.tokens
+    if not tokens or line.subject is None:
         return 0
-    last = pieces[0] if pieces[0].kind == "temporary" else None
-    if last is None and len(pieces) > 1 and pieces[0].kind == "keyword" and pieces[1].kind == "binder":
-        last = pieces[2] if len(pieces) > 2 and pieces[2].kind == "type" else pieces[1]
+    last = tokens[0] if tokens[0].kind == "temporary" else None
+    if last is None and len(tokens) > 1 and tokens[0].kind == "keyword" and tokens[1].kind == "binder":
+        last = tokens[2] if len(tokens) > 2 and tokens[2].kind == "type" else tokens[1]
     if last is None or line.text[last.end : last.end + 3] != " = ":
         return 0
     return last.end + 3
@@ -61,11 +61,11 @@ def _value_start(line: Line) -> int:
 def words(line: Line, meaning: Meaning) -> Iterator[Word]:
     """Yield the words of a line from left to right."""
     at = _value_start(line)
-    for piece in line.pieces:
-        if piece.start >= at and piece.kind in _NAMES and isinstance(piece.node, Expr):
-            yield from _plain(line.text, at, piece.start)
-            yield Word(meaning(piece.node), piece.start, piece.end)
-            at = piece.end
+    for token in line.tokens:
+        if token.start >= at and token.kind in _NAMES and isinstance(token.node, Expr):
+            yield from _plain(line.text, at, token.start)
+            yield Word(meaning(token.node), token.start, token.end)
+            at = token.end
     yield from _plain(line.text, at, len(line.text.rstrip(" ;")))
 
 
@@ -91,7 +91,7 @@ def changed_words(left: Line, right: Line, left_meaning: Meaning, right_meaning:
 
 
 def _common(a: Sequence[Hashable], b: Sequence[Hashable]) -> tuple[set[int], set[int]]:
-    """Return the places of a longest common subsequence in either sequence, by the textbook table."""
+    """Return the indices of a longest common subsequence in either sequence, by dynamic programming."""
     table = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in range(len(a) - 1, -1, -1):
         row, below = table[i], table[i + 1]

@@ -17,7 +17,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from passlab.errors import Diagnostic, DumpError
 from passlab.notebook import rooms
-from passlab.notebook.naming import NamedMagics, shielded
+from passlab.notebook.naming import NamedMagics, shield_quotes
 
 SECONDS = 300.0  # that one run of a compiler may take
 _IR_STARTS = ("define ", "declare ", "target ", "; ModuleID")
@@ -40,7 +40,7 @@ class DumpMagics(NamedMagics):
 
         %dump build/after-all.txt -o rec
         """
-        options = parse_argstring(self.dump, shielded(line))
+        options = parse_argstring(self.dump, shield_quotes(line))
         return self._bound(rooms.dumps.read(Path(options.path).expanduser(), options.format), options.out)
 
     @no_var_expand

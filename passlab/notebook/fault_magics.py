@@ -14,7 +14,7 @@ import passlab
 from passlab import lab
 from passlab.errors import did_you_mean
 from passlab.notebook import rooms, values
-from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shielded, takes_pipeline, words
+from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, shield_quotes, takes_pipeline, words
 
 
 @magics_class
@@ -43,7 +43,7 @@ class FaultMagics(NamedMagics):
         is the cell, as in %%passes. With --reduce the smallest program that the pass breaks in
         the same way is shown as well; what is bound to -o is the bisection.
         """
-        options = options_of(self.bisect, shielded(line))
+        options = options_of(self.bisect, shield_quotes(line))
         self._check_targets(options.out)
         text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
         good = self._predicate(options.good) if options.good else None
@@ -55,7 +55,7 @@ class FaultMagics(NamedMagics):
             mod = self._program(options.program)
             if not text:
                 raise UsageError(f"%bisect needs a pipeline: %bisect {options.program} InferType, FoldConstant")
-            recording, _ = self._recorded(mod, text, options, [])
+            recording, _ = self._record(mod, text, options, [])
         inputs = values.from_names(options.args, self.shell.user_ns) if options.args else None
         places = {id(event): number for number, event in enumerate(recording.events)}
         with rooms.progress.Progress() as progress:
@@ -98,7 +98,7 @@ class FaultMagics(NamedMagics):
         Every step is compared with the one before on inputs that find faults. The answer says
         what was not looked at. As a cell magic the pipeline is the cell, as in %%passes.
         """
-        options = options_of(self.culprit, shielded(line))
+        options = options_of(self.culprit, shield_quotes(line))
         self._check_targets(options.out)
         text, program = pipeline_of(options, cell), self.shell.user_ns.get(options.program)
         inputs = values.from_names(options.args, self.shell.user_ns) if options.args else None
@@ -106,7 +106,7 @@ class FaultMagics(NamedMagics):
             mod = self._program(options.program)
             if not text:
                 raise UsageError(f"%culprit needs a pipeline: %culprit {options.program} InferType, FoldConstant")
-            program, _ = self._recorded(mod, text, options, [])
+            program, _ = self._record(mod, text, options, [])
         elif text:
             raise UsageError(f"%culprit: `{options.program}` is a recording, which has its pipeline already")
         with rooms.progress.Progress() as progress:
@@ -139,7 +139,7 @@ class FaultMagics(NamedMagics):
 
         Each failure comes with the smallest program that shows it, and as a test.
         """
-        options = options_of(self.fuzz, shielded(line))
+        options = options_of(self.fuzz, shield_quotes(line))
         self._check_targets(options.out)
         subject = rooms.pipelines.pass_of(" ".join(options.passes).translate(BARE), self.shell.user_ns)
         with rooms.progress.Progress() as progress:

@@ -19,7 +19,7 @@ class _Nowhere:
 NOWHERE = _Nowhere()
 
 
-class Known(NamedTuple):
+class BuiltIn(NamedTuple):
     """An instrument of passlab: the name of its class in `passlab.instrument`, and its options."""
 
     kind: str
@@ -27,15 +27,15 @@ class Known(NamedTuple):
 
 
 # The instruments `%instruments` knows, by the name typed there.
-INSTRUMENTS: dict[str, Known] = {
-    "timing": Known("PassTimingInstrument"),
-    "print": Known("PrintIRAfter", {"file": NOWHERE}),
-    "diff": Known("PrintIRAfter", {"only_changed": True, "diff": True, "file": NOWHERE}),
-    "memory": Known("MemoryInstrument"),
-    "statistics": Known("StatisticsInstrument"),
-    "progress": Known("ProgressInstrument"),
-    "verify": Known("VerifyInstrument"),
-    "validate": Known("Validate"),
+INSTRUMENTS: dict[str, BuiltIn] = {
+    "timing": BuiltIn("PassTimingInstrument"),
+    "print": BuiltIn("PrintIRAfter", {"file": NOWHERE}),
+    "diff": BuiltIn("PrintIRAfter", {"only_changed": True, "diff": True, "file": NOWHERE}),
+    "memory": BuiltIn("MemoryInstrument"),
+    "statistics": BuiltIn("StatisticsInstrument"),
+    "progress": BuiltIn("ProgressInstrument"),
+    "verify": BuiltIn("VerifyInstrument"),
+    "validate": BuiltIn("Validate"),
 }
 
 

@@ -51,7 +51,7 @@ class LiveWidget(PipelineWidget):
         self._passes = self._named_passes()
         self._bind(program)
         _newest[options.name] = self
-        self.observe(self._typed, names=["source", "pipeline"])
+        self.observe(self._text_changed, names=["source", "pipeline"])
 
     @property
     def program(self) -> IRModule:
@@ -79,7 +79,7 @@ class LiveWidget(PipelineWidget):
         if _newest.get(self.options.name) is self and self._named_passes() != self._passes:
             self.refresh()
 
-    def _typed(self, _: object) -> None:
+    def _text_changed(self, _: object) -> None:
         self.refresh()
 
     def _read(self, source: str) -> IRModule | Expr:
@@ -87,7 +87,7 @@ class LiveWidget(PipelineWidget):
 
     def _record(self, program: IRModule | Expr, pipeline: str) -> tuple[Recording, list[Any]]:
         mod = program if isinstance(program, IRModule) else IRModule.from_expr(program)
-        context = pipelines.ContextOptions(self.options.opt_level, [], [], {})
+        context = pipelines.PipelineOptions(self.options.opt_level, [], [], {})
         return pipelines.run(mod, pipeline, context, self.namespace, [])
 
     def _bind(self, program: IRModule | Expr) -> None:

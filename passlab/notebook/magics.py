@@ -25,7 +25,7 @@ from passlab.notebook.naming import (
     NamedMagics,
     options_of,
     pipeline_of,
-    shielded,
+    shield_quotes,
     takes_pipeline,
     words,
 )
@@ -50,7 +50,7 @@ class RelayMagics(NamedMagics):
     def __init__(self, shell: Any, run_script: Any = None) -> None:
         super().__init__(shell)
         self.run_script = run_script
-        self.instruments_wanted: list[str] = []
+        self.instrument_names: list[str] = []
         self.last_recording: passlab.Recording | None = None  # of %passes
 
     # ------------------------------------------------------------ %%relay
@@ -133,14 +133,14 @@ class RelayMagics(NamedMagics):
         shown, then the error; nothing is bound to -o.
         Without a pipeline, `%passes net` tells which passes would change the program.
         """
-        options = options_of(self.passes, shielded(line))
+        options = options_of(self.passes, shield_quotes(line))
         mod = self._program(options.mod)
         self._check_targets(options.out, options.recording)
         text = pipeline_of(options, cell)
         if not text:
             return display.prospects_view(mod, options.mod)
         try:
-            recording, reports = self._recorded(mod, text, options, self.instruments_wanted)
+            recording, reports = self._record(mod, text, options, self.instrument_names)
             error = recording.error
         except InterruptedPassesError as interruption:
             recording, reports, error = interruption.recording, [], interruption
@@ -178,8 +178,8 @@ class RelayMagics(NamedMagics):
                     problem = error.diagnostics[0]
                     raise UsageError(f"%instruments: {problem.message}: {problem.hint}") from None
         if names:
-            self.instruments_wanted = [n for n in names if n != "none"]
-        print(f"instruments: {', '.join(self.instruments_wanted) or 'none'}")
+            self.instrument_names = [n for n in names if n != "none"]
+        print(f"instruments: {', '.join(self.instrument_names) or 'none'}")
 
     # ------------------------------------------------------------ %compare
     @magic_arguments()
@@ -269,13 +269,13 @@ class RelayMagics(NamedMagics):
         self._check_targets(options.out)
         arguments = self._arguments(mod[options.entry], options.args, options.random)
         if options.watch or options.against:
-            return self._watched(mod, arguments, options)
+            return self._watch(mod, arguments, options)
         result = create_executor(options.executor, mod).evaluate(mod.get_global_var(options.entry))(*arguments)
         if options.out:
             self.shell.user_ns[options.out] = result
         return result
 
-    def _watched(self, mod: passlab.IRModule, arguments: list[Any], options: Namespace) -> Any:
+    def _watch(self, mod: passlab.IRModule, arguments: list[Any], options: Namespace) -> Any:
         """Run a program with its values on it, and show them, held against an earlier run where one is named."""
         earlier = self.shell.user_ns.get(options.against) if options.against else None
         if options.against and not isinstance(earlier, lab.NodeValues):

@@ -69,11 +69,11 @@ class NamedMagics(Magics):
             return random_arguments(function, seed or 0, "give it with --args")
         return []
 
-    def _recorded(
+    def _record(
         self, mod: passlab.IRModule, text: str, options: Namespace, instruments: list[str]
     ) -> tuple[passlab.Recording, list[Any]]:
         """Run a pipeline under the options of a line; return the recording and the reports of instruments."""
-        context = rooms.pipelines.ContextOptions(
+        context = rooms.pipelines.PipelineOptions(
             options.opt_level, words(options.require), words(options.disable), config_of(options.config)
         )
         with rooms.progress.Progress() as progress:
@@ -180,6 +180,6 @@ _QUOTES: dict[str, str | int | None] = {'"': "\ue000", "'": "\ue001"}
 BARE = str.maketrans({str(shield): str(quote) for quote, shield in _QUOTES.items()})
 
 
-def shielded(line: str) -> str:
+def shield_quotes(line: str) -> str:
     """A line whose quotes the splitter of arguments leaves alone; `pipeline_of` puts them back."""
     return line.translate(str.maketrans(_QUOTES))

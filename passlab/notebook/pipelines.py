@@ -39,7 +39,7 @@ def read(
     return infer_module(mod) if infer else mod
 
 
-class ContextOptions(NamedTuple):
+class PipelineOptions(NamedTuple):
     """What a magic adds to the PassContext in force: the level, where one is given, passes, and options."""
 
     opt_level: int | None
@@ -51,7 +51,7 @@ class ContextOptions(NamedTuple):
 def run(
     mod: IRModule,
     pipeline: str,
-    context: ContextOptions,
+    context: PipelineOptions,
     namespace: Mapping[str, Any],
     instruments: list[str],
     progress: Sequence[Any] = (),
@@ -61,7 +61,7 @@ def run(
     It runs under the PassContext in force, its instruments included, with what `context` changes. Returns the
     recording, and the instruments of `instruments` that have something to show; `progress` are instruments beside them.
     """
-    watching = [instrument_of(name, namespace) for name in instruments]
+    used = [instrument_of(name, namespace) for name in instruments]
     passes = pass_of(pipeline, namespace)
     recording = record(
         mod,
@@ -70,9 +70,9 @@ def run(
         required_pass=context_names(context.required, passes),
         disabled_pass=context_names(context.disabled, passes),
         config=context.config,
-        instruments=[*watching, *progress],
+        instruments=[*used, *progress],
     )
-    return recording, [one for one in watching if has_report(one)]
+    return recording, [one for one in used if has_report(one)]
 
 
 def pass_of(text: str, namespace: Mapping[str, Any]) -> Pass:
@@ -82,7 +82,7 @@ def pass_of(text: str, namespace: Mapping[str, Any]) -> Pass:
 
 def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Return the passes of a notebook by name, and what is meant as one."""
-    return {name: value for name, value in namespace.items() if isinstance(value, Pass) or _is_meant_as_pass(value)}
+    return {name: value for name, value in namespace.items() if isinstance(value, Pass) or _could_be_pass(value)}
 
 
 def pass_names(namespace: Mapping[str, Any]) -> list[str]:
@@ -90,12 +90,12 @@ def pass_names(namespace: Mapping[str, Any]) -> list[str]:
     return [*(name for name, value in namespace.items() if isinstance(value, Pass)), *PASSES]
 
 
-def has_report(watching: Any) -> bool:
+def has_report(used: Any) -> bool:
     """Whether an instrument is shown after a run: all but a recorder, since the run is recorded anyway."""
-    return not isinstance(watching, EventRecorder)
+    return not isinstance(used, EventRecorder)
 
 
-def _is_meant_as_pass(value: Any) -> bool:
+def _could_be_pass(value: Any) -> bool:
     """Whether a value is a class or function of the notebook that could become a pass: the error says how."""
     own = getattr(value, "__module__", None) == "__main__"
     return own and (isinstance(value, FunctionType) or (isinstance(value, type) and issubclass(value, Pass)))

@@ -16,7 +16,7 @@ from passlab.notebook.view_widget import ViewWidget
 SHARE = 10  # of the time of a pipeline, at most one part in so many goes into showing what it printed so far
 
 
-class Printed:
+class PrintedCell:
     """The widget of one printer. A pipeline that ends soon shows it at its end, others as long as they run."""
 
     def __init__(self) -> None:
@@ -42,17 +42,17 @@ class Printed:
         self.next = ended + SHARE * (ended - began)
 
 
-class PrintedHere:
+class PrintedCells:
     """Shows printers, each in the cell in which its context was entered."""
 
     def __init__(self) -> None:
-        self._shown: WeakKeyDictionary[Printer, Printed] = WeakKeyDictionary()
+        self._shown: WeakKeyDictionary[Printer, PrintedCell] = WeakKeyDictionary()
 
     def show(self, printer: Printer, whole: bool) -> None:
         """Show what a printer has printed so far; with `whole` its context has ended, and the next begins anew."""
-        self._shown.setdefault(printer, Printed()).update(printer, whole)
+        self._shown.setdefault(printer, PrintedCell()).update(printer, whole)
         if whole:
             del self._shown[printer]
 
 
-HERE = PrintedHere()
+HERE = PrintedCells()

@@ -33,7 +33,7 @@ class StepperWidget(ViewWidget):
         self._underway = False  # the values that were not sent at first
         super().__init__(view)
         self.at = self.data["at"]
-        self.observe(self._moved, "at")
+        self.observe(self._instant_changed, "at")
 
     def _data(self) -> dict[str, Any]:
         return self.view.data(only_start=self.view.is_large)
@@ -44,11 +44,11 @@ class StepperWidget(ViewWidget):
         shown = self.fork.trace if self.fork is not None and self.branch else self.view.trace
         return shown[min(self.at, len(shown))]
 
-    def _moved(self, change: Change) -> None:
+    def _instant_changed(self, change: Change) -> None:
         if not self.branch:
             self.view.debugger.goto(min(change["new"], len(self.view.trace)))
 
-    def _heard(self, _: object, content: object, buffers: object) -> None:
+    def _on_message(self, _: object, content: object, buffers: object) -> None:
         if not isinstance(content, dict):
             return
         if content.get("rest") is True:
@@ -66,7 +66,7 @@ class StepperWidget(ViewWidget):
         fork = self.fork
         if self.data.get("partial") and not self._underway:
             self._underway = True
-            in_slices(self.view.slices(), self._completed)
+            in_slices(self.view.slices(), self._receive_data)
         if fork is not None and self.branch.get("data", {}).get("partial"):
 
             def complete(data: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ class StepperWidget(ViewWidget):
 
             in_slices(stepper_view(fork.trace).slices(), complete)
 
-    def _completed(self, data: dict[str, Any]) -> None:
+    def _receive_data(self, data: dict[str, Any]) -> None:
         self._underway = False
         self.data = data
 

@@ -43,7 +43,7 @@ class ViewWidget(anywidget.AnyWidget):
         with building():
             data = self._data()
         super().__init__(data=data)
-        self.on_msg(self._heard)
+        self.on_msg(self._on_message)
         self._own_layout = self.layout
         ViewWidget._live.add(self)
 
@@ -97,7 +97,7 @@ class ViewWidget(anywidget.AnyWidget):
         """What the browser gets at first."""
         return self.view.data()
 
-    def _heard(self, _: object, content: object, buffers: object) -> None:
+    def _on_message(self, _: object, content: object, buffers: object) -> None:
         """Answer a message of the browser. Most widgets need nothing of the kernel."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

@@ -48,7 +48,6 @@ ANY_AT_MOST = {"op": 0.05, "notebook": 0.17}  # the share of parameters typed `A
 # `call`, `result`, `expected`.
 VAGUE_AT_MOST = {
     "debugger": 1,  # the registers that a call gives its parameters
-    "display": 1,
     "errors": 1,  # `Diagnostic.found`, beside `expected`
     "frontend": 2,  # parameters that become `Diagnostic.found`
     "lab": 4,  # `bisection.found`, `culprit.found`, `campaign.found`; `step.said`
@@ -116,7 +115,10 @@ def names_of_script(text: str) -> list[str]:
     return _SCRIPT_NAME.findall(text)
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("passlab/display/static/*.js")), ids=lambda path: path.name)
+SCRIPTS = sorted([*ROOT.glob("passlab/display/static/*.js"), *ROOT.glob("extension/src/*.js")])
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_names_in_scripts_say_what_a_value_is(path):
     assert not VAGUE_NAMES.intersection(names_of_script(path.read_text(encoding="utf-8")))
 

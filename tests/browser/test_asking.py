@@ -166,7 +166,7 @@ def test_the_rewrites_of_a_pass_are_played_one_by_one_and_lit(chrome):
         press(page, "1")
         page.locator(".pl-row:visible", has_text="multiply(").click(position={"x": 300, "y": 8})
         press(page, "6")
-        page.get_by_role("button", name="why did the selected node stay?").click()
+        page.get_by_role("button", name="why was the selected node not rewritten?").click()
         expect(page.locator(".pl-kept tr", has_text="multiplying by one")).to_contain_text(
             "its condition does not hold"
         )

@@ -61,7 +61,7 @@ def test_the_rewrites_of_a_pass_are_played_in_a_page(page: Page, rec: Recording)
         expect(page.locator(".pl-rewrite-bar .pl-facts")).to_have_text(f"{number + 1} of {len(steps)}")
         expect(page.locator(".pl-rewrite-pane .pl-diff .pl-row").first).to_be_visible()
         page.keyboard.press("]")
-    expect(page.get_by_role("button", name="why did the selected node stay?")).to_have_count(0)
+    expect(page.get_by_role("button", name="why was the selected node not rewritten?")).to_have_count(0)
 
 
 def test_any_two_steps_are_compared_in_a_page(page: Page, rec: Recording) -> None:

@@ -147,7 +147,7 @@ def test_the_page_shows_the_state_that_the_debugger_has(opened):
         opened.page.keyboard.type(f"{at}g")
         assert opened.at == at
         now = dbg.goto(at)
-        expect(opened.page.locator(".pl-here")).to_have_attribute("data-site", str(now.point))
+        expect(opened.page.locator(".pl-here")).to_have_attribute("data-point", str(now.point))
         shown = opened.registers()
         assert set(shown) <= set(now.registers)
         assert len(shown) == len(now.registers) or len(shown) > 10  # only the rows in sight exist
@@ -361,7 +361,7 @@ def test_lists_that_were_scrolled_show_another_function_from_its_start(opened):
     for keys in (f"{deep}g", f"{last}g", "tt", f"{deep}g", "t", f"{last}g"):
         opened.page.keyboard.type(keys)
     rows = opened.page.locator(".pl-inst")
-    expect(rows.first).to_have_attribute("data-site", str(trace.code_map.offsets[function.max()]))
+    expect(rows.first).to_have_attribute("data-point", str(trace.code_map.offsets[function.max()]))
     assert opened.page.locator(".pl-bytecode").evaluate("box => box.scrollTop") == 0
 
 
@@ -403,7 +403,7 @@ def test_the_arrows_go_from_kernel_to_kernel_and_books_are_folded(opened):
     shown = [
         sites.mnemonic(int(site))
         for site in opened.page.locator(".pl-inst:not(.pl-here, .pl-was)").evaluate_all(
-            "rows => rows.map(row => row.dataset.site)"
+            "rows => rows.map(row => row.dataset.point)"
         )
     ]
     assert "invoke_packed" in shown

@@ -73,7 +73,7 @@ class Driven:
         self.root.locator(".pl-pane-title").first.click()
         while self.root.locator(".pl-stop-chip").count():
             self.root.locator(".pl-stop-chip").first.click()
-        self.root.get_by_label("what a step is").select_option("instruction")
+        self.root.get_by_label("size of a step").select_option("instruction")
         self.root.focus()
         self.type("g")
 
@@ -106,7 +106,7 @@ def driven(request: pytest.FixtureRequest, page: LabPage) -> Driven:
 def test_step_by_key_and_button(driven: Driven) -> None:
     driven.type("sss")
     assert driven.at == 3
-    driven.click("on by the chosen grain (→)")
+    driven.click("one step forwards (→)")
     assert driven.at == 4
     driven.type("12s")
     assert driven.at == 16
@@ -119,7 +119,7 @@ def test_step_by_key_and_button(driven: Driven) -> None:
 def test_back_by_key_and_button(driven: Driven) -> None:
     driven.type("20gSS")
     assert driven.at == 18
-    driven.click("back by the chosen grain (←)")
+    driven.click("one step back (←)")
     assert driven.at == 17
     driven.type("5S")
     assert driven.at == 12

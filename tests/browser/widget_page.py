@@ -64,7 +64,7 @@ class Kernel:
         for name, value in self.from_page.items():
             setattr(self.widget, name, value)
         if "content" in message:
-            self.widget._heard(None, message["content"], [])
+            self.widget._on_message(None, message["content"], [])
         return self.take()
 
     def take(self) -> list[list[Any]]:

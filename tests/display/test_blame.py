@@ -86,7 +86,7 @@ def test_every_line_agrees_with_the_provenance():
         rows = view.frame().to_dict("records")
         assert [row["text"] for row in rows] == [line.text for line in view.lines]
         for line, row in zip(view.lines, rows, strict=True):
-            assert not any(piece.kind == "constant" for piece in line.pieces)
+            assert not any(piece.kind == "constant" for piece in line.tokens)
             maker = None if line.result is None else rec.provenance.maker(line.result)
             value = f"{maker.id} {maker.name}" if maker is not None else "" if line.result is None else "input"
             assert row["made by"] == value

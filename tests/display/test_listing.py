@@ -32,7 +32,7 @@ def test_the_lines_say_what_the_printer_says(make):
 def test_marked_pieces_lie_inside_their_line_from_left_to_right(make):
     for line in listing(make()):
         at = 0
-        for piece in line.pieces:
+        for piece in line.tokens:
             assert at <= piece.start < piece.end <= len(line.text)
             at = piece.end
 
@@ -51,7 +51,7 @@ def test_each_line_knows_what_it_defines():
 
 
 def test_an_operator_knows_its_call():
-    (piece,) = [p for p in listing(network())[1].pieces if p.kind == "op"]
+    (piece,) = [p for p in listing(network())[1].tokens if p.kind == "op"]
     assert isinstance(piece.call, Call)
     assert piece.call.op is piece.node
 
@@ -80,7 +80,7 @@ def test_an_endless_line_is_cut_and_says_so():
     fields = ", ".join(["%x"] * LINE_WIDTH)
     line = listing(passlab.parse(f"def @main(%x: int32) {{ ({fields}) }}"))[1]
     assert line.text.endswith("more characters")
-    assert all(piece.end <= LINE_WIDTH for piece in line.pieces)
+    assert all(piece.end <= LINE_WIDTH for piece in line.tokens)
 
 
 @pytest.mark.parametrize(

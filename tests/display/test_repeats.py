@@ -10,7 +10,7 @@ import passlab
 from passlab.display import graph_view
 from passlab.display.dataflow import Dataflow, dataflow, fold_groups
 from passlab.display.drawing import box_size
-from passlab.display.repeats import Item, Piece, Repeat, body_name, boxes_of, structure
+from passlab.display.repeats import GraphPiece, Item, Repeat, body_name, boxes_of, structure
 from passlab.display.sheet import pack, place
 from passlab.testing import densenet, lstm, resnet, squeezenet
 
@@ -27,7 +27,9 @@ def fused_modules() -> passlab.IRModule:
 def shape(items: list[Item]) -> list[object]:
     """How many boxes each piece has, and each repeat as (count, boxes of a body, similar)."""
     return [
-        len(item.boxes) if isinstance(item, Piece) else (len(item.bodies), len(boxes_of(item.bodies[0])), item.similar)
+        len(item.boxes)
+        if isinstance(item, GraphPiece)
+        else (len(item.bodies), len(boxes_of(item.bodies[0])), item.similar)
         for item in items
     ]
 
@@ -118,9 +120,9 @@ def test_equal_pieces_are_laid_out_once():
     assert len(data["layouts"]) < pieces
 
 
-def pieces(items: Iterable[Item]) -> Iterator[Piece]:
+def pieces(items: Iterable[Item]) -> Iterator[GraphPiece]:
     for item in items:
-        if isinstance(item, Piece):
+        if isinstance(item, GraphPiece):
             yield item
         else:
             for body in item.bodies:
@@ -169,7 +171,7 @@ def test_a_whole_function_has_its_frame_and_no_arrow_comes_from_another():
     view = graph_view(passlab.parse(TREES))
     groups = {group.number: group for group in view.graph.groups}
     framed = [
-        groups[n].name for placed in view.placed.values() for n in placed.groups if groups[n].kind == "definition"
+        groups[n].name for placed in view.layouts.values() for n in placed.groups if groups[n].kind == "definition"
     ]
     assert sorted(framed) == ["@main", "@put", "@sum"]
-    assert pack(view.items, view.placed, (1000.0, 500.0)).joints == []
+    assert pack(view.items, view.layouts, (1000.0, 500.0)).joints == []

@@ -19,7 +19,7 @@ from passlab.display import (
 )
 from passlab.display.lanes import Lanes
 from passlab.display.parts import Beside, Drawing, Embedded, Fold, HtmlOnly, TextOnly
-from passlab.display.rows import Counts, Outline
+from passlab.display.rows import Counts, StepOutline
 from passlab.display.timing import flame_bars
 from passlab.errors import PassError
 from passlab.instrument import PassTimingInstrument
@@ -56,7 +56,7 @@ def words(text):
 
 @pytest.mark.parametrize("kind", VIEWS)
 def test_what_a_part_says_in_text_stands_in_its_html_too(kind):
-    own = {Counts: {"operator", "before", "after", "change"}, Outline: {"on"}, Lanes: set("0123456789")}
+    own = {Counts: {"operator", "before", "after", "change"}, StepOutline: {"on"}, Lanes: set("0123456789")}
     compared = 0
     for part in pieces(EXAMPLES[kind]().parts()):
         if isinstance(part, TextOnly | Drawing):  # HTML shows other parts for these, or draws

@@ -62,8 +62,8 @@ def test_a_fork_knows_the_same_history_and_shows_it(shell):
     register = next(r for r, value in dbg.registers.items() if isinstance(value, np.ndarray) and value.ndim == 4)
     fork = dbg.fork({register: np.full_like(dbg.registers[register], -1.0)})
     assert lives(fork.trace) == lives(dbg.trace)[at:]
-    result = branch_data(fork, stepper_view(fork.trace))["data"]["sites"]["biographies"]
-    whole = stepper_view(dbg).data()["sites"]["biographies"]
+    result = branch_data(fork, stepper_view(fork.trace))["data"]["code"]["biographies"]
+    whole = stepper_view(dbg).data()["code"]["biographies"]
     assert result
     assert all(life in whole for life in result)
     again = fork.debugger().fork({}, 0)

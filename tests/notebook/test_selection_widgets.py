@@ -61,7 +61,7 @@ def test_instructions_know_the_nodes_they_compute_and_those_before(rec):
         for line, node in zip(explorer["modules"][0], explorer["nodes"][0], strict=True)
         if "nn.relu(" in explorer["lines"][line][0]
     )
-    assert any(relu in nodes for nodes in data["sites"]["nodes"])
+    assert any(relu in nodes for nodes in data["code"]["nodes"])
 
 
 def test_any_value_with_a_view_shows_as_its_widget():

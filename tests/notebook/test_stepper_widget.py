@@ -27,7 +27,7 @@ def widget():
 
 
 def heard(widget, **content):
-    widget._heard(None, content, [])
+    widget._on_message(None, content, [])
 
 
 def test_it_opens_where_the_debugger_stands_and_moves_it(widget):
@@ -80,7 +80,7 @@ def test_a_bad_fork_is_told_and_changes_nothing(widget, word):
 def test_odd_messages_are_ignored(widget):
     before = dict(widget.data)
     for content in (None, [], "x", {"draw": "1"}, {"draw": 10**9}, {"export": 1}, {"fork": 3}):
-        widget._heard(None, content, [])
+        widget._on_message(None, content, [])
     assert widget.data == before
     assert widget.page == ""
 
@@ -116,11 +116,11 @@ def unpacked(text):
 
 def texts_by_instruction(data):
     """What each instruction wrote, as the browser reads it: None for nothing."""
-    runs = zip(unpacked(data["runSites"]), unpacked(data["runs"]), strict=True)
-    sites = np.concatenate([np.arange(start, start + count) for start, count in runs])
+    runs = zip(unpacked(data["runPoints"]), unpacked(data["runs"]), strict=True)
+    points = np.concatenate([np.arange(start, start + count) for start, count in runs])
     other = iter(unpacked(data["value"]).tolist())
-    numbers = [next(other) if n == VARIES else n for n in np.array(data["always"])[sites].tolist()]
-    return [None if n == NOTHING else data["values"]["texts"][n] for n in numbers], sites
+    numbers = [next(other) if n == VARIES else n for n in np.array(data["always"])[points].tolist()]
+    return [None if n == NOTHING else data["values"]["texts"][n] for n in numbers], points
 
 
 @pytest.mark.parametrize("part", [0, 0.5, 1])
@@ -129,14 +129,14 @@ def test_long_runs_send_what_is_near_at_once_and_the_rest_when_asked(program, ar
     dbg = vm.Debugger(passlab.parse(program), np.int32(arg))
     dbg.goto(int(part * len(dbg.trace)))
     widget = StepperWidget(stepper_view(dbg))
-    first, sites = texts_by_instruction(widget.data)
+    first, points = texts_by_instruction(widget.data)
     assert widget.data["partial"]
     assert "..." in first
     heard(widget, rest=True)
-    names, all_sites = texts_by_instruction(widget.data)
+    names, all_points = texts_by_instruction(widget.data)
     assert not widget.data["partial"]
     assert "..." not in names
-    assert sites.tolist() == all_sites.tolist() == dbg.trace.point.tolist()
+    assert points.tolist() == all_points.tolist() == dbg.trace.point.tolist()
     near = slice(max(0, dbg.at - 100), dbg.at + 1000)
     assert first[near] == names[near]
     assert all(a in (b, "...") for a, b in zip(first, names, strict=True))

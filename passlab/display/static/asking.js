@@ -20,7 +20,7 @@ export class Asking {
     this.other.setAttribute("aria-label", "the recording to compare with");
     this.other.addEventListener("change", () => this.send({ compare: this.other.value }));
     this.compare = button("compare", () => this.toggle("compare"));
-    this.compare.title = "this recording beside another one, or any two of its steps (x)";
+    this.compare.title = "compare this recording with another, or any two of its steps (x)";
     this.whatIf = button("what if", () => this.toggle("what if"));
     this.whatIf.title = "switch passes off, move, repeat, change and insert them, and see what differs (w)";
     this.with = el("label", "pl-with", "with ", this.other);

@@ -1,9 +1,9 @@
-// The life of what is selected: a strip with a mark for each pass, and what became of the node there, in words.
+// The history of the selected node: a strip with a mark for each pass, and what the pass did to the node, in words.
 import { button, el, svg } from "./dom.js";
 
 const HEIGHT = 22, LEAST = 9, MOST = 34; // pixels
 const WORDS = /** @type {Record<string, string>} */ ({
-  absent: "not there", same: "as it was", rewritten: "rewritten", rebuilt: "takes another operand", born: "made here", gone: "gone", moved: "moved",
+  absent: "not in the program", same: "unchanged", rewritten: "rewritten", rebuilt: "operand changed", born: "created", gone: "removed", moved: "moved",
 });
 
 /**
@@ -60,7 +60,7 @@ export class Biography {
     this.words = el("span", "pl-life-words");
     this.words.setAttribute("role", "status");
     this.track = svg("svg", { class: "pl-life-track", height: HEIGHT, role: "img", "aria-label": "what each pass did to the selected node" });
-    const clear = button("let go of the selection (Esc)", () => selection.set([]));
+    const clear = button("clear the selection (Esc)", () => selection.set([]));
     clear.textContent = "×";
     this.element = el("div", "pl-life-strip", this.name, /** @type {any} */ (this.track), this.words, clear);
     this.element.hidden = true;

@@ -59,7 +59,7 @@ export class CodePane {
       const span = /** @type {Element} */ (event.target), number = this.hovers.get(span);
       if (number === undefined) return this.card.hide();
       const text = this.table.texts[number], name = span.textContent || "", goes = this.asked && span.classList.contains("pl-maker");
-      const lines = [...text.split("\n"), goes ? "a click goes there" : ""].filter(Boolean);
+      const lines = [...text.split("\n"), goes ? "click to go there" : ""].filter(Boolean);
       this.card.show(span, () => [el("div", "pl-card-name", name), ...lines.map((line) => el("div", "", line))]);
     });
     this.box.addEventListener("mouseleave", () => this.card.hide());

@@ -50,9 +50,9 @@ export class ComparePane {
     this.chips = el("div");
     this.note = el("div", "pl-empty");
     this.unified = button("unified", () => this.diff.toggleUnified());
-    this.unified.title = "one below the other, or side by side (u)";
+    this.unified.title = "unified or side by side (u)";
     this.all = button("all lines", () => this.diff.toggleAll());
-    this.all.title = "unchanged lines too (a)";
+    this.all.title = "show unchanged lines, too (a)";
     this.first = button("first divergence", () => this.toFirst());
     this.first.title = "the first step after which the programs differ (d)";
     const side = (/** @type {number} */ at) => el("label", "pl-end", el("span", "pl-side-mark", "AB"[at]), this.names[at], this.ends[at]);

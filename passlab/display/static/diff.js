@@ -4,9 +4,9 @@ import { DiffPane } from "./diffpane.js";
 import { mountPane, Selection } from "./selection.js";
 
 export const DIFF_KEYS = /** @type {[string, string][]} */ ([
-  ["n p", "next and previous change"], ["u", "side by side, or one below the other"], ["a", "all lines, or only changes"],
-  ["click", "follow a name"], ["Esc", "let go of it"],
-  ["− +", "removed, added"], ["±", "changed in some words"], ["~", "the same, in another function or binding"],
+  ["n p", "next and previous change"], ["u", "side by side or unified"], ["a", "all lines, or only changes"],
+  ["click", "follow a name"], ["Esc", "clear it"],
+  ["− +", "removed, added"], ["±", "some words changed"], ["~", "the same, in another function or binding"],
   ["< >", "moved from here, to here"],
 ]);
 
@@ -22,8 +22,8 @@ function render({ model, el: host }) {
   root.tabIndex = 0;
   const title = el("div", "pl-said"), counts = el("div"), keyHelp = help(root, DIFF_KEYS);
   const unified = button("unified", () => pane.toggleUnified()), all = button("all lines", () => pane.toggleAll());
-  unified.title = "one below the other, or side by side (u)";
-  all.title = "unchanged lines too (a)";
+  unified.title = "unified or side by side (u)";
+  all.title = "show unchanged lines, too (a)";
   const press = () => {
     unified.setAttribute("aria-pressed", String(pane.unified));
     all.setAttribute("aria-pressed", String(pane.all));

@@ -127,7 +127,7 @@ class DumpStep {
         this.draw();
         /** @type {HTMLElement} */ (this.filters.children[number + 1]).focus();
       });
-      one.title = `leave ${name} out (h: all of them)`;
+      one.title = `hide ${name} (h: hide all)`;
       one.setAttribute("aria-pressed", String(this.noise.has(number)));
       return one;
     }));
@@ -207,7 +207,7 @@ class DumpStep {
     this.facts.textContent = [step[UNIT], step[PHASE], step[VERDICT] + (step[ASSUMED] ? " (assumed)" : ""), step[OPTIONS]].filter(Boolean).join("  ·  ");
     this.sentence.textContent = step[SAID];
     this.command.textContent = step[COMMAND];
-    this.command.title = "runs just this pass on what was before it";
+    this.command.title = "the command that runs just this pass on its input";
     this.tabs.forEach((one, at) => {
       one.hidden = !this.has(TABS[at]);
       one.setAttribute("aria-selected", String(TABS[at] === this.tab));
@@ -266,7 +266,7 @@ class DumpStep {
         const [since, step] = version[ORIGINS][at], exact = since === step;
         const name = step === 0 ? "input" : exact ? `${step} ${this.data.steps[step - 1] ? this.data.steps[step - 1][NAME] : ""}` : `${since}-${step}`;
         const maker = el("span", `pl-maker pl-dump-maker pl-made-${step % 6}${name === last ? " pl-again" : ""}`, name);
-        maker.title = step === 0 ? "from the input" : exact ? `made by step ${name}` : `made between step ${since} and ${step}`;
+        maker.title = step === 0 ? "from the input" : exact ? `created by step ${name}` : `created between step ${since} and ${step}`;
         if (step) maker.dataset.origin = String(step);
         last = name;
         row.append(maker);
@@ -282,7 +282,7 @@ class DumpStep {
   changes(version, number) {
     const here = version[STEP] === this.at + 1, older = number > 0 ? this.data.units[this.unit].versions[number - 1] : null;
     if (!here || !older || older[LINES] === null) {
-      const why = !here ? `Nothing changed here; the text is that after step ${version[STEP]}.` : "What was before is not known; the text is:";
+      const why = !here ? `Nothing changed here; this is the text after step ${version[STEP]}.` : "The text before is unknown; this is the text after:";
       return [el("div", "pl-above", why), ...this.program(version)];
     }
     const note = version[FROM] < version[STEP] ? [el("div", "pl-above", `Changed between step ${version[FROM]} and ${version[STEP]}; seen here first.`)] : [];

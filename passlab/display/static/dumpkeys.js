@@ -5,9 +5,9 @@ const STEP = 0; // where a version of a unit has its step
 
 export const DUMP_KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["g G", "first and last"], ["/", "search the passes, by name or unit"], ["c", "only passes that changed something"],
-  ["n p", "next and previous pass that wrote this unit, or at which two recordings differ"], ["1 2 3", "what changed, the text, its graph"], ["4 5", "times of a live recording, another recording beside it"], ["a", "unchanged lines too"], ["b", "who made each line"], ["h", "hide noise, or show it"],
-  ["t", "search the text of all steps"], ["click", "follow a name"], ["Esc", "let go of it"],
-  ["● ○", "changed something, nothing"], ["◌", "the dump does not tell"], ["?", "behind a sign: assumed, the dump does not say so"], ["⊘ ✕", "took away what it ran on, failed"],
+  ["n p", "next and previous pass that wrote this unit, or at which two recordings differ"], ["1 2 3", "what changed, the text, its graph"], ["4 5", "times of a live recording, another recording beside it"], ["a", "show unchanged lines, too"], ["b", "which step created each line"], ["h", "hide noise, or show it"],
+  ["t", "search the text of all steps"], ["click", "follow a name"], ["Esc", "stop following it"],
+  ["● ○", "changed something, nothing"], ["◌", "the dump does not prove it"], ["?", "after a sign: assumed, not proved by the dump"], ["⊘ ✕", "removed what it ran on, failed"],
 ]);
 
 /** What each key does. @param {any} parts of the view @returns {Record<string, (event: KeyboardEvent) => unknown>} */

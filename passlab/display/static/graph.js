@@ -6,8 +6,8 @@ import { mountPane, Selection } from "./selection.js";
 const LEAST = 160, MOST = 475, LARGE = 620, MARGINS = 56; // pixels: of a picture of one piece, of a sheet, and what is left free around it
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["drag", "move the graph"], ["+ −", "larger, smaller (or Ctrl and wheel)"], ["0", "see everything"], ["c", "the selected box in the middle"],
-  ["click", "select; on a stack, unfold it"], ["↑ ↓", "walk along the arrows"], ["← →", "the box beside"], ["/", "find"],
+  ["drag", "move the graph"], ["+ −", "zoom in, out (or Ctrl and wheel)"], ["0", "show everything"], ["c", "center the selected box"],
+  ["click", "select; on a stack, unfold it"], ["↑ ↓", "follow the arrows"], ["← →", "the neighbouring box"], ["/", "find"],
   ["r", "only what lies within 1, 2, 3 or 4 arrows of the selected box"], ["f", "unfold every repeat, or fold all"],
 ]);
 

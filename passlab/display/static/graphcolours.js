@@ -1,4 +1,4 @@
-// What the colours of a graph's boxes tell: families of operators, kinds of boxes, or a series of numbers.
+// What the colours of a graph's boxes mean: families of operators, kinds of boxes, or a series of numbers.
 import { el } from "./dom.js";
 
 const FIXED = ["family", "kind"], STRONGEST = 65; // percent of ink of the largest number
@@ -9,8 +9,8 @@ export class Colours {
     this.name = "family";
     this.values = /** @type {Record<string, (number | null)[]>} */ ({});
     this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-colours"));
-    this.element.title = "what the colours of the boxes tell";
-    this.element.setAttribute("aria-label", "what the colours of the boxes tell");
+    this.element.title = "what the colours of the boxes mean";
+    this.element.setAttribute("aria-label", "what the colours of the boxes mean");
     this.element.addEventListener("change", () => {
       this.name = this.element.value;
       changed();

@@ -4,8 +4,8 @@ import { el, help, keys, button, reveal } from "./dom.js";
 import { followSelection, listenTo, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["h j k l", "another cell, as the arrows do"], ["Enter", "the pipeline of the cell beside the one as it is"], ["d", "there: the first step after which they differ"], ["J K", "there: next and previous step"],
-  ["n p u a", "there: next and previous change, unified, all lines"], ["Esc", "back to the map"],
+  ["h j k l", "another cell (or the arrow keys)"], ["Enter", "the pipeline of the cell beside the original"], ["d", "in the comparison: the first step after which they differ"], ["J K", "in the comparison: next and previous step"],
+  ["n p u a", "in the comparison: next and previous change, unified, all lines"], ["Esc", "back to the map"],
 ]);
 
 /** How warm a cell is: a share of the largest difference. @param {any} cell @param {number} most */

@@ -4,8 +4,8 @@ import { CodePane } from "./codepane.js";
 import { mountPane, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["click", "select a line's node in all views; follow a name: where it is defined and used"], ["s S", "select the next line, the previous one"], ["n N", "next and previous use"], ["/", "find; Enter and Shift Enter go on and back"],
-  ["f", "fold everything, or open it"], ["t", "types beside the lines"], ["g G", "start and end"], ["Esc", "let go of both"],
+  ["click", "select a line's node in all views; follow a name: where it is defined and used"], ["s S", "select the next line, the previous one"], ["n N", "next and previous use"], ["/", "find; Enter goes on, Shift Enter back"],
+  ["f", "fold everything, or open it"], ["t", "types beside the lines"], ["g G", "start and end"], ["Esc", "clear both"],
 ]);
 
 /** @param {{model: any, el: HTMLElement}} context */

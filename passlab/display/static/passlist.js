@@ -52,8 +52,8 @@ export class Passes {
     this.longest = 0.001; // milliseconds
     this.at = -1;
     this.search = /** @type {HTMLInputElement} */ (el("input", "pl-find"));
-    this.search.placeholder = "a pass, or an operator it touched";
-    this.search.setAttribute("aria-label", "search the passes: by name, or by an operator that there was more or less of afterwards");
+    this.search.placeholder = "a pass, or an operator it changed";
+    this.search.setAttribute("aria-label", "search the passes by name, or by an operator whose calls they changed");
     this.search.addEventListener("input", () => this.draw());
     this.filters = el("div", "pl-filters");
     this.list = el("div", "pl-list");

@@ -58,15 +58,15 @@ export class Step {
     this.tabs = el("div", "pl-tabs", ...tabs);
     this.tabs.setAttribute("role", "tablist");
     this.unified = button("unified", () => this.diff.toggleUnified());
-    this.unified.title = "one below the other, or side by side (u)";
+    this.unified.title = "unified or side by side (u)";
     this.all = button("all lines", () => this.diff.toggleAll());
-    this.all.title = "unchanged lines too (a)";
+    this.all.title = "show unchanged lines, too (a)";
     this.blame = button("passes beside lines", () => {
       this.blamed = !this.blamed;
       this.press();
       this.show(this.step);
     });
-    this.blame.title = "at the left the pass that made each line; a click goes there (b)";
+    this.blame.title = "show the pass that created each line; a click goes to it (b)";
     this.body = el("div", "pl-body", this.above, this.code.element, this.diff.element, this.graphs.element, this.table, this.error, this.rewrites.element, this.note);
     const head = el("div", "pl-step-head", el("div", "pl-step-line", this.title, this.facts), this.sentence, this.chips);
     const bar = el("div", "pl-bar pl-tab-bar", this.tabs, el("span", "pl-grow"), this.blame, this.both, this.unified, this.all);

@@ -8,11 +8,11 @@ import { followSelection, listenTo, Selection } from "./selection.js";
 import { verdictStrip } from "./verdict.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
-  ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that touched the selected node"],
-  ["s S", "select the next line, the previous one"], ["/", "search the passes, by name or by an operator they touched"],
-  ["c", "only passes that changed something"], ["i", "passes inside passes"], ["1 2 3 4 5", "program, diff, graph, table, error"], ["6", "the rewrites of the pass; [ ] go through them, space plays"],
-  ["t f", "types beside lines; fold all"], ["r v", "in the graph: the neighbourhood of the selected box; before and after side by side"], ["b", "which pass made each line"], ["x w", "compare with another recording or step; what if"], ["e", "where a search found a fault: that pass, and its wrong node"], ...DIFF_KEYS.slice(0, 3),
-  ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "let go of both"],
+  ["j k", "next and previous pass"], ["g G", "first and last"], ["J K", "next and previous pass that changed the selected node"],
+  ["s S", "select the next line, the previous one"], ["/", "search the passes, by name or by an operator they changed"],
+  ["c", "only passes that changed something"], ["i", "nested passes"], ["1 2 3 4 5", "program, diff, graph, table, error"], ["6", "the rewrites of the pass; [ ] go through them, space plays"],
+  ["t f", "types beside lines; fold all"], ["r v", "in the graph: the neighbourhood of the selected box; before and after side by side"], ["b", "which pass created each line"], ["x w", "compare with another recording or step; what if"], ["e", "where a search found a fault: that pass, and its wrong node"], ...DIFF_KEYS.slice(0, 3),
+  ["click", "select a line's node in all views and passes; follow a name"], ["Esc", "clear both"],
   ["● ○", "the pass changed something, nothing"], ["– ✕", "it was skipped, it failed"], ...DIFF_KEYS.slice(5),
 ]);
 const MOST = 600, PASS = 30, LINE = 20, VERDICT = 80, WIDTH = 56; // pixels, and characters of a line in one half of a diff

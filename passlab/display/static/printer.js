@@ -8,7 +8,7 @@ import { mountPane, Selection } from "./selection.js";
 
 const KEYS = /** @type {[string, string][]} */ ([
   ["j k", "next and previous pass"], ["Enter", "open the pass, or close it"], ["f", "open all, or close all"], ["c", "only passes that changed something"],
-  ["n p", "in the open diff: next and previous change"], ["/", "find a pass"], ["g G", "first and last"], ["click", "select a line's node in all views"], ["Esc", "let go of it"],
+  ["n p", "in the open diff: next and previous change"], ["/", "find a pass"], ["g G", "first and last"], ["click", "select a line's node in all views"], ["Esc", "clear it"],
 ]);
 
 /** What a line opens to. @typedef {{element: HTMLElement, show: () => void, updateSelection: () => void, close: () => void, next: (way: number) => unknown}} Inside */

@@ -3,7 +3,7 @@ import { button, el, help, icon, keys, prose, reveal, uniqueId } from "./dom.js"
 import { explorer } from "./pipeline.js";
 import { listenTo } from "./selection.js";
 
-const KEYS = /** @type {[string, string][]} */ ([["j k", "next and previous pass"], ["g G", "first and last"], ["Enter", "run the pass by itself"], ["Tab", "into what it did, beneath"]]);
+const KEYS = /** @type {[string, string][]} */ ([["j k", "next and previous pass"], ["g G", "first and last"], ["Enter", "run the pass by itself"], ["Tab", "to its recording, beneath"]]);
 const RUN = "M5 3l7 5-7 5z";
 
 /** @param {{model: any, el: HTMLElement}} context */
@@ -19,7 +19,7 @@ function render({ model, el: host }) {
   const rows = () => outlook().rows || [];
   const run = () => {
     if (!rows()[at]) return;
-    if (typeof model.send !== "function") return title.replaceChildren("running a pass needs the running kernel");
+    if (typeof model.send !== "function") return title.replaceChildren("this needs a running kernel");
     root.classList.add("pl-waiting");
     model.send({ run: rows()[at][0] });
   };

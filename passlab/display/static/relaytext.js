@@ -1,4 +1,4 @@
-// A field in which Relay is typed: coloured as it is typed, with its lines numbered and what is wrong told in its line.
+// A field for Relay text: coloured as you type, with numbered lines, and each mistake shown in its line.
 import { el } from "./dom.js";
 
 const WORD = "[A-Za-z_][\\w.]*";

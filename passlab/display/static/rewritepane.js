@@ -32,7 +32,7 @@ export class RewritePane {
     this.kept = el("div", "pl-kept");
     this.play = button("play", () => this.toggle());
     this.play.title = "play the rewrites one by one (space)";
-    this.stayed = button("why did the selected node stay?", () => this.askWhy());
+    this.stayed = button("why was the selected node not rewritten?", () => this.askWhy());
     this.stayed.hidden = typeof model.send !== "function";
     const bar = el("div", "pl-rewrite-bar", button("the one before ([)", () => this.go(-1), ICONS.up), button("the next one (])", () => this.go(1), ICONS.down), this.play, this.rule, this.count, this.stayed);
     this.element = el("div", "pl-rewrite-pane", this.list, el("div", "pl-rewrite", bar, this.why, this.kept, this.diff.element));
@@ -86,7 +86,7 @@ export class RewritePane {
     }));
     if (steps.length) return this.choose(0, false);
     this.update();
-    this.count.textContent = "no node was put in the place of another";
+    this.count.textContent = "this pass replaced no node";
   }
 
   /** @param {number} at @param {boolean} [light] */
@@ -151,7 +151,7 @@ export class RewritePane {
   /** @param {any} misses */
   showWhy({ node, rows }) {
     const head = el("tr", "", ...["rule", "fits", "pattern", "fails because"].map((name) => el("th", "", name)));
-    const heading = rows.length ? `${node} stayed; the rules that came nearest:` : `No declared rule of this pass begins like ${node}.`;
+    const heading = rows.length ? `${node} was not rewritten; the nearest rules:` : `No declared rule of this pass starts with a node like ${node}.`;
     const table = el("table", "", head, ...rows.map((/** @type {string[]} */ row) => el("tr", "", ...row.map((cell) => el("td", "", cell)))));
     this.kept.replaceChildren(el("div", "", heading), ...(rows.length ? [table] : []));
   }

@@ -15,7 +15,7 @@ export function valueField(register, instant, done, leave) {
 }
 
 /** Where a value comes from that nothing in a branch wrote. @param {any} branch @param {number} register */
-export const originInBranch = (branch, register) => ((branch.changed || []).includes(register) ? `given in this branch, at instant ${grouped(branch.instant)}` : "from before the branch");
+export const originInBranch = (branch, register) => ((branch.changed || []).includes(register) ? `changed in this branch, at instant ${grouped(branch.instant)}` : "from before the branch");
 
 /** What a branch is, and where it differs from its original.
  * @param {any} branch @param {HTMLElement} back @param {(at: number) => void} go */

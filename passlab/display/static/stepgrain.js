@@ -9,14 +9,14 @@ export class Grain {
     this.view = view;
     this.name = GRAINS[0];
     this.element = /** @type {HTMLSelectElement} */ (el("select", "pl-choice", ...GRAINS.map((name) => el("option", "", name))));
-    this.element.setAttribute("aria-label", "what a step is");
-    this.element.title = "what the arrows and these buttons step by (i)";
+    this.element.setAttribute("aria-label", "size of a step");
+    this.element.title = "step size of the arrow keys and these buttons (i)";
     this.element.addEventListener("change", () => this.set(this.element.value));
   }
 
   /** Step on or back; by instruction where the program has no kernels. @param {number} way */
   advance(way) {
-    const { run } = this.view, kernels = run.sites.roles.includes(3);
+    const { run } = this.view, kernels = run.code.roles.includes(3);
     this.view.move(this.name === "line" ? "line" : this.name === "kernel" && kernels ? "kernel" : "step", way);
   }
 

@@ -25,13 +25,13 @@ export const shortName = (name) => `@${name.length > 26 ? `${name.slice(0, 16)}â
 const BOOKS = new Set(["move", "load_const", "load_consti", "alloc_storage", "alloc_tensor", "alloc_tensor_reg", "kill_register", "device_copy"]);
 
 export class BytecodePane {
-  /** @param {(site: number) => void} toggled a breakpoint @param {(site: number) => void} asked to run to an instruction @param {import("./selection.js").Selection} selection */
+  /** @param {(point: number) => void} toggled a breakpoint @param {(point: number) => void} asked to run to an instruction @param {import("./selection.js").Selection} selection */
   constructor(toggled, asked, selection) {
     this.selection = selection;
     this.run = /** @type {Run | null} */ (null);
     this.func = -1;
-    this.now = { site: -1, before: -1, looks: /** @type {Map<number, string>} */ (new Map()) };
-    this.stops = /** @type {(site: number) => boolean} */ (() => false);
+    this.now = { point: -1, before: -1, looks: /** @type {Map<number, string>} */ (new Map()) };
+    this.stops = /** @type {(point: number) => boolean} */ (() => false);
     this.folds = true; // whether instructions that only keep books stand on one line
     this.opened = new Set(); // folds that were opened, by their first instruction
     this.seen = /** @type {[number, number][]} */ ([]); // rows: the instructions of each, from and to
@@ -49,23 +49,23 @@ export class BytecodePane {
         return this.arrange();
       }
       if (!row || !this.run) return;
-      const site = Number(row.getAttribute("data-site"));
-      if (target.closest(".pl-gutter")) return toggled(site);
+      const point = Number(row.getAttribute("data-point"));
+      if (target.closest(".pl-gutter")) return toggled(point);
       if (String(window.getSelection())) return;
-      selection.set((this.run.sites.nodes[site] || []).slice(0, 1));
-      asked(site);
+      selection.set((this.run.code.nodes[point] || []).slice(0, 1));
+      asked(point);
     });
   }
 
   /** Bring the current instruction into sight. */
   reveal() {
-    const { site, before } = this.now;
-    if (this.run && (site >= 0 || before >= 0)) this.rows.reveal(this.rowOf(site < 0 ? before : site));
+    const { point, before } = this.now;
+    if (this.run && (point >= 0 || before >= 0)) this.rows.reveal(this.rowOf(point < 0 ? before : point));
   }
 
-  /** The row of an instruction. @param {number} site */
-  rowOf(site) {
-    const i = site - (this.base || 0);
+  /** The row of an instruction. @param {number} point */
+  rowOf(point) {
+    const i = point - (this.base || 0);
     let low = 0, high = this.seen.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
@@ -75,10 +75,10 @@ export class BytecodePane {
     return low;
   }
 
-  /** Whether an instruction only keeps books: it moves or makes room for values. @param {number} site */
-  keepsBooks(site) {
+  /** Whether an instruction only moves values or allocates memory. @param {number} point */
+  isBookkeeping(point) {
     const run = /** @type {Run} */ (this.run);
-    return run.data.executor === "vm" && BOOKS.has(run.sites.kinds[site]) && site !== this.now.site && site !== this.now.before && !this.stops(site);
+    return run.data.executor === "vm" && BOOKS.has(run.code.kinds[point]) && point !== this.now.point && point !== this.now.before && !this.stops(point);
   }
 
   /** Lay the instructions out; a run of those that only keep books is one row. @param {number} [top] the height to show them from */
@@ -87,7 +87,7 @@ export class BytecodePane {
     const { base = 0, count = 0 } = this, seen = /** @type {[number, number][]} */ ([]);
     for (let i = 0; i < count; i++) {
       let end = i;
-      if (this.folds && !this.opened.has(i)) while (end < count && this.keepsBooks(base + end)) end++;
+      if (this.folds && !this.opened.has(i)) while (end < count && this.isBookkeeping(base + end)) end++;
       if (end - i > 1) {
         seen.push([i, end]);
         i = end - 1;
@@ -104,58 +104,58 @@ export class BytecodePane {
   item(row) {
     const [from, to] = this.seen[row] || [row, row + 1];
     if (to === from + 1) return this.row(from);
-    const { kinds } = /** @type {Run} */ (this.run).sites, base = this.base || 0;
+    const { kinds } = /** @type {Run} */ (this.run).code, base = this.base || 0;
     const names = [...new Set(kinds.slice(base + from, base + to))].join(", ");
     const element = el("button", "pl-gap pl-books", `â‹¯ ${to - from} instructions: ${names}`);
     element.setAttribute("data-from", String(from));
-    element.title = `instructions ${from} to ${to - 1} move or make room for values; a click shows them (z shows all)`;
+    element.title = `instructions ${from} to ${to - 1} move values or allocate memory; click to show them (z shows all)`;
     return element;
   }
 
-  /** @param {Run} run @param {number} func @param {number} site the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(site: number) => boolean} stops @param {boolean} changed whether breakpoints did */
-  show(run, func, site, before, looks, stops, changed) {
+  /** @param {Run} run @param {number} func @param {number} point the next instruction @param {number} before the last one @param {Map<number, string>} looks of registers @param {(point: number) => boolean} stops @param {boolean} changed whether breakpoints did */
+  show(run, func, point, before, looks, stops, changed) {
     const other = this.run !== run || this.func !== func, old = this.now;
     [this.run, this.func, this.stops] = [run, func, stops];
-    this.now = { site, before, looks };
+    this.now = { point, before, looks };
     const { name, params, base } = run.data.functions[func], next = run.data.functions[func + 1];
     if (other) {
       this.base = base;
       this.title.title = `@${name}(${params.join(", ")})`;
       this.title.replaceChildren(el("b", "", shortName(name)), el("span", "pl-dim", `(${params.join(", ")})`));
-      this.count = (next ? next.base : run.sites.texts.length) - base;
+      this.count = (next ? next.base : run.code.texts.length) - base;
       this.opened = new Set();
       this.seen = [];
       this.arrange(0);
     } else if (changed || this.folds) {
       const rows = this.seen;
       this.arrange();
-      if (rows === this.seen) this.rows.repaint([old.site, old.before, site, before].map((s) => this.rowOf(s)));
+      if (rows === this.seen) this.rows.repaint([old.point, old.before, point, before].map((s) => this.rowOf(s)));
       if (rows === this.seen && changed) this.rows.update(true);
-    } else this.rows.repaint([old.site, old.before, site, before].map((s) => this.rowOf(s)));
+    } else this.rows.repaint([old.point, old.before, point, before].map((s) => this.rowOf(s)));
     this.reveal();
   }
 
   /** @param {number} i */
   row(i) {
-    const run = /** @type {Run} */ (this.run), site = (this.base || 0) + i, here = site === this.now.site;
-    const lit = (run.sites.nodes[site] || []).some((/** @type {number} */ node) => this.selection.has(node)) ? " pl-selected" : "";
-    const stop = this.stops(site), gutter = el("span", `pl-gutter${stop ? " pl-stop" : ""}`, el("i", "pl-dot"));
-    gutter.title = stop ? "take the breakpoint away" : "set a breakpoint";
+    const run = /** @type {Run} */ (this.run), point = (this.base || 0) + i, here = point === this.now.point;
+    const lit = (run.code.nodes[point] || []).some((/** @type {number} */ node) => this.selection.has(node)) ? " pl-selected" : "";
+    const stop = this.stops(point), gutter = el("span", `pl-gutter${stop ? " pl-stop" : ""}`, el("i", "pl-dot"));
+    gutter.title = stop ? "remove the breakpoint" : "set a breakpoint";
     gutter.setAttribute("role", "button");
     gutter.setAttribute("aria-label", `breakpoint at ${i}`);
     gutter.setAttribute("aria-pressed", String(stop));
-    const element = el("div", `pl-inst pl-role-${run.sites.roles[site]}${here ? " pl-here" : ""}${site === this.now.before ? " pl-was" : ""}${lit}`, gutter,
-      el("span", "pl-counter"), el("span", "pl-number", i), this.text(run, site, here));
-    element.setAttribute("data-site", String(site));
+    const element = el("div", `pl-inst pl-role-${run.code.roles[point]}${here ? " pl-here" : ""}${point === this.now.before ? " pl-was" : ""}${lit}`, gutter,
+      el("span", "pl-counter"), el("span", "pl-number", i), this.text(run, point, here));
+    element.setAttribute("data-point", String(point));
     if (here) element.setAttribute("aria-current", "step");
     return element;
   }
 
-  /** @param {Run} run @param {number} site @param {boolean} here */
-  text(run, site, here) {
-    const text = run.sites.texts[site], element = el("span", "pl-inst-text"), looks = here || site === this.now.before ? this.now.looks : null;
+  /** @param {Run} run @param {number} point @param {boolean} here */
+  text(run, point, here) {
+    const text = run.code.texts[point], element = el("span", "pl-inst-text"), looks = here || point === this.now.before ? this.now.looks : null;
     const first = /^[^\s$(]+/.exec(text), head = first ? first[0] : "";
-    const name = el("span", run.sites.roles[site] === 3 ? "pl-op" : "pl-keyword", head);
+    const name = el("span", run.code.roles[point] === 3 ? "pl-op" : "pl-keyword", head);
     name.style.minWidth = `${Math.min(head.length, 12)}ch`; // the rest gives way first
     const rest = el("span", "pl-rest");
     for (const part of text.slice(head.length).split(/(\$\d+|@[\w.]+)/)) {
@@ -261,7 +261,7 @@ export class FramePane {
   show(run, at, picked) {
     const stack = run.stack(at, SHOWN_FRAMES), rows = stack.map((place, i) => {
       const { name, base } = run.data.functions[place.func], row = el("div", `pl-frame${i === picked ? " pl-chosen" : ""}`,
-        el("span", "pl-pass-id", place.depth), el("b", "", shortName(name)), el("span", "pl-dim", place.pc - (i ? 1 : 0)), el("span", "pl-frame-text", run.sites.names[base + place.pc - (i ? 1 : 0)] || ""));
+        el("span", "pl-pass-id", place.depth), el("b", "", shortName(name)), el("span", "pl-dim", place.pc - (i ? 1 : 0)), el("span", "pl-frame-text", run.code.names[base + place.pc - (i ? 1 : 0)] || ""));
       row.setAttribute("data-place", String(i));
       return row;
     });
@@ -274,14 +274,14 @@ export class FramePane {
 
 const TABS = ["Source", "Kernel", "History"];
 
-/** The program as it was written, the kernel that runs next, and the life of its nodes. */
+/** The source of the program, the kernel that runs next, and the history of its nodes. */
 export class SourcePane {
   /** @param {import("./selection.js").Selection} selection */
   constructor(selection) {
     this.selection = selection;
     this.run = /** @type {Run | null} */ (null);
     this.tab = "Source";
-    this.site = -1;
+    this.point = -1;
     this.lines = /** @type {number[]} */ ([]);
     this.marked = new Set();
     this.seen = /** @type {number[]} */ ([]); // visual rows: line, start, end, line, start, end, ...
@@ -312,27 +312,27 @@ export class SourcePane {
   /** @param {string} tab */
   choose(tab) {
     this.tab = tab;
-    if (this.run) this.show(this.run, this.site);
+    if (this.run) this.show(this.run, this.point);
   }
 
   turn() {
     this.choose(TABS[(TABS.indexOf(this.tab) + 1) % TABS.length]);
   }
 
-  /** @param {Run} run @param {number} site */
-  show(run, site) {
-    const { source, kernel, kernels, program, lives, biographies, places } = run.sites;
-    [this.run, this.site] = [run, site];
+  /** @param {Run} run @param {number} point */
+  show(run, point) {
+    const { source, kernel, kernels, program, lives, biographies, places } = run.code;
+    [this.run, this.point] = [run, point];
     [...this.tabs.children].forEach((tab, i) => tab.setAttribute("aria-selected", String(TABS[i] === this.tab)));
-    this.where.textContent = site < 0 ? "" : places[site];
+    this.where.textContent = point < 0 ? "" : places[point];
     let note = "", lines = /** @type {number[]} */ ([]);
     const old = this.marked;
-    this.marked = new Set(this.tab === "Source" && site >= 0 ? source[site] : []);
-    if (this.tab === "Source") [lines, note] = [program, program.length ? "" : "The program was compiled elsewhere: its source is not known."];
+    this.marked = new Set(this.tab === "Source" && point >= 0 ? source[point] : []);
+    if (this.tab === "Source") [lines, note] = [program, program.length ? "" : "The program was compiled elsewhere: its source is unknown."];
     else if (this.tab === "Kernel") {
-      const number = site < 0 ? -1 : kernel[site];
-      [lines, note] = number < 0 ? [[], "The next instruction is no kernel."] : [kernels[number], ""];
-    } else if (site < 0 || lives[site] < 0) note = "No pass made the next instruction's value: it moves what is there.";
+      const number = point < 0 ? -1 : kernel[point];
+      [lines, note] = number < 0 ? [[], "The next instruction is not a kernel."] : [kernels[number], ""];
+    } else if (point < 0 || lives[point] < 0) note = "No pass created the next instruction's value: it only moves an existing one.";
     this.rows.box.hidden = !lines.length;
     this.lives.hidden = this.tab !== "History" || note !== "";
     this.note.hidden = !note;
@@ -341,7 +341,7 @@ export class SourcePane {
       this.lines = lines;
       this.arrange(0);
     } else this.rows.repaint([...old, ...this.marked].flatMap((line) => this.rowsOf(line)));
-    if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[site]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
+    if (!this.lives.hidden) this.lives.replaceChildren(...biographies[lives[point]].map((/** @type {string} */ text) => el("pre", "pl-code pl-life", text)));
     this.reveal();
   }
 
@@ -373,7 +373,7 @@ export class SourcePane {
   /** @param {number} i */
   row(i) {
     const run = /** @type {Run} */ (this.run), [at, from, to] = this.seen.slice(3 * i, 3 * i + 3), line = run.data.lines[this.lines[at]];
-    const node = this.tab === "Source" ? run.sites.programNodes[at] ?? -1 : -1, lit = this.selection.has(node) ? " pl-selected" : "";
+    const node = this.tab === "Source" ? run.code.programNodes[at] ?? -1 : -1, lit = this.selection.has(node) ? " pl-selected" : "";
     const element = el("div", `pl-row${this.marked.has(at) ? " pl-line-here" : ""}${lit}`, el("span", "pl-number", from ? "" : at + 1),
       el("span", "pl-text", from ? " ".repeat(hanging(line[0], this.width)) : null, code(line, from, to, "")));
     element.title = line[2] >= 0 ? run.data.texts[line[2]] : "";

@@ -39,7 +39,7 @@ class Stepper {
   }
 
   build() {
-    this.code = new BytecodePane((site) => this.toggle(site), (site) => this.seek(site), this.selection);
+    this.code = new BytecodePane((point) => this.toggle(point), (point) => this.seek(point), this.selection);
     this.registers = new RegisterPane((register) => this.pick(register));
     this.frames = new FramePane((place) => this.frame(place));
     this.source = new SourcePane(this.selection);
@@ -70,7 +70,7 @@ class Stepper {
       return control;
     };
     const tools = el("span", "pl-steps", tool("first", "to the start (g)", () => this.go(0, true)), tool("back", "continue back (C)", () => this.proceed(-1)),
-      tool("before", "back by the chosen grain (←)", () => this.grain.advance(-1)), this.position, this.total, tool("after", "on by the chosen grain (→)", () => this.grain.advance(1)), this.grain.element,
+      tool("before", "one step back (←)", () => this.grain.advance(-1)), this.position, this.total, tool("after", "one step forwards (→)", () => this.grain.advance(1)), this.grain.element,
       tool("over", "next: over calls (n)", () => this.move("next", 1)), tool("out", "finish this frame (f)", () => this.move("finish", 1)),
       tool("on", "continue (c)", () => this.proceed(1)), tool("last", "to the end (G)", () => this.go(this.run.length, true)));
     this.help = help(this.root, KEYS);
@@ -85,13 +85,13 @@ class Stepper {
     return this.original ? this.original.instant : 0;
   }
 
-  /** @param {any} data @param {number} at @param {{text: string, sites?: number[]}[]} [breaks] @param {[number, number][]} [watches] */
+  /** @param {any} data @param {number} at @param {{text: string, points?: number[]}[]} [breaks] @param {[number, number][]} [watches] */
   load(data, at, breaks = data.breaks, watches = []) {
     this.run = new Run(data);
     this.title.textContent = data.title;
     this.total.textContent = `of ${grouped(this.began + this.run.length)}`;
     this.words.replaceChildren(...choices(this.run.words()));
-    this.breaks = breaks.flatMap(({ text, sites }) => this.run.breakOf(text) || (sites && sites.length ? this.run.breakAt(text, sites) : []));
+    this.breaks = breaks.flatMap(({ text, points }) => this.run.breakOf(text) || (points && points.length ? this.run.breakAt(text, points) : []));
     [this.watches, this.past, this.up, this.register, this.pinned] = [watches, [], 0, -1, false];
     this.time.began = this.began;
     this.time.show(this.run, this.breaks);
@@ -138,27 +138,27 @@ class Stepper {
 
   /** @param {number} way */
   proceed(way) {
-    if (this.run.data.partial && this.breaks.some((b) => b.odd)) return this.say("the values are on their way: try again in a moment");
+    if (this.run.data.partial && this.breaks.some((b) => b.odd)) return this.say("the values are still loading: try again in a moment");
     let at = this.at;
     for (let left = this.times(); left > 0; left--) at = this.run.proceed(at, way, this.breaks, this.watches);
     this.go(at, true);
   }
 
-  /** To the next time an instruction is executed, from the start again where there is none. @param {number} site */
-  seek(site) {
+  /** To the next time an instruction is executed, from the start again where there is none. @param {number} point */
+  seek(point) {
     for (let i = 1; i <= this.run.length; i++) {
       const at = (this.at + i) % (this.run.length + 1);
-      if (at < this.run.length && this.run.site[at] === site) return this.go(at, true);
+      if (at < this.run.length && this.run.point[at] === point) return this.go(at, true);
     }
     this.say("this instruction is not executed");
   }
 
   // ---------------------------------------------------------------- breakpoints and watches
-  /** @param {number} site */
-  toggle(site) {
-    if (site < 0) return;
-    const { functions } = this.run.data, func = functions.filter((/** @type {any} */ f) => f.base <= site).pop();
-    const text = `@${func.name}:${site - func.base}`, at = this.breaks.findIndex((b) => b.text === text);
+  /** @param {number} point */
+  toggle(point) {
+    if (point < 0) return;
+    const { functions } = this.run.data, func = functions.filter((/** @type {any} */ f) => f.base <= point).pop();
+    const text = `@${func.name}:${point - func.base}`, at = this.breaks.findIndex((b) => b.text === text);
     if (at >= 0) this.breaks.splice(at, 1);
     else this.breaks.push(/** @type {any} */ (this.run.breakOf(text)));
     this.changed();
@@ -236,24 +236,24 @@ class Stepper {
 
   show() {
     const { run, at } = this, place = this.placed(), top = this.up === 0;
-    const site = place ? run.data.functions[place.func].base + place.pc : -1, before = at > 0 ? run.site[at - 1] : -1;
+    const point = place ? run.data.functions[place.func].base + place.pc : -1, before = at > 0 ? run.point[at - 1] : -1;
     const looks = new Map();
     if (place) {
       for (const r of run.wrote(at - 1, place.frame)) looks.set(r, "wrote");
-      if (top && site >= 0) {
-        for (const r of run.sites.reads[site]) looks.set(r, "reads");
-        for (const r of run.sites.changes[site]) looks.set(r, "writes");
+      if (top && point >= 0) {
+        for (const r of run.code.reads[point]) looks.set(r, "reads");
+        for (const r of run.code.changes[point]) looks.set(r, "writes");
       }
     }
     this.position.value = grouped(this.began + at);
     this.time.move(at);
     this.frames.show(run, at, this.up);
-    this.source.show(run, top ? site : run.sites.roles[site - 1] === 1 ? site - 1 : site);
+    this.source.show(run, top ? point : run.code.roles[point - 1] === 1 ? point - 1 : point);
     const stops = (/** @type {number} */ s) => this.breaks.some((b) => b.on && b.mask !== null && b.mask[s] === 1);
     if (!place) return this.showEnd(stops);
     const failed = run.data.end.what === "failed" && at === run.length;
-    this.say(failed ? run.data.end.text : run.sites.operators[site].join(" + "), failed);
-    this.code.show(run, place.func, site, top ? before : -1, looks, stops, this.restopped);
+    this.say(failed ? run.data.end.text : run.code.operators[point].join(" + "), failed);
+    this.code.show(run, place.func, point, top ? before : -1, looks, stops, this.restopped);
     this.restopped = false;
     const held = run.registers(place.frame, at);
     if (!this.pinned || !(held.values[this.register] > 0)) this.follow(looks, held.values);
@@ -261,13 +261,13 @@ class Stepper {
     this.showValue(place.frame, held.values[this.register] || 0, held.by[this.register]);
   }
 
-  /** After the last instruction: what was returned. @param {(site: number) => boolean} stops */
+  /** After the last instruction: what was returned. @param {(point: number) => boolean} stops */
   showEnd(stops) {
     const run = this.run, last = run.length - 1;
     this.say(run.data.end.text);
     this.registers.clear();
     if (last < 0) return;
-    this.code.show(run, run.func[run.frameOf[last]], -1, run.site[last], new Map(), stops, true);
+    this.code.show(run, run.func[run.frameOf[last]], -1, run.point[last], new Map(), stops, true);
     const number = run.data.end.result || 0;
     const head = el("div", "pl-value-head", el("b", "", "result"), el("span", "pl-value-text", run.texts[number] || "–"));
     const drawn = run.data.values.pictures[number], heap = run.data.values.heaps?.[number];
@@ -294,8 +294,8 @@ class Stepper {
       const jump = el("button", "pl-link", `written at ${grouped(this.began + by)}`);
       jump.title = "go to the instruction that wrote it (o)";
       jump.addEventListener("click", () => this.origin());
-      const took = run.sites.roles[run.site[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
-      parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.sites.names[run.site[by]]}${took}`));
+      const took = run.code.roles[run.point[by]] === 3 ? `, ${micros(run.columns.micros[by])}` : "";
+      parts.push(el("div", "pl-dim pl-written", jump, ` by ${run.code.names[run.point[by]]}${took}`));
     } else parts.push(el("div", "pl-dim pl-written", this.original ? originInBranch(this.model.get("branch") || {}, this.register) : "an argument of the program"));
     const old = this.before(), was = old > WAITING && this.original ? this.original.run : null;
     if (was && was.texts[old] !== run.texts[number]) {
@@ -334,7 +334,7 @@ class Stepper {
     if (!place || this.register < 0 || this.up) return this.say("choose a register of the frame that runs");
     const done = (/** @type {string} */ value) => {
       const sent = this.send({ fork: { instant: this.at, register: this.register, value } });
-      this.say(sent ? "running on …" : "a fork needs the running kernel");
+      this.say(sent ? "running …" : "a fork needs the running kernel");
       this.root.focus();
       this.branch.hidden = true;
     };
@@ -369,8 +369,8 @@ class Stepper {
 
   /** The breakpoints, by name and, where a name alone does not say it, by instruction. */
   stops() {
-    const { sites } = this.run;
-    return this.breaks.map(({ text, mask }) => ({ text, sites: mask ? [...sites.texts.keys()].filter((site) => mask[site] === 1) : [] }));
+    const { code } = this.run;
+    return this.breaks.map(({ text, mask }) => ({ text, points: mask ? [...code.texts.keys()].filter((point) => mask[point] === 1) : [] }));
   }
 
   /** What the original had in this place, 0 for nothing. */
@@ -383,7 +383,7 @@ class Stepper {
   }
 
   export() {
-    if (!this.send({ export: true })) this.say("this page is the export");
+    if (!this.send({ export: true })) this.say("this page is already the export");
   }
 
   download() {

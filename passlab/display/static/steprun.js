@@ -1,4 +1,4 @@
-// A recorded run: its log, the state at any instant, and where stepping goes. Nothing here draws.
+// A recorded run: its log, the state at any instant, and the targets of steps. Nothing here draws.
 
 const PLAIN = 0, CALL = 1, RETURN = 2, KERNEL = 3;
 const ODD = /** @type {Record<string, number>} */ ({ nan: 1, inf: 2, "not finite": 3 });
@@ -45,7 +45,7 @@ function spread(counts, from, length, by) {
 }
 
 /**
- * @typedef {{text: string, mask: Uint8Array | null, odd: number, on: boolean}} Break a place to stop: sites, or kinds of numbers
+ * @typedef {{text: string, mask: Uint8Array | null, odd: number, on: boolean}} Break a breakpoint: program points, or kinds of non-finite numbers
  * @typedef {{frame: number, pc: number, func: number, depth: number}} Place
  */
 
@@ -54,10 +54,10 @@ export class Run {
   constructor(data) {
     this.data = data;
     this.length = data.length;
-    this.sites = data.sites;
+    this.code = data.code;
     this.texts = data.values.texts;
     this.odd = data.values.odd;
-    this.site = spread(ints(data.runs), ints(data.runSites), this.length, 1);
+    this.point = spread(ints(data.runs), ints(data.runPoints), this.length, 1);
     this.late = new Set(data.values.late);
     this.parameters = ints(data.given);
     this.parametersAt = sums(ints(data.givenCount));
@@ -76,10 +76,10 @@ export class Run {
   /** What each instruction wrote, and how long kernels took. The first picture, at the start of a run, needs neither. */
   get columns() {
     if (this.writes) return this.writes;
-    const { length, site, data } = this, { roles } = this.sites, { always } = data, other = ints(data.value), took = times(ints(data.micros));
+    const { length, point, data } = this, { roles } = this.code, { always } = data, other = ints(data.value), took = times(ints(data.micros));
     const value = new Int32Array(length), micros = new Float32Array(length);
     for (let e = 0, v = 0, k = 0; e < length; e++) {
-      const s = site[e], number = always[s];
+      const s = point[e], number = always[s];
       value[e] = number === VARIES ? other[v++] : number;
       if (roles[s] === KERNEL) micros[e] = took[k++];
     }
@@ -89,11 +89,11 @@ export class Run {
   /** Sort the writes by the frame they go to, so that the registers of one are found without looking at the others. */
   get index() {
     if (this.indexed) return this.indexed;
-    const { length, site, frameOf, parent, result } = this, { roles, written, results } = this.sites;
+    const { length, point, frameOf, parent, result } = this, { roles, written, results } = this.code;
     const toFrame = new Int32Array(length), toRegister = new Int32Array(length), starts = new Int32Array(parent.length + 1);
     const own = Int32Array.from(roles, (role, s) => (results[s].length ? results[s][0] : role === CALL ? -1 : written[s]));
     for (let e = 0; e < length; e++) {
-      const s = site[e], frame = frameOf[e], back = roles[s] === RETURN, to = back ? parent[frame] : frame;
+      const s = point[e], frame = frameOf[e], back = roles[s] === RETURN, to = back ? parent[frame] : frame;
       const register = to < 0 ? -1 : back ? result[frame] : own[s];
       toFrame[e] = to;
       toRegister[e] = register;
@@ -109,14 +109,14 @@ export class Run {
   place(at) {
     if (at < this.length) {
       const frame = this.frameOf[at], func = this.func[frame];
-      return { frame, func, pc: this.site[at] - this.data.functions[func].base, depth: this.depth[frame] };
+      return { frame, func, pc: this.point[at] - this.data.functions[func].base, depth: this.depth[frame] };
     }
     if (this.data.end.pc === undefined || this.last < 0) return null;
     return { frame: this.last, func: this.func[this.last], pc: this.data.end.pc, depth: this.depth[this.last] };
   }
 
   /** The instruction that comes next, -1 at the end. @param {number} at */
-  siteAt(at) {
+  pointAt(at) {
     const place = this.place(at);
     return place ? this.data.functions[place.func].base + place.pc : -1;
   }
@@ -164,17 +164,17 @@ export class Run {
   /** Where a frame goes on that called what an event made. @param {number} frame @param {number} event */
   waiting(frame, event) {
     while (event >= 0 && this.frameOf[event] !== frame) event = this.created[this.frameOf[event]];
-    return event < 0 ? this.data.waits[frame] || 0 : this.site[event] - this.data.functions[this.func[frame]].base + 1;
+    return event < 0 ? this.data.waits[frame] || 0 : this.point[event] - this.data.functions[this.func[frame]].base + 1;
   }
 
   /** Where the value of a register came from: what was read, as [frame, register]. @param {number} e @param {number} frame @param {number} register @returns {[number, number][]} */
   inputs(e, frame, register) {
-    const site = this.site[e], from = this.frameOf[e], { reads, calls, roles } = this.sites;
-    if (roles[site] === CALL && this.created[frame] === e) {
-      const captured = this.data.functions[this.func[frame]].params.length - calls[site].length, from = calls[site][register - captured];
-      return register < captured ? [[this.frameOf[e], reads[site][0]]] : from >= 0 ? [[this.frameOf[e], from]] : [];
+    const point = this.point[e], from = this.frameOf[e], { reads, calls, roles } = this.code;
+    if (roles[point] === CALL && this.created[frame] === e) {
+      const captured = this.data.functions[this.func[frame]].params.length - calls[point].length, from = calls[point][register - captured];
+      return register < captured ? [[this.frameOf[e], reads[point][0]]] : from >= 0 ? [[this.frameOf[e], from]] : [];
     }
-    return [...new Set(/** @type {number[]} */ (reads[site]))].map((r) => [from, r]);
+    return [...new Set(/** @type {number[]} */ (reads[point]))].map((r) => [from, r]);
   }
 
   // ---------------------------------------------------------------- moving
@@ -203,13 +203,13 @@ export class Run {
 
   /** To the next kernel, or the one before. @param {number} at @param {number} way */
   kernel(at, way) {
-    for (let i = at + way; i >= 0 && i < this.length; i += way) if (this.sites.roles[this.site[i]] === KERNEL) return i;
+    for (let i = at + way; i >= 0 && i < this.length; i += way) if (this.code.roles[this.point[i]] === KERNEL) return i;
     return way > 0 ? this.length : 0;
   }
 
   /** To an instruction of another source line, where that is known. @param {number} at @param {number} way */
   line(at, way) {
-    const { source } = this.sites, lines = (/** @type {number} */ i) => (i < this.length ? source[this.site[i]].join() : ""), here = lines(at);
+    const { source } = this.code, lines = (/** @type {number} */ i) => (i < this.length ? source[this.point[i]].join() : ""), here = lines(at);
     for (let i = at + way; i >= 0 && i < this.length; i += way) if (lines(i) && lines(i) !== here) return i;
     return way > 0 ? this.length : 0;
   }
@@ -226,14 +226,14 @@ export class Run {
 
   /** Whether a breakpoint holds at an instant. @param {Break} b @param {number} i */
   stops(b, i) {
-    if (b.mask) return i < this.length && b.mask[this.site[i]] === 1;
+    if (b.mask) return i < this.length && b.mask[this.point[i]] === 1;
     return i > 0 && (this.oddAt(i - 1) & b.odd) !== 0;
   }
 
-  /** What kinds of odd numbers (1 NaN, 2 infinite) the value that an event made has; passing on makes none. @param {number} e */
+  /** What kinds of non-finite numbers (1 NaN, 2 infinite) the value that an event made has; passing on makes none. @param {number} e */
   oddAt(e) {
-    const number = this.columns.value[e], role = this.sites.roles[this.site[e]];
-    const makes = role === KERNEL || (role === PLAIN && (this.sites.kinds[this.site[e]] === "load_const" || this.data.executor !== "vm"));
+    const number = this.columns.value[e], role = this.code.roles[this.point[e]];
+    const makes = role === KERNEL || (role === PLAIN && (this.code.kinds[this.point[e]] === "load_const" || this.data.executor !== "vm"));
     return makes && number > 0 ? this.odd[number] || 0 : 0;
   }
 
@@ -244,20 +244,20 @@ export class Run {
   breakOf(text) {
     const word = text.trim(), odd = ODD[word.toLowerCase().replace(/^first /, "")];
     if (odd) return { text: word, mask: null, odd, on: true };
-    const sites = this.sitesOf(word);
-    return sites.length ? this.breakAt(word, sites) : null;
+    const points = this.pointsOf(word);
+    return points.length ? this.breakAt(word, points) : null;
   }
 
-  /** A breakpoint at some instructions. @param {string} text @param {number[]} sites @returns {Break} */
-  breakAt(text, sites) {
-    const mask = new Uint8Array(this.sites.texts.length + 1);
-    for (const site of sites) mask[site] = 1;
+  /** A breakpoint at some instructions. @param {string} text @param {number[]} points @returns {Break} */
+  breakAt(text, points) {
+    const mask = new Uint8Array(this.code.texts.length + 1);
+    for (const point of points) mask[point] = 1;
     return { text, mask, odd: 0, on: true };
   }
 
   /** @param {string} word @returns {number[]} */
-  sitesOf(word) {
-    const { operators, kinds, texts, source, roles } = this.sites, all = texts.map((/** @type {string} */ _, /** @type {number} */ s) => s);
+  pointsOf(word) {
+    const { operators, kinds, texts, source, roles } = this.code, all = texts.map((/** @type {string} */ _, /** @type {number} */ s) => s);
     const named = (/** @type {string} */ name) => this.data.functions.find((/** @type {any} */ f) => f.name === name);
     const place = /^(?:@?([\w.]*):)?(\d+)$/.exec(word), func = place ? (place[1] ? named(place[1]) : this.data.functions[this.func[0]]) : null;
     if (place && func) return [func.base + Number(place[2])].filter((s) => s < texts.length);
@@ -274,7 +274,7 @@ export class Run {
 
   /** All words a breakpoint may be: operators, opcodes, functions. @returns {string[]} */
   words() {
-    const words = new Set([...this.sites.operators.flat(), ...this.sites.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
+    const words = new Set([...this.code.operators.flat(), ...this.code.kinds, ...this.data.functions.map((/** @type {any} */ f) => `@${f.name}`)]);
     return [...words, "nan", "inf"].sort();
   }
 }

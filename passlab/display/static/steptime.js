@@ -113,9 +113,9 @@ export class Timeline {
   hover(at) {
     const run = this.run;
     if (!run) return;
-    const site = run.siteAt(at), part = this.part(at);
-    const name = site < 0 ? run.data.end.text : run.sites.names[site];
-    const took = at < run.length && run.sites.roles[run.site[at]] === 3 ? ` · ${micros(run.columns.micros[at])}` : "";
+    const point = run.pointAt(at), part = this.part(at);
+    const name = point < 0 ? run.data.end.text : run.code.names[point];
+    const took = at < run.length && run.code.roles[run.point[at]] === 3 ? ` · ${micros(run.columns.micros[at])}` : "";
     this.tip.textContent = `${grouped(this.began + at)}  ${name}${took}`;
     this.tip.hidden = false;
     this.tip.style.left = `${100 * part}%`;
@@ -184,7 +184,7 @@ export class Timeline {
 
   /** Say what the marks mean: those that are there. @param {Run} run */
   explain(run) {
-    const { count, blocks } = run.data.storage, has = (/** @type {number} */ role) => run.sites.roles.includes(role);
+    const { count, blocks } = run.data.storage, has = (/** @type {number} */ role) => run.code.roles.includes(role);
     const there = /** @type {[string, string, unknown][]} */ ([
       ["pl-kernel-bars", "kernels: the higher, the longer", has(3)], ["pl-call-depth", "depth of calls", run.depth.some((depth) => depth > 0)],
       ["pl-stop-marks", "breakpoints", this.breaks.some((b) => b.on)], ["pl-odd-marks", "NaN, infinities", Object.keys(run.odd).length],
@@ -199,10 +199,10 @@ export class Timeline {
     const span = Math.max(1, this.to - this.from), buckets = Math.max(1, Math.min(width / 2, span)), step = width / buckets;
     const most = new Float32Array(Math.ceil(buckets)), deep = new Int32Array(Math.ceil(buckets));
     let longest = 1, deepest = 1;
-    const { roles } = run.sites, { site, depth, frameOf } = run, took = run.columns.micros, part = buckets / span;
+    const { roles } = run.code, { point, depth, frameOf } = run, took = run.columns.micros, part = buckets / span;
     for (let e = this.from; e < this.to; e++) {
       const b = Math.min(most.length - 1, Math.floor((e - this.from) * part)), down = depth[frameOf[e]];
-      if (took[e] > most[b] && roles[site[e]] === 3) most[b] = took[e];
+      if (took[e] > most[b] && roles[point[e]] === 3) most[b] = took[e];
       if (down > deep[b]) deep[b] = down;
     }
     for (let b = 0; b < most.length; b++) [longest, deepest] = [Math.max(longest, most[b]), Math.max(deepest, deep[b])];

@@ -3,7 +3,7 @@ import { button, el, grouped, help, keys } from "./dom.js";
 import { time } from "./passlist.js";
 
 const HIGH = 20, NARROW = 0.1; // pixels of a bar; the percent below which none is drawn
-const KEYS = /** @type {[string, string][]} */ ([["click", "on a bar: look closer; on a row: show its bars"], ["Esc", "all passes again"]]);
+const KEYS = /** @type {[string, string][]} */ ([["click", "on a bar: zoom in; on a row: mark its bars"], ["Esc", "all passes again"]]);
 
 /** @typedef {{depth: number, name: string, total: number, own: number, note: string, start: number}} Bar */
 
@@ -47,7 +47,7 @@ export function timingPane(whole, focus) {
       sums.set(plain(bar.name), { count: sum.count + 1, total: sum.total + bar.total, own: sum.own + bar.own });
     }
     const most = Math.max(1e-9, ...[...sums.values()].map((sum) => sum.own));
-    table.replaceChildren(el("tr", "", ...["pass", "runs", "own time", "with what it runs", ""].map((name) => el("th", "", name))),
+    table.replaceChildren(el("tr", "", ...["pass", "runs", "own time", "total time", ""].map((name) => el("th", "", name))),
       ...[...sums].sort((a, b) => b[1].own - a[1].own).map(([name, sum]) => {
         const bar = el("span", "pl-timing-bar"), row = el("tr", name === marked ? "pl-chosen" : "", el("td", "", name), el("td", "", grouped(sum.count)), el("td", "", time(sum.own)), el("td", "", time(sum.total)), el("td", "pl-timing-share", bar));
         bar.style.width = `${(100 * sum.own) / most}%`;
