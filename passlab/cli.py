@@ -10,7 +10,7 @@
 
 Programs are files of Relay text (`-` reads standard input) or ONNX models (`.onnx`); pipelines are in the pipeline
 language, or in a file after `@`. The exit status is 0, 1 where a program, a pipeline or a pass is at fault, 2 for wrong
-arguments, 130 after an interrupt. What is asked of recordings is in `lab`; this module only reads arguments and prints.
+arguments, 130 after an interrupt. This module only reads arguments and prints; `lab` does the work.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from passlab.ir.module import IRModule
 
 
-OWN_PASSES = "a Python file whose passes may be named, too"
+OWN_PASSES = "a Python file whose passes the pipeline may name"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="passlab", description="Read, transform, run and explain Relay programs.")
     parser.add_argument("--version", action="version", version=f"passlab {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    opt = commands.add_parser("opt", help="run a pipeline and print the program it leaves")
+    opt = commands.add_parser("opt", help="run a pipeline and print the resulting program")
     _pipeline_arguments(opt, _opt)
     opt.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the program there, *.onnx as a model")
     opt.add_argument("--shape", action="append", default=[], metavar="NAME=DIMS", help="simplify: an input's shape")
@@ -92,9 +92,9 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--static", action="store_true", help="a page without scripts")
     _search_arguments(commands)
     _dump_arguments(commands)
-    passes = commands.add_parser("passes", help="list the passes there are")
+    passes = commands.add_parser("passes", help="list all passes")
     passes.set_defaults(command=_passes)
-    doctor = commands.add_parser("doctor", help="tell which optional parts are installed and what works")
+    doctor = commands.add_parser("doctor", help="list what is installed and what works")
     doctor.set_defaults(command=_doctor)
     return parser
 
@@ -105,7 +105,7 @@ def _run_arguments(commands: Any) -> None:
     _program_argument(run, _run)
     run.add_argument("--entry", default="main", metavar="FUNCTION", help="the function (default main)")
     run.add_argument("--args", type=Path, metavar="FILE", help="arguments, an .npz by name of the parameter")
-    run.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of made-up arguments (default 0)")
+    run.add_argument("--random", type=int, default=0, metavar="SEED", help="the seed of random arguments (default 0)")
     run.add_argument("--executor", default="debug", help="debug, graph, vm or aot (default debug)")
 
 
@@ -119,7 +119,7 @@ def _search_arguments(commands: Any) -> None:
     culprit.add_argument("--executors", default="debug", help="executors to compare, as in debug,vm,graph,aot")
     culprit.add_argument("--script", type=Path, metavar="FILE", help="write a Python script that shows the fault")
     culprit.add_argument("--notebook", type=Path, metavar="FILE", help="write a notebook that shows the fault")
-    fuzz = commands.add_parser("fuzz", help="look for programs that a pipeline breaks")
+    fuzz = commands.add_parser("fuzz", help="search for programs that a pipeline breaks")
     fuzz.add_argument("pipeline", help="passes, as in SimplifyExpr; @FILE reads a file")
     fuzz.add_argument("--passes", action="append", default=[], metavar="FILE", help=OWN_PASSES)
     fuzz.add_argument("--seconds", type=float, default=60.0, help="the time that it may take (default 60)")
@@ -128,7 +128,7 @@ def _search_arguments(commands: Any) -> None:
     fuzz.add_argument("--seed", type=int, default=0, help="the seed of the programs (default 0)")
     fuzz.add_argument("--most", type=int, default=3, metavar="N", help="stop after N kinds of failures (default 3)")
     fuzz.add_argument(
-        "-o", "--out", type=Path, metavar="DIR", help="write a test for each failure, and a report; go on from there"
+        "-o", "--out", type=Path, metavar="DIR", help="write tests and a report, and continue an earlier campaign there"
     )
     fuzz.set_defaults(command=_fuzz)
     bisect = commands.add_parser("bisect", help="name the first pass that changes what the program computes")
@@ -141,17 +141,17 @@ def _search_arguments(commands: Any) -> None:
 
 def _dump_arguments(commands: Any) -> None:
     """Declare the command that reads dumps of other compilers."""
-    dump = commands.add_parser("dump", help="read what another compiler printed of its passes")
+    dump = commands.add_parser("dump", help="read the pass dump of another compiler")
     dump.add_argument("dump", help="a file or folder of LLVM, MLIR, XLA, TVM, ... ; `-` is standard input")
     dump.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the recording there, as one HTML file")
     dump.add_argument("--static", action="store_true", help="a page without scripts")
-    dump.add_argument("--format", default=None, help="the format, if it cannot be found out from the dump")
+    dump.add_argument("--format", default=None, help="the format, if it cannot be detected")
     dump.add_argument("--step", metavar="STEP", help="print what this step changed: a number, or the name of a pass")
     dump.add_argument(
-        "--unit", metavar="NAME", help="a function: its lines with who made them; with --step, of that step"
+        "--unit", metavar="NAME", help="a function: the step that wrote each line; with --step, the changes of it there"
     )
     dump.add_argument(
-        "--compare", type=Path, metavar="OTHER", help="print where the passes of two dumps part; with -o, as a page"
+        "--compare", type=Path, metavar="OTHER", help="print where two dumps diverge; with -o, write a page"
     )
     dump.add_argument("--find", metavar="REGEX", help="print where text of the programs matches")
     dump.add_argument("--hide", default="", metavar="KINDS", help="noise to leave out, as in `debug info,metadata`")
@@ -175,7 +175,7 @@ def _pipeline_arguments(parser: argparse.ArgumentParser, command: Any) -> None:
     parser.add_argument("--passes", action="append", default=[], metavar="FILE", help=OWN_PASSES)
     parser.add_argument("-O", "--opt-level", type=int, default=3, help="the level of the context (default 3)")
     parser.add_argument("--disable", default="", metavar="PASSES", help="passes that must not run")
-    parser.add_argument("--require", default="", metavar="PASSES", help="passes that run whatever their level")
+    parser.add_argument("--require", default="", metavar="PASSES", help="passes that run at any level")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE", help="an option of the context")
 
 
@@ -184,7 +184,7 @@ def _names(text: str) -> list[str]:
 
 
 def _config(settings: list[str]) -> dict[str, Any]:
-    """Return options of a context from texts `key=value`; values are JSON, or else plain words."""
+    """Return options of a context from texts `key=value`; values are JSON, or else strings."""
     config: dict[str, Any] = {}
     for setting in settings:
         key, sign, text = setting.partition("=")
@@ -198,7 +198,7 @@ def _config(settings: list[str]) -> dict[str, Any]:
 
 
 def _read(name: str) -> IRModule:
-    """Return a program, typed where it has types; what does not type is for the passes to say."""
+    """Return a program, with types if inference succeeds; type errors are left to the passes."""
     if name.lower().endswith(".onnx"):
         from passlab.frontend import from_onnx
 
@@ -208,14 +208,14 @@ def _read(name: str) -> IRModule:
 
 
 def _pipeline(options: argparse.Namespace) -> Pass:
-    """Return the passes that a command is given, those of its own files among them."""
+    """Return the pipeline of a command, including passes from `--passes` files."""
     text: str = options.pipeline
     text = Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
     return as_pass(text, {name: own for path in options.passes for name, own in _own_passes(Path(path)).items()})
 
 
 def _own_passes(path: Path) -> dict[str, Any]:
-    """Run a Python file and return the passes that it defines. Raises `PassError` where it does not run."""
+    """Run a Python file and return the passes that it defines. Raises `PassError` if it fails."""
     spec = spec_from_file_location(path.stem, path, loader=SourceFileLoader(path.stem, str(path)))
     assert spec is not None
     assert spec.loader is not None
@@ -322,8 +322,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _arrays(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as held:
-            return dict(held.items())
+        with np.load(path, allow_pickle=False) as archive:
+            return dict(archive.items())
     except (ValueError, EOFError, AttributeError, TypeError) as error:
         hint = "`numpy.savez(path, x=..., w=...)` writes one, by name of the parameter"
         raise RunError(Diagnostic(f"{path} is not an .npz file of arrays", hint=hint)) from error
@@ -346,7 +346,7 @@ def _culprit(options: argparse.Namespace) -> int:
 
     pipeline = _pipeline(options)
     with LastResort(options.seconds):
-        matches = culprit(
+        result = culprit(
             _read(options.program),
             pipeline,
             entry=options.entry,
@@ -359,12 +359,12 @@ def _culprit(options: argparse.Namespace) -> int:
             disabled_pass=context_names(_names(options.disable), pipeline),
             config=_config(options.config),
         )
-    print(visible(matches.text()))
-    if matches.found:
-        for path, write in ((options.script, matches.script), (options.notebook, matches.notebook)):
+    print(visible(result.text()))
+    if result.found:
+        for path, write in ((options.script, result.script), (options.notebook, result.notebook)):
             if path is not None:
                 write(path)
-    return int(matches.found)
+    return int(result.found)
 
 
 def _fuzz(options: argparse.Namespace) -> int:
@@ -390,7 +390,7 @@ def _fuzz(options: argparse.Namespace) -> int:
 
 
 def _progress() -> Callable[[str, str, float], None] | None:
-    """A line on the terminal that says how far a search is; nothing where standard error is no terminal."""
+    """Return a function that shows the progress of a search on the terminal, None without a terminal."""
     if not sys.stderr.isatty():
         return None
 
@@ -403,13 +403,13 @@ def _progress() -> Callable[[str, str, float], None] | None:
 
 
 def _bisect(options: argparse.Namespace) -> int:
-    matches = _record(options).bisect(seed=options.random)
-    if matches.event is None:
+    bisection = _record(options).bisect(seed=options.random)
+    if bisection.event is None:
         print("every pass kept its promise")
         return 0
-    print(f"step {matches.event.id}, {matches.event.text or matches.event.name}: {matches.why}")
+    print(f"step {bisection.event.id}, {bisection.event.text or bisection.event.name}: {bisection.why}")
     if options.reduce:
-        print(matches.reduce().text())
+        print(bisection.reduce().text())
     return 1
 
 
@@ -440,8 +440,8 @@ def _dump(options: argparse.Namespace) -> int:
 def _print_part(recording: TextRecording, options: argparse.Namespace) -> None:
     """Print the part of a dump that the options name: found lines, a step, the blame of a unit, or all of it."""
     if options.find is not None:
-        for one in recording.find(options.find):
-            print(f"{one.unit or 'module'}: after step {one.first} to {one.last}: {visible(one.line)}")
+        for match in recording.find(options.find):
+            print(f"{match.unit or 'module'}: after step {match.first} to {match.last}: {visible(match.line)}")
     elif options.step is not None:
         try:
             step = recording[int(options.step) if options.step.lstrip("-").isdigit() else options.step]

@@ -1,6 +1,6 @@
 """Devices and targets as light values, so that programs written for other machines read unchanged.
 
-Everything runs on this CPU: any target is accepted, kept and printed back, and means nothing more.
+Everything runs on this CPU: any target is accepted, kept and printed back, without further effect.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KIND_ALIASES = {"gpu": "cuda", "llvm": "cpu", "c": "cpu", "nvptx": "cuda"}
 
 @dataclass(frozen=True)
 class Device:
-    """A device by kind and number. Every one stands for this CPU."""
+    """A device by kind and number. Every device means this CPU."""
 
     kind: str = "cpu"
     device_id: int = 0
@@ -35,7 +35,7 @@ class Device:
         return True
 
     def sync(self) -> None:
-        """Wait for the device. Nothing runs behind the caller's back, so there is nothing to wait for."""
+        """Wait for the device. Nothing runs asynchronously, so this returns at once."""
 
     def __str__(self) -> str:
         return f"{self.kind}({self.device_id})"
@@ -76,7 +76,7 @@ gpu = cuda
 
 
 class TargetKind(str):
-    """The kind of a target: a string that tells itself as `name` too."""
+    """The kind of a target: a string with a property `name`, as in TVM."""
 
     __slots__ = ()
 
@@ -94,10 +94,10 @@ class Target:
     """What a program is compiled for: a kind such as "llvm" and its options, as written in Relay's target strings.
 
     `Target("llvm -mcpu=native", host="llvm")` and `Target({"kind": "llvm"})` read what Relay's programs write.
-    `with Target("llvm"):` makes it the current one, as programs do around passes; here that means nothing more.
+    `with Target("llvm"):` makes it the current one, as programs do around passes; here that has no further effect.
     """
 
-    kind: str = "llvm"  # a TargetKind once it is made
+    kind: str = "llvm"  # a TargetKind after `__post_init__`
     options: tuple[tuple[str, str], ...] = field(default=())
     host: Target | None = None
 
@@ -132,7 +132,7 @@ class Target:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What the target is like: the option `keys`, or a CPU."""
+        """The keys of the target: the option `keys`, by default "cpu"."""
         return tuple(self.attrs.get("keys", "cpu").split(","))
 
     def export(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class Target:
 
     @staticmethod
     def canon_target(target: Any) -> Target | None:
-        """Return a target from whatever stands for one, None for None."""
+        """Return a target from a target, a string or a dict; None for None."""
         return None if target is None else _parse_text(target)
 
     @staticmethod
@@ -208,7 +208,7 @@ _DEFAULTS: dict[str, Any] = {
     "tag": "",
     "thread_warp_size": 1,
 }
-# What targets said before Relay had executors and runtimes of their own.
+# Options of targets from the time before Relay had executors and runtimes.
 _OF_BUILDS = ("executor", "interface-api", "link-params", "runtime", "system-lib", "unpacked-api")
 _OPTION = re.compile(r"-+([\w-]+)(?:=(\S*))?\Z")
 
@@ -241,7 +241,7 @@ def _parse_text(target: Any) -> Target:
 
 @dataclass(frozen=True)
 class VirtualDevice:
-    """Where a value is meant to live: a device, the target of the code there, and a memory scope."""
+    """The planned location of a value: a device, the target of its code, and a memory scope."""
 
     device: Device = field(default_factory=Device)
     target: Target | None = None

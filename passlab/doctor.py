@@ -2,8 +2,8 @@
 
     $ passlab doctor
 
-Each part is tried, not only looked for: a graph is laid out, the scripts of the widgets are read. For what is missing
-the table says what it is needed for and how to get it.
+Each part is tried, not only looked for: a graph is laid out, the scripts of the widgets are read. For a missing part,
+the table says what it is needed for and how to install it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Try every part and return what was found, in a fixed order."""
+    """Try every part and return the findings, in a fixed order."""
     return [*_platform(), *_require(), *_optional(), _widgets(), _extension(), _graphviz(), _browser()]
 
 
@@ -83,7 +83,7 @@ def _optional() -> Iterator[Finding]:
 
 
 def _attempt(part: str, attempt: Callable[[], str], cure: str) -> Finding:
-    """Return what an attempt says, or how it failed."""
+    """Return the result of an attempt, or how it failed."""
     try:
         return Finding(part, "ok", attempt())
     except (PasslabError, ImportError, OSError, ValueError) as error:
@@ -107,7 +107,7 @@ def _widgets() -> Finding:
 
 
 def _extension() -> Finding:
-    """Whether JupyterLab finds the extension that colours Relay: in the folders where it looks."""
+    """Look for the extension that colours Relay in the folders that JupyterLab searches."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path.home() / ".local"]
     for folder in folders:
         extension = folder / "share" / "jupyter" / "labextensions" / "passlab"

@@ -1,7 +1,7 @@
 """Every exception passlab raises, and `Diagnostic`: what is wrong, where, what was expected, what to try.
 
-Bad input of any kind ends in a `PasslabError`. This module knows nothing of programs: a place in a text is
-anything with the few attributes of `Place`.
+Bad input of any kind ends in a `PasslabError`. This module knows nothing of programs: a source location is
+any object with the attributes of `SourceLocation`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 
-class Place(Protocol):
-    """Where something stands in a text; lines and columns count from 1, the end column is exclusive."""
+class SourceLocation(Protocol):
+    """A range of a text; lines and columns count from 1, the end column is exclusive."""
 
     @property
     def source_name(self) -> str | None: ...
@@ -29,7 +29,10 @@ class Place(Protocol):
     def end_column(self) -> int: ...
 
     def source_line(self, line: int) -> str | None:
-        """The text of one line, or None where the text is not at hand."""
+        """The text of one line, None if the text is not available."""
+
+
+Place = SourceLocation  # the earlier name, for one release
 
 
 def visible(text: str) -> str:
@@ -60,17 +63,17 @@ def did_you_mean(name: str, candidates: Iterable[str], count: int = 3) -> str | 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One finding, in the one shape used everywhere.
+    """One error message, in the form that is used everywhere.
 
-    `message` says what is wrong, `place` where, `expected` and `found` the two sides of a mismatch, `notes` what else
-    bears on it (each with its own place or None), `hint` what to try.
+    `message` says what is wrong, `place` where, `expected` and `found` are the two sides of a mismatch, `notes` are
+    related facts (each with a location or None), and `hint` says what to try.
     """
 
     message: str
-    place: Place | None = None
+    place: SourceLocation | None = None
     expected: str | None = None
     found: str | None = None
-    notes: tuple[tuple[str, Place | None], ...] = ()
+    notes: tuple[tuple[str, SourceLocation | None], ...] = ()
     hint: str | None = None
     severity: str = "error"
 
@@ -94,7 +97,7 @@ _EXCERPT_WIDTH = 160
 _STRONG = re.compile(r"(?:error|warning): |\s+\| +\^+\Z")  # lines that say what is wrong, or point to it
 
 
-def _excerpt(place: Place | None) -> list[str]:
+def _excerpt(place: SourceLocation | None) -> list[str]:
     if place is None:
         return []
     head = f" --> {visible(place.source_name or '<unknown>')}:{place.line}:{place.column}"
@@ -122,9 +125,9 @@ def _shown(text: str) -> list[str]:
 
 
 class PasslabError(RuntimeError):
-    """The root of all errors that leave passlab; carries the diagnostics it was made of.
+    """The base class of all errors of passlab, with its diagnostics.
 
-    `str(error)` is the rendered text; in a notebook the same text stands where a traceback would. It is a
+    `str(error)` is the rendered text; a notebook shows it in place of a traceback. It is a
     `RuntimeError`, because TVM's errors are, and programs written for TVM catch them as such.
     """
 
@@ -136,7 +139,7 @@ class PasslabError(RuntimeError):
 
     @property
     def args(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The texts of the findings, as programs that read `error.args[0]` expect."""
+        """The texts of the diagnostics, for programs that read `error.args[0]`."""
         return tuple(d.render() for d in self.diagnostics)
 
     def __str__(self) -> str:
@@ -148,7 +151,7 @@ class PasslabError(RuntimeError):
 
 
 class DiagnosticError(PasslabError):
-    """One or more findings about a program: its text, its types or its form."""
+    """One or more errors in a program: in its text, its types or its form."""
 
 
 class ParseError(DiagnosticError):
@@ -160,7 +163,7 @@ class TypeInferenceError(DiagnosticError):
 
 
 class RelationError(DiagnosticError):
-    """A type relation refuses its inputs. `argument` is the number of the input at fault, or None."""
+    """A type relation rejects its inputs. `argument` is the number of the wrong input, or None."""
 
     def __init__(self, finding: Diagnostic | str, argument: int | None = None) -> None:
         super().__init__(finding)
@@ -168,15 +171,15 @@ class RelationError(DiagnosticError):
 
 
 class NodeTypeError(DiagnosticError, TypeError):
-    """A node or a module was to be made of something that is no part of a program."""
+    """A node or a module was created with an object that cannot be part of a program."""
 
 
 class NodeValueError(DiagnosticError, ValueError):
-    """A node was to be made with a value that it does not take."""
+    """A node was created with an invalid value."""
 
 
 class ModelError(DiagnosticError, ValueError):
-    """A model of another format cannot be read, or needs what Relay does not have."""
+    """A model of another format cannot be read, or needs something that Relay does not have."""
 
     __str__ = PasslabError.__str__
 
@@ -208,7 +211,7 @@ class AttrsError(DiagnosticError, AttributeError):
 
 
 class PassError(PasslabError):
-    """A pass was misused, gave a wrong result, or could not be found."""
+    """A pass was misused, returned an invalid result, or could not be found."""
 
 
 class PassTypeError(PassError, TypeError):
@@ -216,7 +219,7 @@ class PassTypeError(PassError, TypeError):
 
 
 class PassValueError(PassError, ValueError):
-    """A pass was declared or made with a value it does not take."""
+    """A pass was declared or created with an invalid value."""
 
 
 class ConfigError(PasslabError, AttributeError):
@@ -228,7 +231,7 @@ class VerifyError(PasslabError):
 
 
 class ValidationError(PasslabError):
-    """A pass changed what a program computes by more than it promises."""
+    """A pass changed what a program computes by more than its numeric contract allows."""
 
 
 class RunError(PasslabError, RuntimeError):
@@ -236,15 +239,15 @@ class RunError(PasslabError, RuntimeError):
 
 
 class RunTypeError(RunError, TypeError):
-    """A program, an input or an output was given as an object of a type that cannot be one."""
+    """A program, an input or an output has the wrong Python type."""
 
 
 class RunValueError(RunError, ValueError):
-    """A program, an input or an output cannot be used with the values or names it has."""
+    """A program, an input or an output has an invalid value or name."""
 
 
 class Interruption(KeyboardInterrupt):
-    """Something was interrupted from the keyboard: where it stood. Like every interrupt it is no `Exception`."""
+    """An interrupt from the keyboard, with its location. Like every interrupt, it is not an `Exception`."""
 
     def __init__(self, *findings: Diagnostic) -> None:
         self.diagnostics = findings
@@ -263,7 +266,7 @@ class InterruptedRunError(Interruption):
 
 
 class InterruptedPassesError(Interruption):
-    """A pipeline was interrupted; `recording` has the steps up to there, the last of which failed."""
+    """A pipeline was interrupted; `recording` has the steps up to the interrupt, and the last one failed."""
 
     def __init__(self, recording: Any, *findings: Diagnostic) -> None:
         super().__init__(*findings)
@@ -275,7 +278,7 @@ class FileAccessError(PasslabError, OSError):
 
 
 class DumpError(DiagnosticError, ValueError):
-    """A file or folder is no dump of passes that can be read, or a question about one cannot be answered."""
+    """A file or folder cannot be read as a dump of passes, or a question about a dump cannot be answered."""
 
     __str__ = PasslabError.__str__
 

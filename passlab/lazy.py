@@ -1,7 +1,7 @@
-"""Names that are loaded on first use: what `passlab` and `passlab.relay` are made of.
+"""Names that are loaded on first use, for `passlab`, `passlab.relay` and other packages.
 
-A lazy module is a table from names to the modules that define them. Asking for a name imports just that module, so that
-`import passlab` costs next to nothing. A misspelt name ends in an `UnknownNameError` that says what was meant.
+A lazy module is a table from names to the modules that define them. Using a name imports just that module, so
+`import passlab` costs almost nothing. A misspelt name raises an `UnknownNameError` with the nearest name.
 `late` imports upwards: a lower package uses it to reach a higher one on first use. This module imports no other.
 """
 
@@ -43,7 +43,7 @@ def lazy_module(
 ) -> tuple[Getter, Lister]:
     """Return the `__getattr__` and `__dir__` of `module`, whose `names` are found on first use at their targets.
 
-    `more(name)` may know further names (None for no), which `others()` lists.
+    `more(name)` may return further names (None if there is none), which `others()` lists.
     """
 
     def get(name: str) -> Any:
@@ -125,10 +125,10 @@ class _AliasLoader(Loader):
         self._target = target
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python make the module that `exec_module` replaces."""
+        """Let Python create the module that `exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the module at the target address in the place of `module`."""
+        """Replace `module` by the module of the target name."""
         sys.modules[module.__name__] = importlib.import_module(self._target)
 
 

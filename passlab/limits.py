@@ -43,7 +43,7 @@ class Limits:
     shown_instants: int = 250_000  # instants of one trace that a widget holds
     output_bytes: int = 256 * 2**10  # bytes of one plain-text display in a notebook before it is summarised
     shown_lines: int = 100_000  # lines of one program that a widget holds
-    match_cases: int = 1_000_000  # pattern rows looked at to tell whether one match is complete
+    match_cases: int = 1_000_000  # pattern rows that the check of one match for completeness visits
     dump_bytes: int = 64 * 2**30  # bytes of one dump of passes
     dump_steps: int = 5_000_000  # passes of one dump
     dump_lines: int = 200_000  # lines of one program of a dump that are compared, blamed or drawn
@@ -55,7 +55,7 @@ _current: ContextVar[Limits] = ContextVar("passlab_limits", default=Limits())
 
 
 def current() -> Limits:
-    """Return the caps in force in this thread or task."""
+    """Return the current caps of this thread or task."""
     return _current.get()
 
 

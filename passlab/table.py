@@ -1,6 +1,6 @@
-"""`Table`: rows of plain data with a stable text form, and a pandas data frame when one is wanted.
+"""`Table`: rows of plain data with a stable text form, convertible to a pandas data frame.
 
-What instruments and lists of passes answer with. The text neither depends on the width of a terminal nor on pandas.
+Instruments and lists of passes return tables. The text depends neither on the width of a terminal nor on pandas.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Table:
         return [row[at] for row in self.rows]
 
     def search(self, *words: str) -> Table:
-        """Return the rows that hold every word, in whatever column and letter case."""
+        """Return the rows that contain every word, in any column and letter case."""
         terms = [word.casefold() for text in words for word in text.split()]
         texts = (" ".join(map(str, row)).casefold() for row in self.rows)
         return Table(
@@ -66,7 +66,7 @@ class Table:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The data frame's own form; pandas escapes what it shows."""
+        """The HTML of the data frame; pandas escapes the cells."""
         html: str = self.frame().to_html(index=False)
         return html
 

@@ -1,8 +1,8 @@
 """Threads that help with one large job: NumPy and compiled loops let other threads run while they compute.
 
-A job is a function that takes one piece after the other until none is left. Who asks for it works on it, and threads
-of a small pool join in as soon as they are free. Nothing waits for a thread that has not begun, so any number of
-threads may ask, also from inside of a job. Which thread computes a piece never changes its value.
+A job is a function that takes one piece after the other until none is left. The caller works on it, and threads
+of a small pool join as soon as they are free. Nothing waits for a thread that has not begun, so any number of
+threads may share jobs, also from inside a job. Which thread computes a piece never changes its value.
 
 There are as many threads as BLAS may use: OPENBLAS_NUM_THREADS or OMP_NUM_THREADS, else one for each processor.
 """
@@ -16,13 +16,13 @@ from contextvars import copy_context
 from functools import cache
 from queue import SimpleQueue
 
-WORTH = 1 << 18  # bytes that a piece goes over, at least: waking a thread takes as long as copying half of them
-PIECES = 4  # for each thread, where a range is cut: they differ in time, and threads come late
+WORTH = 1 << 18  # bytes of a piece, at least: waking a thread takes as long as copying half of them
+PIECES = 4  # of a range for each thread: pieces differ in time, and threads start late
 
 
 @cache
 def thread_count() -> int:
-    """Return how many threads one job may have, as the environment said when it was first asked for."""
+    """Return how many threads one job may have, as the environment says at the first call."""
     there = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "")
@@ -36,12 +36,12 @@ def share(job: Callable[[Iterator[int]], None], pieces: int) -> None:
 
     Raises what `job` raises, wherever it ran.
     """
-    numbers = iter(range(pieces))  # each number is taken once, whoever asks
+    numbers = iter(range(pieces))  # each number is taken once
     work_together(lambda: job(numbers), min(pieces, thread_count()))
 
 
 def share_range(work: Callable[[int, int], None], length: int, size: int) -> None:
-    """Call `work` with the starts and ends of parts of a range, which threads share where `size` bytes are enough."""
+    """Call `work` with the starts and ends of parts of a range, which threads share if `size` bytes are enough."""
     parts = min(length, size // WORTH, PIECES * thread_count()) if thread_count() > 1 else 1
     if parts < 2:
         work(0, length)
@@ -55,9 +55,9 @@ def share_range(work: Callable[[int, int], None], length: int, size: int) -> Non
 
 
 def work_together(job: Callable[[], None], threads: int) -> None:
-    """Run `job` here, and beside it in up to `threads` - 1 others of the pool; return when all of them are done.
+    """Run `job` here and in up to `threads` - 1 threads of the pool; return when all of them are done.
 
-    `job` takes pieces that it shares with the other runs of itself, until none is left.
+    `job` takes pieces from a shared iterator until none is left.
     """
     if threads < 2:
         job()
@@ -85,7 +85,7 @@ class _Job:
         self.error: BaseException | None = None
 
     def join(self) -> None:
-        """Help, if the job is still open."""
+        """Run the job in this thread if it is still open."""
         with self.lock:
             if self.closed:
                 return
@@ -100,7 +100,7 @@ class _Job:
                 self.finished.release()
 
     def close(self) -> None:
-        """Let nobody join any more, and wait for those who have."""
+        """Close the job to further threads, and wait for those that have joined."""
         with self.lock:
             self.closed = True
             waits = self.active > 0
@@ -111,7 +111,7 @@ class _Job:
 
 
 class _Pool:
-    """The threads that help; they are started when they are first needed, and again after a fork."""
+    """The pool of threads, which are started when they are first needed, and again after a fork."""
 
     def __init__(self) -> None:
         self.forget()

@@ -105,7 +105,7 @@ class StepperView(View):
             "storage": _NO_STORAGE if partial else self._storage(length),
             "partial": partial,
             "breaks": [
-                {"text": visible(b.text), "points": list(getattr(b, "sites", ()))} for b in self.debugger.breakpoints
+                {"text": visible(b.text), "points": list(getattr(b, "points", ()))} for b in self.debugger.breakpoints
             ],
             "fork": trace.parent[1] if trace.parent is not None else -1,
             **table.data(),

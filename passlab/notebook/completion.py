@@ -25,7 +25,7 @@ DTYPES = ("bool", "float16", "float32", "float64", "int8", "int16", "int32", "in
 
 
 def candidates(text: str, before: str, namespace: Mapping[str, Any]) -> tuple[list[tuple[str, str]], str]:
-    """Return ((name, kind), ...) that may follow `before` in a cell, and the piece of a word they complete."""
+    """Return ((name, kind), ...) that may follow `before` in a cell, and the part of a word that they complete."""
     fragment = _WORD.search(before).group()  # type: ignore[union-attr]
     head = text.lstrip()
     if head.startswith("%%relay") and "\n" in before.lstrip():
@@ -128,7 +128,7 @@ def _in_vm(before: str, fragment: str, namespace: Mapping[str, Any]) -> Iterator
 
 
 def _stops(program: Any) -> Iterator[tuple[str, str]]:
-    """What a breakpoint may be: operators (of the program, where it is known), predicates, functions."""
+    """The possible breakpoints: operators (of the program if it is known), predicates, functions."""
     yield from ((name, "predicate") for name in ("nan", "inf"))
     if not isinstance(program, IRModule):
         yield from ((name, "operator") for name in Op.list_op_names())

@@ -31,8 +31,8 @@ class DumpMagics(NamedMagics):
 
     @no_var_expand
     @magic_arguments()
-    @argument("path", help="a file or folder with what a compiler printed of its passes")
-    @argument("--format", default=None, help="its format, if it cannot be found out from the dump")
+    @argument("path", help="a file or folder with the pass dump of a compiler")
+    @argument("--format", default=None, help="the format, if it cannot be detected")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the recording is bound to")
     @line_magic
     def dump(self, line: str) -> Any:
@@ -45,9 +45,9 @@ class DumpMagics(NamedMagics):
 
     @no_var_expand
     @magic_arguments()
-    @argument("flags", nargs="*", help="flags of clang, or of opt where the cell is LLVM IR")
+    @argument("flags", nargs="*", help="flags of clang, or of opt if the cell is LLVM IR")
     @argument("--out", metavar="NAME", default="", help="the name the recording is bound to")
-    @argument("--tool", default="", help="the compiler to run; by default the newest clang or opt there is")
+    @argument("--tool", default="", help="the compiler to run; by default the newest installed clang or opt")
     @cell_magic
     def llvm(self, line: str, cell: str) -> Any:
         """Compile C, or run passes on LLVM IR, and record what each pass did.
@@ -76,10 +76,10 @@ class DumpMagics(NamedMagics):
     @argument("flags", nargs="*", help="flags of mlir-opt")
     @argument("--passes", metavar="PASSES", default="", help="passes, separated by commas, or a pipeline")
     @argument("--out", metavar="NAME", default="", help="the name the recording is bound to")
-    @argument("--tool", default="", help="the tool to run; by default the newest mlir-opt there is")
+    @argument("--tool", default="", help="the tool to run; by default the newest installed mlir-opt")
     @cell_magic
     def mlir(self, line: str, cell: str) -> Any:
-        """Run passes of MLIR on the cell and record what each did.
+        """Run passes of MLIR on the cell and record what each pass did.
 
         %%mlir --passes canonicalize,cse --out rec
         func.func @f(%x: i32) -> i32 { return %x : i32 }
@@ -100,7 +100,7 @@ class DumpMagics(NamedMagics):
 
 
 def _split(magic: Any, line: str) -> tuple[Any, list[str]]:
-    """Return the magic's own options, and all else, in the order in which it stands, for the compiler."""
+    """Return the magic's own options, and all other words in order, for the compiler."""
     try:
         words = shlex.split(line)
         options, _ = magic.parser.parse_known_args(words)
@@ -119,7 +119,7 @@ def _split(magic: Any, line: str) -> tuple[Any, list[str]]:
 
 
 def _tool(name: str) -> str:
-    """Return the newest installed tool of a name. Raises `DumpError` where there is none."""
+    """Return the newest installed tool of a name. Raises `DumpError` if there is none."""
     for candidate in (*(f"{name}-{version}" for version in VERSIONS), name):
         path = shutil.which(candidate)
         if path is not None:

@@ -13,8 +13,8 @@ from passlab.notebook.view_widget import Change, ViewWidget
 class DumpWidget(ViewWidget):
     """A recording of another compiler's passes.
 
-    `selected` is the place of the step that is shown in `recording.steps`, `picked` the name that is followed: its
-    unit, what it is called, and after which step. All widgets of one recording follow the same name.
+    `selected` is the index of the shown step in `recording.steps`, `picked` the name that is followed: its
+    unit, its name, and the step after which it has this name. All widgets of one recording follow the same name.
     """
 
     selected = traitlets.Int(-1).tag(sync=True)
@@ -23,14 +23,14 @@ class DumpWidget(ViewWidget):
 
     @property
     def step(self) -> Any:
-        """The step that is shown, None before any is."""
+        """The step that is shown, None at first."""
         steps = self.view.recording.steps
         return steps[self.selected] if 0 <= self.selected < len(steps) else None
 
     def pick(self, name: str, unit: str = "", step: Any = -1) -> None:
-        """Follow a name of a unit, as it is called after a step, here and in all other widgets of the recording.
+        """Follow a value of a unit by its name after a step, here and in all other widgets of the recording.
 
-        Raises `DumpError` where there is no such name.
+        Raises `DumpError` if there is no such name.
         """
         recording = self.view.recording
         recording.follow(name, unit, step)  # raises for unknown names

@@ -1,4 +1,4 @@
-"""The widgets of recordings: the explorer of one, two side by side, and what answers the questions asked in them.
+"""The widgets of recordings: the explorer, the comparison, the heat map, and their answers to the browser.
 
 An explorer compares its recording with another one of the notebook, or any two of its own steps, and asks "what if":
 `widget.variant` is the recording of the pipeline that was edited last.
@@ -57,7 +57,7 @@ class HeatMapWidget(ViewWidget):
             self.send(pair_answer(self.compared, content["pair"]))
 
     def _open(self, number: int, change: str) -> None:
-        """Compare the pipeline of a cell with the one as it is. Errors are sent to the widget."""
+        """Compare the pipeline of a cell with the original. Errors are sent to the widget."""
         try:
             question = self.view.table.question(change, number)
             self.variant, comparison = question.recording, question.comparison
@@ -70,7 +70,7 @@ class HeatMapWidget(ViewWidget):
 
 
 class PipelineWidget(ViewWidget):
-    """A recorded pipeline. `event` is the event of the pass that is shown; `variant` what another pipeline gave."""
+    """A recorded pipeline. `event` is the event of the shown pass; `variant` is the recording of an edited pipeline."""
 
     selected = traitlets.Int(-1).tag(sync=True)
     graphs = traitlets.Dict().tag(sync=True)
@@ -85,7 +85,7 @@ class PipelineWidget(ViewWidget):
 
     @property
     def event(self) -> Event | None:
-        """The event of the pass that is shown, None before any is."""
+        """The event of the pass that is shown, None at first."""
         events = self.view.events
         return events[self.selected] if 0 <= self.selected < len(events) else None
 
@@ -119,7 +119,7 @@ class PipelineWidget(ViewWidget):
         return next((event for event in self.view.events if event.id == event_id), None)
 
     def _rewrites(self, event_id: object) -> list[RewriteStep]:
-        """The rewrites of a pass; those of the last one asked for are kept."""
+        """The rewrites of a pass; those of the last pass are cached."""
         event = self._event(event_id)
         if event is not self._looked_into[0]:
             self._looked_into = (event, [] if event is None else rewrites_of(event))
@@ -140,7 +140,7 @@ class PipelineWidget(ViewWidget):
             self.send({"misses": misses_data(node, why_not(event, node))})
 
     def _compare(self, name: str) -> None:
-        """Put another recording of the notebook, or this one, beside this one."""
+        """Compare the recording with another one of the notebook, or with itself."""
         other = self.view.recording if name == OWN else _recordings().get(name)
         if other is None:
             self.send({"refused": f"there is no recording {name} any more"})
@@ -149,9 +149,9 @@ class PipelineWidget(ViewWidget):
 
     def _what_if(self, passes: list[Any]) -> None:
         """Run another pipeline: numbers are passes of the recording, texts new ones. Errors are sent to the widget."""
-        expected = [item for item in passes if type(item) is int or isinstance(item, str)]
+        items = [item for item in passes if type(item) is int or isinstance(item, str)]
         try:
-            question = WhatIf(self.view.recording).rewrite(expected, passes_of(notebook_variables()))
+            question = WhatIf(self.view.recording).rewrite(items, passes_of(notebook_variables()))
             self.variant = question.recording
             comparison = question.comparison
         except PasslabError as error:
@@ -168,7 +168,7 @@ class PipelineWidget(ViewWidget):
 def pair_answer(view: ComparisonView, pair: Any) -> dict[str, Any]:
     """Return the description of a pair of steps: their difference, or why there is none."""
     if not (isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair)):
-        return {"refused": "these are no two steps"}
+        return {"refused": "a comparison needs two steps"}
     key = f"{pair[0]}:{pair[1]}"
     try:
         return {"pair": key, "data": view.pair(*pair)}

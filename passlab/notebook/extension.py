@@ -1,4 +1,4 @@
-"""What loading the extension does to a shell, and how it is undone."""
+"""Load the extension into a shell, and unload it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAGICS = {
 
 
 def load(shell: Any) -> None:
-    """Register magics, completion and formatters; nothing when they are registered already."""
+    """Register magics, completion and formatters, unless they are registered already."""
     if shell in _loaded:
         return
     before = {
@@ -42,7 +42,7 @@ def load(shell: Any) -> None:
         for kind, names in MAGICS.items()
         for name in names
     }
-    # The shell's own %run stays reachable: ours hands everything that is not a program on to it.
+    # The shell's own %run stays reachable: ours calls it for everything that is not a program.
     magics = RelayMagics(shell, run_script=before[("line", "run")])
     shell.register_magics(magics, FaultMagics, DumpMagics, ModelMagics)
     shell.events.register("post_run_cell", cell_ended)
@@ -56,7 +56,7 @@ def load(shell: Any) -> None:
 
 
 def cell_ended(_: object = None) -> None:
-    """Let the live programs of the notebook, where there are any, follow what a cell has defined anew."""
+    """Let the live programs of the notebook, if any, follow passes that a cell has redefined."""
     live = sys.modules.get(f"{__package__}.live")
     if live is not None:
         live.cell_ended()
@@ -67,13 +67,13 @@ def _show_printed(printer: Any, whole: bool) -> None:
 
 
 def _resolve(magic: Any) -> Any:
-    """Return a magic itself: IPython may hold a stand-in that looks it up by name when called, and would find ours."""
+    """Return the magic itself: IPython may have a proxy that looks it up by name when called, and would find ours."""
     resolve = getattr(magic, "_resolve", None)
     return resolve() if callable(resolve) else magic
 
 
 def unload(shell: Any) -> None:
-    """Take everything out again; what was there before comes back."""
+    """Undo `load`, and restore what was registered before."""
     state = _loaded.pop(shell, None)
     if state is None:
         return

@@ -1,5 +1,5 @@
-"""The magics that find faults: `%bisect` names the pass that broke a program, `%culprit` finds all there is to know,
-`%fuzz` looks for programs that a pass breaks.
+"""The magics that find faults: `%bisect` names the pass that broke a program, `%culprit` finds pass, rewrite and
+operator, `%fuzz` searches for programs that a pass breaks.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from passlab.notebook.naming import BARE, NamedMagics, options_of, pipeline_of, 
 
 @magics_class
 class FaultMagics(NamedMagics):
-    """The magics that look for what a pipeline did wrong."""
+    """The magics that find the faults of a pipeline."""
 
     @no_var_expand
     @magic_arguments()
     @argument("program", help="the name of a program; or of a recording, whose pipeline is looked at as it ran")
     @takes_pipeline
-    @argument("--good", metavar="NAME", default="", help="a function that is true of good programs")
-    @argument("--every", action="store_true", help="ask it after every pass, in order")
+    @argument("--good", metavar="NAME", default="", help="a predicate that is true for good programs")
+    @argument("--every", action="store_true", help="call it after every pass, in order")
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
     @argument("--random", metavar="SEED", type=int, default=0, help="the seed of made up arguments (default 0)")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
@@ -38,10 +38,10 @@ class FaultMagics(NamedMagics):
 
         %bisect net InferType, FoldConstant, mine -O 3 -o found
 
-        What programs compute is compared around each pass, on random arguments or those of
-        --args; with --good a function of yours is asked instead. As a cell magic the pipeline
-        is the cell, as in %%passes. With --reduce the smallest program that the pass breaks in
-        the same way is shown as well; what is bound to -o is the bisection.
+        The results of the program before and after each pass are compared, on random arguments
+        or those of --args; with --good your own predicate decides. With %%bisect the pipeline is
+        the text of the cell. With --reduce the smallest program that the pass breaks in
+        the same way is shown as well; -o names the bisection.
         """
         options = options_of(self.bisect, shield_quotes(line))
         self._check_targets(options.out)
@@ -60,7 +60,7 @@ class FaultMagics(NamedMagics):
         places = {id(event): number for number, event in enumerate(recording.events)}
         with rooms.progress.Progress() as progress:
 
-            def looking(event: Any) -> None:
+            def show_progress(event: Any) -> None:
                 number, total = places[id(event)], len(places) - 1
                 progress.show("bisect", f"{number} of {total}: {event.name}", part=(number - 1) / total)
 
@@ -70,7 +70,7 @@ class FaultMagics(NamedMagics):
                 entry=options.entry,
                 seed=options.random,
                 every=options.every,
-                looking=looking,
+                looking=show_progress,
             )
         if options.out:
             self.shell.user_ns[options.out] = bisection
@@ -87,7 +87,7 @@ class FaultMagics(NamedMagics):
     @argument("--random", metavar="SEED", type=int, default=0, help="the seed of made up arguments (default 0)")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
     @argument("--executors", metavar="NAMES", default="debug", help="executors to compare: debug,vm,aot,graph")
-    @argument("--seconds", type=float, default=60.0, help="how long to look (default 60)")
+    @argument("--seconds", type=float, default=60.0, help="how long to search (default 60)")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_cell_magic
     def culprit(self, line: str, cell: str | None = None) -> Any:
@@ -96,7 +96,7 @@ class FaultMagics(NamedMagics):
         %culprit net InferType, FoldConstant, mine -O 3 -o found      %culprit rec --seconds 20
 
         Every step is compared with the one before on inputs that find faults. The answer says
-        what was not looked at. As a cell magic the pipeline is the cell, as in %%passes.
+        what was not examined. With %%culprit the pipeline is the text of the cell.
         """
         options = options_of(self.culprit, shield_quotes(line))
         self._check_targets(options.out)
@@ -126,14 +126,14 @@ class FaultMagics(NamedMagics):
     @no_var_expand
     @magic_arguments()
     @argument("passes", nargs="+", help="a pass or a pipeline; passes of the notebook by their names")
-    @argument("--seconds", type=float, default=20.0, help="how long to look (default 20)")
-    @argument("--programs", type=int, help="after how many programs to stop")
-    @argument("--seed", type=int, default=0, help="which programs to draw (default 0)")
-    @argument("--most", type=int, default=3, help="kinds of failures after which to stop (default 3)")
+    @argument("--seconds", type=float, default=20.0, help="how long to search (default 20)")
+    @argument("--programs", type=int, help="stop after this number of programs")
+    @argument("--seed", type=int, default=0, help="the seed of the programs (default 0)")
+    @argument("--most", type=int, default=3, help="stop after this number of kinds of failures (default 3)")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_magic
     def fuzz(self, line: str) -> Any:
-        """Draw programs and look for those that a pass breaks.
+        """Generate programs and find those that a pass breaks.
 
         %fuzz mine --seconds 30 -o campaign      %fuzz SimplifyExpr, FoldConstant
 
@@ -156,7 +156,7 @@ class FaultMagics(NamedMagics):
         return campaign
 
     def _predicate(self, name: str) -> Any:
-        """The function of a name of the notebook."""
+        """The function of the notebook with this name."""
         space = self.shell.user_ns
         if callable(space.get(name)):
             return space[name]

@@ -1,7 +1,7 @@
-"""How programs, diffs, recordings, timings, profiles and tables show themselves as the value of a cell.
+"""The views of programs, diffs, recordings, timings, profiles and tables as the value of a cell.
 
-The objects themselves know no markup; here their classes are tied, by name and so without importing them early, to the
-views of `display` and to the widget that shows a view.
+The objects themselves know no markup; this table connects their classes, by name and so without importing them, to the
+views of `display`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _bundle(value: Any, include: Any = None, exclude: Any = None) -> Any:
 
 
 def register(display_formatter: Any) -> Callable[[], None] | None:
-    """Show the classes of `VIEWS` by their views; return what undoes it."""
+    """Show the classes of `VIEWS` by their views; return a function that undoes it."""
     plain = display_formatter.mimebundle_formatter
     undo = []
     for module, name in VIEWS:

@@ -1,4 +1,4 @@
-"""The widget of a dataflow graph, whose repeated parts fold when the browser asks."""
+"""The widget of a dataflow graph, which folds fused functions on request."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What Shift-Tab tells in `%%relay` cells and pipelines: the operator or the pass under the cursor.
+"""The answers to Shift-Tab in `%%relay` cells and pipelines: the operator or the pass under the cursor.
 
-Kernels answer for Python names only, and Relay's operators and passes on the line of a magic are none. Nothing here
-knows what asks: `describe` takes a cell and a place in it.
+Kernels know Python names only, not Relay's operators or passes on the line of a magic. `describe` takes the text of a
+cell and a position in it.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ _SHOWN = 72  # characters of a signature on one line
 
 
 def describe(code: str, position: int) -> str | None:
-    """Return what is known of the operator or pass at a position of a cell, or of the one whose arguments it is among.
+    """Return the description of the operator or pass at a position of a cell, or of the one whose arguments are there.
 
-    None where there is none, and in cells that are neither Relay nor a pipeline. A position behind the end is the end:
-    JupyterLab's completer asks so about what it would insert.
+    None if there is none, and in cells that are neither Relay nor a pipeline. A position after the end counts as the
+    end: JupyterLab's completer uses such positions for the text that it would insert.
     """
     position = min(position, len(code))
     head = code.lstrip()
     if head.startswith("%%relay") and "\n" in code[:position].lstrip():
-        tell: Callable[[str], str | None] = _operator
+        describe_name: Callable[[str], str | None] = _operator
     elif re.match(r"%%?(passes|bisect|culprit|fuzz|blame)\b", head) or _LIVE.match(code[:position].lstrip()):
-        tell = _pass
+        describe_name = _pass
     elif re.match(r"%vm\b", head):
-        tell = _operator
+        describe_name = _operator
     elif re.match(r"%instruments\b", head):
-        tell = _instrument
+        describe_name = _instrument
     else:
         return None
     word = next((m[0] for m in _WORD.finditer(code) if m.start() <= position <= m.end()), "")
     call = _CALL.search(code[:position])
-    return tell(word) or (tell(call[1]) if call else None)
+    return describe_name(word) or (describe_name(call[1]) if call else None)
 
 
 def _operator(name: str) -> str | None:
-    """The operator of a name: how it is called in Relay text, and what its Python function tells."""
+    """The operator of a name: its signature in Relay text, and the docstring of its Python function."""
     op = find_op(name)
     return (
         None

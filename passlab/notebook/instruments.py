@@ -10,7 +10,7 @@ from passlab.errors import Diagnostic, PassError, did_you_mean
 
 
 class _Nowhere:
-    """Takes the text of an instrument whose view is shown instead."""
+    """A file that drops the text of an instrument whose view is shown instead."""
 
     def write(self, text: str) -> None:
         """Drop the text; the instrument itself keeps what it printed."""
@@ -40,9 +40,9 @@ INSTRUMENTS: dict[str, BuiltIn] = {
 
 
 def instrument_of(name: str, namespace: Mapping[str, Any]) -> Any:
-    """Return the instrument of a name: a new one of passlab's, or the notebook's own (of a class: a new one).
+    """Return the instrument of a name: a new one of passlab's, or one of the notebook (for a class, a new instance).
 
-    Raises `PassError` for a name that is neither.
+    Raises `PassError` for any other name.
     """
     value = namespace.get(name)
     if isinstance(value, type) and issubclass(value, instrument.PassInstrument):

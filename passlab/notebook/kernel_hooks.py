@@ -1,6 +1,6 @@
-"""What a shell and its kernel ask passlab: what may follow in a cell, and what a word in it is.
+"""The hooks of a shell and its kernel for completion and inspection.
 
-The answers are loaded with the first question about a cell that begins with a magic.
+The modules that answer are loaded with the first request for a cell that begins with a magic.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from passlab.notebook import rooms
 
 
 def _is_asked(text: str) -> bool:
-    """Whether a cell begins with a magic: of all others passlab knows nothing."""
+    """Whether a cell begins with a magic; passlab ignores all others."""
     return text.lstrip().startswith("%")
 
 
 def register_completion(shell: Any, magics: Any) -> Any:
-    """Add the completer to a shell and return it; None where IPython is too old to have matchers (before 8.6)."""
+    """Add the completer to a shell and return it; None if IPython is too old to have matchers (before 8.6)."""
     try:
         from IPython.core.completer import SimpleCompletion, context_matcher
     except ImportError:
@@ -49,7 +49,7 @@ def _text_before(text: str, line: int, column: int) -> str:
 
 
 def register_inspection(shell: Any) -> Callable[[], None] | None:
-    """Let the kernel of a shell answer for operators and passes; return what undoes it, None without a kernel."""
+    """Let the kernel of a shell describe operators and passes; return the undo function, None without a kernel."""
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
         return None

@@ -1,7 +1,7 @@
-"""`%%relay net --live PIPELINE`: a program that one edits, with its pipeline beneath, which runs again as one types.
+"""`%%relay net --live PIPELINE`: an editor for a program, with its pipeline, which runs again after each change.
 
-What cannot be read or run is reported at its source location, and the last good result stays. A pass that another cell
-redefines runs again as well. `widget.recording` is the recording that is shown, `widget.program` the program.
+Errors are reported at their source location, and the last good result stays. The pipeline also runs again if another
+cell redefines one of its passes. `widget.recording` is the shown recording, `widget.program` the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _newest: dict[str, LiveWidget] = {}  # by the name that each binds: an older one
 
 
 class LiveOptions(NamedTuple):
-    """What a live cell was started with: the name of its program, the level, constants that it binds."""
+    """The options of a live cell: the name of its program, the level, and the constants to bind."""
 
     name: str
     opt_level: int | None = None
@@ -32,7 +32,7 @@ class LiveOptions(NamedTuple):
 
 
 class LiveWidget(PipelineWidget):
-    """A program that is edited, and the recording of its pipeline. `source` and `pipeline` are what is typed."""
+    """A program in an editor, and the recording of its pipeline. `source` and `pipeline` are its texts."""
 
     _script = "live"
     source = traitlets.Unicode("").tag(sync=True)
@@ -59,7 +59,7 @@ class LiveWidget(PipelineWidget):
         return self.recording.input
 
     def refresh(self) -> None:
-        """Read and run what is typed; what is wrong with it becomes `problems`, and what is shown stays."""
+        """Parse and run the texts of the editor; errors become `problems`, and the last good result stays."""
         self._passes = self._named_passes()
         try:
             program = self._read(self.source)
@@ -75,7 +75,7 @@ class LiveWidget(PipelineWidget):
         self._bind(program)
 
     def follow(self) -> None:
-        """Run again if a pass that the pipeline names is another one than before."""
+        """Run again if a name in the pipeline now means another pass."""
         if _newest.get(self.options.name) is self and self._named_passes() != self._passes:
             self.refresh()
 
@@ -91,16 +91,16 @@ class LiveWidget(PipelineWidget):
         return pipelines.run(mod, pipeline, context, self.namespace, [])
 
     def _bind(self, program: IRModule | Expr) -> None:
-        """Bind the name to the program, as `%%relay` does; one that cannot be read leaves the last that could."""
+        """Bind the name to the program, as `%%relay` does."""
         self.namespace[self.options.name] = program
 
     def _named_passes(self) -> dict[str, int]:
-        """Which objects the names in the pipeline are."""
+        """The identities of the objects that the pipeline names."""
         names = set(_NAMES.findall(self.pipeline))
         return {name: id(self.namespace[name]) for name in names if name in self.namespace}
 
     def _problem(self, finding: Diagnostic) -> dict[str, Any]:
-        """A finding as data: where it is, if in the program, with lines and columns from 0, and in words."""
+        """A diagnostic as data: its text, and its location if it is in the program, with lines and columns from 0."""
         place = finding.place
         parts = [finding.message]
         if finding.expected is not None:
@@ -115,6 +115,6 @@ class LiveWidget(PipelineWidget):
 
 
 def cell_ended(_: object = None) -> None:
-    """Let the live programs of the notebook follow what a cell has defined anew."""
+    """Let the live programs of the notebook follow passes that a cell has redefined."""
     for widget in list(_newest.values()):
         widget.follow()

@@ -1,7 +1,7 @@
-"""The magics: `%%relay` parses, `%passes` runs pipelines, `%compare` puts two recordings side by side, `%graph` draws,
-`%blame` tells who made what, `%run` runs, `%vm` steps through a run.
+"""The magics: `%%relay` parses, `%passes` runs pipelines, `%compare` compares two recordings, `%graph` draws,
+`%blame` shows the pass that created each line, `%run` runs, `%vm` steps through a run.
 
-Every magic says what it takes with `?`. Bad input ends in a diagnostic, and no name that was bound is lost.
+`?` shows the help of a magic. Bad input ends in a diagnostic, and names keep their values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def shorten_traceback(error: BaseException, recording: passlab.Recording) -> Bas
 
 @magics_class
 class RelayMagics(NamedMagics):
-    """The magics of one shell, with the instruments its pipelines run under."""
+    """The magics of one shell, with the instruments of its pipelines."""
 
     def __init__(self, shell: Any, run_script: Any = None) -> None:
         super().__init__(shell)
@@ -80,8 +80,8 @@ class RelayMagics(NamedMagics):
         def @main(%x: Tensor[(1, 8), float32]) { nn.relu(%x) }
 
         A cell without `def` is one expression. With --live "InferType, FuseOps" the program is
-        shown in an editor with that pipeline beneath, which follows what you type, and follows
-        passes that other cells define anew.
+        shown in an editor with that pipeline beneath, which runs again as you type, and when
+        another cell redefines one of its passes.
         """
         options = options_of(self.relay, line)
         self._check_targets(options.name)
@@ -127,11 +127,11 @@ class RelayMagics(NamedMagics):
 
         %passes net InferType, FoldConstant, FuseOps(fuse_opt_level=2) -O 3 -o out
 
-        The pipeline runs under the PassContext in force, with what -O, --disable, --require and
-        --config change; its instruments see the passes. As a cell magic the pipeline is the
-        cell: one pass a line, comments after #. When a pass fails, the recording up to it is
-        shown, then the error; nothing is bound to -o.
-        Without a pipeline, `%passes net` tells which passes would change the program.
+        The pipeline runs under the current PassContext, its instruments included; -O, --disable,
+        --require and --config change its settings. With %%passes the pipeline is the text of the
+        cell: one pass on each line, comments after #. When a pass fails, the recording up to it
+        is shown, then the error; nothing is bound to -o.
+        Without a pipeline, `%passes net` lists the passes that would change the program.
         """
         options = options_of(self.passes, shield_quotes(line))
         mod = self._program(options.mod)
@@ -161,13 +161,13 @@ class RelayMagics(NamedMagics):
     @argument("names", nargs="*", help=f"{', '.join(INSTRUMENTS)}, or your own; `none` for none")
     @line_magic
     def instruments(self, line: str) -> Any:
-        """Set, or without names show, the instruments under which %passes runs pipelines in this notebook.
+        """Set the instruments of %passes in this notebook; without names, show them.
 
         %instruments timing statistics
 
-        An instrument of yours is given by its Python name; of a class, each pipeline gets a new
-        one. What they have measured is shown with the recording. Instruments of the PassContext
-        in force see the passes as well.
+        Your own instrument is given by its Python name; of a class, each pipeline gets a new
+        instance. The results are shown with the recording. The instruments of the current
+        PassContext see the passes as well.
         """
         names = options_of(self.instruments, line).names
         for name in names:
@@ -188,12 +188,12 @@ class RelayMagics(NamedMagics):
     @argument("-o", "--out", metavar="NAME", default="", help="the name the comparison is bound to")
     @line_magic
     def compare(self, line: str) -> Any:
-        """Put two recordings side by side: their passes aligned, where the programs part, and what each took.
+        """Compare two recordings: their passes aligned, where the programs diverge, and the times of both.
 
         %compare before after
 
-        Any step of one can be held against any step of the other. `%passes net ... -r NAME` makes
-        recordings; those of other compilers, which `%dump FILE -o NAME` makes, are compared too.
+        Any step of one can be compared with any step of the other. `%passes net ... -r NAME` makes
+        recordings; `%dump FILE -o NAME` makes those of other compilers.
         """
         options = options_of(self.compare, line)
         self._check_targets(options.out)
@@ -206,7 +206,7 @@ class RelayMagics(NamedMagics):
     # ------------------------------------------------------------ %graph, %blame, %run
     @magic_arguments()
     @argument("program", help="the name of a program or of one of its functions (net or net.main)")
-    @argument("--changed-from", metavar="NAME", default="", help="an earlier program: what is new since then is marked")
+    @argument("--changed-from", metavar="NAME", default="", help="an earlier program: nodes that are new are marked")
     @line_magic
     def graph(self, line: str) -> Any:
         """Draw the dataflow graph of a program."""
@@ -219,7 +219,7 @@ class RelayMagics(NamedMagics):
     @argument("--step", metavar="STEP", default="-1", help="after which step: a number, an id or a pass (default: all)")
     @line_magic
     def blame(self, line: str) -> Any:
-        """Show a recorded program with the pass that made each line.
+        """Show a recorded program with the pass that created each line.
 
         %blame rec      %blame rec --step FuseOps      %blame --step 3.1
         """
@@ -239,7 +239,7 @@ class RelayMagics(NamedMagics):
     def run(self, line: str) -> Any:
         """Run a program: %run net --args x,w   or   %run net --random 0   (see %run_program?).
 
-        Anything that is not the name of a program is handed on to IPython's own %run, which runs scripts.
+        For anything that is not the name of a program, this is IPython's own %run, which runs scripts.
         """
         first = line.split(maxsplit=1)[0] if line.strip() else ""
         if not first:
@@ -253,15 +253,15 @@ class RelayMagics(NamedMagics):
     @magic_arguments()
     @argument("mod", help="the name of the program")
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
-    @argument("--random", metavar="SEED", type=int, default=None, help="make up arguments from a seed")
+    @argument("--random", metavar="SEED", type=int, default=None, help="random arguments from this seed")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
     @argument("--executor", default="debug", help="debug, vm, graph or aot (default debug)")
-    @argument("--watch", action="store_true", help="show what every line computed; the name of -o is bound to the run")
-    @argument("--against", metavar="NAME", default="", help="an earlier run that was watched, to compare with")
+    @argument("--watch", action="store_true", help="show the value of every line; -o names the watched run")
+    @argument("--against", metavar="NAME", default="", help="an earlier watched run to compare with")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_magic
     def run_program(self, line: str) -> Any:
-        """Run a function of a program on named or random arguments and give its result."""
+        """Run a function of a program on named or random arguments and return its result."""
         from passlab.executor import create_executor
 
         options = options_of(self.run_program, line)
@@ -276,7 +276,7 @@ class RelayMagics(NamedMagics):
         return result
 
     def _watch(self, mod: passlab.IRModule, arguments: list[Any], options: Namespace) -> Any:
-        """Run a program with its values on it, and show them, held against an earlier run where one is named."""
+        """Run a program and show its values, compared with an earlier run if one is named."""
         earlier = self.shell.user_ns.get(options.against) if options.against else None
         if options.against and not isinstance(earlier, lab.NodeValues):
             runs = [n for n, v in self.shell.user_ns.items() if isinstance(v, lab.NodeValues) and not n.startswith("_")]
@@ -299,7 +299,7 @@ class RelayMagics(NamedMagics):
     @magic_arguments()
     @argument("program", help="the name of a program, a recording, an executable, a trace or a debugger")
     @argument("--args", metavar="NAMES", default="", help="names of the arguments, separated by commas")
-    @argument("--random", metavar="SEED", type=int, default=None, help="make up arguments from a seed")
+    @argument("--random", metavar="SEED", type=int, default=None, help="random arguments from this seed")
     @argument("--entry", metavar="FUNCTION", default="main", help="the function to run (default main)")
     @argument(
         "--break",
@@ -333,7 +333,7 @@ class RelayMagics(NamedMagics):
         return debugger
 
     def _debugger(self, options: Any) -> lab.Debugger:
-        """Return the debugger of a program, of what was compiled or recorded, or the one that is named."""
+        """Return the debugger of a program, an executable, a recording or a trace, or the debugger of that name."""
         program, entry = self.shell.user_ns.get(options.program), options.entry
         if isinstance(program, lab.Debugger):
             return program

@@ -28,12 +28,12 @@ class ModelMagics(NamedMagics):
         default=[],
         help="the shape of an input, as in --shape image=1,3,224,224; may be given several times",
     )
-    @argument("--disable", metavar="PASSES", default="", help="passes whose removals are not wanted, by commas")
+    @argument("--disable", metavar="PASSES", default="", help="passes that must not run, separated by commas")
     @argument("--save", metavar="FILE", default="", help="write the small model to a file")
     @argument("-o", "--out", metavar="NAME", default="", help="the name the result is bound to")
     @line_magic
     def simplify(self, line: str) -> Any:
-        """Make a model smaller, and tell what each pass removed and whether the values are the same.
+        """Make a model smaller, and show what each pass removed and whether the values are the same.
 
         %simplify net.onnx --shape image=1,3,224,224 --save small.onnx -o small
         """
@@ -48,7 +48,7 @@ class ModelMagics(NamedMagics):
         return small
 
     def _model(self, name: str) -> Any:
-        """Return the program or model of a name of the notebook, or else the path of a file."""
+        """Return the program or model of the notebook with this name, or else the path of a file."""
         value = self.shell.user_ns.get(name)
         if isinstance(value, passlab.IRModule) or hasattr(value, "SerializeToString"):
             return value

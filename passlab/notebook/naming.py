@@ -1,6 +1,6 @@
-"""What the magics of a notebook have in common: names of its programs, options of a line, pipelines in a line or cell.
+"""The common parts of the magics: names of programs, options of a line, pipelines in a line or cell.
 
-Names that are wrong end in a `UsageError` that says which there are.
+An unknown name ends in a `UsageError` that lists the known ones.
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ _PIPELINE = (
         "--opt-level",
         type=int,
         default=None,
-        help="the optimisation level (default: that of the PassContext in force, 3 outside of one)",
+        help="the optimisation level (default: that of the current PassContext, 3 without one)",
     ),
     argument("--disable", metavar="PASSES", default="", help="passes that must not run, separated by commas"),
-    argument(
-        "--require", metavar="PASSES", default="", help="passes that must run whatever the level, separated by commas"
-    ),
+    argument("--require", metavar="PASSES", default="", help="passes that run at any level, separated by commas"),
     argument(
         "--config",
         metavar="KEY=VALUE",
@@ -60,7 +58,7 @@ class NamedMagics(Magics):
     shell: Any
 
     def _arguments(self, function: Any, names: str, seed: int | None) -> list[Any]:
-        """The arguments a line asks for: by name, or made up from a seed."""
+        """The arguments of a run: by name, or random from a seed."""
         from passlab.evaluate.samples import random_arguments
 
         if names:
@@ -118,7 +116,7 @@ class NamedMagics(Magics):
         return value if isinstance(value, rooms.expr.Expr) and not dot else self._program(name)
 
     def _check_targets(self, *names: str) -> None:
-        """Refuse what cannot be bound, before anything runs whose result would be lost. Empty names bind nothing."""
+        """Reject invalid names before anything runs whose result would be lost. Empty names are allowed."""
         for name in names:
             if name and not NAME.match(name):
                 raise UsageError(f"`{name}` is not a Python name")
@@ -138,7 +136,7 @@ class NamedMagics(Magics):
 
 
 def options_of(magic: Any, line: str) -> Any:
-    """The options of a line. Raises `UsageError` for what the magic does not take, with the nearest that it does."""
+    """The options of a line. Raises `UsageError` for an unknown option, with the nearest known one."""
     try:
         return magic.parser.parse_intermixed_args(arg_split(line))  # options may stand before the pipeline
     except UsageError as error:
@@ -151,7 +149,7 @@ def options_of(magic: Any, line: str) -> Any:
 
 
 def pipeline_of(options: Namespace, cell: str | None) -> str:
-    """The pipeline of a line, which the cell below it goes on with; "" where there is none."""
+    """The pipeline of a line, followed by that of the cell; "" if there is none."""
     line = " ".join(options.pipeline).translate(BARE)
     return "\n".join(part for part in (line, cell or "") if part.strip())
 
@@ -175,11 +173,11 @@ def config_of(settings: list[str]) -> dict[str, Any]:
     return config
 
 
-# Option values may be strings in quotes, which the argument splitter would take away: shield them while it works.
+# The argument splitter would remove the quotes of option values: replace them while it works.
 _QUOTES: dict[str, str | int | None] = {'"': "\ue000", "'": "\ue001"}
 BARE = str.maketrans({str(shield): str(quote) for quote, shield in _QUOTES.items()})
 
 
 def shield_quotes(line: str) -> str:
-    """A line whose quotes the splitter of arguments leaves alone; `pipeline_of` puts them back."""
+    """Return the line with its quotes replaced, so the argument splitter keeps them; `pipeline_of` restores them."""
     return line.translate(str.maketrans(_QUOTES))

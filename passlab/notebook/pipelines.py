@@ -1,4 +1,4 @@
-"""What the magics do once their arguments are read: read a program, run a pipeline. Knows nothing of IPython."""
+"""The work of the magics after their arguments are read: parse a program, run a pipeline. No IPython here."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(
 
 
 class PipelineOptions(NamedTuple):
-    """What a magic adds to the PassContext in force: the level, where one is given, passes, and options."""
+    """The settings that a magic adds to the current PassContext: the level (or None), passes, and options."""
 
     opt_level: int | None
     required: list[str]
@@ -58,8 +58,8 @@ def run(
 ) -> tuple[Recording, list[Any]]:
     """Record a pipeline, given as text, over a module. Passes bound to names of the notebook may be used by name.
 
-    It runs under the PassContext in force, its instruments included, with what `context` changes. Returns the
-    recording, and the instruments of `instruments` that have something to show; `progress` are instruments beside them.
+    It runs under the current PassContext, its instruments included, with the settings of `context`. Returns the
+    recording, and the instruments of `instruments` that have something to show; `progress` are further instruments.
     """
     used = [instrument_of(name, namespace) for name in instruments]
     passes = pass_of(pipeline, namespace)
@@ -81,7 +81,7 @@ def pass_of(text: str, namespace: Mapping[str, Any]) -> Pass:
 
 
 def passes_of(namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the passes of a notebook by name, and what is meant as one."""
+    """Return the passes of a notebook by name, and the classes and functions that could become passes."""
     return {name: value for name, value in namespace.items() if isinstance(value, Pass) or _could_be_pass(value)}
 
 

@@ -1,4 +1,4 @@
-"""What `PrintIRBefore` and `PrintIRAfter` print in a notebook: one widget, which grows with every pass."""
+"""The output of `PrintIRBefore` and `PrintIRAfter` in a notebook: one widget, which grows with every pass."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from passlab.instrument.printing import Printer
 from passlab.notebook.progress import PATIENCE
 from passlab.notebook.view_widget import ViewWidget
 
-SHARE = 10  # of the time of a pipeline, at most one part in so many goes into showing what it printed so far
+SHARE = 10  # at most a tenth of a pipeline's time is spent on updating the widget
 
 
 class PrintedCell:
-    """The widget of one printer. A pipeline that ends soon shows it at its end, others as long as they run."""
+    """The widget of one printer. A short pipeline shows it at its end, a long one while it runs."""
 
     def __init__(self) -> None:
         self.widget: ViewWidget | None = None
@@ -25,7 +25,7 @@ class PrintedCell:
         self.next = monotonic() + PATIENCE
 
     def update(self, printer: Printer, whole: bool) -> None:
-        """Show the steps that have come, now or, where that would take too much of the time, with a later one."""
+        """Show the steps so far, or wait for a later step if that would take too much of the time."""
         began = monotonic()
         if began < self.next and not whole:
             return
@@ -37,19 +37,19 @@ class PrintedCell:
             self.widget.view = view
             self.widget.data = view.data()
             if whole and self.handle is not None:
-                self.handle.update(self.widget)  # for its twins, where no widget runs
+                self.handle.update(self.widget)  # updates the stored static forms
         ended = monotonic()
         self.next = ended + SHARE * (ended - began)
 
 
 class PrintedCells:
-    """Shows printers, each in the cell in which its context was entered."""
+    """The widgets of printers, each in the cell in which its context was entered."""
 
     def __init__(self) -> None:
         self._shown: WeakKeyDictionary[Printer, PrintedCell] = WeakKeyDictionary()
 
     def show(self, printer: Printer, whole: bool) -> None:
-        """Show what a printer has printed so far; with `whole` its context has ended, and the next begins anew."""
+        """Show the output of a printer so far; with `whole`, its context has ended, and the next gets a new widget."""
         self._shown.setdefault(printer, PrintedCell()).update(printer, whole)
         if whole:
             del self._shown[printer]

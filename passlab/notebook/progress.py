@@ -1,6 +1,6 @@
-"""A bar under a cell that says how far a pipeline or a search has come, from half a second on; it goes at the end.
+"""A progress bar under a cell for a pipeline or a search, shown after half a second and removed at the end.
 
-Where nobody watches, as when nbconvert runs a notebook, there is none: what is stored tells no speed.
+Without an interactive front-end, as when nbconvert runs a notebook, there is none, so stored outputs contain no times.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Progress:
     def __init__(self) -> None:
         self._started = self._last = monotonic()
         self._handle: Any = None
-        self._lock = Lock()  # a pass that takes long is told of by a timer
+        self._lock = Lock()  # a timer thread shows passes that take long
         self._ended = not is_watched()
 
     def __enter__(self) -> Progress:
@@ -43,7 +43,7 @@ class Progress:
                 self._handle.update(ProgressLine())
 
     def show(self, stage: str, text: str, left: float = math.inf, part: float | None = None) -> None:
-        """Say what is being done, how many seconds are left at most, and which part is done, where that is known."""
+        """Show the current stage, the seconds left at most, and the part that is done (None if unknown)."""
         now = monotonic()
         passed = now - self._started
         if part is None and math.isfinite(left):
@@ -61,13 +61,13 @@ class Progress:
 
 
 class ProgressLine:
-    """What is being done, on a bar; without text, nothing."""
+    """The current stage with a bar; without text, nothing."""
 
     def __init__(self, text: str = "", rest: str = "", part: float | None = None) -> None:
         self.text, self.rest, self.part = text, rest, part
 
     def __repr__(self) -> str:
-        return ", ".join(one for one in (self.text, self.rest) if one)
+        return ", ".join(filter(None, (self.text, self.rest)))
 
     def _repr_html_(self) -> str:
         if not self.text:
@@ -84,7 +84,7 @@ class ProgressLine:
 
 
 class PassProgress(ProgressInstrument):
-    """Tells a bar which pass of the outermost pipeline is running."""
+    """Shows on a bar which pass of the outermost pipeline is running."""
 
     def __init__(self, progress: Progress) -> None:
         super().__init__(after=PATIENCE, bar=False)
@@ -100,6 +100,6 @@ class PassProgress(ProgressInstrument):
 
 
 def is_watched() -> bool:
-    """Whether somebody may be waiting for a cell: a front-end that could be asked for input, or a terminal."""
+    """Whether somebody may be waiting for a cell: the front-end accepts input requests, or there is a terminal."""
     kernel = getattr(get_ipython(), "kernel", None)
     return bool(getattr(kernel, "_allow_stdin", False)) if kernel is not None else sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""The widget of a program's prospects: a pass that is chosen runs, and its recording is explored beneath."""
+"""The widget of the passes that would change a program: choosing a pass runs it and shows its recording beneath."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from passlab.notebook.view_widget import static_twins
 
 
 class ProspectsWidget(PipelineWidget):
-    """Passes that would change a program. `recording` is that of the pass that was run last, None before any was."""
+    """Passes that would change a program. `recording` is that of the pass that ran last, None at first."""
 
     _script = "prospects"
     prospects = traitlets.Dict().tag(sync=True)

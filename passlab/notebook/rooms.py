@@ -1,4 +1,4 @@
-"""What loading the extension does not import: the magics and the hooks reach it here, on first use."""
+"""Modules that the magics and hooks load on first use, because loading the extension must be fast."""
 
 from __future__ import annotations
 

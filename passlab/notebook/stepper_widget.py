@@ -1,4 +1,4 @@
-"""The widget of a run that one steps through: its values come in slices, and it branches off with another value."""
+"""The widget of the stepper: it sends values in slices, and forks the run with another value."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGE_CELLS = 112  # of the heat maps that a kernel draws when asked
 
 
 class StepperWidget(ViewWidget):
-    """A recorded run. `at` is the instant it shows; `now` the state there; `fork` the branch that was made last."""
+    """A recorded run. `at` is the instant that is shown, `now` the state there, `fork` the latest branch."""
 
     at = traitlets.Int(0).tag(sync=True)
     pictures = traitlets.Dict().tag(sync=True)
@@ -40,7 +40,7 @@ class StepperWidget(ViewWidget):
 
     @property
     def now(self) -> Instant:
-        """The state at the instant that is shown, of the branch if one is."""
+        """The state at the instant that is shown, in the branch if a branch is shown."""
         shown = self.fork.trace if self.fork is not None and self.branch else self.view.trace
         return shown[min(self.at, len(shown))]
 
@@ -85,26 +85,26 @@ class StepperWidget(ViewWidget):
         if drawn is not None:
             self.pictures = {**self.pictures, str(number): drawn}
 
-    def _branch_off(self, expected: dict[str, Any]) -> None:
-        """Run on with another value in a register; errors are shown in the widget."""
+    def _branch_off(self, change: dict[str, Any]) -> None:
+        """Fork the run with another value in a register; errors are shown in the widget."""
         dbg = self.view.debugger
         try:
-            instant, register, text = int(expected["instant"]), int(expected["register"]), str(expected["value"])
+            instant, register, text = int(change["instant"]), int(change["register"]), str(change["value"])
             self.fork = dbg.fork({register: text}, instant, notebook_variables())
         except PasslabError as error:
             diagnostic = error.diagnostics[0]
             self.branch = {"error": visible(". ".join(part for part in (diagnostic.message, diagnostic.hint) if part))}
             return
         except (KeyError, TypeError, ValueError):
-            self.branch = {"error": "this is no fork"}
+            self.branch = {"error": "a fork needs an instant, a register and a value"}
             return
         self.branch = branch_data(self.fork, stepper_view(self.fork.trace))
 
 
 def in_slices(slices: Iterator[dict[str, Any] | None], done: Callable[[dict[str, Any]], None]) -> None:
-    """Do work in slices, between which the kernel answers others; `done` hears what comes of it.
+    """Do work in slices, between which the kernel can run other code, and call `done` with the result.
 
-    Where no event loop runs, as in a plain script, all of it is done at once.
+    Without an event loop, as in a plain script, all slices run at once.
     """
 
     def go_on(loop: asyncio.AbstractEventLoop) -> None:
@@ -125,7 +125,7 @@ def in_slices(slices: Iterator[dict[str, Any] | None], done: Callable[[dict[str,
 
 
 def branch_data(fork: Fork, view: StepperView) -> dict[str, Any]:
-    """Return what the widget shows of a fork: its run, what became different, and where the two part (-1: nowhere)."""
+    """Return the data of a fork: its run, the differences, and the instant where the two diverge (-1: they do not)."""
     head, *_ = fork.text().split("\n")
     table = fork.compare()
     rows = [[visible(str(cell)) for cell in row] for row in table.rows]

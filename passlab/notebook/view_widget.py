@@ -1,7 +1,7 @@
 """`ViewWidget`: the base of all widgets. It holds the data of a view, and the nodes that are selected in it.
 
 `widget.selection` is a list of nodes, observable and settable. All widgets of a notebook have one selection: a node
-that is selected in one is lit in the others.
+that is selected in one is highlighted in the others.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Change = dict[str, Any]  # what traitlets says of a trait that changed, or is ab
 
 
 class ViewWidget(anywidget.AnyWidget):
-    """Base of the widgets: one view, its data, and its static twins. `selection` has the nodes that are selected."""
+    """Base of the widgets: one view, its data, and its static forms. `selection` has the selected nodes."""
 
     _css = style()
-    _script = ""  # of `display/static`; that of the view, unless given
+    _script = ""  # of `display/static`; by default that of the view
     data = traitlets.Dict().tag(sync=True)
     nodes = traitlets.List(traitlets.Int()).tag(sync=True)
     related = traitlets.Dict().tag(sync=True)
@@ -48,7 +48,7 @@ class ViewWidget(anywidget.AnyWidget):
         ViewWidget._live.add(self)
 
     def close(self) -> None:
-        """Close the widget with the layout that was made for it, which would stay in the kernel's memory for good."""
+        """Close the widget and its layout, which would otherwise stay in the kernel's memory."""
         super().close()
         if self._own_layout is not None:
             self._own_layout.close()
@@ -67,7 +67,7 @@ class ViewWidget(anywidget.AnyWidget):
 
     @traitlets.observe("nodes")
     def _nodes_changed(self, change: Change) -> None:
-        """Keep `selection` in step, and light the same nodes, and what they were and became, in all widgets."""
+        """Update `selection`, and highlight the same nodes, their earlier and later forms, in all widgets."""
         numbers = change["new"]
         kept = {number_of(node): node for node in self.selection}
         selected = [kept.get(number) or node_of(number) for number in numbers]
@@ -87,18 +87,18 @@ class ViewWidget(anywidget.AnyWidget):
 
     @property
     def parents(self) -> dict[int, int]:
-        """Which node was which before, by number, as far as the view knows: see `display.nodes.Links`."""
+        """The earlier form of each node, by number, as far as the view knows: see `display.nodes.Links`."""
         links = self.data.get("links", [])
         if links is not self._parents[0]:
             self._parents = (links, dict(zip(links[::5], links[1::5], strict=True)))
         return self._parents[1]
 
     def _data(self) -> dict[str, Any]:
-        """What the browser gets at first."""
+        """The data that the browser gets first."""
         return self.view.data()
 
     def _on_message(self, _: object, content: object, buffers: object) -> None:
-        """Answer a message of the browser. Most widgets need nothing of the kernel."""
+        """Answer a message of the browser. Most widgets need no kernel."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundle = super()._repr_mimebundle_(**kwargs)
@@ -107,7 +107,7 @@ class ViewWidget(anywidget.AnyWidget):
 
 
 def relatives(numbers: list[int], histories: list[dict[int, int]]) -> dict[str, Any]:
-    """Return what nodes were before, the newest first for each, and all that became of them, as far as views know."""
+    """Return the earlier forms of nodes, the newest first for each, and all their later forms, as far as views know."""
     before = []
     for number in numbers:
         trail = [number]
@@ -128,12 +128,12 @@ def relatives(numbers: list[int], histories: list[dict[int, int]]) -> dict[str, 
 
 
 def _before(number: int, histories: list[dict[int, int]]) -> int:
-    """What a node was before, -1 where no view knows."""
+    """The earlier form of a node, -1 if no view knows one."""
     return next((parents[number] for parents in histories if parents.get(number, -1) >= 0), -1)
 
 
 def static_twins(view: View) -> dict[str, str]:
-    """Return what is shown of a view where no widget runs."""
+    """Return the static forms of a view, shown where no widget runs."""
     with building():
         twin = view.twin()
         return {"text/html": str(twin.html()), "text/plain": twin.text()}

@@ -1,8 +1,8 @@
 """Views as notebook output: a live widget where there is one for the kind of view, HTML and text everywhere.
 
-A widget holds the data of its view and draws it in the browser alone, so that it still works when the kernel is busy or
-gone. What is selected in it comes back as Python objects: `widget.selection` is a list of nodes, observable and
-settable. All widgets of a notebook have one selection: a node that is selected in one is lit in the others.
+A widget has the data of its view and draws it in the browser, so it still works when the kernel is busy or
+gone. The selection comes back as Python objects: `widget.selection` is a list of nodes, observable and
+settable. All widgets of a notebook have one selection: a node that is selected in one is highlighted in the others.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Shown:
         return static_twins(self.view), {}
 
 
-# Those that answer the browser, or have more than a selection, by the script of their view; each is loaded, with what
-# it asks, for the first such view. All others are a plain `ViewWidget`.
+# The widgets that answer the browser or have more than a selection, by the script of their view; each is loaded for the
+# first such view. All others are a plain `ViewWidget`.
 _WIDGETS = {
     "comparison": "passlab.notebook.explorer:ComparisonWidget",
     "dump": "passlab.notebook.dump_widget:DumpWidget",
