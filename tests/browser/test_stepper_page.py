@@ -18,6 +18,7 @@ from passlab import vm
 from passlab.debugger.code_map import KERNEL
 from passlab.display.page import write
 from passlab.display.stepper import stepper_view
+from passlab.evaluate.samples import random_arguments
 from passlab.rewriting.parameters import bind_params
 from passlab.testing import lstm, resnet
 from tests.browser.lab_page import WIDE
@@ -64,7 +65,7 @@ def resnet_18() -> vm.Debugger:
 
 def long_short_term() -> vm.Debugger:
     mod, params = lstm.get_workload(iterations=6, num_hidden=16)
-    args = passlab.evaluate.samples.random_arguments(bind_params(mod, params)["main"], 0)
+    args = random_arguments(bind_params(mod, params)["main"], 0)
     return vm.Debugger(bind_params(mod, params), *args)
 
 

@@ -21,7 +21,7 @@ export function actions(view) {
     n: () => view.move("next", 1), N: () => view.move("next", -1),
     f: () => view.move("finish", 1), F: () => view.move("finish", -1), c: () => view.proceed(1), C: () => view.proceed(-1),
     g: () => { const to = view.count ? Number(view.count) - view.began : 0; view.count = ""; view.go(to, true); }, G: () => view.go(view.run.length, true),
-    b: () => view.toggle(view.run.siteAt(view.at)), "/": () => view.find.focus(), w: () => view.watch(), o: () => view.origin(),
+    b: () => view.toggle(view.run.pointAt(view.at)), "/": () => view.find.focus(), w: () => view.watch(), o: () => view.origin(),
     u: () => { const to = view.past.pop(); if (to !== undefined) view.go(to); }, t: () => view.source.turn(), e: () => view.edit(), x: () => view.export(),
     "[": () => view.frame(view.up + 1), "]": () => view.frame(Math.max(0, view.up - 1)),
     ArrowDown: () => view.pick(view.registers.beside(1)), ArrowUp: () => view.pick(view.registers.beside(-1)),
