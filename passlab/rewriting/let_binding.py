@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from passlab.analysis.purity import LocalPurity
-from passlab.analysis.state import Movability
+from passlab.analysis.state import Movability, stateless
 from passlab.infer import infer_expr
 from passlab.ir.adt import Clause, Constructor
 from passlab.ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Match, RefCreate, Var
@@ -78,8 +78,11 @@ def bind_beside_effects(
 def bind_shared_effects(function: Function, mod: IRModule) -> Function:
     """Return a typed function with nodes bound that have effects and several blocks as users; itself if there are none.
 
-    For passes that move, copy or drop the body of a function literal: it then shares no effects with code outside.
+    For passes that move, copy or drop the body of a function literal: it then shares no effects with code outside. In a
+    module without state nothing has effects, calls of functions included.
     """
+    if mod.functions and stateless(mod):
+        return function
     purity = LocalPurity(also=(RefCreate,))
     if all(purity.of(node) for node in post_order(function.body)):
         return function
