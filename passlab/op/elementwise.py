@@ -295,6 +295,7 @@ erf = calculus(
     widen_half=True,
     precision=Precision.NEVER,
     gradient=_grad(_erf_grad),
+    traits=Trait.IN_PLACE,
 )
 
 floor = elementwise(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -393,6 +394,33 @@ class TestCompiledConvolutions:
             args = [array for name, array in zip(shapes, arrays, strict=True) if name not in bound]
             for memory in (None, "naive"):
                 np.testing.assert_array_equal(run_on("numba", mod, params, *args, memory_cfg=memory), expected)
+
+    @pytest.mark.parametrize("memory", [None, "naive"])
+    @pytest.mark.parametrize("start", ["nn.dense(%x, %w)", "%x"])
+    def test_an_elementwise_end_is_one_loop_over_blocks(self, start, memory, rng):
+        from passlab.vm.kernels.numba_elementwise import CompiledTail
+
+        mod = passlab.parse(f"""def @main(%x: Tensor[(256, 640), float32], %w: Tensor[(640, 640), float32],
+            %b: Tensor[(640), float32]) {{ %0 = {start}; %1 = concatenate((%0, %0), axis=1);
+            %2 = strided_slice(%1, begin=[0, 0], end=[256, 640]); %3 = %2 + %b; %3 * (erf(%3 * 0.7f) + 1f) * 0.5f }}""")
+        x = (4 * rng.standard_normal((256, 640))).astype("float32")
+        x[0, :5] = np.nan, np.inf, -np.inf, 30, -30
+        arrays = [(rng.standard_normal(shape) / 25).astype("float32") for shape in ((640, 640), (640,))]
+        params = dict(zip("wb", arrays, strict=True))
+        with passlab.transform.PassContext(opt_level=3):
+            vm = VirtualMachine(compile(mod, params=params), providers="numba", memory_cfg=memory)
+        assert any(isinstance(k._line.tail, CompiledTail) for k in vm.machine.exe.kernels if hasattr(k, "_line"))
+        np.testing.assert_allclose(vm.run(x), run_on("numpy", mod, params, x), rtol=1e-5, atol=1e-4)
+
+    def test_the_error_function_is_within_a_few_roundings(self):
+        from passlab.vm.kernels import numba_elementwise
+
+        source = f"{numba_elementwise.TEXT}def kernel(p0):\n    return erf(p0)\n"
+        x = np.concatenate([np.linspace(-5, 5, 20_001), [1e-30, np.inf, -np.inf]]).astype("float32")
+        result = numba_elementwise.compiled_loop(source, "float32", 1)(x)
+        np.testing.assert_allclose(result, [math.erf(v) for v in x.astype(float)], rtol=5e-7)
+        assert np.abs(result).max() == 1
+        assert np.isnan(numba_elementwise.compiled_loop(source, "float32", 1)(np.float32("nan")))
 
     @pytest.mark.parametrize("kind", ["plain", "depthwise"])
     def test_eight_threads_run_one_compiled_convolution(self, kind, monkeypatch):

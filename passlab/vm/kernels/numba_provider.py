@@ -7,16 +7,11 @@ The source of such a loop is a Python function of single numbers, which Numba tu
 
 from __future__ import annotations
 
-import importlib.util
-import itertools
 import operator
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numba
 import numpy as np
 
 from passlab.errors import RunError
@@ -27,6 +22,7 @@ from passlab.ir.walk import post_order
 from passlab.vm.kernels.compiled_kernel import numpy_function
 from passlab.vm.kernels.fused_product import FusedProduct, fuse, is_float32, is_frozen, is_product, users_in
 from passlab.vm.kernels.numba_convolution import convolution, flat_product, is_convolution, is_flat_product
+from passlab.vm.kernels.numba_elementwise import FORMS, compiled_loop, find_compiled_tail
 from passlab.vm.kernels.numba_pooling import is_pooling, pooling
 from passlab.vm.kernels.numba_products import is_matrix_product, matrix_product
 from passlab.vm.kernels.numba_transposed import is_transposed, transposed_convolution
@@ -37,24 +33,7 @@ FLOATS = frozenset(("float32", "float64"))
 MOST_INPUTS = 24  # parameters and constants of one loop; a ufunc takes few more
 FEWEST_OPERATORS = 2  # a lone operator is a loop of NumPy's already
 
-# operator -> what it is on single numbers. NumPy's own loops of exp, tanh and their like are vectorised by hand and
-# faster than those that Numba makes, so groups with one of them stay NumPy's.
-FORMS: dict[str, str] = {
-    "add": "{0} + {1}",
-    "subtract": "{0} - {1}",
-    "multiply": "{0} * {1}",
-    "divide": "{0} / {1}",
-    "negative": "-{0}",
-    "maximum": "np.maximum({0}, {1})",
-    "minimum": "np.minimum({0}, {1})",
-    "nn.relu": "np.maximum({0}, zero)",
-    "sqrt": "np.sqrt({0})",
-    "abs": "np.abs({0})",
-    "floor": "np.floor({0})",
-    "ceil": "np.ceil({0})",
-}
 SLOW = frozenset(("divide", "sqrt"))
-_numbers = itertools.count()
 
 
 class NumbaProvider(Provider):
@@ -118,6 +97,7 @@ class CompiledWindows(Kernel):
     """NumPy's kernel, with convolutions in machine code."""
 
     implement = staticmethod(compiled_function)
+    find_tail = staticmethod(find_compiled_tail)
 
 
 class ProductKernel(CompiledWindows):
@@ -230,10 +210,7 @@ class NumbaKernel(Kernel):
     @cached_property
     def _loop(self) -> Callable[..., Any]:
         count = len(self.function.params) + len(self._constants)
-        kind = getattr(numba, self.dtype)
-        vectorize: Any = numba.vectorize  # Numba's functions have no types
-        compiled: Callable[..., Any] = vectorize([kind(*[kind] * count)])(_load_module(self.source))
-        return compiled
+        return compiled_loop(self.source, self.dtype, count)
 
     @cached_property
     def value(self) -> Callable[..., Any]:
@@ -252,17 +229,3 @@ class NumbaKernel(Kernel):
             self._loop(*inputs, *held, out=result)
 
         return run
-
-
-def _load_module(source: str) -> Callable[..., Any]:
-    """Return the function `kernel` of a Python text."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.py")
-        path.write_text(source, encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(f"passlab_kernel_{next(_numbers)}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    result: Callable[..., Any] = module.kernel
-    return result

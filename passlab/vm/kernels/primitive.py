@@ -30,6 +30,7 @@ from passlab.vm.kernels.scalars import scalar_function
 
 Array = np.ndarray[Any, Any]
 Step = Callable[[list[Any]], None]
+FindTail = Callable[[Function, Sequence[Expr], dict[Expr, int]], Tail | None]
 SMALL = 4096  # elements of a result that is cheaper to copy than to compute in place
 LONGEST = 1_000  # operators; compiling the text of more takes longer than many runs of them step by step
 
@@ -39,6 +40,7 @@ class Kernel:
 
     native = True  # whether its arrays are NumPy's
     implement: Implement = staticmethod(numpy_function)  # an operator's function on arrays
+    find_tail: FindTail = staticmethod(find_tail)  # its elementwise end
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -46,7 +48,7 @@ class Kernel:
 
     @cached_property
     def _line(self) -> _Line:
-        return _Line(self.function, self.implement)
+        return _Line(self.function, self.implement, self.find_tail)
 
     @cached_property
     def into(self) -> Callable[[Sequence[Array], Sequence[Array]], None]:
@@ -107,7 +109,7 @@ def make_kernel(function: Function) -> Kernel:
 class _Line:
     """A primitive's body as steps over slots: one slot for each node, the parameters first."""
 
-    def __init__(self, function: Function, implement: Implement) -> None:
+    def __init__(self, function: Function, implement: Implement, find_tail: FindTail) -> None:
         self.function = function
         self.implement = implement
         self.slots: dict[Expr, int] = {}
