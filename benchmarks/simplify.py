@@ -1,6 +1,7 @@
 """How small models become: `lab.simplify` beside onnxsim and onnxslim, on models that are made here.
 
-    python -m benchmarks.simplify
+    python -m benchmarks.simplify             # nodes, values, seconds and megabytes
+    python -m benchmarks.simplify --counts    # nodes and values alone, written to benchmarks/records/simplify.json
 
 Prints for each model the nodes before, those that each tool leaves, its seconds, the megabytes by which a process of
 its own grows, and the largest difference of the values before and after, as onnxruntime computes both. The other tools
@@ -10,10 +11,12 @@ are skipped where they are not installed.
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,8 +167,8 @@ def run(model: Any, inputs: dict[str, Any]) -> list[Any]:
     return session.run(None, inputs)
 
 
-def measure(name: str) -> dict[str, Any]:
-    """Return the row of one model."""
+def measure(name: str, *, timed: bool = True) -> dict[str, Any]:
+    """Return the row of one model; all nodes counted are ONNX's, before and after."""
     model = MODELS[name]()
     inputs = {
         v.name: RNG.standard_normal([d.dim_value or 2 for d in v.type.tensor_type.shape.dim]).astype("float32")
@@ -183,19 +186,19 @@ def measure(name: str) -> dict[str, Any]:
             row |= {tool: None, f"{tool} diff": str(error)[:20]}
             continue
         seconds = time.perf_counter() - start
-        memory = memory_of(tool, name)
         results = run(small, inputs)
         worst = max(float(np.abs(a - b).max()) for a, b in zip(expected, results, strict=True))
-        row |= {
-            tool: nodes_of(small.graph),
-            f"{tool} s": round(seconds, 3),
-            f"{tool} MB": memory,
-            f"{tool} diff": f"{worst:.0e}",
-        }
+        row |= {tool: nodes_of(small.graph), f"{tool} diff": f"{worst:.0e}"}
+        if timed:
+            row |= {f"{tool} s": round(seconds, 3), f"{tool} MB": memory_of(tool, name)}
     return row
 
 
 if __name__ == "__main__":
     import pandas as pd
 
-    print(pd.DataFrame([measure(name) for name in MODELS]).to_string(index=False))
+    counts = "--counts" in sys.argv
+    rows = [measure(name, timed=not counts) for name in MODELS]
+    print(pd.DataFrame(rows).to_string(index=False))
+    if counts:
+        (Path(__file__).parent / "records" / "simplify.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
