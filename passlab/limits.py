@@ -42,7 +42,8 @@ class Limits:
     trace_forks: int = 64  # forks that one trace remembers, the latest
     shown_instants: int = 250_000  # instants of one trace that a widget holds
     output_bytes: int = 256 * 2**10  # bytes of one plain-text display in a notebook before it is summarised
-    shown_lines: int = 100_000  # lines of one program that a widget holds
+    shown_lines: int = 100_000  # instructions of one executable, or rows of one table, that a widget holds
+    program_lines: int = 10_000  # lines of one program that a view shows
     match_cases: int = 1_000_000  # pattern rows that the check of one match for completeness visits
     dump_bytes: int = 64 * 2**30  # bytes of one dump of passes
     dump_steps: int = 5_000_000  # passes of one dump

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from passlab.diffing.diff import Change, Diff, FunctionDiff
 from passlab.diffing.matching import resolve
-from passlab.display.listing import Line
+from passlab.display.listing import Line, ProgramLines
 from passlab.display.words import Spans, changed_words, line_key
 from passlab.ir.expr import Constant, Expr, Var
 
@@ -43,15 +43,34 @@ class Row(NamedTuple):
         return self.left_kind + self.right_kind
 
 
-def align(difference: Diff, before: Sequence[Line], after: Sequence[Line]) -> list[Row]:
-    """Return the rows that put the lines of two programs, printed whole, side by side."""
+def align(difference: Diff, before: ProgramLines, after: ProgramLines) -> list[Row]:
+    """Return the rows that put the lines of two programs side by side, as far as the lines of both go."""
     functions = {f.name: f for f in difference.functions}
     old, new = _sections(before), _sections(after)
+    edge = min((max(of) for of, lines in ((old, before), (new, after)) if lines.left_out), default=None)
     rows: list[Row] = []
     for name in sorted({*old, *new}):
         left, right = old.get(name, range(0)), new.get(name, range(0))
-        function = functions.get(name) or (difference.functions[0] if len(difference.functions) == 1 else None)
-        rows += _align_section(function, before, after, left, right)
+        if edge is not None and name > edge:  # the lines of one side end before
+            break
+        function = functions.get(name) or _function_of([after[number] for number in right], difference)
+        section = [*_align_section(function, before, after, left, right)]
+        rows += _paired(section) if name == edge else section
+    return rows
+
+
+def _function_of(lines: Sequence[Line], difference: Diff) -> FunctionDiff | None:
+    """Return the function in whose middle an excerpt begins."""
+    if len(difference.functions) == 1:
+        return difference.functions[0]
+    subject = next((line.subject for line in lines if line.subject is not None), None)
+    return next((f for f in difference.functions if subject in f.of_new), None)
+
+
+def _paired(rows: list[Row]) -> list[Row]:
+    """Return rows up to the last that has a line on either side."""
+    while rows and NONE in rows[-1].kinds:
+        rows.pop()
     return rows
 
 

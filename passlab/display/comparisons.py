@@ -8,7 +8,7 @@ from typing import Any
 
 from passlab.diffing.diff import diff
 from passlab.display.diffs import DiffView, diff_view, sentence
-from passlab.display.listing import Line, listing
+from passlab.display.listing import ProgramLines, listing
 from passlab.display.parts import Embedded, Fold, HtmlOnly, Part, Sentence
 from passlab.display.recording import outcome
 from passlab.display.rows import Rows
@@ -33,7 +33,7 @@ class ComparisonView(View):
 
     def __init__(self, comparison: Comparison) -> None:
         self.comparison = comparison
-        self._listings: dict[int, list[Line]] = {}
+        self._listings: dict[int, ProgramLines] = {}
         self._diffs: dict[tuple[int, int], DiffView] = {}
 
     @cached_property
@@ -107,7 +107,7 @@ class ComparisonView(View):
             "calls": sum(row.operators.values()),
         }
 
-    def _lines(self, mod: IRModule) -> list[Line]:
+    def _lines(self, mod: IRModule) -> ProgramLines:
         lines = self._listings.get(id(mod))
         if lines is None:
             lines = self._listings[id(mod)] = listing(mod)

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from passlab import limits
 from passlab.diffing.diff import Diff
 from passlab.display.alignment import CHANGED, MOVED, SAME, Row, align
 from passlab.display.code_lines import FOLD, WORD, CodeLine, Listing
-from passlab.display.listing import Line, LineTable, listing, type_text
+from passlab.display.listing import Line, LineTable, ProgramLines, lines_of, listing, marked_text, type_text
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import Gap, Part, Sentence
 from passlab.display.rows import Counts
@@ -18,8 +17,9 @@ from passlab.display.view import HasFrame, View
 from passlab.table import Table
 
 CONTEXT = 3  # unchanged lines shown around what changed
+LEADING = 50  # lines shown before the first change of programs that are too long to be shown whole
 STATIC_LINES = 300  # lines of a diff that static HTML shows
-Lines = Callable[[], Sequence[Line]]
+Lines = Callable[[], ProgramLines]
 _LEGEND = {MOVED: "~ moved into or out of a function", "<": "< moved from here", ">": "> moved to here"}
 
 
@@ -39,14 +39,24 @@ class DiffView(View):
         return sentence(self.diff)
 
     @cached_property
-    def before(self) -> Sequence[Line]:
-        """The lines of the old program."""
-        return self._lines[0]()
+    def _sides(self) -> tuple[ProgramLines, ProgramLines]:
+        before, after = (lines() for lines in self._lines)
+        return lines_with_changes(self.diff) if before.left_out or after.left_out else (before, after)
 
-    @cached_property
-    def after(self) -> Sequence[Line]:
-        """The lines of the new program."""
-        return self._lines[1]()
+    @property
+    def before(self) -> ProgramLines:
+        """The lines of the old program; of long ones those with the first changes."""
+        return self._sides[0]
+
+    @property
+    def after(self) -> ProgramLines:
+        """The lines of the new program, from the same place on."""
+        return self._sides[1]
+
+    @property
+    def is_excerpt(self) -> bool:
+        """Whether the programs are too long to be shown whole."""
+        return bool(self.before.left_out or self.after.left_out)
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -107,26 +117,26 @@ class DiffView(View):
         table = LineTable()
         return {"kind": self.kind, "title": self.title, **self.data_with(table), **table.data()}
 
-    def data_with(self, table: LineTable) -> dict[str, Any]:
-        """Return the data of the widget, with the lines in a table that views can share."""
-        return {
-            "before": [table.add(line) for line in self.before],
-            "after": [table.add(line) for line in self.after],
-            "nodes": [line_numbers(self.before), line_numbers(self.after)],
-            "operators": [list(item) for item in self.operators],
-            **self.row_data(),
-        }
+    def data_with(self, table: LineTable, lines: bool = True) -> dict[str, Any]:
+        """Return the data of the widget, with the lines in a table that views can share.
+
+        Without `lines` the widget already has the lines of both programs.
+        """
+        data = {"operators": [list(item) for item in self.operators], **self.row_data()}
+        if lines:
+            data["before"] = [table.add(line) for line in self.before]
+            data["after"] = [table.add(line) for line in self.after]
+            data["nodes"] = [line_numbers(self.before), line_numbers(self.after)]
+        return data
 
     def row_data(self) -> dict[str, Any]:
         """Return the rows as data: two characters a row (line numbers follow from them), and the words that differ."""
-        most = limits.current().shown_lines
-        rows = self.rows[:most]
         words = {
             str(number): [[x for span in side for x in span] for side in row.words] + ([1] if row.retyped else [])
-            for number, row in enumerate(rows)
+            for number, row in enumerate(self.rows)
             if row.words is not None
         }
-        return {"kinds": "".join([row.kinds for row in rows]), "words": words}
+        return {"kinds": "".join([row.kinds for row in self.rows]), "words": words}
 
     def source(self) -> HasFrame:
         """Return one row per changed node: function, change, node, fields."""
@@ -141,6 +151,18 @@ class DiffView(View):
 def diff_view(difference: Diff) -> DiffView:
     """Return the view of a difference."""
     return DiffView(difference)
+
+
+def lines_with_changes(difference: Diff) -> tuple[ProgramLines, ProgramLines]:
+    """Return the lines of two long programs, of each as many as are shown, from a little before the first change on."""
+    fates = [fate for function in difference.changed for fate in function.changed_nodes]
+    before, after = marked_text(difference.before), marked_text(difference.after)
+    first = min(
+        before.first_line_of({fate.before for fate in fates} - {None}),
+        after.first_line_of({fate.after for fate in fates} - {None}),
+    )
+    first = max(0, first - LEADING) if fates else 0
+    return lines_of(before, first), lines_of(after, first)
 
 
 def sentence(difference: Diff) -> str:

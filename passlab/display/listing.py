@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from passlab import limits
 from passlab.errors import visible
 from passlab.ir.expr import Expr, Function, Var
 from passlab.ir.types import FuncType, TensorType, TupleType, Type
@@ -54,10 +55,28 @@ class Line(NamedTuple):
         return self.subject.checked_type_
 
 
-def listing(program: Any) -> list[Line]:
+class ProgramLines(list[Line]):
+    """The lines of a program, at most `limits.program_lines` of those printed; `left_out` counts the others."""
+
+    left_out = 0
+
+
+def listing(program: Any) -> ProgramLines:
     """Return the lines of a module, expression, type or pattern."""
-    printed = render(program, annotate=lambda expr: "")
-    return _lines(printed, _cuts(printed))
+    return lines_of(marked_text(program))
+
+
+def marked_text(program: Any) -> MarkedText:
+    """Return a program as it is listed, with marks: without types."""
+    return render(program, annotate=lambda expr: "")
+
+
+def lines_of(whole: MarkedText, first: int = 0) -> ProgramLines:
+    """Return the lines of a printed program from number `first` on."""
+    printed, left_out = whole.excerpt(first, limits.current().program_lines)
+    lines = ProgramLines(_lines(printed, _cuts(printed)))
+    lines.left_out = left_out
+    return lines
 
 
 # ---------------------------------------------------------------- where lines end

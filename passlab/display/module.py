@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
-from passlab import limits
 from passlab.diffing.diff import count_operators
 from passlab.display.code_lines import CodeLine, GutterLabel, Listing
-from passlab.display.listing import Line, LineTable, listing, short_type, type_text
+from passlab.display.listing import Line, LineTable, ProgramLines, listing, short_type, type_text
 from passlab.display.nodes import line_numbers
 from passlab.display.parts import HtmlOnly, Part, Sentence
 from passlab.display.view import HasFrame, View
@@ -29,9 +28,13 @@ class ModuleView(View):
         self.program = program
 
     @cached_property
-    def lines(self) -> list[Line]:
+    def lines(self) -> ProgramLines:
         """The lines of the program."""
         return listing(self.program)
+
+    @property
+    def left_out(self) -> int:
+        return self.lines.left_out
 
     @cached_property
     def title(self) -> str:
@@ -53,16 +56,13 @@ class ModuleView(View):
         table, title = LineTable(), self.title
         if isinstance(self.program, IRModule) and is_untyped(self.program):
             title = f"{title}, no types yet: InferType finds them"
+        if self.left_out:
+            title = f"{title}; {self.left_out:,} more lines are not shown"
         return {"kind": self.kind, "title": title, **self.data_with(table), **table.data()}
 
     def data_with(self, table: LineTable) -> dict[str, Any]:
         """Return the data of the widget, with the lines in a table that views can share."""
-        lines = self.lines[: limits.current().shown_lines]
-        return {
-            "rows": [table.add(line) for line in lines],
-            "nodes": line_numbers(lines),
-            "left_out": len(self.lines) - len(lines),
-        }
+        return {"rows": [table.add(line) for line in self.lines], "nodes": line_numbers(self.lines)}
 
     def source(self) -> HasFrame:
         """Return one row per operator: how often it is called."""

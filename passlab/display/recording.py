@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
 from typing import Any
 
@@ -10,7 +10,7 @@ from passlab.display.blame import Makers
 from passlab.display.diffs import DiffView, sentence
 from passlab.display.failures import failure_view
 from passlab.display.graph import GraphView, graph_view, lay_out_together
-from passlab.display.listing import Line, LineTable, listing
+from passlab.display.listing import LineTable, ProgramLines, listing
 from passlab.display.module import is_untyped
 from passlab.display.nodes import Links, line_numbers
 from passlab.display.palette import OUTCOMES
@@ -31,6 +31,7 @@ STATIC_LINES = 60  # lines of each
 ONLY_TYPES = "only types were inferred"  # what `Diff.summary` says of passes such as InferType
 DIFF_NODES = 8000  # nodes of all changed programs up to which the static form beside a widget describes each diff
 LARGE = 2500  # nodes of all programs together above which a widget starts with one step and asks for the rest
+HUGE = 100_000  # above which it asks for each step that is looked at, and describes passes by numbers of operators
 
 
 class RecordingView(View):
@@ -42,7 +43,7 @@ class RecordingView(View):
     def __init__(self, recording: Recording, brief: bool = False) -> None:
         self.recording = recording
         self.brief = brief  # describes most passes by numbers of operators, which needs no diff
-        self._listings: dict[int, list[Line]] = {}
+        self._listings: dict[int, ProgramLines] = {}
         self._diffs: dict[tuple[int, int], DiffView] = {}
         self._followed: dict[Expr, dict[str, list[Expr]]] = {}
 
@@ -58,7 +59,7 @@ class RecordingView(View):
         summary = self.recording.summary()
         return f"{self.recording.name}: {summary}" if self.recording.name else summary
 
-    def lines(self, mod: IRModule) -> list[Line]:
+    def lines(self, mod: IRModule) -> ProgramLines:
         """The lines of one of the recorded modules."""
         lines = self._listings.get(id(mod))
         if lines is None:
@@ -86,10 +87,15 @@ class RecordingView(View):
         if event.status == "input":
             nodes, calls = count_module(event.after)
             return f"{sum(calls.values()):,} operators, {nodes:,} nodes."
-        if self.brief and event.changed and event is not self.events[self.start]:
+        if self.is_brief and event.changed and event is not self.events[self.start]:
             return in_numbers(event)
         view = self.diff(event)
         return "Nothing changed." if view is None else sentence(view.diff)
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether most passes are described by numbers of operators."""
+        return self.brief or self.is_huge
 
     def twin(self) -> RecordingView:
         """Return the static form beside the widget: a brief one for a large recording."""
@@ -122,7 +128,7 @@ class RecordingView(View):
         """Yield the steps whose diff static HTML shows: the first ones, as far as there is room."""
         room = STATIC_NODES
         for event in self.recording.steps:
-            if event.changed and room > 0 and (not self.brief or event is self.events[self.start]):
+            if event.changed and room > 0 and (not self.is_brief or event is self.events[self.start]):
                 room -= count_module(event.after)[0]
                 yield event
 
@@ -142,21 +148,29 @@ class RecordingView(View):
     @property
     def is_large(self) -> bool:
         """Whether printing the programs of all events would delay the first picture."""
-        modules = {id(mod): mod for event in self.events for mod in (event.before, event.after)}
-        return sum(count_module(mod)[0] for mod in modules.values()) > LARGE
+        return self._nodes > LARGE
 
-    def data(self, only_start: bool = False) -> dict[str, Any]:
-        """Return the data of the widget; with `only_start`, the programs and the diff of the first step only."""
-        pages = _Pages(self, {self.start} if only_start else None)
-        steps = [
-            pages.step(at, event, self._step(event, not only_start or at == self.start))
-            for at, event in enumerate(self.events)
-        ]
+    @property
+    def is_huge(self) -> bool:
+        """Whether printing them all for a widget would take too long."""
+        return self._nodes > HUGE
+
+    @cached_property
+    def _nodes(self) -> int:
+        modules = {id(mod): mod for event in self.events for mod in (event.before, event.after)}
+        return sum(count_module(mod)[0] for mod in modules.values())
+
+    def data(self, only_start: bool = False, also: Collection[int] = ()) -> dict[str, Any]:
+        """Return the data of the widget; with `only_start`, the those of the first step and of `also` only."""
+        sent = {self.start, *also} if only_start else set(range(len(self.events)))
+        pages = _Pages(self, sent)
+        steps = [pages.step(at, event, self._step(event, at in sent)) for at, event in enumerate(self.events)]
         return {
             "kind": self.kind,
             "title": self.title,
             "start": self.start,
             "partial": only_start,
+            "by_step": self.is_huge,
             "steps": steps,
             "modules": pages.modules,
             "makers": None if only_start else self._makers(pages.printed, pages.table),
@@ -250,7 +264,7 @@ class RecordingView(View):
 class _Pages:
     """The programs and diffs of a recording as data: each different one once, None for steps that are left out."""
 
-    def __init__(self, view: RecordingView, steps: set[int] | None) -> None:
+    def __init__(self, view: RecordingView, steps: set[int]) -> None:
         self.view, self.steps = view, steps
         self.table = LineTable()
         self.printed: list[IRModule] = []
@@ -261,8 +275,9 @@ class _Pages:
 
     def step(self, at: int, event: Event, row: dict[str, Any]) -> dict[str, Any]:
         """Return the row of an event with the numbers of its programs and its diff."""
-        included = self.steps is None or at in self.steps
+        included = at in self.steps
         row["before"], row["after"] = self._module(event.before, included), self._module(event.after, included)
+        row["left_out"] = self.view.lines(event.after).left_out if included else 0
         if event.changed:
             key = (row["before"], row["after"])
             number = self._diff_of.setdefault(key, len(self.diffs))
@@ -271,10 +286,7 @@ class _Pages:
             if included and self.diffs[number] is None:
                 difference = self.view.diff(event)
                 assert difference is not None
-                self.diffs[number] = {
-                    **difference.row_data(),
-                    "operators": [list(item) for item in difference.operators],
-                }
+                self.diffs[number] = difference.data_with(self.table, lines=difference.is_excerpt)
             row["diff"] = number
         return row
 

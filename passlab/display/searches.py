@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -47,9 +47,9 @@ class VerdictView(RecordingView):
         """The folds below the sentences: a name, and a program or a script."""
         return []
 
-    def data(self, only_start: bool = False) -> dict[str, Any]:
+    def data(self, only_start: bool = False, also: Collection[int] = ()) -> dict[str, Any]:
         """Return the data of the widget: that of the recording, with the verdict on it and on its steps."""
-        data = super().data(only_start)
+        data = super().data(only_start, also)
         verdicts = () if self.bisection is None else self.bisection.verdicts
         verdict_of = {verdict.event.id: [verdict.good, visible(verdict.why)] for verdict in verdicts}
         for step in data["steps"]:

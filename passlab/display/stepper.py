@@ -259,7 +259,7 @@ class _Places:
         program = self.trace.source
         if program is None:
             return []
-        lines = listing(program)[: limits.current().shown_lines]
+        lines = listing(program)
         self.program_nodes = line_numbers(lines)
         for number, line in enumerate(lines):
             for token in line.tokens:

@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from passlab import limits
 from passlab.diffing.text_diff import CHANGED, OPERANDS, SAME, SIGNS, TextDiff
 from passlab.diffing.text_lines import LineReader, TextLine
 from passlab.display.code_lines import MOST_LINES as MOST_LINES_OF_CODE
@@ -196,7 +195,7 @@ class Pages:
         self.left_out = 0
         self.filters: list[str] = list(view.filters)  # those that have something to leave out, or were asked for
         self._line_numbers: dict[tuple[str, str], int] = {}
-        self._room = min(MOST_LINES, limits.current().shown_lines)
+        self._room = MOST_LINES
 
     def fill(self) -> None:
         """Add the units, those with the most versions first."""

@@ -36,6 +36,11 @@ class View:
     whole = "frame() has a row for each"
 
     @property
+    def left_out(self) -> int:
+        """How many lines at the end `parts` leaves out."""
+        return 0
+
+    @property
     def title(self) -> str:
         """The content of the view, in one line."""
         return ""
@@ -46,7 +51,7 @@ class View:
 
     def text(self) -> str:
         """Return the view as plain text: the same for every run, without times, addresses or paths."""
-        return cap([line for part in self.parts() for line in part.lines()], self.whole)
+        return cap([line for part in self.parts() for line in part.lines()], self.whole, self.left_out)
 
     def html(self) -> Markup:
         """Return the view as static HTML with inline styles, for places where no widget runs."""
@@ -75,12 +80,16 @@ class View:
 PartsView = View  # an earlier name
 
 
-def cap(lines: list[str], whole: str) -> str:
-    """Return lines as one text of at most `limits.output_bytes`; `whole` says how to see the rest."""
+def cap(lines: list[str], whole: str, left_out: int = 0) -> str:
+    """Return lines as one text of at most `limits.output_bytes`; `whole` says how to see the rest.
+
+    `left_out` is the number of lines that belong behind these.
+    """
     budget = limits.current().output_bytes
     lines = [visible(line) for line in lines]
     for count, line in enumerate(lines):
         budget -= len(line.encode("utf-8", "replace")) + 1
         if budget < 0:
-            return "\n".join([*lines[:count], f"... {len(lines) - count:,} more lines: {whole}"])
-    return "\n".join(lines)
+            left_out, lines = left_out + len(lines) - count, lines[:count]
+            break
+    return "\n".join([*lines, f"... {left_out:,} more lines: {whole}"] if left_out else lines)

@@ -78,6 +78,7 @@ class PipelineWidget(ViewWidget):
     view: RecordingView
     compared: ComparisonView | None = None
     variant: Recording | None = None
+    _steps: frozenset[int] | set[int] = frozenset()  # those that were looked at, of a huge recording
     _looked_into: tuple[Event | None, list[RewriteStep]] = (None, [])
 
     def _data(self) -> dict[str, Any]:
@@ -94,6 +95,10 @@ class PipelineWidget(ViewWidget):
             return
         if content.get("rest") and self.data.get("partial"):
             self.data = self.view.data()
+        step = content.get("step")
+        if type(step) is int and 0 <= step < len(self.view.events) and self.data.get("partial"):
+            self._steps = {*self._steps, step}
+            self.data = self.view.data(only_start=True, also=self._steps)
         if isinstance(content.get("graph"), str):
             self._draw(content["graph"], content.get("id"))
         if content.get("others"):

@@ -8,11 +8,13 @@ printing pays nothing for this.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
 _OPEN, _SEP, _CLOSE = "\x01", "\x02", "\x03"
+_AROUND = ("function", "branch")
+_ENDS = re.compile(f"[{_OPEN}{_CLOSE}]")
 _PARTS = re.compile(r"\x01(\d+)\x02|\x03")
 KINDS = (
     "keyword", "binder", "use", "temporary", "call", "op", "global", "constructor", "attribute", "constant", "type",
@@ -90,6 +92,36 @@ class MarkedText:
                 slot, start, (kind, node) = open_marks.pop()
                 result[slot] = Mark(start, at, kind, node)
         return tuple(result)  # type: ignore[arg-type]
+
+    def excerpt(self, first: int, most: int) -> tuple[MarkedText, int]:
+        """Return the lines from number `first` on, at most `most`, and how many lines are left out.
+
+        A mark that begins before is left out, one that ends behind ends with the lines.
+        """
+        lines = self._annotated.split("\n")
+        if len(lines) <= most + 1:
+            return self, 0
+        depth = 0
+
+        def matched(end: re.Match[str]) -> str:
+            nonlocal depth
+            if end[0] == _CLOSE and not depth:
+                return ""
+            depth += 1 if end[0] == _OPEN else -1
+            return end[0]
+
+        text = _ENDS.sub(matched, "\n".join(lines[first : first + most]))
+        return MarkedText(text + depth * _CLOSE, self._marked), len(lines) - 1 - most
+
+    def first_line_of(self, nodes: Container[Any]) -> int:
+        """Return the number of the line on which the first of some nodes is printed, that of the end for none.
+
+        Functions and branches are no such nodes: what they hold may change far below the line that they begin on.
+        """
+        marked = enumerate(self._marked)
+        first = next((at for at, (kind, node) in marked if node in nodes and kind not in _AROUND), None)
+        at = -1 if first is None else self._annotated.find(f"{_OPEN}{first}{_SEP}")
+        return self._annotated.count("\n", 0, at if at >= 0 else None)
 
     def at(self, offset: int) -> list[Mark]:
         """The marks that cover a character of the text, outermost first."""

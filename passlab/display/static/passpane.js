@@ -133,15 +133,20 @@ export class Step {
   contents(data, step, diff, tab) {
     const whole = tab === "IR" || (tab === "Diff" && step.diff === undefined); // the program is shown, not a diff
     let note = "", above = "";
-    if (data.partial && (whole ? !data.modules[step.after] : tab === "Diff" && !diff)) return { pane: this.code.element, note: "Loading ...", above };
+    if (data.partial && (whole ? !data.modules[step.after] : tab === "Diff" && !diff)) {
+      if (data.by_step && this.model.send) this.model.send({ step: data.steps.indexOf(step) });
+      return { pane: this.code.element, note: "Loading ...", above };
+    }
+    if (step.left_out && (whole || tab === "Diff")) above = `${many(step.left_out, "more line")} not shown`;
     if (whole) {
-      if (tab === "Diff") above = { input: "The program the pipeline starts with:", skipped: "The pass did not run. The program is still:" }[/** @type {string} */ (step.outcome)] || "Nothing changed. The program is still:";
+      if (tab === "Diff" && !above) above = { input: "The program the pipeline starts with:", skipped: "The pass did not run. The program is still:" }[/** @type {string} */ (step.outcome)] || "Nothing changed. The program is still:";
       if (step.untyped) above = above ? `${above}  (${UNTYPED})` : UNTYPED;
       this.program(data, step);
       return { pane: this.code.element, note, above };
     }
     if (tab === "Diff") {
-      this.diff.show(data, data.modules[step.before], data.modules[step.after], diff, data.nodes[step.before], data.nodes[step.after]);
+      const [before, after] = diff.before ? [diff.before, diff.after] : [data.modules[step.before], data.modules[step.after]];
+      this.diff.show(data, before, after, diff, ...(diff.nodes || [data.nodes[step.before], data.nodes[step.after]]));
       return { pane: this.diff.element, note, above };
     }
     if (tab === "Graph") return { pane: this.graphs.element, note: this.showGraph(step), above };

@@ -94,7 +94,7 @@ export function explorer({ model, el: host }) {
     passes.choose(data.steps[chosen] ? chosen : data.start);
   };
   const askRest = () => {
-    if (model.get("data").partial) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
+    if (model.get("data").partial && !model.get("data").by_step) setTimeout(() => model.send({ rest: true }), 50); // the other steps, once this one is seen
   };
   update();
   const leaveSelection = followSelection(model, selection);
