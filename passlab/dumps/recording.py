@@ -71,7 +71,7 @@ class TextRecording(Tabular):
         return Counter(step.verdict for step in self.steps)
 
     def summary(self) -> str:
-        """Return the number of passes and of each verdict in a sentence."""
+        """Return the number of passes, and how many have each verdict, in a sentence."""
         what = ", ".join(f"{count:,} {verdict}" for verdict, count in self.counts.most_common())
         head = f"{counted(len(self.steps), 'pass').replace('passs', 'passes')} ({self.format})"
         return f"{head}: {what}" if what else f"{head}: nothing that looks like a dump of passes"

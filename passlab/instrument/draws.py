@@ -298,7 +298,7 @@ def _random_value(param: Var, mod: IRModule, rng: np.random.Generator, kind: _Dr
 def _choose_constructor(mod: IRModule, ty: TypeCall, rng: np.random.Generator, depth: int) -> tuple[Any, list[Type]]:
     """Choose a constructor of a data type and return it with the types of its fields.
 
-    Below a depth of 3 it is one with the fewest fields of the same data type, so that the value is finite.
+    From depth 3 on it is one with the fewest fields of the same data type, so that the value is finite.
     """
     assert isinstance(ty.func, GlobalTypeVar)
     data = mod.type_definitions[ty.func]

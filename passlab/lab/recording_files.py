@@ -42,7 +42,7 @@ from passlab.text.tensor_bytes import decode_tensor, encode_tensor, tensor_of_re
 FORMAT, VERSION, READABLE = "passlab recording", 2, (1, 2)  # version 1 holds all arrays in its metadata
 _INDEX, _META, _ARRAYS, _MODULES = "recording.json", "metadata.json", "arrays.bin", "modules"
 _LARGE = 4096  # bytes from which an array is stored in the file of arrays
-_ALIGNMENT = 64
+_ALIGNMENT = 64  # bytes: mapped arrays begin at cache lines
 _SECTION = "#[metadata]\n"
 LOST = "(not in the program)"
 

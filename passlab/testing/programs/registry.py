@@ -43,7 +43,7 @@ EXCLUDED: dict[str, str] = {
     "debug": "calls Python",
     "nn.dropout": "random in the evaluator, the identity when compiled; a rule of `normalization` draws it",
 }
-# Operators whose results jump or have poles, so that a rounding error before them may become any error after them.
+# Operators that jump or have poles, so that a rounding error in their operands may become an error of any size.
 STEPS = frozenset(
     (
         *("floor", "ceil", "round", "trunc", "sign", "mod", "floor_mod", "trunc_mod", "floor_divide"),
