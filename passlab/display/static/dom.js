@@ -92,7 +92,7 @@ function keepFromNotebook(root, now) {
 export function help(root, rows) {
   const list = el("dl", "pl-keys", ...rows.flatMap(([key, does]) => [
     el("dt", "", ...key.split(" ").map((k) => (k === "…" ? " … " : el("kbd", "", k)))), el("dd", "", does)]));
-  const title = el("div", "pl-help-title", "Keys", el("span", "pl-dim", "? or Escape goes back"));
+  const title = el("div", "pl-help-title", "Keys", el("span", "pl-dim", "? or Escape closes this"));
   const card = el("div", "pl-help", el("div", "pl-help-card", title, list));
   card.setAttribute("role", "dialog");
   card.setAttribute("aria-label", "Keys");

@@ -186,9 +186,9 @@ export class Timeline {
   explain(run) {
     const { count, blocks } = run.data.storage, has = (/** @type {number} */ role) => run.code.roles.includes(role);
     const there = /** @type {[string, string, unknown][]} */ ([
-      ["pl-kernel-bars", "kernels: the higher, the longer", has(3)], ["pl-call-depth", "depth of calls", run.depth.some((depth) => depth > 0)],
+      ["pl-kernel-bars", "kernels (height: time)", has(3)], ["pl-call-depth", "depth of calls", run.depth.some((depth) => depth > 0)],
       ["pl-stop-marks", "breakpoints", this.breaks.some((b) => b.on)], ["pl-odd-marks", "NaN, infinities", Object.keys(run.odd).length],
-      ["pl-live", "live memory", count], ["pl-peak-mark", "its peak", count], ["pl-block-new", "its storages", count], ["pl-block-reused", "reused", blocks.some((/** @type {any[]} */ block) => block[3])],
+      ["pl-live", "live memory", count], ["pl-peak-mark", "peak", count], ["pl-block-new", "storages", count], ["pl-block-reused", "reused", blocks.some((/** @type {any[]} */ block) => block[3])],
     ]);
     this.legend.replaceChildren(...there.filter(([, , is]) => is).map(([look, means]) =>
       el("span", "pl-key", svg("svg", { viewBox: "0 0 10 10", width: 9, height: 9, "aria-hidden": "true" }, svg("path", { d: SHAPES[look] || SHAPES[""], class: look })), means)));
