@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.table import exports
-from passlab.ir.expr import Call
+from passlab.ir.op import OpCall
 
 UNARY = {
     "abs": "Abs",
@@ -68,25 +67,25 @@ LOGICAL = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor", "logi
 
 
 @exports(*UNARY)
-def unary(e: GraphEmitter, call: Call, data: str) -> str:
+def unary(e: GraphEmitter, call: OpCall, data: str) -> str:
     """The ONNX operator of the same meaning."""
     return e.node(UNARY[op_name(call)], [data])
 
 
 @exports(*BINARY)
-def binary(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
+def binary(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     """The ONNX operator of the same meaning; both broadcast as NumPy does."""
     return e.node(BINARY[op_name(call)], [lhs, rhs])
 
 
 @exports(*LOGICAL)
-def logical(e: GraphEmitter, call: Call, *operands: str) -> str:
+def logical(e: GraphEmitter, call: OpCall, *operands: str) -> str:
     """The ONNX operator of the same meaning, on bools (not zero)."""
     return e.node(LOGICAL[op_name(call)], [e.cast(name, "bool") for name in operands])
 
 
 @exports("trunc_divide")
-def trunc_divide(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
+def trunc_divide(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     """Div, which truncates integers; a float quotient is truncated by magnitude, and its sign restored."""
     quotient = e.node("Div", [lhs, rhs])
     if not is_float(e, call):
@@ -95,24 +94,24 @@ def trunc_divide(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
 
 
 @exports("not_equal")
-def not_equal(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
+def not_equal(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     """The negation of Equal."""
     return e.node("Not", [e.node("Equal", [lhs, rhs])])
 
 
-def is_float(e: GraphEmitter, call: Call) -> bool:
+def is_float(e: GraphEmitter, call: OpCall) -> bool:
     """Whether the first operand has floating-point elements."""
     return "float" in e.type(call.args[0]).dtype
 
 
 @exports("mod", "trunc_mod")
-def mod(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
+def mod(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     """The remainder with the sign of the dividend."""
     return e.node("Mod", [lhs, rhs], fmod=1)
 
 
 @exports("floor_mod")
-def floor_mod(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
+def floor_mod(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     """The remainder with the sign of the divisor; for floats that of C, plus one divisor if the signs differ."""
     if not is_float(e, call):
         return e.node("Mod", [lhs, rhs])
@@ -124,7 +123,7 @@ def floor_mod(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
 
 
 @exports("floor_divide")
-def floor_divide(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
+def floor_divide(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     """The quotient rounded down; for integers, the dividend minus the remainder, divided exactly."""
     if is_float(e, call):
         return e.node("Floor", [e.node("Div", [lhs, rhs])])
@@ -132,7 +131,7 @@ def floor_divide(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
 
 
 @exports("left_shift", "right_shift")
-def shift(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
+def shift(e: GraphEmitter, call: OpCall, lhs: str, rhs: str) -> str:
     """BitShift, which is defined for unsigned integers; signed ones are reinterpreted as unsigned.
 
     For a right shift, the bits of a negative number are inverted before and after, so that ones are shifted in.
@@ -150,32 +149,32 @@ def shift(e: GraphEmitter, call: Call, lhs: str, rhs: str) -> str:
 
 
 @exports("isfinite")
-def isfinite(e: GraphEmitter, call: Call, data: str) -> str:
+def isfinite(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Neither NaN nor infinite."""
     return e.node("Not", [e.node("Or", [e.node("IsNaN", [data]), e.node("IsInf", [data])])])
 
 
 @exports("isinf")
-def isinf(e: GraphEmitter, call: Call, data: str) -> str:
+def isinf(e: GraphEmitter, call: OpCall, data: str) -> str:
     """IsInf."""
     return e.node("IsInf", [data])
 
 
 @exports("rsqrt")
-def rsqrt(e: GraphEmitter, call: Call, data: str) -> str:
+def rsqrt(e: GraphEmitter, call: OpCall, data: str) -> str:
     """The reciprocal of the root."""
     return e.node("Reciprocal", [e.node("Sqrt", [data])])
 
 
 @exports("log2", "log10")
-def log_of_base(e: GraphEmitter, call: Call, data: str) -> str:
+def log_of_base(e: GraphEmitter, call: OpCall, data: str) -> str:
     """The natural logarithm divided by that of the base."""
     base = 2 if op_name(call) == "log2" else 10
     return e.node("Div", [e.node("Log", [data]), e.constant(math.log(base), e.type(call.args[0]).dtype)])
 
 
 @exports("trunc")
-def trunc(e: GraphEmitter, call: Call, data: str) -> str:
+def trunc(e: GraphEmitter, call: OpCall, data: str) -> str:
     """The integral part, with its sign."""
     if not is_float(e, call):
         return e.node("Identity", [data])
@@ -183,7 +182,7 @@ def trunc(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("round")
-def round_half_away(e: GraphEmitter, call: Call, data: str) -> str:
+def round_half_away(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Round halves away from zero, by comparing the fraction with one half."""
     if not is_float(e, call):
         return e.node("Identity", [data])
@@ -195,24 +194,22 @@ def round_half_away(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("cast")
-def cast(e: GraphEmitter, call: Call, data: str) -> str:
+def cast(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Cast."""
-    attrs: Any = call.attrs
-    return e.cast(data, attrs.dtype)
+    return e.cast(data, call.attrs.dtype)
 
 
 @exports("cast_like")
-def cast_like(e: GraphEmitter, call: Call, data: str, like: str) -> str:
+def cast_like(e: GraphEmitter, call: OpCall, data: str, like: str) -> str:
     """CastLike."""
     return e.node("CastLike", [data, like])
 
 
 @exports("clip")
-def clip(e: GraphEmitter, call: Call, data: str) -> str:
+def clip(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Clip, with bounds inside the range of the dtype."""
     dtype = e.type(call.args[0]).dtype
-    attrs: Any = call.attrs
-    low, high = attrs.a_min, attrs.a_max
+    low, high = call.attrs.a_min, call.attrs.a_max
     if dtype == "bool":
         e.refuse("ONNX's Clip takes no elements of bool")
     if not is_float(e, call):
@@ -222,7 +219,7 @@ def clip(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("where")
-def where(e: GraphEmitter, call: Call, condition: str, x: str, y: str) -> str:
+def where(e: GraphEmitter, call: OpCall, condition: str, x: str, y: str) -> str:
     """Where, with its condition cast to bool."""
     if e.type(call.args[0]).dtype != "bool":
         condition = e.cast(condition, "bool")

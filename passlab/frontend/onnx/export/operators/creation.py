@@ -9,7 +9,7 @@ import numpy as np
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.table import exports
 from passlab.frontend.onnx.package import onnx
-from passlab.ir.expr import Call
+from passlab.ir.op import OpCall
 from passlab.op.dtypes import array_dtype
 
 
@@ -20,80 +20,78 @@ def constant_tensor(e: GraphEmitter, value: float, shape: str, dtype: str) -> st
 
 
 @exports("zeros", "ones")
-def constant_of_shape(e: GraphEmitter, call: Call) -> str:
+def constant_of_shape(e: GraphEmitter, call: OpCall) -> str:
     """ConstantOfShape."""
     value = int(op_name(call) == "ones")
     return constant_tensor(e, value, e.ints(*e.shape(call)), e.type(call).dtype)
 
 
 @exports("dyn.zeros", "dyn.ones")
-def constant_of_given_shape(e: GraphEmitter, call: Call, shape: str) -> str:
+def constant_of_given_shape(e: GraphEmitter, call: OpCall, shape: str) -> str:
     """ConstantOfShape."""
     value = int(op_name(call) == "dyn.ones")
     return constant_tensor(e, value, e.cast(shape, "int64"), e.type(call).dtype)
 
 
 @exports("zeros_like", "ones_like")
-def constant_like(e: GraphEmitter, call: Call, data: str) -> str:
+def constant_like(e: GraphEmitter, call: OpCall, data: str) -> str:
     """ConstantOfShape of the shape of a tensor."""
     value = int(op_name(call) == "ones_like")
     return constant_tensor(e, value, e.node("Shape", [data]), e.type(call).dtype)
 
 
 @exports("full")
-def full(e: GraphEmitter, call: Call, value: str) -> str:
+def full(e: GraphEmitter, call: OpCall, value: str) -> str:
     """Expand."""
     return e.node("Expand", [e.cast(value, e.type(call).dtype), e.ints(*e.shape(call))])
 
 
 @exports("dyn.full")
-def dyn_full(e: GraphEmitter, call: Call, value: str, shape: str) -> str:
+def dyn_full(e: GraphEmitter, call: OpCall, value: str, shape: str) -> str:
     """Expand."""
     return e.node("Expand", [e.cast(value, e.type(call).dtype), e.cast(shape, "int64")])
 
 
 @exports("full_like")
-def full_like(e: GraphEmitter, call: Call, data: str, value: str) -> str:
+def full_like(e: GraphEmitter, call: OpCall, data: str, value: str) -> str:
     """Expand to the shape of a tensor."""
     return e.node("Expand", [e.cast(value, e.type(call).dtype), e.node("Shape", [data])])
 
 
 @exports("arange")
-def arange(e: GraphEmitter, call: Call, start: str, stop: str, step: str) -> str:
+def arange(e: GraphEmitter, call: OpCall, start: str, stop: str, step: str) -> str:
     """Range."""
     dtype = e.type(call).dtype
     return e.node("Range", [e.cast(part, dtype) for part in (start, stop, step)])
 
 
 @exports("one_hot")
-def one_hot(e: GraphEmitter, call: Call, indices: str, on: str, off: str) -> str:
+def one_hot(e: GraphEmitter, call: OpCall, indices: str, on: str, off: str) -> str:
     """OneHot; indices that Relay ignores, since they are negative, would count from the end in ONNX."""
-    attrs: Any = call.attrs
-    return _one_hot(e, call, indices, on, off, e.constant(attrs.depth, "int64"))
+    return _one_hot(e, call, indices, on, off, e.constant(call.attrs.depth, "int64"))
 
 
 @exports("dyn.one_hot")
-def dyn_one_hot(e: GraphEmitter, call: Call, indices: str, on: str, off: str, depth: str) -> str:
+def dyn_one_hot(e: GraphEmitter, call: OpCall, indices: str, on: str, off: str, depth: str) -> str:
     """OneHot."""
     return _one_hot(e, call, indices, on, off, e.cast(depth, "int64"))
 
 
-def _one_hot(e: GraphEmitter, call: Call, indices: str, on: str, off: str, depth: str) -> str:
-    attrs: Any = call.attrs
+def _one_hot(e: GraphEmitter, call: OpCall, indices: str, on: str, off: str, depth: str) -> str:
     dtype = e.type(call).dtype
     wide = e.cast(indices, "int64")
     safe = e.node("Where", [e.node("Less", [wide, e.constant(0, "int64")]), depth, wide])
     values = [e.node("Unsqueeze", [e.cast(part, dtype), e.ints(0)]) for part in (off, on)]
     both = e.node("Concat", values, axis=0)
     if e.rank(call.args[0]):
-        return e.node("OneHot", [safe, depth, both], axis=attrs.axis)
+        return e.node("OneHot", [safe, depth, both], axis=call.attrs.axis)
     # ONNX's operator needs an index with at least one dimension
     row = e.node("OneHot", [e.node("Unsqueeze", [safe, e.ints(0)]), depth, both], axis=1)
     return e.node("Squeeze", [row, e.ints(0)])
 
 
 @exports("shape_of")
-def shape_of(e: GraphEmitter, call: Call, data: str) -> str:
+def shape_of(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Shape."""
     name = e.node("Shape", [data])
     dtype = e.type(call).dtype
@@ -101,7 +99,7 @@ def shape_of(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("ndarray_size")
-def ndarray_size(e: GraphEmitter, call: Call, data: str) -> str:
+def ndarray_size(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Size."""
     name = e.node("Size", [data])
     dtype = e.type(call).dtype
@@ -109,21 +107,19 @@ def ndarray_size(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("trilu")
-def trilu(e: GraphEmitter, call: Call, data: str, k: str) -> str:
+def trilu(e: GraphEmitter, call: OpCall, data: str, k: str) -> str:
     """Trilu."""
-    attrs: Any = call.attrs
-    return e.node("Trilu", [data, e.cast(k, "int64")], upper=int(bool(attrs.upper)))
+    return e.node("Trilu", [data, e.cast(k, "int64")], upper=int(bool(call.attrs.upper)))
 
 
 @exports("meshgrid")
-def meshgrid(e: GraphEmitter, call: Call, data: list[str]) -> list[str]:
+def meshgrid(e: GraphEmitter, call: OpCall, data: list[str]) -> list[str]:
     """Each vector along its own axis, expanded to the common shape."""
-    attrs: Any = call.attrs
     fields: Any = call.args[0].checked_type
     if any(len(ty.shape) != 1 or ty.dynamic for ty in fields.fields):
         e.refuse("vectors of known sizes are needed")
     sizes = [ty.shape[0] for ty in fields.fields]
-    order = [1, 0, *range(2, len(sizes))] if attrs.indexing == "xy" and len(sizes) > 1 else list(range(len(sizes)))
+    order = [1, 0, *range(2, len(sizes))] if call.attrs.indexing == "xy" and len(sizes) > 1 else list(range(len(sizes)))
     shape = [sizes[i] for i in order]
     results = []
     for number, name in enumerate(data):

@@ -10,13 +10,14 @@ from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.operators.neural import channels_first, each, in_result_dtype, pads_of
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
-from passlab.ir.expr import Call, Constant
+from passlab.ir.expr import Constant
+from passlab.ir.op import OpCall
 
 
 @exports("nn.depth_to_space", "nn.space_to_depth")
-def blocks(e: GraphEmitter, call: Call, data: str) -> str:
+def blocks(e: GraphEmitter, call: OpCall, data: str) -> str:
     """DepthToSpace, SpaceToDepth."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     result = in_layout(e, data, attrs.layout, "NCHW")
     if op_name(call) == "nn.depth_to_space":
         mode = "DCR" if attrs.mode == "DCR" else "CRD"
@@ -27,22 +28,21 @@ def blocks(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("image.resize1d", "image.resize2d", "image.resize3d")
-def resize(e: GraphEmitter, call: Call, data: str) -> str:
+def resize(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Resize to a size."""
-    attrs: Any = call.attrs
     layout = channels_first(e, call)
-    return _resize(e, call, data, each(attrs.size, len(layout) - 2), layout)
+    return _resize(e, call, data, each(call.attrs.size, len(layout) - 2), layout)
 
 
 @exports("dyn.image.resize2d")
-def dyn_resize(e: GraphEmitter, call: Call, data: str, size: str, roi: str) -> str:
+def dyn_resize(e: GraphEmitter, call: OpCall, data: str, size: str, roi: str) -> str:
     """Resize to a size that is a tensor."""
     return _resize(e, call, data, e.cast(size, "int64"), "NCHW")
 
 
-def _rounding(e: GraphEmitter, call: Call, size: str | list[int]) -> str:
+def _rounding(e: GraphEmitter, call: OpCall, size: str | list[int]) -> str:
     """Return how ONNX rounds positions as a call does; Relay repeats elements where sizes are whole multiples."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     rule = attrs.rounding_method or ("round" if attrs.coordinate_transformation_mode == "align_corners" else "floor")
     if attrs.coordinate_transformation_mode == "asymmetric" and rule != "floor" and isinstance(size, list):
         shape = e.type(call.args[0]).shape
@@ -57,8 +57,8 @@ def _rounding(e: GraphEmitter, call: Call, size: str | list[int]) -> str:
     return "round_prefer_ceil" if rule == "round" else rule  # halves are away from zero, and positions not below it
 
 
-def _resize(e: GraphEmitter, call: Call, data: str, size: str | list[int], layout: str) -> str:
-    attrs: Any = call.attrs
+def _resize(e: GraphEmitter, call: OpCall, data: str, size: str | list[int], layout: str) -> str:
+    attrs = call.attrs
     result = in_layout(e, data, attrs.layout, layout)
     shape = e.type(call.args[0]).shape
     leading = [dim for axis, dim in zip(attrs.layout, shape, strict=True) if axis in "NC" and isinstance(dim, int)]
@@ -79,9 +79,9 @@ def _resize(e: GraphEmitter, call: Call, data: str, size: str | list[int], layou
 
 
 @exports("nn.upsampling")
-def upsampling(e: GraphEmitter, call: Call, data: str) -> str:
+def upsampling(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Resize by factors."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     result = in_layout(e, data, attrs.layout, "NCHW")
     mode = {"nearest_neighbor": "nearest", "bilinear": "linear", "bicubic": "cubic"}[attrs.method]
     coordinates = "align_corners" if attrs.align_corners else "half_pixel" if mode != "nearest" else "asymmetric"
@@ -94,9 +94,9 @@ def upsampling(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("image.grid_sample")
-def grid_sample(e: GraphEmitter, call: Call, data: str, grid: str) -> str:
+def grid_sample(e: GraphEmitter, call: OpCall, data: str, grid: str) -> str:
     """GridSample, with the coordinates of the grid along the last axis."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     rank = e.rank(call.args[0])
     if attrs.layout not in ("NCHW", "NCDHW") or (rank == 5 and e.opset < 20):
         e.refuse("images are written, of the layout NCHW, and volumes of NCDHW from opset 20 on")
@@ -107,9 +107,9 @@ def grid_sample(e: GraphEmitter, call: Call, data: str, grid: str) -> str:
 
 
 @exports("vision.roi_align")
-def roi_align(e: GraphEmitter, call: Call, data: str, rois: str) -> str:
+def roi_align(e: GraphEmitter, call: OpCall, data: str, rois: str) -> str:
     """RoiAlign; Relay stores the index of the image in the first column of the regions."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     if attrs.layout != "NCHW":
         e.refuse("regions are taken from the layout NCHW")
     if attrs.mode != "avg":
@@ -129,9 +129,9 @@ def roi_align(e: GraphEmitter, call: Call, data: str, rois: str) -> str:
 
 
 @exports("nn.deformable_conv2d")
-def deformable_conv2d(e: GraphEmitter, call: Call, data: str, offset: str, weight: str) -> str:
+def deformable_conv2d(e: GraphEmitter, call: OpCall, data: str, offset: str, weight: str) -> str:
     """DeformConv (from opset 19 on), of images in the layout NCHW."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     if e.opset < 19:
         e.refuse("ONNX has no DeformConv before opset 19")
     if (attrs.data_layout, attrs.kernel_layout) != ("NCHW", "OIHW") or attrs.out_layout not in ("", "NCHW"):
@@ -149,10 +149,9 @@ def deformable_conv2d(e: GraphEmitter, call: Call, data: str, offset: str, weigh
 
 
 @exports("vision.all_class_non_max_suppression")
-def non_max_suppression(e: GraphEmitter, call: Call, boxes: str, scores: str, *limits: str) -> list[str]:
+def non_max_suppression(e: GraphEmitter, call: OpCall, boxes: str, scores: str, *limits: str) -> list[str]:
     """NonMaxSuppression, with its rows padded to the maximum number, and their count."""
-    attrs: Any = call.attrs
-    if attrs.output_format != "onnx":
+    if call.attrs.output_format != "onnx":
         e.refuse('selected boxes are written in ONNX\'s form: `output_format="onnx"`')
     most, _, threshold = limits
     overlap = call.args[3]

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 from passlab.frontend.onnx.export.emitter import GraphEmitter
 from passlab.frontend.onnx.export.table import exports
 from passlab.ir.expr import Call, Constant, Expr
-from passlab.ir.op import Op
+from passlab.ir.op import Op, OpCall
 
 
 def whole(e: GraphEmitter, name: str) -> str:
@@ -16,9 +16,9 @@ def whole(e: GraphEmitter, name: str) -> str:
 
 
 @exports("take")
-def take(e: GraphEmitter, call: Call, data: str, indices: str) -> str:
+def take(e: GraphEmitter, call: OpCall, data: str, indices: str) -> str:
     """Gather; indices out of range are clipped or wrapped first, as in Relay."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     if attrs.batch_dims:
         e.refuse("ONNX has no Gather with shared leading axes")
     if attrs.axis is None:
@@ -71,13 +71,12 @@ def _bring_inside(e: GraphEmitter, mode: str, size: str, indices: str) -> str:
 
 
 @exports("gather")
-def gather(e: GraphEmitter, call: Call, data: str, indices: str) -> str:
+def gather(e: GraphEmitter, call: OpCall, data: str, indices: str) -> str:
     """GatherElements."""
-    attrs: Any = call.attrs
-    return e.node("GatherElements", [data, whole(e, indices)], axis=attrs.axis)
+    return e.node("GatherElements", [data, whole(e, indices)], axis=call.attrs.axis)
 
 
-def _last_axis(e: GraphEmitter, call: Call, indices: str) -> str:
+def _last_axis(e: GraphEmitter, call: OpCall, indices: str) -> str:
     """Return indices whose first axis, that of the coordinates, has become the last one."""
     rank = e.rank(call.args[1])
     name: str = e.transpose(whole(e, indices), [*range(1, rank), 0])
@@ -85,10 +84,9 @@ def _last_axis(e: GraphEmitter, call: Call, indices: str) -> str:
 
 
 @exports("gather_nd")
-def gather_nd(e: GraphEmitter, call: Call, data: str, indices: str) -> str:
+def gather_nd(e: GraphEmitter, call: OpCall, data: str, indices: str) -> str:
     """GatherND, which has the coordinates along the last axis."""
-    attrs: Any = call.attrs
-    return e.node("GatherND", [data, _last_axis(e, call, indices)], batch_dims=attrs.batch_dims)
+    return e.node("GatherND", [data, _last_axis(e, call, indices)], batch_dims=call.attrs.batch_dims)
 
 
 SCATTERS = {"update": "none", "add": "add", "mul": "mul", "min": "min", "max": "max"}
@@ -101,23 +99,22 @@ def _reduction(e: GraphEmitter, mode: str) -> str:
 
 
 @exports("scatter_elements", "scatter")
-def scatter_elements(e: GraphEmitter, call: Call, data: str, indices: str, updates: str) -> str:
+def scatter_elements(e: GraphEmitter, call: OpCall, data: str, indices: str, updates: str) -> str:
     """ScatterElements."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     reduction = _reduction(e, getattr(attrs, "reduction", "update"))
     return e.node("ScatterElements", [data, whole(e, indices), updates], axis=attrs.axis, reduction=reduction)
 
 
 @exports("scatter_nd")
-def scatter_nd(e: GraphEmitter, call: Call, data: str, indices: str, updates: str) -> str:
+def scatter_nd(e: GraphEmitter, call: OpCall, data: str, indices: str, updates: str) -> str:
     """ScatterND, which has the coordinates along the last axis."""
-    attrs: Any = call.attrs
-    reduction = _reduction(e, attrs.mode)
+    reduction = _reduction(e, call.attrs.mode)
     return e.node("ScatterND", [data, _last_axis(e, call, indices), updates], reduction=reduction)
 
 
 @exports("argwhere")
-def argwhere(e: GraphEmitter, call: Call, condition: str) -> str:
+def argwhere(e: GraphEmitter, call: OpCall, condition: str) -> str:
     """NonZero, which has the coordinates along the first axis."""
     if not e.rank(call.args[0]):
         e.refuse("ONNX's NonZero gives a scalar a coordinate, Relay none")
@@ -126,34 +123,31 @@ def argwhere(e: GraphEmitter, call: Call, condition: str) -> str:
 
 
 @exports("einsum")
-def einsum(e: GraphEmitter, call: Call, data: list[str]) -> str:
+def einsum(e: GraphEmitter, call: OpCall, data: list[str]) -> str:
     """Einsum."""
-    attrs: Any = call.attrs
-    return e.node("Einsum", data, equation=attrs.equation)
+    return e.node("Einsum", data, equation=call.attrs.equation)
 
 
 @exports("sequence_mask")
-def sequence_mask(e: GraphEmitter, call: Call, data: str, lengths: str) -> str:
+def sequence_mask(e: GraphEmitter, call: OpCall, data: str, lengths: str) -> str:
     """Where the number along the axis is below the length."""
-    attrs: Any = call.attrs
     shape = e.shape(call.args[0])
-    axis = attrs.axis % 2
+    axis = call.attrs.axis % 2
     steps = e.constant(list(range(shape[axis])), "int64")
     rank = len(shape)
     along = e.node("Reshape", [steps, e.ints(*(shape[axis] if i == axis else 1 for i in range(rank)))])
     size = shape[1 - axis]
     bound = e.node("Reshape", [whole(e, lengths), e.ints(*(size if i == 1 - axis else 1 for i in range(rank)))])
-    value = e.constant(attrs.mask_value, e.type(call).dtype)
+    value = e.constant(call.attrs.mask_value, e.type(call).dtype)
     return e.node("Where", [e.node("Less", [along, bound]), data, value])
 
 
 @exports("unique")
-def unique(e: GraphEmitter, call: Call, data: str) -> list[str]:
+def unique(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
     """Unique, its results padded with zeros to the length of the data, and how many there are."""
-    attrs: Any = call.attrs
-    values, first, inverse, counts = e.node_with(4, "Unique", [data], sorted=int(bool(attrs.sorted)))
+    values, first, inverse, counts = e.node_with(4, "Unique", [data], sorted=int(bool(call.attrs.sorted)))
     number = e.node("Shape", [values])
     pads = e.node("Concat", [e.ints(0), e.node("Sub", [e.node("Shape", [data]), number])], axis=0)
     padded = [e.node("Pad", [part, pads]) for part in (values, e.cast(first, "int32"), e.cast(counts, "int32"))]
     results = [*padded[:2], e.cast(inverse, "int32"), e.cast(number, "int32")]
-    return [*results, padded[2]] if attrs.return_counts else results
+    return [*results, padded[2]] if call.attrs.return_counts else results

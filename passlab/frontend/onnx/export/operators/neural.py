@@ -8,12 +8,12 @@ from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.operators.reductions import reduce_over
 from passlab.frontend.onnx.export.operators.shapes import in_layout
 from passlab.frontend.onnx.export.table import exports
-from passlab.ir.expr import Call
+from passlab.ir.op import OpCall
 
 SPATIAL = {3: "W", 4: "HW", 5: "DHW"}
 
 
-def channels_first(e: GraphEmitter, call: Call) -> str:
+def channels_first(e: GraphEmitter, call: OpCall) -> str:
     """Return ONNX's layout for data of this rank: NCW, NCHW, NCDHW."""
     return f"NC{SPATIAL[e.rank(call.args[0])]}"
 
@@ -32,13 +32,13 @@ def each(value: Any, rank: int) -> list[int]:
     return values * rank if len(values) == 1 else values
 
 
-def in_result_dtype(e: GraphEmitter, call: Call, name: str) -> str:
+def in_result_dtype(e: GraphEmitter, call: OpCall, name: str) -> str:
     """Return a result in the dtype of a call, which may be wider than that of its data."""
     dtype = e.type(call).dtype
     return name if dtype == e.type(call.args[0]).dtype else e.cast(name, dtype)
 
 
-def wide_inputs(e: GraphEmitter, call: Call, *names: str) -> list[str]:
+def wide_inputs(e: GraphEmitter, call: OpCall, *names: str) -> list[str]:
     """Return the operands of a sum of products in the dtype of the sum; integers as float64."""
     dtype = e.type(call).dtype
     dtype = dtype if "float" in dtype else "float64"
@@ -46,31 +46,30 @@ def wide_inputs(e: GraphEmitter, call: Call, *names: str) -> list[str]:
     return [n if kind == dtype else e.cast(n, dtype) for n, kind in zip(names, kinds, strict=True)]
 
 
-def sum_in_result_dtype(e: GraphEmitter, call: Call, name: str) -> str:
+def sum_in_result_dtype(e: GraphEmitter, call: OpCall, name: str) -> str:
     """Return a sum of products in the dtype of the call: whole numbers below 2^53 are exact in float64."""
     dtype = e.type(call).dtype
     return name if "float" in dtype else e.cast(name, dtype)
 
 
 @exports("nn.conv1d", "nn.conv2d", "nn.conv3d")
-def conv(e: GraphEmitter, call: Call, data: str, weight: str) -> str:
+def conv(e: GraphEmitter, call: OpCall, data: str, weight: str) -> str:
     """Conv, between transposes if the layout differs."""
     return _conv(e, call, data, weight, "Conv", f"OI{channels_first(e, call)[2:]}")
 
 
 @exports("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
-def conv_transpose(e: GraphEmitter, call: Call, data: str, weight: str) -> str:
+def conv_transpose(e: GraphEmitter, call: OpCall, data: str, weight: str) -> str:
     """ConvTranspose, whose weights have the input channels first."""
-    attrs: Any = call.attrs
-    layout, kernel = channels_first(e, call), attrs.kernel_layout
+    layout, kernel = channels_first(e, call), call.attrs.kernel_layout
     # Relay's IO.. and OI.. for transposed convolutions both name the data's axis first.
     weight_layout = f"IO{layout[2:]}" if kernel.startswith("I") else kernel
-    spare = each(attrs.output_padding, len(layout) - 2)
+    spare = each(call.attrs.output_padding, len(layout) - 2)
     return _conv(e, call, data, weight, "ConvTranspose", weight_layout, output_padding=spare)
 
 
-def _conv(e: GraphEmitter, call: Call, data: str, weight: str, op_type: str, weight_layout: str, **more: Any) -> str:
-    attrs: Any = call.attrs
+def _conv(e: GraphEmitter, call: OpCall, data: str, weight: str, op_type: str, weight_layout: str, **more: Any) -> str:
+    attrs = call.attrs
     layout, kernel = channels_first(e, call), attrs.kernel_layout
     rank = len(layout) - 2
     data, weight = wide_inputs(e, call, data, weight)
@@ -90,8 +89,8 @@ def _conv(e: GraphEmitter, call: Call, data: str, weight: str, op_type: str, wei
     return in_layout(e, sum_in_result_dtype(e, call, result), layout, attrs.out_layout or attrs.data_layout)
 
 
-def _pool(e: GraphEmitter, call: Call, data: str, op_type: str, **more: Any) -> str:
-    attrs: Any = call.attrs
+def _pool(e: GraphEmitter, call: OpCall, data: str, op_type: str, **more: Any) -> str:
+    attrs = call.attrs
     layout = channels_first(e, call)
     rank = len(layout) - 2
     dilations = each(attrs.dilation, rank)
@@ -109,33 +108,32 @@ def _pool(e: GraphEmitter, call: Call, data: str, op_type: str, **more: Any) -> 
 
 
 @exports("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")
-def max_pool(e: GraphEmitter, call: Call, data: str) -> str:
+def max_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
     """MaxPool."""
     return _pool(e, call, data, "MaxPool")
 
 
 @exports("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
-def avg_pool(e: GraphEmitter, call: Call, data: str) -> str:
+def avg_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
     """AveragePool."""
-    attrs: Any = call.attrs
-    if e.opset < 19 and set(each(attrs.dilation, 1)) != {1}:
+    if e.opset < 19 and set(each(call.attrs.dilation, 1)) != {1}:
         e.refuse("windows with gaps need opset 19")
-    return _pool(e, call, data, "AveragePool", count_include_pad=int(bool(attrs.count_include_pad)))
+    return _pool(e, call, data, "AveragePool", count_include_pad=int(bool(call.attrs.count_include_pad)))
 
 
 @exports("nn.global_avg_pool2d", "nn.global_max_pool2d")
-def global_pool(e: GraphEmitter, call: Call, data: str) -> str:
+def global_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
     """GlobalAveragePool, GlobalMaxPool."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     op_type = "GlobalAveragePool" if "avg" in op_name(call) else "GlobalMaxPool"
     result = e.node(op_type, [in_layout(e, data, attrs.layout, "NCHW")])
     return in_layout(e, result, "NCHW", attrs.out_layout or attrs.layout)
 
 
 @exports(*(f"nn.adaptive_{kind}_pool{rank}d" for kind in ("avg", "max") for rank in (1, 2, 3)))
-def adaptive_pool(e: GraphEmitter, call: Call, data: str) -> str:
+def adaptive_pool(e: GraphEmitter, call: OpCall, data: str) -> str:
     """A pool with windows of equal size, if the result's size divides that of the data."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     layout = channels_first(e, call)
     average = "avg" in op_name(call)
     result = in_layout(e, data, attrs.layout, layout)
@@ -154,7 +152,7 @@ def adaptive_pool(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("nn.dense")
-def dense(e: GraphEmitter, call: Call, data: str, weight: str) -> str:
+def dense(e: GraphEmitter, call: OpCall, data: str, weight: str) -> str:
     """Gemm of matrices, otherwise MatMul with the transposed weight."""
     data, weight = wide_inputs(e, call, data, weight)
     if e.rank(call.args[0]) == 2 and "float" in e.type(call).dtype:
@@ -163,11 +161,10 @@ def dense(e: GraphEmitter, call: Call, data: str, weight: str) -> str:
 
 
 @exports("nn.matmul", "nn.batch_matmul")
-def matmul(e: GraphEmitter, call: Call, a: str, b: str) -> str:
+def matmul(e: GraphEmitter, call: OpCall, a: str, b: str) -> str:
     """Gemm of matrices, otherwise MatMul after transposes; flattened batches are restored."""
-    attrs: Any = call.attrs
     a, b = wide_inputs(e, call, a, b)
-    flipped = (attrs.transpose_a, attrs.transpose_b)
+    flipped = (call.attrs.transpose_a, call.attrs.transpose_b)
     if e.rank(call.args[0]) == e.rank(call.args[1]) == 2 and "float" in e.type(call).dtype:
         return e.node("Gemm", [a, b], transA=int(flipped[0]) or None, transB=int(flipped[1]) or None)
     if not any(flipped) and not e.type(call).dynamic:
@@ -192,19 +189,18 @@ def along(e: GraphEmitter, name: str, axis: int, rank: int) -> str:
 
 
 @exports("nn.bias_add")
-def bias_add(e: GraphEmitter, call: Call, data: str, bias: str) -> str:
+def bias_add(e: GraphEmitter, call: OpCall, data: str, bias: str) -> str:
     """Add, with the bias along its axis."""
-    attrs: Any = call.attrs
     rank = e.rank(call.args[0])
     if e.rank(call.args[1]) == 1:
-        bias = along(e, bias, attrs.axis, rank)
+        bias = along(e, bias, call.attrs.axis, rank)
     return e.node("Add", [data, bias])
 
 
 @exports("nn.batch_norm")
-def batch_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str, mean: str, var: str) -> list[str]:
+def batch_norm(e: GraphEmitter, call: OpCall, data: str, gamma: str, beta: str, mean: str, var: str) -> list[str]:
     """BatchNormalization at inference, between transposes if the channels are not the second axis."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     rank = e.rank(call.args[0])
     axis = attrs.axis % rank
     dtype = e.type(call.args[0]).dtype
@@ -220,32 +216,30 @@ def batch_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str, me
     return [out, mean, var]
 
 
-def _normalize(e: GraphEmitter, call: Call, data: str, axes: list[int]) -> str:
+def _normalize(e: GraphEmitter, call: OpCall, data: str, axes: list[int]) -> str:
     """Return data minus its mean, divided by its deviation along some axes."""
-    attrs: Any = call.attrs
     mean = e.node("ReduceMean", [data, e.ints(*axes)], keepdims=1)
     difference = e.node("Sub", [data, mean])
     squares = e.node("Mul", [difference, difference])
     spread = e.node("ReduceMean", [squares, e.ints(*axes)], keepdims=1)
-    floor = e.constant(attrs.epsilon, e.type(call).dtype)
+    floor = e.constant(call.attrs.epsilon, e.type(call).dtype)
     name: str = e.node("Div", [difference, e.node("Sqrt", [e.node("Add", [spread, floor])])])
     return name
 
 
-def _scale_and_shift(e: GraphEmitter, call: Call, name: str, gamma: str, beta: str, axis: int) -> str:
-    attrs: Any = call.attrs
+def _scale_and_shift(e: GraphEmitter, call: OpCall, name: str, gamma: str, beta: str, axis: int) -> str:
     rank = e.rank(call.args[0])
-    if attrs.scale:
+    if call.attrs.scale:
         name = e.node("Mul", [name, along(e, gamma, axis, rank)])
-    if attrs.center:
+    if call.attrs.center:
         name = e.node("Add", [name, along(e, beta, axis, rank)])
     return name
 
 
 @exports("nn.layer_norm")
-def layer_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str) -> str:
+def layer_norm(e: GraphEmitter, call: OpCall, data: str, gamma: str, beta: str) -> str:
     """LayerNormalization along the last axis, its formula along another."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     rank = e.rank(call.args[0])
     axis = attrs.axis % rank
     if axis == rank - 1 and attrs.scale and attrs.center:
@@ -254,9 +248,9 @@ def layer_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str) ->
 
 
 @exports("nn.instance_norm")
-def instance_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str) -> str:
+def instance_norm(e: GraphEmitter, call: OpCall, data: str, gamma: str, beta: str) -> str:
     """InstanceNormalization with channels in the second axis, otherwise its formula."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     rank = e.rank(call.args[0])
     axis = attrs.axis % rank
     if axis == 1 and rank > 2 and attrs.scale and attrs.center:
@@ -266,9 +260,9 @@ def instance_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str)
 
 
 @exports("nn.group_norm")
-def group_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str) -> str:
+def group_norm(e: GraphEmitter, call: OpCall, data: str, gamma: str, beta: str) -> str:
     """The formula, over groups of channels."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     shape = e.shape(call.args[0])
     axis = attrs.axis % len(shape)
     parted = [*shape[:axis], attrs.num_groups, shape[axis] // attrs.num_groups, *shape[axis + 1 :]]
@@ -279,68 +273,64 @@ def group_norm(e: GraphEmitter, call: Call, data: str, gamma: str, beta: str) ->
 
 
 @exports("nn.l2_normalize")
-def l2_normalize(e: GraphEmitter, call: Call, data: str) -> str:
+def l2_normalize(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Division by the root of the sum of squares, which is at least epsilon."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     axes = range(e.rank(call.args[0])) if attrs.axis is None else attrs.axis
     total = reduce_over(e, "ReduceSum", e.node("Mul", [data, data]), list(axes), True)
     return e.node("Div", [data, e.node("Sqrt", [e.node("Max", [total, e.constant(attrs.eps, e.type(call).dtype)])])])
 
 
 @exports("nn.lrn")
-def lrn(e: GraphEmitter, call: Call, data: str) -> str:
+def lrn(e: GraphEmitter, call: OpCall, data: str) -> str:
     """LRN over the channels of the second axis."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     if attrs.axis != 1:
         e.refuse("ONNX sums over the second axis")
     return e.node("LRN", [data], alpha=attrs.alpha, beta=attrs.beta, bias=attrs.bias, size=attrs.size)
 
 
 @exports("nn.relu")
-def relu(e: GraphEmitter, call: Call, data: str) -> str:
+def relu(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Relu."""
     return e.node("Relu", [data])
 
 
 @exports("nn.leaky_relu")
-def leaky_relu(e: GraphEmitter, call: Call, data: str) -> str:
+def leaky_relu(e: GraphEmitter, call: OpCall, data: str) -> str:
     """LeakyRelu."""
-    attrs: Any = call.attrs
-    return e.node("LeakyRelu", [data], alpha=attrs.alpha)
+    return e.node("LeakyRelu", [data], alpha=call.attrs.alpha)
 
 
 @exports("nn.prelu")
-def prelu(e: GraphEmitter, call: Call, data: str, alpha: str) -> str:
+def prelu(e: GraphEmitter, call: OpCall, data: str, alpha: str) -> str:
     """PRelu, with slopes along their axis."""
-    attrs: Any = call.attrs
-    return e.node("PRelu", [data, along(e, alpha, attrs.axis, e.rank(call.args[0]))])
+    return e.node("PRelu", [data, along(e, alpha, call.attrs.axis, e.rank(call.args[0]))])
 
 
 @exports("hardswish")
-def hardswish(e: GraphEmitter, call: Call, data: str) -> str:
+def hardswish(e: GraphEmitter, call: OpCall, data: str) -> str:
     """HardSwish."""
     return e.node("HardSwish", [data])
 
 
 @exports("nn.softmax", "nn.fast_softmax", "nn.log_softmax")
-def softmax(e: GraphEmitter, call: Call, data: str) -> str:
+def softmax(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Softmax, LogSoftmax."""
-    attrs: Any = call.attrs
     op_type = "LogSoftmax" if "log" in op_name(call) else "Softmax"
-    return e.node(op_type, [data], axis=attrs.axis)
+    return e.node(op_type, [data], axis=call.attrs.axis)
 
 
 @exports("nn.dropout")
-def dropout(e: GraphEmitter, call: Call, data: str) -> list[str]:
+def dropout(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
     """The input: programs are for inference. The mask is all ones."""
     mask = e.node("Expand", [e.constant(1, e.type(call.args[0]).dtype), e.node("Shape", [data])])
     return [data, mask]
 
 
 @exports("nn.nll_loss")
-def nll_loss(e: GraphEmitter, call: Call, predictions: str, targets: str, weights: str) -> str:
+def nll_loss(e: GraphEmitter, call: OpCall, predictions: str, targets: str, weights: str) -> str:
     """NegativeLogLikelihoodLoss."""
-    attrs: Any = call.attrs
     inputs = [predictions, e.cast(targets, "int64"), weights]
-    ignored = attrs.ignore_index
-    return e.node("NegativeLogLikelihoodLoss", inputs, reduction=attrs.reduction, ignore_index=ignored)
+    ignored = call.attrs.ignore_index
+    return e.node("NegativeLogLikelihoodLoss", inputs, reduction=call.attrs.reduction, ignore_index=ignored)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.operators.neural import each, pads_of
 from passlab.frontend.onnx.export.table import exports
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
+from passlab.ir.op import OpCall
 
 FLOATS = {
     "qnn.add": "Add",
@@ -30,9 +29,9 @@ def _axis(e: GraphEmitter, data: Expr, scale: Expr, axis: int) -> int | None:
 
 
 @exports("qnn.quantize")
-def quantize(e: GraphEmitter, call: Call, data: str, scale: str, zero: str) -> str:
+def quantize(e: GraphEmitter, call: OpCall, data: str, scale: str, zero: str) -> str:
     """QuantizeLinear."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     return quantize_floats(e, data, scale, zero, attrs.out_dtype, _axis(e, call.args[0], call.args[1], attrs.axis))
 
 
@@ -44,10 +43,9 @@ def quantize_floats(e: GraphEmitter, data: str, scale: str, zero: str, dtype: st
 
 
 @exports("qnn.dequantize")
-def dequantize(e: GraphEmitter, call: Call, data: str, scale: str, zero: str) -> str:
+def dequantize(e: GraphEmitter, call: OpCall, data: str, scale: str, zero: str) -> str:
     """DequantizeLinear."""
-    attrs: Any = call.attrs
-    axis = _axis(e, call.args[0], call.args[1], attrs.axis)
+    axis = _axis(e, call.args[0], call.args[1], call.attrs.axis)
     return floats(e, data, e.type(call.args[0]).dtype, scale, zero, axis)
 
 
@@ -61,10 +59,9 @@ def floats(e: GraphEmitter, data: str, dtype: str, scale: str, zero: str, axis: 
 
 
 @exports("qnn.requantize")
-def requantize(e: GraphEmitter, call: Call, data: str, scale: str, zero: str, out_scale: str, out_zero: str) -> str:
+def requantize(e: GraphEmitter, call: OpCall, data: str, scale: str, zero: str, out_scale: str, out_zero: str) -> str:
     """Through floats."""
-    attrs: Any = call.attrs
-    axis = _axis(e, call.args[0], call.args[1], attrs.axis)
+    axis = _axis(e, call.args[0], call.args[1], call.attrs.axis)
     if axis is None:
         wide = floats(e, data, e.type(call.args[0]).dtype, scale, zero, None)
     else:
@@ -72,14 +69,14 @@ def requantize(e: GraphEmitter, call: Call, data: str, scale: str, zero: str, ou
         shape = e.ints(*(-1 if i == axis else 1 for i in range(rank)))
         difference = e.cast(e.node("Sub", [e.cast(data, "int32"), e.cast(zero, "int32")]), "float32")
         wide = e.node("Mul", [difference, e.node("Reshape", [scale, shape])])
-    return quantize_floats(e, wide, out_scale, out_zero, attrs.out_dtype, None)
+    return quantize_floats(e, wide, out_scale, out_zero, call.attrs.out_dtype, None)
 
 
 @exports(*FLOATS)
-def through_floats(e: GraphEmitter, call: Call, *inputs: str) -> str:
+def through_floats(e: GraphEmitter, call: OpCall, *inputs: str) -> str:
     """The operator on floats, between DequantizeLinear and QuantizeLinear."""
     count = 2 if op_name(call) in ("qnn.add", "qnn.subtract", "qnn.mul") else 1
-    attrs: Any = call.attrs
+    attrs = call.attrs
     axes = (getattr(attrs, "lhs_axis", -1), getattr(attrs, "rhs_axis", -1))
     operands = []
     for i in range(count):
@@ -91,23 +88,22 @@ def through_floats(e: GraphEmitter, call: Call, *inputs: str) -> str:
 
 
 @exports("qnn.concatenate")
-def concatenate(e: GraphEmitter, call: Call, data: list[str], scales: list[str], zeros: list[str], *out: str) -> str:
+def concatenate(e: GraphEmitter, call: OpCall, data: list[str], scales: list[str], zeros: list[str], *out: str) -> str:
     """Concat of floats, between DequantizeLinear and QuantizeLinear."""
-    attrs: Any = call.attrs
     dtype = e.type(call).dtype
     parts = [floats(e, part, dtype, s, z, None) for part, s, z in zip(data, scales, zeros, strict=True)]
-    return quantize_floats(e, e.node("Concat", parts, axis=attrs.axis), out[0], out[1], dtype, None)
+    return quantize_floats(e, e.node("Concat", parts, axis=call.attrs.axis), out[0], out[1], dtype, None)
 
 
-def _eight_bits(e: GraphEmitter, call: Call) -> None:
+def _eight_bits(e: GraphEmitter, call: OpCall) -> None:
     if any(e.type(arg).dtype not in ("int8", "uint8") for arg in call.args[:2]):
         e.refuse("ONNX multiplies integers of 8 bits")
 
 
 @exports("qnn.conv2d")
-def conv(e: GraphEmitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
+def conv(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """ConvInteger."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     _eight_bits(e, call)
     if attrs.data_layout != "NCHW" or attrs.kernel_layout != "OIHW":
         e.refuse("quantized convolutions are written for the layouts NCHW and OIHW")
@@ -123,7 +119,7 @@ def conv(e: GraphEmitter, call: Call, data: str, weight: str, zero: str, weight_
 
 
 @exports("qnn.dense")
-def dense(e: GraphEmitter, call: Call, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
+def dense(e: GraphEmitter, call: OpCall, data: str, weight: str, zero: str, weight_zero: str, *scales: str) -> str:
     """MatMulInteger, of the transposed weight."""
     _eight_bits(e, call)
     zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, weight_zero), call.args, strict=False)]
@@ -131,13 +127,12 @@ def dense(e: GraphEmitter, call: Call, data: str, weight: str, zero: str, weight
 
 
 @exports("qnn.batch_matmul")
-def batch_matmul(e: GraphEmitter, call: Call, x: str, y: str, zero: str, y_zero: str, *scales: str) -> str:
+def batch_matmul(e: GraphEmitter, call: OpCall, x: str, y: str, zero: str, y_zero: str, *scales: str) -> str:
     """MatMulInteger, after transposes."""
-    attrs: Any = call.attrs
     _eight_bits(e, call)
-    if attrs.transpose_a:
+    if call.attrs.transpose_a:
         x = e.transpose(x, [0, 2, 1])
-    if attrs.transpose_b:
+    if call.attrs.transpose_b:
         y = e.transpose(y, [0, 2, 1])
     zeros = [e.cast(z, e.type(arg).dtype) for z, arg in zip((zero, y_zero), call.args, strict=False)]
     return e.node("MatMulInteger", [x, y, *zeros])

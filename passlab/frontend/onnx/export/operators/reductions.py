@@ -7,7 +7,8 @@ from typing import Any
 
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.table import exports
-from passlab.ir.expr import Call, Expr
+from passlab.ir.expr import Expr
+from passlab.ir.op import OpCall
 
 REDUCTIONS = {"sum": "ReduceSum", "mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
 
@@ -29,16 +30,16 @@ def reduce_over(e: GraphEmitter, op_type: str, data: str, axes: list[int], keepd
 
 
 @exports(*REDUCTIONS)
-def reduction(e: GraphEmitter, call: Call, data: str) -> str:
+def reduction(e: GraphEmitter, call: OpCall, data: str) -> str:
     """The reduction with the same meaning."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     return reduce_over(e, REDUCTIONS[op_name(call)], data, axes_of(e, call.args[0], attrs), attrs.keepdims)
 
 
 @exports("all", "any")
-def logical(e: GraphEmitter, call: Call, data: str) -> str:
+def logical(e: GraphEmitter, call: OpCall, data: str) -> str:
     """The minimum or maximum of zeros and ones, for values that are not zero."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     op_type = "ReduceMin" if op_name(call) == "all" else "ReduceMax"
     bits = e.cast(e.cast(data, "bool"), "int32")
     name = reduce_over(e, op_type, bits, axes_of(e, call.args[0], attrs), attrs.keepdims)
@@ -46,9 +47,9 @@ def logical(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("argmax", "argmin")
-def arg_extreme(e: GraphEmitter, call: Call, data: str) -> str:
+def arg_extreme(e: GraphEmitter, call: OpCall, data: str) -> str:
     """ArgMax or ArgMin along one axis, or of the flattened tensor."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     axes = axes_of(e, call.args[0], attrs)
     op_type = "ArgMax" if op_name(call) == "argmax" else "ArgMin"
     last = int(bool(attrs.select_last_index))
@@ -63,9 +64,9 @@ def arg_extreme(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("variance")
-def variance(e: GraphEmitter, call: Call, data: str, mean: str) -> str:
+def variance(e: GraphEmitter, call: OpCall, data: str, mean: str) -> str:
     """The mean of the squared differences."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     axes = axes_of(e, call.args[0], attrs)
     difference = e.node("Sub", [data, mean])
     name = reduce_over(e, "ReduceMean", e.node("Mul", [difference, difference]), axes, attrs.keepdims)
@@ -81,9 +82,9 @@ def variance(e: GraphEmitter, call: Call, data: str, mean: str) -> str:
 
 
 @exports("cumsum")
-def cumsum(e: GraphEmitter, call: Call, data: str) -> str:
+def cumsum(e: GraphEmitter, call: OpCall, data: str) -> str:
     """CumSum, of the flattened tensor if there is no axis."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     dtype = e.type(call).dtype
     if attrs.axis is None:
         data = e.node("Reshape", [data, e.ints(-1)])
@@ -94,9 +95,9 @@ def cumsum(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("cumprod")
-def cumprod(e: GraphEmitter, call: Call, data: str) -> str:
+def cumprod(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Products with the elements one, two, four, ... positions before, until all are included."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     dtype, shape = e.type(call).dtype, list(e.shape(call.args[0]))
     if attrs.axis is None:
         data, shape = e.node("Reshape", [data, e.ints(-1)]), [math.prod(shape)]
@@ -119,38 +120,37 @@ def cumprod(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("dft")
-def dft(e: GraphEmitter, call: Call, real: str, imaginary: str) -> list[str]:
+def dft(e: GraphEmitter, call: OpCall, real: str, imaginary: str) -> list[str]:
     """DFT along the last axis, with both parts in a new axis."""
-    attrs: Any = call.attrs
     rank = e.rank(call.args[0])
     parts = [e.node("Unsqueeze", [part, e.ints(rank)]) for part in (real, imaginary)]
     both = e.node("Concat", parts, axis=rank)
     lines = e.node("Unsqueeze", [both, e.ints(0)]) if rank == 1 else both  # DFT needs a batch
     axis = rank - 1 + (rank == 1)
     if e.opset >= 20:
-        turned = e.node("DFT", [lines, "", e.constant(axis, "int64")], inverse=int(attrs.inverse))
+        turned = e.node("DFT", [lines, "", e.constant(axis, "int64")], inverse=int(call.attrs.inverse))
     else:
-        turned = e.node("DFT", [lines], axis=axis, inverse=int(attrs.inverse))
+        turned = e.node("DFT", [lines], axis=axis, inverse=int(call.attrs.inverse))
     turned = e.node("Squeeze", [turned, e.ints(0)]) if rank == 1 else turned
     return [e.node("Gather", [turned, e.constant(at, "int64")], axis=rank) for at in (0, 1)]
 
 
 @exports("topk")
-def topk(e: GraphEmitter, call: Call, data: str) -> str | list[str]:
+def topk(e: GraphEmitter, call: OpCall, data: str) -> str | list[str]:
     """TopK."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     k = attrs.k if attrs.k > 0 else e.shape(call.args[0])[attrs.axis]
     return _top(e, call, data, e.ints(k))
 
 
 @exports("dyn.topk")
-def dyn_topk(e: GraphEmitter, call: Call, data: str, k: str) -> str | list[str]:
+def dyn_topk(e: GraphEmitter, call: OpCall, data: str, k: str) -> str | list[str]:
     """TopK."""
     return _top(e, call, data, e.node("Reshape", [e.cast(k, "int64"), e.ints(1)]))
 
 
-def _top(e: GraphEmitter, call: Call, data: str, k: str) -> str | list[str]:
-    attrs: Any = call.attrs
+def _top(e: GraphEmitter, call: OpCall, data: str, k: str) -> str | list[str]:
+    attrs = call.attrs
     values, indices = e.node_with(2, "TopK", [data, k], axis=attrs.axis, largest=int(not attrs.is_ascend))
     if attrs.ret_type == "values":
         return values
@@ -159,9 +159,9 @@ def _top(e: GraphEmitter, call: Call, data: str, k: str) -> str | list[str]:
 
 
 @exports("sort", "argsort")
-def sort(e: GraphEmitter, call: Call, data: str) -> str:
+def sort(e: GraphEmitter, call: OpCall, data: str) -> str:
     """TopK of all elements."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     size = e.shape(call.args[0])[attrs.axis]
     values, indices = e.node_with(2, "TopK", [data, e.ints(size)], axis=attrs.axis, largest=int(not attrs.is_ascend))
     return values if op_name(call) == "sort" else e.cast(indices, attrs.dtype)

@@ -8,14 +8,14 @@ from typing import Any
 
 from passlab.frontend.onnx.export.emitter import GraphEmitter, op_name
 from passlab.frontend.onnx.export.table import exports
-from passlab.ir.expr import Call
+from passlab.ir.op import OpCall
 from passlab.ir.types import Dim
 
 LARGEST = 2**63 - 1
 
 
 @exports("reshape", "contrib_reverse_reshape", "nn.batch_flatten", "reshape_like")
-def reshape(e: GraphEmitter, call: Call, data: str, *like: str) -> str:
+def reshape(e: GraphEmitter, call: OpCall, data: str, *like: str) -> str:
     """Reshape to the shape of the result; ONNX infers one unknown dimension, others are computed."""
     dims = e.type(call).shape
     unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int)]
@@ -30,7 +30,7 @@ def reshape(e: GraphEmitter, call: Call, data: str, *like: str) -> str:
     return e.node("Reshape", [data, e.node("Concat", _dimensions(e, call, data, dims), axis=0)])
 
 
-def _dimensions(e: GraphEmitter, call: Call, data: str, dims: Sequence[Dim]) -> list[str]:
+def _dimensions(e: GraphEmitter, call: OpCall, data: str, dims: Sequence[Dim]) -> list[str]:
     """Return the dimensions of a reshape with several unknown sizes, as vectors of one element."""
     codes = list(getattr(call.attrs, "newshape", None) or [])
     source = e.type(call.args[0]).shape
@@ -76,26 +76,23 @@ def dimension(e: GraphEmitter, data: str, axis: int) -> str:
 
 
 @exports("dyn.reshape")
-def dyn_reshape(e: GraphEmitter, call: Call, data: str, shape: str) -> str:
+def dyn_reshape(e: GraphEmitter, call: OpCall, data: str, shape: str) -> str:
     """Reshape."""
-    attrs: Any = call.attrs
-    return e.node("Reshape", [data, e.cast(shape, "int64")], allowzero=int(bool(attrs.allowzero)))
+    return e.node("Reshape", [data, e.cast(shape, "int64")], allowzero=int(bool(call.attrs.allowzero)))
 
 
 @exports("transpose")
-def transpose(e: GraphEmitter, call: Call, data: str) -> str:
+def transpose(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Transpose."""
-    attrs: Any = call.attrs
     rank = e.rank(call.args[0])
-    axes = attrs.axes or range(rank - 1, -1, -1)
+    axes = call.attrs.axes or range(rank - 1, -1, -1)
     return e.transpose(data, [int(a) % rank for a in axes]) if rank else e.node("Identity", [data])
 
 
 @exports("layout_transform")
-def layout_transform(e: GraphEmitter, call: Call, data: str) -> str:
+def layout_transform(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Transpose, if no axis is split."""
-    attrs: Any = call.attrs
-    return in_layout(e, data, attrs.src_layout, attrs.dst_layout)
+    return in_layout(e, data, call.attrs.src_layout, call.attrs.dst_layout)
 
 
 def in_layout(e: GraphEmitter, data: str, source: str, target: str) -> str:
@@ -109,17 +106,17 @@ def in_layout(e: GraphEmitter, data: str, source: str, target: str) -> str:
 
 
 @exports("expand_dims")
-def expand_dims(e: GraphEmitter, call: Call, data: str) -> str:
+def expand_dims(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Unsqueeze."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     first = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call.args[0]) + 1
     return e.node("Unsqueeze", [data, e.ints(*range(first, first + attrs.num_newaxis))])
 
 
 @exports("squeeze")
-def squeeze(e: GraphEmitter, call: Call, data: str) -> str:
+def squeeze(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Squeeze."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     if attrs.axis is None:
         axes = [i for i, dim in enumerate(e.type(call.args[0]).shape) if dim == 1]
     else:
@@ -128,9 +125,9 @@ def squeeze(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("concatenate", "stack")
-def concatenate(e: GraphEmitter, call: Call, data: list[str]) -> str:
+def concatenate(e: GraphEmitter, call: OpCall, data: list[str]) -> str:
     """Concat; stacked tensors get a new axis first."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     axis = attrs.axis if attrs.axis >= 0 else attrs.axis + e.rank(call)
     if op_name(call) == "stack":
         data = [e.node("Unsqueeze", [part, e.ints(axis)]) for part in data]
@@ -138,9 +135,9 @@ def concatenate(e: GraphEmitter, call: Call, data: list[str]) -> str:
 
 
 @exports("split")
-def split(e: GraphEmitter, call: Call, data: str) -> list[str]:
+def split(e: GraphEmitter, call: OpCall, data: str) -> list[str]:
     """Split into parts of known sizes."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     axis = attrs.axis % max(e.rank(call.args[0]), 1)
     ty: Any = call.checked_type
     sizes = [field.shape[axis] for field in ty.fields]
@@ -155,9 +152,9 @@ def split(e: GraphEmitter, call: Call, data: str) -> list[str]:
 
 
 @exports("strided_slice")
-def strided_slice(e: GraphEmitter, call: Call, data: str) -> str:
+def strided_slice(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Slice; with negative steps, ONNX's end is adapted to include the first element where Relay's does."""
-    attrs: Any = call.attrs
+    attrs = call.attrs
     shape = e.type(call.args[0]).shape
     axes = list(attrs.axes) if attrs.axes is not None else list(range(len(attrs.begin)))
     begin, end = [int(b) for b in attrs.begin], [int(x) for x in attrs.end]
@@ -178,10 +175,9 @@ def strided_slice(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("dyn.strided_slice")
-def dyn_strided_slice(e: GraphEmitter, call: Call, data: str, begin: str, end: str, strides: str) -> str:
+def dyn_strided_slice(e: GraphEmitter, call: OpCall, data: str, begin: str, end: str, strides: str) -> str:
     """Slice with tensors as bounds."""
-    attrs: Any = call.attrs
-    if attrs.slice_mode != "end" or attrs.axes:
+    if call.attrs.slice_mode != "end" or call.attrs.axes:
         e.refuse("slices by size or of chosen axes have no form with tensors as bounds")
     count = e.shape(call.args[1])[0]
     wide = [e.cast(part, "int64") for part in (begin, end, strides)]
@@ -189,34 +185,33 @@ def dyn_strided_slice(e: GraphEmitter, call: Call, data: str, begin: str, end: s
 
 
 @exports("slice_like")
-def slice_like(e: GraphEmitter, call: Call, data: str, like: str) -> str:
+def slice_like(e: GraphEmitter, call: OpCall, data: str, like: str) -> str:
     """Slice to the shape of another tensor."""
-    attrs: Any = call.attrs
-    axes = [int(a) % e.rank(call.args[0]) for a in attrs.axes or range(e.rank(call.args[1]))]
+    axes = [int(a) % e.rank(call.args[0]) for a in call.attrs.axes or range(e.rank(call.args[1]))]
     ends = e.node("Gather", [e.node("Shape", [like]), e.ints(*axes)])
     return e.node("Slice", [data, e.ints(*([0] * len(axes))), ends, e.ints(*axes)])
 
 
 @exports("broadcast_to")
-def broadcast_to(e: GraphEmitter, call: Call, data: str) -> str:
+def broadcast_to(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Expand."""
     return e.node("Expand", [data, e.ints(*e.shape(call))])
 
 
 @exports("dyn.broadcast_to")
-def dyn_broadcast_to(e: GraphEmitter, call: Call, data: str, shape: str) -> str:
+def dyn_broadcast_to(e: GraphEmitter, call: OpCall, data: str, shape: str) -> str:
     """Expand."""
     return e.node("Expand", [data, e.cast(shape, "int64")])
 
 
 @exports("broadcast_to_like")
-def broadcast_to_like(e: GraphEmitter, call: Call, data: str, like: str) -> str:
+def broadcast_to_like(e: GraphEmitter, call: OpCall, data: str, like: str) -> str:
     """Expand to the shape of another tensor."""
     return e.node("Expand", [data, e.node("Shape", [like])])
 
 
 @exports("collapse_sum_like")
-def collapse_sum_like(e: GraphEmitter, call: Call, data: str, like: str) -> str:
+def collapse_sum_like(e: GraphEmitter, call: OpCall, data: str, like: str) -> str:
     """The sums over the broadcast axes of a tensor."""
     source, target = e.shape(call.args[0]), e.shape(call.args[1])
     extra = len(source) - len(target)
@@ -226,17 +221,16 @@ def collapse_sum_like(e: GraphEmitter, call: Call, data: str, like: str) -> str:
 
 
 @exports("tile")
-def tile(e: GraphEmitter, call: Call, data: str) -> str:
+def tile(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Tile of a tensor with as many axes as there are repeats."""
-    attrs: Any = call.attrs
-    reps, rank = [int(r) for r in attrs.reps], e.rank(call.args[0])
+    reps, rank = [int(r) for r in call.attrs.reps], e.rank(call.args[0])
     if len(reps) > rank:
         data = e.node("Unsqueeze", [data, e.ints(*range(len(reps) - rank))])
     return e.node("Tile", [data, e.ints(*([1] * (rank - len(reps)) + reps))])
 
 
 @exports("dyn.tile")
-def dyn_tile(e: GraphEmitter, call: Call, data: str, reps: str) -> str:
+def dyn_tile(e: GraphEmitter, call: OpCall, data: str, reps: str) -> str:
     """Tile."""
     if e.shape(call.args[1])[0] != e.rank(call.args[0]):
         e.refuse("there must be a repeat for each axis")
@@ -244,16 +238,15 @@ def dyn_tile(e: GraphEmitter, call: Call, data: str, reps: str) -> str:
 
 
 @exports("repeat")
-def repeat(e: GraphEmitter, call: Call, data: str) -> str:
+def repeat(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Repeat each element: a new axis, expanded, and joined to the one before."""
-    attrs: Any = call.attrs
-    axis = attrs.axis
+    axis = call.attrs.axis
     if axis is None:
         data, axis, rank = e.node("Reshape", [data, e.ints(-1)]), 0, 1
     else:
         rank = e.rank(call.args[0])
         axis %= rank
-    times = e.ints(*([1] * (axis + 1) + [attrs.repeats] + [1] * (rank - axis - 1)))
+    times = e.ints(*([1] * (axis + 1) + [call.attrs.repeats] + [1] * (rank - axis - 1)))
     tiled = e.node("Tile", [e.node("Unsqueeze", [data, e.ints(axis + 1)]), times])
     dims = e.type(call).shape
     if sum(not isinstance(dim, int) for dim in dims) > 1:
@@ -263,48 +256,43 @@ def repeat(e: GraphEmitter, call: Call, data: str) -> str:
 
 
 @exports("reverse")
-def reverse(e: GraphEmitter, call: Call, data: str) -> str:
+def reverse(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Slice with a negative step."""
-    attrs: Any = call.attrs
-    return e.node("Slice", [data, e.ints(-1), e.ints(-LARGEST), e.ints(attrs.axis), e.ints(-1)])
+    return e.node("Slice", [data, e.ints(-1), e.ints(-LARGEST), e.ints(call.attrs.axis), e.ints(-1)])
 
 
 @exports("reverse_sequence")
-def reverse_sequence(e: GraphEmitter, call: Call, data: str, lengths: str) -> str:
+def reverse_sequence(e: GraphEmitter, call: OpCall, data: str, lengths: str) -> str:
     """ReverseSequence."""
-    attrs: Any = call.attrs
-    axes = {"time_axis": attrs.seq_axis, "batch_axis": attrs.batch_axis}
+    axes = {"time_axis": call.attrs.seq_axis, "batch_axis": call.attrs.batch_axis}
     if set(axes.values()) != {0, 1}:
         e.refuse("ONNX reverses along the first or the second axis, batches along the other")
     return e.node("ReverseSequence", [data, e.cast(lengths, "int64")], **axes)
 
 
 @exports("nn.pad")
-def pad(e: GraphEmitter, call: Call, data: str, value: str) -> str:
+def pad(e: GraphEmitter, call: OpCall, data: str, value: str) -> str:
     """Pad."""
-    attrs: Any = call.attrs
-    widths = [[int(n) for n in pair] for pair in attrs.pad_width]
+    widths = [[int(n) for n in pair] for pair in call.attrs.pad_width]
     pads = e.ints(*(pair[0] for pair in widths), *(pair[1] for pair in widths))
-    return pad_node(e, data, pads, attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
+    return pad_node(e, data, pads, call.attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
 
 
 @exports("nn.mirror_pad")
-def mirror_pad(e: GraphEmitter, call: Call, data: str) -> str:
+def mirror_pad(e: GraphEmitter, call: OpCall, data: str) -> str:
     """Pad by reflection, which does not repeat the border."""
-    attrs: Any = call.attrs
-    if attrs.mode != "REFLECT":
+    if call.attrs.mode != "REFLECT":
         e.refuse("ONNX repeats no border")
-    widths = attrs.pad_width
+    widths = call.attrs.pad_width
     pads = e.ints(*(int(pair[0]) for pair in widths), *(int(pair[1]) for pair in widths))
     return e.node("Pad", [data, pads], mode="reflect")
 
 
 @exports("dyn.nn.pad")
-def dyn_pad(e: GraphEmitter, call: Call, data: str, widths: str, value: str) -> str:
+def dyn_pad(e: GraphEmitter, call: OpCall, data: str, widths: str, value: str) -> str:
     """Pad; ONNX lists all widths before, then all after."""
-    attrs: Any = call.attrs
     pads = e.node("Reshape", [e.transpose(e.cast(widths, "int64"), [1, 0]), e.ints(-1)])
-    return pad_node(e, data, pads, attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
+    return pad_node(e, data, pads, call.attrs.pad_mode, e.cast(value, e.type(call.args[0]).dtype))
 
 
 def pad_node(e: GraphEmitter, data: str, pads: str, mode: str, value: str) -> str:
