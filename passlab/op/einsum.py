@@ -103,7 +103,6 @@ def _einsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     A dimension that a tensor names twice is its diagonal: the gradient is zero outside it.
     """
     fields, attrs = orig.args[0], orig.attrs
-    assert attrs is not None
     ty = fields.checked_type
     assert isinstance(ty, TupleType)
     types = [field for field in ty.fields if isinstance(field, TensorType)]

@@ -390,7 +390,6 @@ copy = elementwise(
 
 def _clip_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     x = orig.args[0]
-    assert orig.attrs is not None
     assert isinstance(x.checked_type, TensorType)
     dtype = array_dtype(x.checked_type.dtype)
     bounds = (Constant(np.asarray(_bound(orig.attrs[k], dtype), dtype)) for k in ("a_min", "a_max"))

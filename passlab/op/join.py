@@ -265,7 +265,6 @@ def _meshgrid_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each vector receives the sum of its grid's gradient over the dimensions of the others."""
     ty, attrs = orig.args[0].checked_type, orig.attrs
     assert isinstance(ty, TupleType)
-    assert attrs is not None
     turned = attrs["indexing"] == "xy" and len(ty.fields) > 1
     result: list[Expr] = []
     for number in range(len(ty.fields)):

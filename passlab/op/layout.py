@@ -36,7 +36,6 @@ def _layout_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Typ
 
 
 def _layout_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    assert orig.attrs is not None
     return [call("layout_transform", grad, src_layout=orig.attrs["dst_layout"], dst_layout=orig.attrs["src_layout"])]
 
 

@@ -124,7 +124,6 @@ def _reverse_sequence_type(types: Sequence[Type], attrs: Attrs, reporter: Report
 
 def _reverse_sequence_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     lengths, attrs = orig.args[1], orig.attrs
-    assert attrs is not None
     back = call("reverse_sequence", grad, lengths, seq_axis=attrs["seq_axis"], batch_axis=attrs["batch_axis"])
     return [back, call("zeros_like", lengths)]
 

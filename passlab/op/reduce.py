@@ -175,7 +175,6 @@ def _extremum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data = orig.args[0]
     hit = call("cast_like", call("equal", data, _spread(orig, orig)), data)
     attrs = orig.attrs
-    assert attrs is not None
     hits = _spread(call("sum", hit, axis=attrs["axis"], keepdims=attrs["keepdims"], exclude=attrs["exclude"]), orig)
     return [_spread(grad, orig) * hit / hits]
 

@@ -93,7 +93,6 @@ def _scan(name: str, ufunc: np.ufunc, start: int, doc: str, gradient: Any = None
 def _cumsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element contributes to all sums after it: a running sum from the other end."""
     data, attrs = orig.args[0], orig.attrs
-    assert attrs is not None
     axis = attrs["axis"] if attrs["axis"] is not None else 0
     back = call(
         "reverse", call("cumsum", call("reverse", grad, axis=axis), axis=axis, exclusive=attrs["exclusive"]), axis=axis
@@ -104,7 +103,6 @@ def _cumsum_grad(orig: OpCall, grad: Expr) -> list[Expr]:
 def _cumprod_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element is a factor of all later products; as for `prod`, none may be zero."""
     data, attrs = orig.args[0], orig.attrs
-    assert attrs is not None
     axis = attrs["axis"] if attrs["axis"] is not None else 0
     turned = call("cumsum", call("reverse", grad * orig, axis=axis), axis=axis, exclusive=attrs["exclusive"])
     back = call("reshape_like", call("reverse", turned, axis=axis), data)

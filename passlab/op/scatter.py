@@ -69,7 +69,6 @@ def _agree(a: Shape, b: Shape) -> bool:
 
 
 def _scatter_elements_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    assert orig.attrs is not None
     return scatter_gradients.scatter_elements(orig, grad, orig.attrs["reduction"])
 
 
@@ -292,7 +291,6 @@ def _sequence_mask_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter)
 
 def _sequence_mask_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     lengths = orig.args[1]
-    assert orig.attrs is not None
     return [call("sequence_mask", grad, lengths, axis=orig.attrs["axis"]), call("zeros_like", lengths)]
 
 

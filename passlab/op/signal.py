@@ -113,7 +113,6 @@ def _dft_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The transform is symmetric, so its adjoint is the inverse transform times the number of elements."""
     ty, attrs = orig.args[0].checked_type, orig.attrs
     assert isinstance(ty, TensorType)
-    assert attrs is not None
     count = ty.shape[-1]
     if type(count) is not int:
         refuse("this gradient needs a known number of elements", 0, found=ty)

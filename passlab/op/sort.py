@@ -48,7 +48,6 @@ def _sort_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type 
 def _sort_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """Each element receives the gradient of its new position."""
     data, attrs = orig.args[0], orig.attrs
-    assert attrs is not None
     axis = attrs["axis"]
     order = call("argsort", data, axis=axis, is_ascend=attrs["is_ascend"], dtype="int32")
     return [call("gather", grad, call("argsort", order, axis=axis, dtype="int32"), axis=axis)]
@@ -174,7 +173,6 @@ def topk_results(attrs: Attrs) -> int | None:
 def _topk_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     """The selected elements receive the gradients of the values."""
     data, attrs = orig.args[0], orig.attrs
-    assert attrs is not None
     zeros = call("zeros_like", data)
     if attrs["ret_type"] == "indices":
         return [zeros]

@@ -256,7 +256,6 @@ def _tile_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
     assert isinstance(ty, TensorType)
-    assert attrs is not None
     reps = attrs["reps"]
     rank = max(len(ty.shape), len(reps))
     dims = [1] * (rank - len(ty.shape)) + list(ty.concrete_shape)
@@ -310,7 +309,6 @@ def _repeat_grad(orig: OpCall, grad: Expr) -> list[Expr]:
     data, attrs = orig.args[0], orig.attrs
     ty = data.checked_type
     assert isinstance(ty, TensorType)
-    assert attrs is not None
     axis = len(ty.shape) - 1 if attrs["axis"] is None else normal_axis(attrs["axis"], len(ty.shape))
     shape = [*ty.concrete_shape[: axis + 1], attrs["repeats"], *ty.concrete_shape[axis + 1 :]]
     return [call("sum", call("reshape", grad, newshape=shape, allowzero=True), axis=[axis + 1])]

@@ -84,7 +84,6 @@ def _trilu_type(types: Sequence[Type], attrs: Attrs, reporter: Reporter) -> Type
 
 
 def _trilu_grad(orig: OpCall, grad: Expr) -> list[Expr]:
-    assert orig.attrs is not None
     return [call("trilu", grad, orig.args[1], upper=orig.attrs["upper"]), call("zeros_like", orig.args[1])]
 
 
