@@ -245,8 +245,7 @@ def extract_operators(mod: IRModule) -> list[str]:
 
 
 def _with_labels(function: Function, mod: IRModule, ctx: transform.PassContext) -> Function:
-    def label(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(post, Function)
+    def label(pre: Function, post: Function) -> Expr:
         return post.with_attr("hash", f"{structural_hash(post.without_attr('hash')) & (2**64 - 1):016x}")
 
     result = rewrite(function, label, only=(Function,), name="label")

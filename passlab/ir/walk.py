@@ -202,6 +202,7 @@ def result_of(root: ExprT, results: Mapping[Expr, Expr]) -> ExprT:
 
 
 _T = TypeVar("_T")
+NodeT = TypeVar("NodeT", bound=Expr)
 Rule = Callable[[Expr, Expr], Expr]
 Observer = Callable[[Expr, Expr, str], None]
 Permit = Callable[[str], bool]
@@ -257,21 +258,21 @@ def note_rewrite(old: Expr, new: Expr, rule: str = "") -> None:
 
 def rewrite(
     root: ExprT,
-    rule: Rule | None = None,
+    rule: Callable[[NodeT, NodeT], Expr] | None = None,
     *,
     replace: dict[Expr, Expr] | None = None,
     enter: Callable[[Expr], bool] | None = None,
-    only: tuple[type, ...] | None = None,
+    only: tuple[type[NodeT], ...] | None = None,
     order: list[Expr] | None = None,
     name: str | Callable[[Expr], str] = "",
 ) -> ExprT:
     """Rebuild a program bottom-up and return it; untouched parts, up to the whole, stay the same objects.
 
     `rule(pre, post)` gets each node before the rewrite and with its children rewritten, and returns its replacement.
-    `only` limits the rule to nodes of some classes. `replace` gives results in advance, for example to substitute
-    variables; nodes in it are not entered, and every changed node is added to it. If `enter(node)` returns False, the
-    node and its children stay as they are. `order` is the post-order of the entered nodes, if the caller has it. New
-    nodes without a span take that of the node they replace.
+    `only` limits the rule to nodes of some classes, the declared classes of its parameters. `replace` gives results in
+    advance, for example to substitute variables; nodes in it are not entered, and every changed node is added to it. If
+    `enter(node)` returns False, the node and its children stay as they are. `order` is the post-order of the entered
+    nodes, if the caller has it. New nodes without a span take that of the node they replace.
     The observer gets `name` for each node that the rule replaced. Rewrites with a name are independent: each is correct
     without the others, so that bisection may carry out some of them. A function of the node gives each its name.
     """
@@ -295,6 +296,7 @@ def rewrite(
     if order is None:
         order = post_order(root, enter=open_ if enter else None, seen=set(replacements))
     table, replaced, places = CHILDREN, changed.keys(), Places([*replacements, *order] if replacements else order)
+    pre: Any  # for the rule, a node of a class in `only`
     for pre in order:
         if pre in changed or (kept and pre in kept):
             continue

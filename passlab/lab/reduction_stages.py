@@ -172,10 +172,9 @@ def bypass_operators(search: ReductionSearch) -> None:
 
 
 def _bypass(function: Function, op: Op) -> Function:
-    def rule(pre: Expr, post: Expr) -> Expr:
-        if not is_op_call(post) or post.op is not op:
+    def rule(pre: Call, post: Call) -> Expr:
+        if post.op is not op:
             return post
-        assert isinstance(pre, Call)
         alike = (a for a, old in zip(post.args, pre.args, strict=True) if old.checked_type_ is pre.checked_type_)
         return next(alike, post)
 
@@ -313,8 +312,7 @@ def _with_type(function: Function, old: Type | None, new: Type | None, dropped: 
     replacements: dict[Expr, Expr] = {var: Var(var.name_hint, retyped(var.type_annotation)) for var in variables}
     replacements[dropped] = next(p for p in function.params if p.checked_type_ is new)
 
-    def rule(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(post, Function)
+    def rule(pre: Function, post: Function) -> Expr:
         return post.with_fields(ret_type=retyped(post.ret_type))
 
     params = tuple([replacements.get(p, p) for p in function.params if p is not dropped])

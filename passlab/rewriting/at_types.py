@@ -84,9 +84,7 @@ def _wrap(function: Function, bound: dict[Expr, Expr]) -> Expr:
 def _copy_of(function: Expr) -> Expr:
     """Replace each called generic function literal by a copy for the types of the call."""
 
-    def visit(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(pre, Call)
-        assert isinstance(post, Call)
+    def visit(pre: Call, post: Call) -> Expr:
         if type(post.op) is not Function or not _is_generic(pre.op):
             return post
         own = dict(zip(post.op.type_params, pre.type_args, strict=True))

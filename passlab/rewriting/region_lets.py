@@ -17,8 +17,7 @@ from passlab.rewriting.let_removal import LetAction, remove_lets
 def without_marks(func: Function, compiler: str | None = None) -> Function:
     """Return a function without the marks for a compiler, or without any marks."""
 
-    def rule(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(post, Call)
+    def rule(pre: Call, post: Call) -> Expr:
         mark = is_begin(post) or is_end(post)
         return post.args[0] if mark and compiler in (None, compiler_of(post)) else post
 

@@ -23,9 +23,7 @@ def with_weights(func: Function, rule: Rule, name: str) -> Function:
     """
     added: dict[Var, None] = {}
 
-    def replace(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(pre, Call)
-        assert isinstance(post, Call)
+    def replace(pre: Call, post: Call) -> Expr:
         replacement = rule(pre, post)
         if replacement is None:
             return post

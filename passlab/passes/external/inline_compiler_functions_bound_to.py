@@ -60,9 +60,7 @@ def _name(function: Function) -> set[str]:
 
 
 def _without_composites(function: Function, is_movable: Movability) -> Function:
-    def inline(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(pre, Call)
-        assert isinstance(post, Call)
+    def inline(pre: Call, post: Call) -> Expr:
         target = post.op
         if not isinstance(target, Function) or "Composite" not in target.attrs:
             return post
@@ -72,9 +70,7 @@ def _without_composites(function: Function, is_movable: Movability) -> Function:
 
 
 def _inline(function: Function, ready: dict[str, Function], is_movable: Movability) -> Function:
-    def inline(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(pre, Call)
-        assert isinstance(post, Call)
+    def inline(pre: Call, post: Call) -> Expr:
         target = ready.get(post.op.name_hint) if isinstance(post.op, GlobalVar) else None
         if target is None or len(target.params) != len(post.args):
             return post

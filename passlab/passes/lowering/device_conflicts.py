@@ -50,9 +50,7 @@ def without_conflicts(function: Function) -> Function:
         return function
     moved: dict[tuple[Expr, VirtualDevice], Expr] = {}
 
-    def rule(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(pre, Call)
-        assert isinstance(post, Call)
+    def rule(pre: Call, post: Call) -> Expr:
         args = list(post.args)
         for i, old in enumerate(pre.args):
             goal = copies.get((pre, i))

@@ -126,9 +126,7 @@ class _KernelTable:
         if not values:
             return function
 
-        def keep(pre: Expr, post: Expr) -> Expr:
-            assert isinstance(pre, Call)
-            assert isinstance(post, Call)
+        def keep(pre: Call, post: Call) -> Expr:
             args = post.args if type(pre.op) is not Op or not _is_invoke(pre) else (pre.args[0], *post.args[1:])
             return Call(kernels.get(pre.op, post.op), args, post.attrs, post.type_args, post.span)
 

@@ -90,9 +90,7 @@ class _Allocator:
         self._numbers = {}
         return rewrite(_with_tuples(function), self._let, only=(Let,), name="memory of a kernel")
 
-    def _let(self, pre: Expr, post: Expr) -> Expr:
-        assert isinstance(post, Let)
-        assert isinstance(pre, Let)
+    def _let(self, pre: Let, post: Let) -> Expr:
         call = post.value
         if not (isinstance(call, Call) and isinstance(call.op, GlobalVar) and call.op.name_hint in self.primitives):
             return post

@@ -78,12 +78,10 @@ def _rule_name(names: Names, let: Expr) -> str:
     return "" if isinstance(let, Let) and let.var in names else "last use"
 
 
-def _with(kills: dict[Let, list[Var]], names: Names) -> Callable[[Expr, Expr], Expr]:
+def _with(kills: dict[Let, list[Var]], names: Names) -> Callable[[Let, Let], Expr]:
     kill, unit = Op.get(KILL), TupleType(())
 
-    def rule(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(pre, Let)
-        assert isinstance(post, Let)
+    def rule(pre: Let, post: Let) -> Expr:
         if pre.var in names:
             return post.body
         if pre not in kills:
@@ -105,8 +103,7 @@ def without_kills(function: Function) -> Function:
     return rewrite(function, _live_at_end, only=(Let,))
 
 
-def _live_at_end(pre: Expr, post: Expr) -> Expr:
-    assert isinstance(post, Let)
+def _live_at_end(pre: Let, post: Let) -> Expr:
     value = post.value
     return post.body if is_call_of(value, KILL) else post
 

@@ -42,9 +42,7 @@ class CanonicalizeCast(FunctionPass):
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
         met: set[Expr] = set()
 
-        def own_casts(pre: Expr, post: Expr) -> Expr:
-            assert isinstance(pre, Call)
-            assert isinstance(post, Call)
+        def own_casts(pre: Call, post: Call) -> Expr:
             if type(post.op) is not Op or post.op.spec.pattern > OpPattern.BROADCAST:
                 return post
             args = list(post.args)

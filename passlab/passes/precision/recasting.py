@@ -67,11 +67,9 @@ def _recast(expr: Expr, calls: set[Expr], dtype: str, out_dtype: str) -> Expr:
             again = dict(zip(order, post_order(named, enter=_is_open), strict=True))
             expr, calls = named, {again[c] for c in calls}
 
-    def cast(pre: Expr, post: Expr) -> Expr:
+    def cast(pre: Call, post: Call) -> Expr:
         if pre not in calls:
             return post
-        assert isinstance(pre, Call)
-        assert isinstance(post, Call)
         old = pre.checked_type
         args = tuple(_in_dtype(new, was.checked_type, dtype) for new, was in zip(post.args, pre.args, strict=True))
         result: Expr = post.with_fields(args=args, attrs=_attrs(post.attrs, out_dtype))

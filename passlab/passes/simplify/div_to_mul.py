@@ -40,8 +40,7 @@ class DivToMul(FunctionPass):
         return rewrite(func, _multiply_by, only=(Call,), name="divide as multiply")
 
 
-def _multiply_by(pre: Expr, post: Expr) -> Expr:
-    assert isinstance(post, Call)
+def _multiply_by(pre: Call, post: Call) -> Expr:
     if type(post.op) is not Op or post.op.name != "divide" or type(post.args[1]) is not Constant:
         return post
     divisor = post.args[1].data

@@ -35,7 +35,6 @@ class FastMath(FunctionPass):
         return rewrite(func, _fast, only=(Call,), name="fast approximation")
 
 
-def _fast(pre: Expr, post: Expr) -> Expr:
-    assert isinstance(post, Call)
+def _fast(pre: Call, post: Call) -> Expr:
     name = FAST.get(post.op.name) if type(post.op) is Op else None
     return post if name is None else Call(Op.get(name), post.args, post.attrs, post.type_args)

@@ -26,7 +26,7 @@ from typing import Any
 
 from passlab.ir.expr import Call, Constant, Expr, Function
 from passlab.ir.module import IRModule
-from passlab.ir.op import op_name
+from passlab.ir.op import is_call_of, op_name
 from passlab.ir.walk import rewrite
 from passlab.transform.base import FunctionPass
 from passlab.transform.context import PassContext
@@ -47,22 +47,12 @@ class FlattenAtrousConv(FunctionPass):
         return rewrite(func, _flatten, only=(Call,), name="atrous as dilated")
 
 
-def _flatten(pre: Expr, post: Expr) -> Expr:
-    if op_name(post) != "nn.batch_to_space_nd":
+def _flatten(pre: Call, post: Call) -> Expr:
+    if not is_call_of(post, "nn.batch_to_space_nd") or not is_call_of(conv := post.args[0], "nn.conv2d", "qnn.conv2d"):
         return post
-    assert isinstance(post, Call)
-    conv = post.args[0]
-    if op_name(conv) not in ("nn.conv2d", "qnn.conv2d"):
+    if not is_call_of(spread := conv.args[0], "nn.space_to_batch_nd"):
         return post
-    assert isinstance(conv, Call)
-    spread = conv.args[0]
-    if op_name(spread) != "nn.space_to_batch_nd":
-        return post
-    assert isinstance(spread, Call)
     out, plain, into = post.attrs, conv.attrs, spread.attrs
-    assert out is not None
-    assert plain is not None
-    assert into is not None
     padding = _padding(into["paddings"], out["crops"])
     if padding is None or not _is_plain(plain) or into["block_shape"] != out["block_shape"]:
         return post

@@ -82,8 +82,7 @@ class FoldExplicitPadding(FunctionPass):
         return rewrite(func, _merge, only=(Call,), name="pad into operator")
 
 
-def _merge(pre: Expr, post: Expr) -> Expr:
-    assert isinstance(post, Call)
+def _merge(pre: Call, post: Call) -> Expr:
     pad = post.args[0] if post.args else None
     if not is_op_call(post) or not is_call_of(pad, "nn.pad") or pad.attrs.pad_mode != "constant":
         return post

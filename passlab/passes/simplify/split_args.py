@@ -52,8 +52,7 @@ class SplitArgs(FunctionPass):
         limit = self.max_function_args - 1
         concatenate = find_op("concatenate")
 
-        def split(pre: Expr, post: Expr) -> Expr:
-            assert isinstance(post, Call)
+        def split(pre: Call, post: Call) -> Expr:
             if post.op is not concatenate or type(post.args[0]) is not Tuple or len(post.args[0].fields) <= limit:
                 return post
             fields = post.args[0].fields

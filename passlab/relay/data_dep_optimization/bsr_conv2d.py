@@ -48,8 +48,7 @@ def convert2(
     """Return the function with `nn.sparse_conv2d` for constant weights, and `params` as they are; see `convert`."""
     weights: dict[Constant, Var] = {}
 
-    def lift(pre: Expr, post: Expr) -> Expr:
-        assert isinstance(post, Call)
+    def lift(pre: Call, post: Call) -> Expr:
         weight = post.args[1] if is_call_of(post, "nn.conv2d") else None
         if not isinstance(weight, Constant):
             return post
