@@ -65,6 +65,8 @@ SOURCES: dict[str, Entry] = {
     "tvm.relay.analysis": (_of(_COMPILING, "extract_operators"), ("passlab.relay.analysis",)),
     "tvm.relay.data_dep_optimization.utils": ({"_run_opt_pass": "passlab.testing:run_opt_pass"}, ()),
     "tvm.relay.testing.byoc": (_of(f"{OWN}.annotators", "CcompilerAnnotator"), ()),
+    "tvm.relay.op.nn.utils": (_of(_STAND_INS, *(f"get_pad_tuple{rank}d" for rank in (1, 2, 3))), ()),
+    "tvm.topi.random": (_of(_STAND_INS, threefry_test_wrapping="always"), ()),
     "tvm.rpc.server": (_of(f"{OWN}.rpc", "Server"), ()),
     "tvm.relay.transform": (
         _of(_STAND_INS, "ManifestAlloc") | _of(_COMPILING, Conv2dToSparse2="conv2d_to_sparse2", LabelOps="label_ops"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from passlab import instrument, relay, transform
-from passlab.errors import PasslabError
+from passlab.errors import Diagnostic, NodeValueError, PasslabError
 from passlab.executor.create import DebugExecutor
 from passlab.ir.module import IRModule
 from passlab.op.qnn.quantize import current_rounding
@@ -270,3 +270,14 @@ class PassTimingInstrument(instrument.PassTimingInstrument):
 def scatter_add(data: Any, indices: Any, updates: Any, axis: int) -> Any:
     """Return data with updates added at indices along an axis: `relay.scatter_elements` under its older name."""
     return relay.scatter_elements(data, indices, updates, axis, "add")
+
+
+def _pads(axes: int, padding: Any) -> tuple[int, ...]:
+    """Return the padding before each of some axes, then that after each. Raises `NodeValueError` for another form."""
+    sizes = (padding,) * axes if isinstance(padding, int) else tuple(padding)
+    if len(sizes) not in (axes, 2 * axes):
+        raise NodeValueError(Diagnostic("the size of padding is wrong", expected=f"{axes} or {2 * axes} numbers"))
+    return tuple(int(size) for size in (sizes if len(sizes) == 2 * axes else sizes * 2))
+
+
+get_pad_tuple1d, get_pad_tuple2d, get_pad_tuple3d = (functools.partial(_pads, axes) for axes in (1, 2, 3))

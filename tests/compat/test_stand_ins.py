@@ -130,3 +130,15 @@ def test_updates_are_added_under_the_older_name() -> None:
     call = relay.scatter_add(relay.const([1.0, 2.0]), relay.const(np.array([1, 1])), relay.const([3.0, 4.0]), 0)
     run = relay.create_executor("debug", tvm.IRModule.from_expr(call)).evaluate()
     assert run().numpy().tolist() == [1.0, 9.0]
+
+
+def test_padding_has_a_size_for_each_side() -> None:
+    import tvm
+    from tvm.relay.op.nn.utils import get_pad_tuple1d, get_pad_tuple2d
+
+    assert get_pad_tuple1d(2) == (2, 2)
+    assert get_pad_tuple2d((1, 2)) == (1, 2, 1, 2)
+    assert get_pad_tuple2d([1, 2, 3, 4]) == (1, 2, 3, 4)
+    with pytest.raises(ValueError, match="size of padding"):
+        get_pad_tuple2d((1, 2, 3))
+    assert tvm.topi.random.threefry_test_wrapping("llvm", tvm.cpu())
