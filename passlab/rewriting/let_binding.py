@@ -81,13 +81,11 @@ def bind_shared_effects(function: Function, mod: IRModule) -> Function:
     For passes that move, copy or drop the body of a function literal: it then shares no effects with code outside. In a
     module without state nothing has effects, calls of functions included.
     """
-    if mod.functions and stateless(mod):
-        return function
     purity = LocalPurity(also=(RefCreate,))
     if all(purity.of(node) for node in post_order(function.body)):
         return function
     acting = {node for node in BindingPlan(function).crossing if not purity.of(node)}
-    if not acting:
+    if not acting or (mod.functions and stateless(mod)):
         return function
     typed = infer_expr(bind_beside_effects(function, mod, acting.__contains__), mod)
     assert isinstance(typed, Function)
