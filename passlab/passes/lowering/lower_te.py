@@ -26,12 +26,12 @@ keep:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from passlab.ir.equal import structural_equal, structural_hash
 from passlab.ir.expr import Call, Expr, Function, GlobalVar, Let, Var
 from passlab.ir.module import IRModule
-from passlab.ir.op import Op, is_op_call
+from passlab.ir.op import Op, OpCall, is_op_call
 from passlab.ir.outline import FunctionOutline, outline
 from passlab.ir.walk import children, post_order, rewrite
 from passlab.rewriting.beta_reduction import beta_reduced
@@ -77,12 +77,13 @@ class _KernelTable:
     def lower(self, function: Function) -> Function:
         """Return a function with its primitive literals named."""
         order = post_order(function, enter=_outside)
-        names: dict[Expr, GlobalVar] = {f: self.name(f) for f in order if isinstance(f, Function) and f.is_primitive}
-        alone: dict[Expr, GlobalVar] = {
-            n: self.name_alone(n)
-            for n in order
-            if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE)
-        }
+        names: dict[Expr, GlobalVar] = {}
+        alone: dict[Expr, GlobalVar] = {}
+        for kernel in _as_run(order):
+            if isinstance(kernel, Function):
+                names[kernel] = self.name(kernel)
+            else:
+                alone[kernel] = self.name_alone(kernel)
         bound: dict[Expr, GlobalVar] = {}
         for n in reversed(order):  # the outer lets first: a variable may be an alias of a bound one
             if isinstance(n, Let) and (n.value in names or n.value in bound):
@@ -193,6 +194,26 @@ class _KernelTable:
             name = f"{stem}_{self.counts[stem]}"
         self.taken.add(name)
         return name
+
+
+def _as_run(order: list[Expr]) -> Iterator[Function | OpCall]:
+    """Yield each primitive literal and each operator's call once, in the order in which they run.
+
+    Literals are listed before the arguments of their call: whatever is called takes its turn at the call.
+    """
+    callees = {n.op for n in order if type(n) is Call and type(n.op) is Function}
+    waiting = set(callees)
+    for n in order:
+        if is_op_call(n) and n.op.spec.kernel and not n.op.name.startswith(OF_THE_MACHINE):
+            yield n
+        kernel = n.op if type(n) is Call else n
+        if (
+            type(kernel) is Function
+            and kernel.is_primitive
+            and (kernel in waiting if n is not kernel else n not in callees)
+        ):
+            waiting.discard(kernel)
+            yield kernel
 
 
 def _outside(node: Expr) -> bool:
