@@ -85,7 +85,7 @@ def test_a_live_program_that_its_host_has_as_a_graph_is_drawn_from_its_nodes(chr
         expect(page.locator(".pl-dump-graph .pl-above")).to_have_text(graph.title)
         expect(boxes).to_have_count(len(graph.nodes))
         assert [page.locator(f".pl-dump-graph .pl-{fate}").count() for fate in ("added", "changed")] == [
-            [caption.fate for caption in graph.captions].count(fate) for fate in ("added", "changed")
+            [caption.change for caption in graph.captions].count(fate) for fate in ("added", "changed")
         ]
     page.close()
 
@@ -109,7 +109,7 @@ def test_the_tab_of_a_graph_has_the_boxes_and_arrows_of_python(chrome, tmp_path)
         expect(page.locator(".pl-dump-graph .pl-above")).to_have_text(graph.title)
         expect(page.locator(".pl-dump-graph .pl-box")).to_have_count(len(graph.graph.boxes))
         expect(page.locator(".pl-dump-graph .pl-arrow")).to_have_count(len(graph.graph.arrows))
-        fates = [caption.fate for caption in graph.captions]
+        fates = [caption.change for caption in graph.captions]
         expect(page.locator(".pl-dump-graph .pl-box.pl-added")).to_have_count(fates.count("added"))
         expect(page.locator(".pl-dump-graph .pl-box.pl-changed")).to_have_count(fates.count("changed"))
     page.locator(".pl-dump-graph .pl-is-op").first.click()

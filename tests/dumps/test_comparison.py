@@ -70,7 +70,7 @@ def test_the_graph_of_a_function_has_an_arrow_for_each_use():
         ("add", "shl"),
         ("shl", "ret"),
     }
-    assert [caption.fate for caption in view.captions] == ["", "", "changed", ""]
+    assert [caption.change for caption in view.captions] == ["", "", "changed", ""]
     assert view.html().count("data:image/svg+xml") == 1
     assert view.text().split("\n")[3].startswith("± 2:")
 

@@ -72,13 +72,13 @@ def test_onnx_records_any_functions_on_models():
         ("fail", "failed"),
     ]
     graph = recording.graph(step="nop")
-    assert [(box.name, caption.fate) for box, caption in zip(graph.graph.boxes, graph.captions, strict=True)] == [
+    assert [(box.name, caption.change) for box, caption in zip(graph.graph.boxes, graph.captions, strict=True)] == [
         ("input", ""),
         ("Relu", ""),
         ("Identity", ""),
     ]
     assert [(arrow.source, arrow.target) for arrow in graph.graph.arrows] == [(0, 1), (1, 2)]
-    assert [caption.fate for caption in recording.graph(step="drop_identity").captions] == ["", "changed"]
+    assert [caption.change for caption in recording.graph(step="drop_identity").captions] == ["", "changed"]
     assert "Identity" in recording[2].before
     assert "Identity" not in recording[2].after
 
@@ -114,7 +114,7 @@ def test_tvm_records_nested_passes_by_reference():
     before, after = (recording.graph(step=recording["LegalizeOps"].number - back) for back in (1, 0))
     assert {"relax.add", "relax.nn.relu"} <= {box.name for box in before.graph.boxes}
     assert "PrimFunc" in {box.name for box in after.graph.boxes}
-    assert {"added", "changed"} <= {caption.fate for caption in after.captions}
+    assert {"added", "changed"} <= {caption.change for caption in after.captions}
     operands = {after.graph.boxes[arrow.source].name for arrow in after.graph.arrows}
     assert {"parameter", "PrimFunc"} <= operands
 

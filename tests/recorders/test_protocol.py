@@ -153,7 +153,7 @@ def test_a_host_with_graphs_has_them_drawn_from_its_nodes():
     graph = recording.graph(step="longer")
     assert graph.text() == "3 nodes, 2 arrows.\n  0: a\n± 1: x  <- 0\n+ 2: c  <- 1"
     assert "data:image/svg+xml" in str(graph.html())
-    assert [caption.fate for caption in recording.graph(step="idle").captions] == ["", "", ""]
+    assert [caption.change for caption in recording.graph(step="idle").captions] == ["", "", ""]
     assert recording.graph(step=0).text() == "2 nodes, 1 arrow.\n  0: a\n  1: b  <- 0"
 
 
